@@ -1,0 +1,1 @@
+"""Lares, a home hub in one file."""

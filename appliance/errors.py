@@ -1,0 +1,111 @@
+"""The one tree of errors. The class tells the caller what to do; the message is a sentence for a person.
+
+LaresError
+├── Invalid              what was asked is malformed or not allowed: mend the request
+│   ├── TooLarge         the body is beyond the limit
+│   ├── TooSlow          the body did not arrive in time
+│   └── UpgradeRequired  the path is a WebSocket's and the request is not
+├── NotFound             the thing that was named does not exist
+├── Unsupported          well-formed, but this device does not offer it
+├── Unauthenticated      no valid key came with the request
+│   └── TooManyChecks    so many keys wait to be checked that this one cannot: try again
+├── Forbidden            the key is valid, its role does not reach that far
+├── NotReady             the hub is still starting: try again
+├── AdapterFailed        a vendor's device did not do it
+│   ├── Unreachable      it did not answer
+│   └── BadAnswer        it answered with a refusal or with something that is not its protocol
+├── ConfigFailed         configuration that cannot be used; holds every fault
+└── StartFailed          the hub cannot start here; holds the exit code
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class LaresError(Exception):
+    """Any failure that Lares foresees. `str()` of it is the sentence to show."""
+
+
+class Invalid(LaresError):
+    """What was asked is malformed or not allowed."""
+
+
+class TooLarge(Invalid):
+    """The body is larger than the limit."""
+
+
+class TooSlow(Invalid):
+    """The body did not arrive in time."""
+
+
+class UpgradeRequired(Invalid):
+    """The path is a WebSocket's and the request is not."""
+
+
+class NotFound(LaresError):
+    """The thing that was named does not exist."""
+
+    def __init__(self, what: str, name: str) -> None:
+        super().__init__(f"{what} '{name}' not found")
+
+
+class Unsupported(LaresError):
+    """A well-formed command that this device does not offer."""
+
+
+class Unauthenticated(LaresError):
+    """No valid key came with the request."""
+
+
+class TooManyChecks(Unauthenticated):
+    """So many keys wait to be checked that this one cannot."""
+
+
+class Forbidden(LaresError):
+    """The key is valid, its role does not reach that far."""
+
+
+class NotReady(LaresError):
+    """The hub is still starting."""
+
+
+class AdapterFailed(LaresError):
+    """A vendor's device did not do what was asked."""
+
+
+class Unreachable(AdapterFailed):
+    """The device did not answer at all."""
+
+
+class BadAnswer(AdapterFailed):
+    """The device answered with a refusal, or with something that is not its protocol."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Fault:
+    """One thing to mend: `file:line: message`, or `file: message` when the line is 0."""
+
+    file: str
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{place}: {self.message}"
+
+
+class ConfigFailed(LaresError):
+    """Configuration that cannot be used. `faults` names every one, in order of place."""
+
+    def __init__(self, faults: list[Fault]) -> None:
+        super().__init__("\n".join(str(fault) for fault in faults))
+        self.faults = faults
+
+
+class StartFailed(LaresError):
+    """The hub cannot start here. `exit_code` is one of sysexits(3)."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code

@@ -1,0 +1,182 @@
+"""The shapes a value may take: the types that capability schemas name, and how each is checked.
+
+A check takes a JSON value and returns it in canonical form (an integral float becomes an integer), or
+raises `Invalid` with a sentence that says what was expected.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from appliance.errors import Invalid
+
+Value = Any
+"""A JSON value: what `orjson.loads` can return."""
+
+KELVIN_RANGE = (2200, 7000)
+MIRED_RANGE = (153, 556)
+
+_HEX_COLOR = re.compile(r"#[0-9a-fA-F]{6}\Z")
+
+
+def is_number(value: Value) -> bool:
+    """A finite integer or float; a boolean is not a number."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def number(value: Value) -> int | float:
+    """Any finite number, as it is."""
+    if not is_number(value):
+        raise Invalid(f"must be a number, not {shown(value)}")
+    return value  # type: ignore[no-any-return]
+
+
+def integer(value: Value, low: int | None = None, high: int | None = None) -> int:
+    """An integer within the bounds, both included; `50.0` counts as `50`."""
+    if not is_number(value) or value != int(value):
+        raise Invalid(f"must be an integer{_bounds(low, high)}, not {shown(value)}")
+    if (low is not None and value < low) or (high is not None and value > high):
+        raise Invalid(f"must be an integer{_bounds(low, high)}, not {shown(value)}")
+    return int(value)
+
+
+def string(value: Value) -> str:
+    """Any string."""
+    if not isinstance(value, str):
+        raise Invalid(f"must be a string, not {shown(value)}")
+    return value
+
+
+def boolean(value: Value) -> bool:
+    """`true` or `false`."""
+    if not isinstance(value, bool):
+        raise Invalid(f"must be true or false, not {shown(value)}")
+    return value
+
+
+def integer_or_string(value: Value) -> int | str:
+    """An integer or a string."""
+    return value if isinstance(value, str) else integer(value)
+
+
+def percentage(value: Value) -> int:
+    """An integer from 0 to 100."""
+    return integer(value, 0, 100)
+
+
+def measurement(value: Value) -> dict[str, Value]:
+    """A number with its unit: `{value, unit}`."""
+    fields = _fields(value, "value", "unit")
+    return {**fields, "value": _in("value", number, fields), "unit": _in("unit", string, fields)}
+
+
+def accumulation(value: Value) -> dict[str, Value]:
+    """A number with its unit and the period over which it was gathered: `{value, unit, period}`."""
+    fields = _fields(value, "value", "unit", "period")
+    return {**measurement(fields), "period": _in("period", string, fields)}
+
+
+def rgb_color(value: Value) -> dict[str, int]:
+    """Red, green and blue, each an integer from 0 to 255."""
+    fields = _fields(value, "r", "g", "b")
+    return {key: _in(key, lambda v: integer(v, 0, 255), fields) for key in ("r", "g", "b")}
+
+
+def hex_color(value: Value) -> str:
+    """A colour written `#rrggbb`."""
+    if not isinstance(value, str) or _HEX_COLOR.match(value) is None:
+        raise Invalid(f"must be a colour like #ffa500, not {shown(value)}")
+    return value
+
+
+def xy_color(value: Value) -> dict[str, float]:
+    """A point of the CIE 1931 chromaticity plane: `x` and `y`, numbers from 0 to 1."""
+    fields = _fields(value, "x", "y")
+    return {key: _in(key, _unit_interval, fields) for key in ("x", "y")}
+
+
+def hs_color(value: Value) -> dict[str, int]:
+    """Hue in degrees, 0 to 360, and saturation in percent, 0 to 100; both integers."""
+    fields = _fields(value, "hue", "saturation")
+    return {
+        "hue": _in("hue", lambda v: integer(v, 0, 360), fields),
+        "saturation": _in("saturation", percentage, fields),
+    }
+
+
+def color_temperature(value: Value) -> dict[str, Value]:
+    """`{value, unit}` in `kelvin` (2200 to 7000) or `mireds` (153 to 556), `value` an integer."""
+    fields = _fields(value, "value", "unit")
+    unit = fields["unit"]
+    if unit not in ("kelvin", "mireds"):
+        raise Invalid(f"unit must be kelvin or mireds, not {shown(unit)}")
+    low, high = KELVIN_RANGE if unit == "kelvin" else MIRED_RANGE
+    return {"value": _in("value", lambda v: integer(v, low, high), fields), "unit": unit}
+
+
+CHECKS: Mapping[str, Callable[[Value], Value]] = {
+    "measurement": measurement,
+    "accumulation": accumulation,
+    "number": number,
+    "integer": integer,
+    "string": string,
+    "boolean": boolean,
+    "integer_or_string": integer_or_string,
+    "percentage": percentage,
+    "rgb_color": rgb_color,
+    "hex_color": hex_color,
+    "xy_color": xy_color,
+    "hs_color": hs_color,
+    "color_temperature": color_temperature,
+}
+"""The check of each schema type but `enum`, whose values its capability lists."""
+
+
+def one_of(value: Value, values: Sequence[str]) -> str:
+    """One of the strings that an `enum` lists."""
+    if not isinstance(value, str) or value not in values:
+        raise Invalid(f"must be one of {', '.join(values)}, not {shown(value)}")
+    return value
+
+
+def shown(value: Value) -> str:
+    """The value as a sentence shows it: as JSON writes it, and never longer than a line bears."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "an array"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def _unit_interval(value: Value) -> float:
+    if not 0 <= number(value) <= 1:
+        raise Invalid(f"must be a number from 0 to 1, not {shown(value)}")
+    return value  # type: ignore[no-any-return]
+
+
+def _fields(value: Value, *names: str) -> dict[str, Value]:
+    if not isinstance(value, dict):
+        raise Invalid(f"must be an object with {', '.join(names)}, not {shown(value)}")
+    for name in names:
+        if name not in value:
+            raise Invalid(f"lacks the field {name}")
+    return value
+
+
+def _in(name: str, check: Callable[[Value], Value], fields: Mapping[str, Value]) -> Value:
+    try:
+        return check(fields[name])
+    except Invalid as fault:
+        raise Invalid(f"{name} {fault}") from None
+
+
+def _bounds(low: int | None, high: int | None) -> str:
+    return "" if low is None else f" from {low} to {high}"

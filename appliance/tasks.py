@@ -1,0 +1,41 @@
+"""Background tasks with an owner: they end when it ends, and none fails unseen."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+log = logging.getLogger("tasks")
+
+
+class Tasks:
+    """Owns the tasks that it starts. Leaving the context cancels those that still run and waits for their end."""
+
+    def __init__(self) -> None:
+        self._running: set[asyncio.Task[Any]] = set()
+
+    def start(self, work: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
+        """Run the work in the background; `name` is what a failure is logged under."""
+        task = asyncio.get_running_loop().create_task(work, name=name)
+        self._running.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    async def __aenter__(self) -> Tasks:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        remaining = list(self._running)
+        for task in remaining:
+            task.cancel()
+        await asyncio.gather(*remaining, return_exceptions=True)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._running.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("%s ended: %s: %s", task.get_name(), type(error).__name__, error)
+            log.debug("%s", task.get_name(), exc_info=error)

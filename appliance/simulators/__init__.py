@@ -1,0 +1,1 @@
+"""Simulated devices that speak their vendors' protocols on loopback, with faults on demand."""

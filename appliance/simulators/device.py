@@ -1,0 +1,198 @@
+"""What every simulated device has: an HTTP server with a plug, and faults on demand."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import NoReturn, Self
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from appliance.clock import Clock
+
+
+@dataclass(slots=True, kw_only=True)
+class Faults:
+    """How a device misbehaves, from the next request on. All off by default; to be changed at any time."""
+
+    delay: float = 0.0
+    """Seconds that every answer is late. What was asked is done at once, so a late reading is an old one."""
+    silent: bool = False
+    """Requests are taken and never answered; nothing is done."""
+    status: int | None = None
+    """Everything is answered with this status, and with the bytes of `body` if there are any; nothing is done."""
+    body: bytes | None = None
+    """Everything is answered 200 with these bytes, under the content type of the vendor; nothing is done."""
+    stubborn: bool = False
+    """Writes and key presses are answered as if they had worked, and change nothing."""
+    lag: float = 0.0
+    """Seconds after which a write or a key press that is made now takes effect."""
+    drop: int = 0
+    """So many requests from now on are cut off without an answer; nothing is done for them."""
+
+
+class SimulatedDevice(ABC):
+    """A vendor's device on this machine: an async context manager that listens while entered and plugged in.
+
+    `host` is an address; `port` 0 stands for a free one, which is known once entered and then kept.
+    `requests` holds method and path of all that was received, in order, whatever became of it.
+    """
+
+    content_type: str
+    """What the vendor's bodies are labelled as."""
+
+    def __init__(self, *, host: str, port: int, clock: Clock | None) -> None:
+        self.host = host
+        self.port = port
+        self.faults = Faults()
+        self.requests: list[tuple[str, str]] = []
+        self._clock = Clock() if clock is None else clock
+        self._pending: list[tuple[float, Callable[[], None]]] = []
+        self._reserved: socket.socket | None = None
+        self._runner: web.AppRunner | None = None
+
+    @property
+    def url(self) -> str:
+        """The base of every address of this device, `http://127.0.0.1:40123`."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}"
+
+    async def __aenter__(self) -> Self:
+        await self.plug_in()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.unplug()
+        self._release()
+
+    async def plug_in(self) -> None:
+        """Listen, with the state that the device had. Raises OSError if the port is taken."""
+        if self._runner is not None:
+            return
+        listener = self._reserve()
+        runner = web.AppRunner(
+            self._application(), access_log=None, handler_cancellation=True, shutdown_timeout=1.0
+        )
+        await runner.setup()
+        await web.SockSite(runner, listener).start()
+        self._runner = runner
+
+    async def unplug(self) -> None:
+        """Stop listening and cut every connection: from now on connections are refused."""
+        runner, self._runner = self._runner, None
+        if runner is None:
+            return
+        for site in runner.sites:
+            await site.stop()
+        self._reserved = None
+        self._reserve()
+        _cut(runner)
+        await runner.cleanup()
+
+    def _reserve(self) -> socket.socket:
+        # Bound but not listening, it refuses connections and nobody else is given the port.
+        if self._reserved is None:
+            self._reserved = _bound(self.host, self.port)
+            self.port = int(self._reserved.getsockname()[1])
+        return self._reserved
+
+    def _release(self) -> None:
+        if self._reserved is not None:
+            self._reserved.close()
+            self._reserved = None
+
+    @abstractmethod
+    def _routes(self) -> Iterable[web.RouteDef]:
+        """What the device answers."""
+
+    @abstractmethod
+    def _note(self, request: web.Request, body: bytes) -> None:
+        """Write down what arrived."""
+
+    def _application(self) -> web.Application:
+        application = web.Application(middlewares=[self._guard])
+        application.add_routes(self._routes())
+        application.on_response_prepare.append(self._dawdle)
+        return application
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        body = await request.read()
+        self.requests.append((request.method, request.path))
+        self._note(request, body)
+        if self.faults.drop > 0:
+            self.faults.drop -= 1
+            await _cut_off(request)
+        if self.faults.silent:
+            await _hang()
+        if self.faults.status is None and self.faults.body is None:
+            return await handler(request)
+        return self._fault_answer()
+
+    def _fault_answer(self) -> web.Response:
+        status = 200 if self.faults.status is None else self.faults.status
+        return web.Response(status=status, body=self.faults.body, content_type=self.content_type)
+
+    async def _dawdle(self, request: web.Request, response: web.StreamResponse) -> None:
+        if self.faults.delay > 0:
+            await self._clock.sleep(self.faults.delay)
+
+    def _take(self, change: Callable[[], None]) -> None:
+        """Do what a write asks, when and if the faults let it."""
+        if self.faults.stubborn:
+            return
+        if self.faults.lag > 0:
+            self._pending.append((self._clock.monotonic() + self.faults.lag, change))
+        else:
+            self._settle()
+            change()
+
+    def _settle(self) -> None:
+        """Let the late writes that are due take effect; every look at the state begins with it."""
+        now = self._clock.monotonic()
+        due = sorted((write for write in self._pending if write[0] <= now), key=lambda write: write[0])
+        self._pending = [write for write in self._pending if write[0] > now]
+        for _, change in due:
+            change()
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((host, port))
+    except OSError:
+        bound.close()
+        raise
+    return bound
+
+
+def _cut(runner: web.AppRunner) -> None:
+    if runner.server is None:
+        return
+    for connection in runner.server.connections:
+        _abort(connection.transport)
+
+
+def _abort(transport: asyncio.BaseTransport | None) -> None:
+    # Not close(), which would wait for a peer that does not read.
+    if isinstance(transport, asyncio.WriteTransport):
+        transport.abort()
+
+
+async def _cut_off(request: web.Request) -> NoReturn:
+    _abort(request.transport)
+    await _hang()
+
+
+async def _hang() -> NoReturn:
+    # The server cancels a handler whose connection is gone, and only that ends this.
+    while True:
+        await asyncio.Event().wait()

@@ -1,0 +1,240 @@
+"""A light that speaks Elgato's local HTTP protocol."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+
+from appliance.clock import Clock
+from appliance.simulators.device import SimulatedDevice
+
+
+@dataclass(slots=True, kw_only=True)
+class Light:
+    """One lamp of the device. With a hue or a saturation it is in colour mode, and its temperature is not told."""
+
+    on: bool = False
+    brightness: int = 50
+    """Percent."""
+    temperature: int | None = None
+    """Mired."""
+    hue: float | None = None
+    """Degrees."""
+    saturation: float | None = None
+    """Percent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """What a field of a light may be told to be; a number beyond an end counts as that end."""
+
+    low: int
+    high: int
+    whole: bool = True
+
+
+FIELDS = {
+    "on": Field(low=0, high=1),
+    "brightness": Field(low=0, high=100),
+    "temperature": Field(low=143, high=344),
+    "hue": Field(low=0, high=360, whole=False),
+    "saturation": Field(low=0, high=100, whole=False),
+}
+
+INFO = {
+    "productName": "Elgato Key Light",
+    "hardwareBoardType": 53,
+    "hardwareRevision": "1",
+    "macAddress": "02:00:00:4C:41:52",
+    "firmwareBuildNumber": 218,
+    "firmwareVersion": "1.0.3",
+    "serialNumber": "LARES0000001",
+    "displayName": "Simulated light",
+    "features": ["lights"],
+    "wifi-info": {"ssid": "loopback", "frequencyMHz": 2400, "rssi": -40},
+}
+
+SETTINGS = {
+    "powerOnBehavior": 1,
+    "powerOnBrightness": 20,
+    "powerOnTemperature": 213,
+    "switchOnDurationMs": 100,
+    "switchOffDurationMs": 300,
+    "colorChangeDurationMs": 100,
+}
+
+
+class LightSimulator(SimulatedDevice):
+    """A mains-powered Elgato light with any number of lamps.
+
+    `writes` holds the bodies of all PUTs in order (as text if not JSON), `identified` counts what asked it to
+    blink: both whatever became of the request. `info` and `settings` are what the device tells about itself.
+    """
+
+    content_type = "application/json"
+
+    def __init__(
+        self,
+        *,
+        lights: Sequence[Light] = (Light(temperature=213),),
+        host: str = "127.0.0.1",
+        port: int = 0,
+        info: Mapping[str, Any] | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        super().__init__(host=host, port=port, clock=clock)
+        self.info: dict[str, Any] = deepcopy(dict(INFO if info is None else info))
+        self.settings: dict[str, Any] = dict(SETTINGS)
+        self.writes: list[Any] = []
+        self.identified = 0
+        self._lights: list[Any] = deepcopy(list(lights))
+
+    @property
+    def lights(self) -> list[Any]:
+        """The lamps as they are now, to be altered in place.
+
+        An entry that is not a `Light` is told as the JSON that it is, and no write changes it.
+        """
+        self._settle()
+        return self._lights
+
+    @lights.setter
+    def lights(self, lights: Sequence[Any]) -> None:
+        self._lights = list(lights)
+
+    def _routes(self) -> Iterable[web.RouteDef]:
+        return [
+            web.get("/elgato/lights", self._get_lights),
+            web.put("/elgato/lights", self._put_lights),
+            web.get("/elgato/lights/settings", self._get_settings),
+            web.put("/elgato/lights/settings", self._put_settings),
+            web.get("/elgato/accessory-info", self._get_info),
+            web.put("/elgato/accessory-info", self._put_info),
+            web.post("/elgato/identify", self._identify),
+        ]
+
+    def _note(self, request: web.Request, body: bytes) -> None:
+        if request.method == "PUT":
+            self.writes.append(_decoded(body))
+        elif (request.method, request.path) == ("POST", "/elgato/identify"):
+            self.identified += 1
+
+    async def _get_lights(self, request: web.Request) -> web.Response:
+        return self._state()
+
+    async def _put_lights(self, request: web.Request) -> web.Response:
+        try:
+            wishes = _parsed(await request.json())
+        except ValueError as fault:
+            return _refused(str(fault))
+        self._take(lambda: self._merge(wishes))
+        return self._state()
+
+    def _state(self) -> web.Response:
+        lights = [_told(light) for light in self.lights]
+        return _answer({"numberOfLights": len(lights), "lights": lights})
+
+    def _merge(self, wishes: list[dict[str, float]]) -> None:
+        for light, wish in zip(self._lights, wishes, strict=False):
+            if isinstance(light, Light):
+                _alter(light, wish)
+
+    async def _get_settings(self, request: web.Request) -> web.Response:
+        self._settle()
+        return _answer(self.settings)
+
+    async def _put_settings(self, request: web.Request) -> web.Response:
+        return await self._put(request, self.settings)
+
+    async def _get_info(self, request: web.Request) -> web.Response:
+        self._settle()
+        return _answer(self.info)
+
+    async def _put_info(self, request: web.Request) -> web.Response:
+        return await self._put(request, self.info)
+
+    async def _put(self, request: web.Request, target: dict[str, Any]) -> web.Response:
+        try:
+            wish = await request.json()
+        except ValueError as fault:
+            return _refused(str(fault))
+        if not isinstance(wish, dict):
+            return _refused("the body is not an object")
+        self._take(lambda: target.update(wish))
+        return web.Response()
+
+    async def _identify(self, request: web.Request) -> web.Response:
+        return web.Response()
+
+
+def _told(light: Any) -> Any:
+    if not isinstance(light, Light):
+        return light
+    entry: dict[str, Any] = {"on": int(light.on)}
+    if light.hue is not None or light.saturation is not None:
+        hue, saturation = _colour(light)
+        return entry | {"hue": hue, "saturation": saturation, "brightness": light.brightness}
+    entry["brightness"] = light.brightness
+    if light.temperature is not None:
+        entry["temperature"] = light.temperature
+    return entry
+
+
+def _parsed(body: Any) -> list[dict[str, float]]:
+    if not isinstance(body, dict) or not isinstance(body.get("lights"), list):
+        raise ValueError("the body has no list of lights")
+    return [_parsed_light(entry) for entry in body["lights"]]
+
+
+def _parsed_light(entry: Any) -> dict[str, float]:
+    if not isinstance(entry, dict):
+        raise ValueError("a light is not an object")
+    if "temperature" in entry and ("hue" in entry or "saturation" in entry):
+        raise ValueError("a light has either a temperature or a colour")
+    return {key: _held(key, entry[key]) for key in FIELDS if key in entry}
+
+
+def _held(key: str, value: Any) -> float:
+    field = FIELDS[key]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"{key} is not a number")
+    held = min(max(value, field.low), field.high)
+    return round(held) if field.whole else float(held)
+
+
+def _alter(light: Light, wish: Mapping[str, Any]) -> None:
+    light.on = bool(wish.get("on", light.on))
+    light.brightness = wish.get("brightness", light.brightness)
+    if "temperature" in wish:
+        light.temperature, light.hue, light.saturation = wish["temperature"], None, None
+    elif "hue" in wish or "saturation" in wish:
+        hue, saturation = _colour(light)
+        light.hue, light.saturation = wish.get("hue", hue), wish.get("saturation", saturation)
+        light.temperature = None
+
+
+def _colour(light: Light) -> tuple[float, float]:
+    hue = 0.0 if light.hue is None else light.hue
+    return hue, 100.0 if light.saturation is None else light.saturation
+
+
+def _decoded(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except ValueError:
+        return body.decode(errors="replace")
+
+
+def _answer(payload: Any, status: int = 200) -> web.Response:
+    body = json.dumps(payload).encode()
+    return web.Response(status=status, body=body, content_type=LightSimulator.content_type)
+
+
+def _refused(message: str) -> web.Response:
+    return _answer({"errors": [{"message": message}]}, status=400)

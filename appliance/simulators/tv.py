@@ -1,0 +1,185 @@
+"""A TV that speaks Roku's external control protocol (ECP)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from xml.sax.saxutils import escape, quoteattr
+
+from aiohttp import web
+
+from appliance.clock import Clock
+from appliance.simulators.device import SimulatedDevice
+from appliance.simulators.elements import Elements
+
+HEADER = '<?xml version="1.0" encoding="UTF-8" ?>\n'
+ON, STANDBY = "PowerOn", "Ready"
+TUNER = "tvinput.dtv"
+
+DEVICE_INFO = f"""{HEADER}<device-info>
+<udn>28001240-0000-1000-8000-020000544653</udn>
+<serial-number>LARES0000002</serial-number>
+<device-id>LARES0000002</device-id>
+<vendor-name>Roku</vendor-name>
+<model-name>Simulated TV</model-name>
+<model-number>0000X</model-number>
+<model-region>US</model-region>
+<is-tv>true</is-tv>
+<is-stick>false</is-stick>
+<supports-ethernet>true</supports-ethernet>
+<wifi-mac>02:00:00:54:56:01</wifi-mac>
+<ethernet-mac>02:00:00:54:56:02</ethernet-mac>
+<network-type>ethernet</network-type>
+<friendly-device-name>Simulated TV - LARES0000002</friendly-device-name>
+<friendly-model-name>Simulated TV</friendly-model-name>
+<default-device-name>Simulated TV - LARES0000002</default-device-name>
+<user-device-name/>
+<user-device-location/>
+<software-version>12.5.0</software-version>
+<software-build>4178</software-build>
+<power-mode>{ON}</power-mode>
+<supports-suspend>true</supports-suspend>
+<supports-find-remote>false</supports-find-remote>
+<supports-private-listening>false</supports-private-listening>
+<headphones-connected>false</headphones-connected>
+</device-info>
+"""
+
+
+class TvSimulator(SimulatedDevice):
+    """A Roku TV, or what the text `device_info` describes; `power` overrides the power that the text tells.
+
+    `keys` holds all key presses in order, whatever became of them. `limited` stands for the TV's setting that
+    keeps apps from controlling it. `apps` (id to name), `active_app` (None: the home screen), `player` (`close`,
+    `play`, `pause`), `channels` (number to name) and `channel` are what it tells when it is asked for them.
+    """
+
+    content_type = "text/xml"
+
+    def __init__(
+        self,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        device_info: str | None = None,
+        power: bool | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        super().__init__(host=host, port=port, clock=clock)
+        self.info = Elements(DEVICE_INFO if device_info is None else device_info)
+        self.keys: list[str] = []
+        self.limited = False
+        self.apps = {TUNER: "Antenna", "90001": "Films & more", "90002": "Radio"}
+        self.active_app: str | None = None
+        self.player = "close"
+        self.channels = {"2.1": "First", "5.1": "Fifth"}
+        self.channel = "2.1"
+        if power is not None:
+            self.power_mode = ON if power else STANDBY
+
+    @property
+    def power_mode(self) -> str | None:
+        """`PowerOn`, `Ready` (standby), `PowerOff`; None for a device that does not tell, as some sticks."""
+        self._settle()
+        return self.info.get("power-mode")
+
+    @power_mode.setter
+    def power_mode(self, mode: str | None) -> None:
+        self.info.put("power-mode", mode)
+
+    @property
+    def user_device_name(self) -> str | None:
+        """The name that its owner gave it; empty if none, None if the device has no such element."""
+        return self.info.get("user-device-name")
+
+    @user_device_name.setter
+    def user_device_name(self, name: str | None) -> None:
+        self.info.put("user-device-name", name)
+
+    @property
+    def friendly_device_name(self) -> str | None:
+        """The name that it gives itself; None if the device has no such element."""
+        return self.info.get("friendly-device-name")
+
+    @friendly_device_name.setter
+    def friendly_device_name(self, name: str | None) -> None:
+        self.info.put("friendly-device-name", name)
+
+    @property
+    def model_name(self) -> str | None:
+        """The name of its model; None if the device has no such element."""
+        return self.info.get("model-name")
+
+    @model_name.setter
+    def model_name(self, name: str | None) -> None:
+        self.info.put("model-name", name)
+
+    def _routes(self) -> Iterable[web.RouteDef]:
+        return [
+            web.get("/query/device-info", self._get_info),
+            web.get("/query/apps", self._get_apps),
+            web.get("/query/active-app", self._get_active_app),
+            web.get("/query/media-player", self._get_player),
+            web.get("/query/tv-channels", self._get_channels),
+            web.get("/query/tv-active-channel", self._get_active_channel),
+            web.post("/keypress/{key}", self._keypress),
+        ]
+
+    def _note(self, request: web.Request, body: bytes) -> None:
+        key = request.match_info.get("key")
+        if key is not None:
+            self.keys.append(key)
+
+    async def _keypress(self, request: web.Request) -> web.Response:
+        if self.limited:
+            return web.Response(status=403, text="control by mobile apps is limited on this TV")
+        key = request.match_info["key"]
+        self._take(lambda: self._press(key))
+        return web.Response()
+
+    def _press(self, key: str) -> None:
+        mode = self.info.get("power-mode")
+        # A device without power modes has nothing that these keys could change.
+        if mode is None:
+            return
+        if key == "PowerOn" or (key == "Power" and mode != ON):
+            self.info.put("power-mode", ON)
+        elif key in ("PowerOff", "Power") and mode == ON:
+            self.info.put("power-mode", STANDBY)
+
+    async def _get_info(self, request: web.Request) -> web.Response:
+        self._settle()
+        return _answer(self.info.text)
+
+    async def _get_apps(self, request: web.Request) -> web.Response:
+        return _answer(f"{HEADER}<apps>{''.join(map(self._app, self.apps))}</apps>")
+
+    async def _get_active_app(self, request: web.Request) -> web.Response:
+        app = "<app>Roku</app>" if self.active_app is None else self._app(self.active_app)
+        return _answer(f"{HEADER}<active-app>{app}</active-app>")
+
+    def _app(self, app_id: str) -> str:
+        kind = "tvin" if app_id.startswith("tvinput") else "appl"
+        name = escape(self.apps.get(app_id, app_id))
+        return f'<app id={quoteattr(app_id)} type="{kind}" version="1.0.0">{name}</app>'
+
+    async def _get_player(self, request: web.Request) -> web.Response:
+        times = "<position>6000 ms</position><duration>60000 ms</duration><is_live>false</is_live>"
+        content = "" if self.player == "close" else times
+        return _answer(f'{HEADER}<player error="false" state={quoteattr(self.player)}>{content}</player>')
+
+    async def _get_channels(self, request: web.Request) -> web.Response:
+        return _answer(f"{HEADER}<tv-channels>{''.join(map(self._channel, self.channels))}</tv-channels>")
+
+    async def _get_active_channel(self, request: web.Request) -> web.Response:
+        return _answer(f"{HEADER}<tv-channel>{self._channel(self.channel)}</tv-channel>")
+
+    def _channel(self, number: str) -> str:
+        name = escape(self.channels.get(number, number))
+        return (
+            f"<channel><number>{escape(number)}</number><name>{name}</name>"
+            "<type>air-digital</type><user-hidden>false</user-hidden></channel>"
+        )
+
+
+def _answer(xml: str) -> web.Response:
+    return web.Response(text=xml, content_type=TvSimulator.content_type, charset="utf-8")

@@ -1,0 +1,229 @@
+"""The simulated light, driven by a client that others wrote for the real one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from elgato import Elgato, ElgatoConnectionError, ElgatoNoBatteryError, PowerOnBehavior
+
+from appliance.simulators.light import Light, LightSimulator
+
+CAPTURES = Path(__file__).parents[1] / "fixtures" / "elgato"
+
+
+@pytest.fixture
+async def light() -> AsyncIterator[LightSimulator]:
+    """One lamp of 213 mired, off, at half brightness."""
+    async with LightSimulator() as light:
+        yield light
+
+
+@pytest.fixture
+async def client(light: LightSimulator) -> AsyncIterator[Elgato]:
+    """The third party's client of that light."""
+    async with Elgato(light.host, port=light.port) as client:
+        yield client
+
+
+@pytest.fixture
+async def http() -> AsyncIterator[aiohttp.ClientSession]:
+    """A bare session, for what the client would not send."""
+    async with aiohttp.ClientSession() as session:
+        yield session
+
+
+async def test_client_reads_the_state(client: Elgato) -> None:
+    state = await client.state()
+    assert (state.on, state.brightness, state.temperature) == (False, 50, 213)
+    assert state.hue is None
+    assert state.saturation is None
+
+
+async def test_client_switches_dims_and_tints(light: LightSimulator, client: Elgato) -> None:
+    await client.light(on=True)
+    assert light.lights == [Light(on=True, brightness=50, temperature=213)]
+    await client.light(brightness=7)
+    assert light.lights == [Light(on=True, brightness=7, temperature=213)]
+    await client.light(temperature=344)
+    assert light.lights == [Light(on=True, brightness=7, temperature=344)]
+    await client.light(on=False, brightness=0, temperature=143)
+    state = await client.state()
+    assert (state.on, state.brightness, state.temperature) == (False, 0, 143)
+
+
+async def test_colour_takes_the_place_of_temperature_and_back(light: LightSimulator, client: Elgato) -> None:
+    await client.light(on=True, hue=358.0, saturation=6.0)
+    state = await client.state()
+    assert (state.hue, state.saturation, state.temperature) == (358.0, 6.0, None)
+    await client.light(hue=10.5)
+    assert light.lights == [Light(on=True, brightness=50, hue=10.5, saturation=6.0)]
+    await client.light(temperature=200)
+    assert light.lights == [Light(on=True, brightness=50, temperature=200)]
+    await client.light(hue=0.0)
+    assert light.lights == [Light(on=True, brightness=50, hue=0.0, saturation=100.0)]
+
+
+async def test_identify_is_counted(light: LightSimulator, client: Elgato) -> None:
+    await client.identify()
+    await client.identify()
+    assert light.identified == 2
+    assert light.requests == [("POST", "/elgato/identify")] * 2
+
+
+async def test_client_reads_and_changes_what_the_device_is_called(light: LightSimulator, client: Elgato) -> None:
+    assert (await client.info()).display_name == "Simulated light"
+    await client.display_name("Desk")
+    info = await client.info()
+    assert (info.display_name, info.serial_number) == ("Desk", light.info["serialNumber"])
+
+
+async def test_client_reads_and_changes_the_settings(client: Elgato) -> None:
+    await client.power_on_behavior(behavior=PowerOnBehavior.USE_DEFAULTS, brightness=33)
+    settings = await client.settings()
+    assert settings.power_on_behavior is PowerOnBehavior.USE_DEFAULTS
+    assert (settings.power_on_brightness, settings.power_on_temperature) == (33, 213)
+
+
+async def test_a_light_on_mains_has_no_battery(light: LightSimulator, client: Elgato) -> None:
+    assert not await client.has_battery()
+    with pytest.raises(ElgatoNoBatteryError):
+        await client.battery()
+    with pytest.raises(ElgatoConnectionError):
+        await client._request("battery-info")
+    assert light.requests[-1] == ("GET", "/elgato/battery-info")
+
+
+async def test_two_lights_are_told_and_written_by_position(http: aiohttp.ClientSession) -> None:
+    first, second = Light(on=True, brightness=10, temperature=150), Light(brightness=20, temperature=250)
+    async with LightSimulator(lights=[first, second]) as light:
+        body = {"numberOfLights": 2, "lights": [{}, {"on": 1, "brightness": 60}]}
+        async with http.put(f"{light.url}/elgato/lights", json=body) as answer:
+            told = await answer.json()
+        assert light.lights == [first, Light(on=True, brightness=60, temperature=250)]
+        assert told == {
+            "numberOfLights": 2,
+            "lights": [
+                {"on": 1, "brightness": 10, "temperature": 150},
+                {"on": 1, "brightness": 60, "temperature": 250},
+            ],
+        }
+        assert light.writes == [body]
+
+
+async def test_the_lights_given_at_first_stay_as_they_were() -> None:
+    given = Light(temperature=200)
+    async with LightSimulator(lights=[given]) as light, Elgato(light.host, port=light.port) as client:
+        await client.light(on=True)
+        assert (given.on, light.lights[0].on) == (False, True)
+
+
+async def test_lights_come_go_and_change_at_the_device(light: LightSimulator, client: Elgato) -> None:
+    light.lights[0].brightness = 99
+    light.lights.append(Light(on=True))
+    assert (await client.state()).brightness == 99
+    light.lights.pop(0)
+    assert (await client.state()).on
+
+
+@pytest.mark.parametrize("entry", [None, "lamp", 3, [], {}, {"on": "yes"}])
+async def test_a_malformed_light_is_told_as_it_is_and_never_written(
+    http: aiohttp.ClientSession, entry: Any
+) -> None:
+    async with LightSimulator(lights=[Light(), Light()]) as light:
+        light.lights[0] = entry
+        body = {"numberOfLights": 2, "lights": [{"on": 1}, {"on": 1}]}
+        async with http.put(f"{light.url}/elgato/lights", json=body) as answer:
+            told = await answer.json()
+        assert told["lights"] == [entry, {"on": 1, "brightness": 50}]
+
+
+@pytest.mark.parametrize(
+    ("asked", "kept"),
+    [
+        ({"brightness": 101}, Light(brightness=100, temperature=213)),
+        ({"brightness": -1}, Light(brightness=0, temperature=213)),
+        ({"temperature": 50}, Light(temperature=143)),
+        ({"temperature": 500}, Light(temperature=344)),
+        ({"on": 7}, Light(on=True, temperature=213)),
+        ({"hue": 400, "saturation": 200}, Light(hue=360.0, saturation=100.0)),
+        ({"brightness": 49.6}, Light(brightness=50, temperature=213)),
+        ({"flavour": "vanilla"}, Light(temperature=213)),
+    ],
+)
+async def test_what_is_out_of_range_is_held_within(
+    light: LightSimulator, http: aiohttp.ClientSession, asked: dict[str, Any], kept: Light
+) -> None:
+    async with http.put(f"{light.url}/elgato/lights", json={"lights": [asked, asked]}) as answer:
+        assert answer.status == 200
+    assert light.lights == [kept]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"\xff",
+        b"[]",
+        b"{}",
+        b'{"lights": {}}',
+        b'{"lights": [null]}',
+        b'{"lights": [{"on": true}]}',
+        b'{"lights": [{"brightness": "50"}]}',
+        b'{"lights": [{"brightness": NaN}]}',
+        b'{"lights": [{"temperature": 200, "hue": 10}]}',
+    ],
+)
+async def test_a_body_that_makes_no_sense_is_refused_and_changes_nothing(
+    light: LightSimulator, http: aiohttp.ClientSession, body: bytes
+) -> None:
+    async with http.put(f"{light.url}/elgato/lights", data=body) as answer:
+        assert answer.status == 400
+        assert [*(await answer.json())] == ["errors"]
+    assert light.lights == [Light(temperature=213)]
+    assert len(light.writes) == 1
+
+
+async def test_json_is_labelled_as_such(light: LightSimulator, http: aiohttp.ClientSession) -> None:
+    for path in ("lights", "lights/settings", "accessory-info"):
+        async with http.get(f"{light.url}/elgato/{path}") as answer:
+            assert answer.headers["Content-Type"] == "application/json"
+
+
+async def test_paths_and_methods_that_the_device_lacks_are_refused(
+    light: LightSimulator, http: aiohttp.ClientSession
+) -> None:
+    async with http.get(f"{light.url}/somewhere") as answer:
+        assert answer.status == 404
+    async with http.delete(f"{light.url}/elgato/lights") as answer:
+        assert answer.status == 405
+    assert light.requests == [("GET", "/somewhere"), ("DELETE", "/elgato/lights")]
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in CAPTURES.glob("info-*.json")))
+async def test_the_information_of_real_models_is_served(name: str) -> None:
+    info = json.loads(_capture(name))
+    async with LightSimulator(info=info) as light, Elgato(light.host, port=light.port) as client:
+        assert (await client.info()).product_name == info["productName"]
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in CAPTURES.glob("state-*.json")))
+async def test_the_states_of_real_lights_are_served_and_match_ours(name: str, http: aiohttp.ClientSession) -> None:
+    told = json.loads(_capture(name))
+    [entry] = told["lights"]
+    async with LightSimulator() as light, Elgato(light.host, port=light.port) as client:
+        light.faults.body = _capture(name)
+        assert (await client.state()).brightness == entry["brightness"]
+        light.faults.body = None
+        light.lights[0] = Light(**{**entry, "on": bool(entry["on"])})
+        async with http.get(f"{light.url}/elgato/lights") as answer:
+            assert await answer.json() == told
+
+
+def _capture(name: str) -> bytes:
+    return (CAPTURES / name).read_bytes()

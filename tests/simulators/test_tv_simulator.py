@@ -1,0 +1,186 @@
+"""The simulated TV, driven by a client that others wrote for the real one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+import aiohttp
+import pytest
+from rokuecp import Roku, RokuError
+
+from appliance.simulators.tv import TvSimulator
+
+CAPTURES = Path(__file__).parents[1] / "fixtures" / "roku"
+
+
+@pytest.fixture
+async def tv() -> AsyncIterator[TvSimulator]:
+    """A TV that is on."""
+    async with TvSimulator() as tv:
+        yield tv
+
+
+@pytest.fixture
+async def client(tv: TvSimulator) -> AsyncIterator[Roku]:
+    """The third party's client of that TV."""
+    client = Roku(tv.host, port=tv.port)
+    yield client
+    await client.close_session()
+
+
+@pytest.fixture
+async def http() -> AsyncIterator[aiohttp.ClientSession]:
+    """A bare session, for what the client would not send."""
+    async with aiohttp.ClientSession() as session:
+        yield session
+
+
+async def test_client_reads_a_tv_that_is_on(tv: TvSimulator, client: Roku) -> None:
+    device = await client.update()
+    assert not device.state.standby
+    assert (device.info.name, device.info.device_type) == (tv.friendly_device_name, "tv")
+    assert (device.info.model_name, device.info.brand) == ("Simulated TV", "Roku")
+    assert {app.app_id: app.name for app in device.apps} == tv.apps
+    assert {channel.number: channel.name for channel in device.channels} == tv.channels
+    assert device.app is not None
+    assert (device.app.app_id, device.app.name) == (None, "Roku")
+
+
+async def test_client_reads_a_tv_in_standby() -> None:
+    async with TvSimulator(power=False) as tv:
+        assert tv.power_mode == "Ready"
+        client = Roku(tv.host, port=tv.port)
+        assert (await client.update()).state.standby
+        await client.close_session()
+
+
+async def test_client_powers_the_tv_off_on_and_toggles(tv: TvSimulator, client: Roku) -> None:
+    for key, standby in [
+        ("poweroff", True),
+        ("poweroff", True),
+        ("poweron", False),
+        ("poweron", False),
+        ("power", True),
+        ("power", False),
+    ]:
+        await client.remote(key)
+        assert (await client.update()).state.standby is standby
+    assert tv.keys == ["PowerOff", "PowerOff", "PowerOn", "PowerOn", "Power", "Power"]
+
+
+async def test_a_tv_that_is_quite_off_stays_so_until_it_is_told(tv: TvSimulator, client: Roku) -> None:
+    tv.power_mode = "PowerOff"
+    await client.remote("poweroff")
+    assert tv.power_mode == "PowerOff"
+    await client.remote("power")
+    assert tv.power_mode == "PowerOn"
+
+
+async def test_other_keys_are_taken_and_leave_the_power(tv: TvSimulator, client: Roku) -> None:
+    await client.remote("home")
+    await client.remote("volume_up")
+    await client.literal("é ")
+    assert tv.keys == ["Home", "VolumeUp", "Lit_é", "Lit_+"]
+    assert tv.power_mode == "PowerOn"
+    assert tv.requests[0] == ("POST", "/keypress/Home")
+
+
+async def test_a_device_without_power_mode_is_read_and_keeps_none(tv: TvSimulator, client: Roku) -> None:
+    tv.power_mode = None
+    await client.remote("power")
+    await client.remote("poweron")
+    assert tv.power_mode is None
+    assert "power-mode" not in tv.info.text
+    assert (await client.update()).info.model_name == "Simulated TV"
+
+
+async def test_a_tv_that_limits_control_refuses_keys_and_goes_on_telling(tv: TvSimulator, client: Roku) -> None:
+    tv.limited = True
+    with pytest.raises(RokuError, match="HTTP 403"):
+        await client.remote("poweroff")
+    assert not (await client.update()).state.standby
+    assert (tv.keys, tv.power_mode) == (["PowerOff"], "PowerOn")
+
+
+async def test_client_reads_what_plays(tv: TvSimulator, client: Roku) -> None:
+    tv.active_app, tv.player = "90001", "pause"
+    device = await client.update()
+    assert device.app is not None
+    assert device.app.name == "Films & more"
+    assert device.media is not None
+    assert (device.media.paused, device.media.position, device.media.duration) == (True, 6, 60)
+
+
+async def test_client_reads_the_channel(tv: TvSimulator, client: Roku) -> None:
+    tv.active_app, tv.channel = "tvinput.dtv", "5.1"
+    device = await client.update()
+    assert device.channel is not None
+    assert (device.channel.number, device.channel.name) == ("5.1", "Fifth")
+
+
+async def test_a_tv_without_channels_is_read(tv: TvSimulator, client: Roku) -> None:
+    tv.channels = {}
+    assert (await client.update()).channels == []
+
+
+async def test_names_are_escaped(tv: TvSimulator, client: Roku) -> None:
+    tv.user_device_name = 'Tom & "Jerry"\'s <TV>'
+    tv.model_name = "]]> &amp;"
+    info = (await client.update()).info
+    assert (info.name, info.model_name) == ('Tom & "Jerry"\'s <TV>', "]]> &amp;")
+    assert (tv.user_device_name, tv.model_name) == (info.name, info.model_name)
+
+
+async def test_the_friendly_name_serves_where_the_owner_gave_none(tv: TvSimulator, client: Roku) -> None:
+    tv.friendly_device_name = "Lounge"
+    assert tv.user_device_name == ""
+    assert (await client.update()).info.name == "Lounge"
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "model"),
+    [
+        ("device-info", "PowerOn", "Roku 3"),
+        ("device-info-standby", "Ready", "Roku 3"),
+        ("device-info-power-off", "PowerOff", "Roku 3"),
+        ("device-info-3500x", "PowerOn", "Roku Stick"),
+    ],
+)
+async def test_captures_are_served_verbatim(http: aiohttp.ClientSession, name: str, mode: str, model: str) -> None:
+    capture = _capture(name)
+    async with TvSimulator(device_info=capture) as tv:
+        assert (tv.power_mode, tv.model_name) == (mode, model)
+        async with http.get(f"{tv.url}/query/device-info") as answer:
+            assert await answer.text() == capture
+        client = Roku(tv.host, port=tv.port)
+        device = await client.update()
+        await client.close_session()
+    assert (device.info.model_name, device.state.standby) == (model, mode != "PowerOn")
+
+
+async def test_a_key_changes_nothing_of_a_capture_but_the_power() -> None:
+    capture = _capture("device-info")
+    async with TvSimulator(device_info=capture) as tv:
+        client = Roku(tv.host, port=tv.port)
+        await client.remote("poweroff")
+        await client.close_session()
+        assert tv.info.text == _capture("device-info-standby")
+
+
+async def test_every_answer_is_xml_and_labelled_as_such(tv: TvSimulator, http: aiohttp.ClientSession) -> None:
+    for path in ("device-info", "apps", "active-app", "media-player", "tv-channels", "tv-active-channel"):
+        async with http.get(f"{tv.url}/query/{path}") as answer:
+            assert answer.headers["Content-Type"] == "text/xml; charset=utf-8"
+            ElementTree.fromstring(await answer.text())
+
+
+async def test_keys_are_pressed_by_post_alone(tv: TvSimulator, http: aiohttp.ClientSession) -> None:
+    async with http.get(f"{tv.url}/keypress/PowerOff") as answer:
+        assert answer.status == 405
+    assert (tv.keys, tv.power_mode) == ([], "PowerOn")
+
+
+def _capture(name: str) -> str:
+    return (CAPTURES / f"{name}.xml").read_text(encoding="utf-8")

@@ -1,0 +1,1 @@
+"""The outer wall: vendors' devices and the way to them."""

@@ -1,0 +1,84 @@
+"""The dispatcher: the one path of every command, whoever sends it, to one device or to many."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from appliance.adapters.link import Link
+from appliance.errors import LaresError, Unsupported
+from appliance.home.commands import Command
+from appliance.home.model import Device
+from appliance.home.values import Value
+from appliance.tasks import Tasks
+
+log = logging.getLogger("adapters")
+
+
+class Status(StrEnum):
+    """How a command to one device ended."""
+
+    OK = "ok"
+    UNSUPPORTED = "unsupported"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a command to one device came to; `message` is a sentence unless all went well."""
+
+    device_id: str
+    status: Status
+    message: str | None = None
+
+
+class Dispatcher:
+    """Sends commands. One that was begun is finished even if its sender goes away; leaving the context ends all."""
+
+    def __init__(self, links: Sequence[Link]) -> None:
+        self._links: Mapping[str, Link] = {link.adapter.name: link for link in links}
+        self._tasks = Tasks()
+
+    async def __aenter__(self) -> Dispatcher:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._tasks.__aexit__()
+
+    async def send(self, devices: Sequence[Device], command: Command) -> list[Outcome]:
+        """Command the devices, those at different addresses at once; the outcomes come in the order given."""
+        sent = [self._tasks.start(self._send(device, command), f"command to {device.id}") for device in devices]
+        return list(await asyncio.shield(asyncio.gather(*sent)))
+
+    async def invoke(self, target: str, payload: Mapping[str, Value]) -> Value:
+        """Call an adapter's own operation, `<adapter>:<operation>`; `Unsupported` when there is no such thing."""
+        name, _, operation = target.partition(":")
+        link = self._links.get(name)
+        operations = {} if link is None else link.adapter.operations
+        if operation not in operations:
+            raise Unsupported(f"invoke target '{target}' is not supported")
+        return await operations[operation](payload)
+
+    async def _send(self, device: Device, command: Command) -> Outcome:
+        try:
+            complaint = await self._command(device, command)
+        except Unsupported as error:
+            return Outcome(device_id=device.id, status=Status.UNSUPPORTED, message=str(error))
+        except LaresError as error:
+            complaint = str(error)
+        except Exception as error:
+            log.debug("%s: %s", device.id, command, exc_info=error)
+            complaint = f"the adapter failed ({type(error).__name__}: {error})"
+        if complaint is None:
+            return Outcome(device_id=device.id, status=Status.OK)
+        log.info("%s: %s failed: %s", device.id, command, complaint)
+        return Outcome(device_id=device.id, status=Status.ERROR, message=complaint)
+
+    async def _command(self, device: Device, command: Command) -> str | None:
+        link = self._links.get(device.metadata.source)
+        if link is None or not link.adapter.offers(command):
+            raise Unsupported(f"device '{device.id}' does not offer {command}")
+        return await link.command(device.id, command)

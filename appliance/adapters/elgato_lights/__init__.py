@@ -1,0 +1,1 @@
+"""Lights that speak Elgato's local HTTP interface."""

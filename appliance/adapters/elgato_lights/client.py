@@ -1,0 +1,98 @@
+"""Elgato's local HTTP interface, as its lights speak it on port 9123.
+
+Protocol: `GET`/`PUT /elgato/lights`, `GET /elgato/accessory-info`, `POST /elgato/identify`; JSON both ways. Colour
+temperature is in mired, `on` is 0 or 1, a light in colour mode has `hue` and `saturation` instead of `temperature`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from appliance.adapters.http import VendorHttp
+from appliance.errors import BadAnswer, Invalid
+from appliance.home import values
+
+MIRED_RANGE = (143, 344)
+
+RawLight = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LightState:
+    """One light as it described itself; `mired` is None while it shows a colour, `hue` and `saturation` otherwise."""
+
+    on: bool
+    brightness: int
+    mired: int | None = None
+    hue: float | None = None
+    saturation: float | None = None
+
+    @staticmethod
+    def parse(raw: Any) -> LightState:
+        """The state that one entry of `lights` tells; `Invalid` says what is wrong with it."""
+        if not isinstance(raw, dict):
+            raise Invalid(f"is not an object but {values.shown(raw)}")
+        on = _field(raw, "on", 0, 1)
+        brightness = _field(raw, "brightness", 0, 100)
+        if "temperature" in raw:
+            return LightState(on=on == 1, brightness=brightness, mired=_field(raw, "temperature", *MIRED_RANGE))
+        if "hue" not in raw or "saturation" not in raw:
+            raise Invalid("has neither temperature nor hue and saturation")
+        hue, saturation = _degree(raw, "hue"), _degree(raw, "saturation")
+        return LightState(on=on == 1, brightness=brightness, hue=hue, saturation=saturation)
+
+
+class ElgatoClient:
+    """One Elgato address. Every method raises `Unreachable` or `BadAnswer`."""
+
+    def __init__(self, http: VendorHttp) -> None:
+        self._http = http
+
+    async def fetch_lights(self) -> list[Any]:
+        """The lights as the device lists them, unchecked: one bad entry must not spoil the others."""
+        answer = _object(await self._http.request("GET", "/elgato/lights"), self._http.address)
+        lights = answer.get("lights")
+        if not isinstance(lights, list):
+            raise BadAnswer(f"{self._http.address}/elgato/lights answered without a list of lights")
+        return lights
+
+    async def put_lights(self, lights: list[RawLight], *, repeat: bool) -> None:
+        """Write the state of every light, in the device's order; `repeat` allows a second try when unanswered."""
+        body = {"numberOfLights": len(lights), "lights": lights}
+        await self._http.request("PUT", "/elgato/lights", json=body, repeat=repeat)
+
+    async def fetch_info(self) -> dict[str, Any]:
+        """Product, firmware, serial number and so on, as this model gives them."""
+        return _object(await self._http.request("GET", "/elgato/accessory-info"), self._http.address)
+
+    async def identify(self) -> None:
+        """Make the light blink, so that a person can tell which one it is."""
+        await self._http.request("POST", "/elgato/identify")
+
+
+def _object(body: bytes, address: str) -> dict[str, Any]:
+    try:
+        answer = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        raise BadAnswer(f"{address} answered with something that is not JSON") from None
+    if not isinstance(answer, dict):
+        raise BadAnswer(f"{address} answered with JSON that is not an object")
+    return answer
+
+
+def _field(raw: dict[str, Any], name: str, low: int, high: int) -> int:
+    try:
+        return values.integer(raw.get(name), low, high)
+    except Invalid as fault:
+        raise Invalid(f"{name} {fault}") from None
+
+
+def _degree(raw: dict[str, Any], name: str) -> float:
+    try:
+        return values.number(raw[name])
+    except Invalid as fault:
+        raise Invalid(f"{name} {fault}") from None

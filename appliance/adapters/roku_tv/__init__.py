@@ -1,0 +1,1 @@
+"""TVs that speak Roku's External Control Protocol."""

@@ -1,0 +1,84 @@
+"""Roku's External Control Protocol, as its TVs and sticks speak it on port 8060.
+
+Protocol: `GET /query/device-info` answers XML, `POST /keypress/<key>` presses a key of the remote control.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from xml.etree.ElementTree import Element, ParseError
+
+from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import fromstring
+
+from appliance.adapters.http import Refused, VendorHttp
+from appliance.errors import BadAnswer
+
+FORBIDDEN = 403
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceInfo:
+    """What a TV tells of itself; `fields` holds every element of the answer by its name."""
+
+    power_mode: str | None
+    friendly_name: str | None
+    model_name: str | None
+    fields: dict[str, str]
+
+    @property
+    def is_on(self) -> bool:
+        """Whether the TV is on; a stick that says nothing of power and answers is."""
+        return self.power_mode in (None, "PowerOn")
+
+    @staticmethod
+    def parse(xml: bytes) -> DeviceInfo:
+        """What an answer to `/query/device-info` tells; `BadAnswer` when it is not that."""
+        root = _parse_safely(xml)
+        if root.tag != "device-info":
+            raise BadAnswer("answered with XML that is not a device-info")
+        fields = {element.tag: (element.text or "").strip() for element in root}
+        return DeviceInfo(
+            power_mode=fields.get("power-mode") or None,
+            friendly_name=fields.get("user-device-name") or fields.get("friendly-device-name") or None,
+            model_name=fields.get("model-name") or None,
+            fields=fields,
+        )
+
+
+class RokuClient:
+    """One Roku address. Every method raises `Unreachable` or `BadAnswer`."""
+
+    def __init__(self, http: VendorHttp) -> None:
+        self._http = http
+
+    async def fetch_info(self) -> DeviceInfo:
+        """What the TV tells of itself now."""
+        answer = await self._http.request("GET", "/query/device-info")
+        try:
+            return DeviceInfo.parse(answer)
+        except BadAnswer as error:
+            raise BadAnswer(f"{self._http.address} {error}") from None
+
+    async def press(self, key: str) -> None:
+        """Press a key, once: a press that was not answered may have been done, so it is never repeated."""
+        try:
+            await self._http.request("POST", f"/keypress/{key}", repeat=False)
+        except Refused as error:
+            if error.status != FORBIDDEN:
+                raise
+            raise BadAnswer(
+                f"{self._http.address} refuses to be controlled: on the TV, open Settings > System > Advanced "
+                "system settings > Control by mobile apps > Network access and choose Default or Permissive"
+            ) from None
+
+
+def _parse_safely(xml: bytes) -> Element:
+    """The root of a document that declares no entities and no document type."""
+    try:
+        root: Element = fromstring(xml, forbid_dtd=True)
+    except DefusedXmlException:
+        raise BadAnswer("answered with XML that declares entities, which is refused") from None
+    except (ParseError, ValueError, LookupError):
+        raise BadAnswer("answered with something that is not XML") from None
+    return root

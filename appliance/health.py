@@ -1,0 +1,75 @@
+"""Health: who is well, learnt from events alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+
+from appliance.errors import NotFound
+from appliance.home import events
+from appliance.home.bus import Bus
+
+
+class AdapterStatus(StrEnum):
+    """How an adapter is doing."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    DEGRADED = "degraded"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdapterHealth:
+    """How one adapter does. `is_well` tells of the last poll or command; times are in UTC, None for never."""
+
+    name: str
+    has_started: bool = False
+    is_well: bool | None = None
+    message: str | None = None
+    last_updated: datetime | None = None
+    last_success: datetime | None = None
+    last_error: str | None = None
+
+    @property
+    def status(self) -> AdapterStatus:
+        """Starting until the first poll has ended; then running or degraded."""
+        if not self.has_started:
+            return AdapterStatus.STARTING
+        return AdapterStatus.RUNNING if self.is_well else AdapterStatus.DEGRADED
+
+
+class Health:
+    """Keeps the health of the adapters that were named at its start."""
+
+    def __init__(self, adapters: Iterable[str], bus: Bus) -> None:
+        self._adapters = {name: AdapterHealth(name=name) for name in adapters}
+        bus.listen(self._learn)
+
+    def list_adapters(self) -> list[AdapterHealth]:
+        """Every adapter, by name."""
+        return [self._adapters[name] for name in sorted(self._adapters)]
+
+    def get_adapter(self, name: str) -> AdapterHealth:
+        """The adapter of this name."""
+        if name not in self._adapters:
+            raise NotFound("adapter", name)
+        return self._adapters[name]
+
+    def list_missing(self) -> list[str]:
+        """What the hub still waits for before it is ready; empty once it is."""
+        return [health.name for health in self.list_adapters() if not health.has_started]
+
+    def _learn(self, event: events.Event) -> None:
+        match event:
+            case events.AdapterStarted(adapter=name):
+                self._adapters[name] = replace(self._adapters[name], has_started=True)
+            case events.AdapterAnswered(adapter=name, at=at):
+                self._adapters[name] = replace(
+                    self._adapters[name], is_well=True, message=None, last_updated=at, last_success=at
+                )
+            case events.AdapterFaltered(adapter=name, message=message, at=at):
+                self._adapters[name] = replace(
+                    self._adapters[name], is_well=False, message=message, last_updated=at, last_error=message
+                )

@@ -1,0 +1,1 @@
+"""The roof: REST and the event stream, over Sanic."""

@@ -1,0 +1,48 @@
+"""Adapters: which run, and how well."""
+
+from __future__ import annotations
+
+from sanic import HTTPResponse
+
+from appliance.api import payloads
+from appliance.api.answers import json_answer
+from appliance.api.auth import Role
+from appliance.api.route import Call, Route
+from appliance.health import Health
+
+
+class Adapters:
+    """What answers the routes under `/adapters`."""
+
+    def __init__(self, health: Health) -> None:
+        self._health = health
+
+    async def list_all(self, call: Call) -> HTTPResponse:
+        """Every enabled adapter by name."""
+        return json_answer(
+            [{"name": each.name, "status": each.status} for each in self._health.list_adapters()],
+        )
+
+    async def get(self, call: Call, name: str) -> HTTPResponse:
+        """One adapter in full."""
+        return json_answer(payloads.adapter(self._health.get_adapter(name)))
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/adapters",
+        role=Role.READ,
+        handler=Adapters.list_all,
+        answers=(200,),
+        summary="Every enabled adapter by name, with its status: starting, running or degraded.",
+    ),
+    Route(
+        method="GET",
+        path="/adapters/<name>",
+        role=Role.READ,
+        handler=Adapters.get,
+        answers=(200, 404),
+        summary="One adapter: how it does, when it last did well, and what was wrong last.",
+    ),
+)

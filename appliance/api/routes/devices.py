@@ -1,0 +1,90 @@
+"""Devices: listed, read, put into rooms, commanded."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from sanic import HTTPResponse
+
+from appliance.adapters.dispatch import Dispatcher, Status
+from appliance.api import payloads
+from appliance.api.answers import json_answer
+from appliance.api.auth import Role
+from appliance.api.payloads import DeviceEncoder
+from appliance.api.route import Call, Route
+from appliance.errors import Invalid, Unsupported
+from appliance.home.commands import Command
+from appliance.home.registry import Registry
+
+
+class Devices:
+    """What answers the routes under `/devices`."""
+
+    def __init__(self, registry: Registry, dispatcher: Dispatcher, encoder: DeviceEncoder) -> None:
+        self._registry = registry
+        self._dispatcher = dispatcher
+        self._encoder = encoder
+
+    async def list_all(self, call: Call) -> HTTPResponse:
+        """Every device by id, or those that `ids` names, in that order."""
+        ids = call.request.args.getlist("ids") if call.request.query_string else None
+        found = self._registry.find_devices(ids) if ids else self._registry.list_devices()
+        return json_answer(self._encoder.encode_list(found))
+
+    async def get(self, call: Call, device_id: str) -> HTTPResponse:
+        """One device."""
+        return json_answer(self._encoder.encode(self._registry.get_device(device_id)))
+
+    async def assign_room(self, call: Call, device_id: str) -> HTTPResponse:
+        """Put the device into a room, or into none; the answer is the device."""
+        self._registry.get_device(device_id)
+        fields = await call.body()
+        return json_answer(self._encoder.encode(self._registry.assign_room(device_id, fields["room_id"])))
+
+    async def command(self, call: Call, device_id: str) -> HTTPResponse:
+        """Command the device, and answer when it has shown the result."""
+        device = self._registry.get_device(device_id)
+        [outcome] = await self._dispatcher.send([device], await call.body())
+        if outcome.status is Status.UNSUPPORTED:
+            raise Unsupported(outcome.message)
+        if outcome.status is Status.ERROR:
+            raise Invalid(outcome.message)
+        return json_answer({"status": outcome.status})
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/devices",
+        role=Role.READ,
+        handler=Devices.list_all,
+        answers=(200,),
+        summary="Every device by id, or those that the repeated query parameter ids names, in its order.",
+    ),
+    Route(
+        method="GET",
+        path="/devices/<device_id>",
+        role=Role.READ,
+        handler=Devices.get,
+        answers=(200, 404),
+        summary="One device.",
+    ),
+    Route(
+        method="POST",
+        path="/devices/<device_id>/room",
+        role=Role.WRITE,
+        handler=Devices.assign_room,
+        answers=(200, 400, 404, 413),
+        body=partial(payloads.parse, payloads.ASSIGNMENT),
+        summary="Put the device into a room, or (null) into none.",
+    ),
+    Route(
+        method="POST",
+        path="/devices/<device_id>/command",
+        role=Role.WRITE,
+        handler=Devices.command,
+        answers=(200, 400, 404, 413, 501),
+        body=Command.parse,
+        summary="Send a command to the device and wait for its result.",
+    ),
+)

@@ -1,0 +1,125 @@
+"""Groups: chosen sets of devices, and commands to all of one."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from sanic import HTTPResponse
+
+from appliance.adapters.dispatch import Dispatcher
+from appliance.api import payloads
+from appliance.api.answers import json_answer, no_content
+from appliance.api.auth import Role
+from appliance.api.payloads import DeviceEncoder
+from appliance.api.route import Call, Route
+from appliance.home.commands import Command
+from appliance.home.registry import Registry
+
+
+class Groups:
+    """What answers the routes under `/groups`."""
+
+    def __init__(self, registry: Registry, dispatcher: Dispatcher, encoder: DeviceEncoder) -> None:
+        self._registry = registry
+        self._dispatcher = dispatcher
+        self._encoder = encoder
+
+    async def list_all(self, call: Call) -> HTTPResponse:
+        """Every group by id."""
+        return json_answer([payloads.group(group) for group in self._registry.list_groups()])
+
+    async def put(self, call: Call) -> HTTPResponse:
+        """Create a group, or change the one that has this id."""
+        fields = await call.body()
+        group = self._registry.put_group(fields["id"], fields["name"], fields["members"])
+        return json_answer(payloads.group(group))
+
+    async def get(self, call: Call, group_id: str) -> HTTPResponse:
+        """One group."""
+        return json_answer(payloads.group(self._registry.get_group(group_id)))
+
+    async def remove(self, call: Call, group_id: str) -> HTTPResponse:
+        """Remove the group; its devices stay."""
+        self._registry.remove_group(group_id)
+        return no_content()
+
+    async def set_members(self, call: Call, group_id: str) -> HTTPResponse:
+        """Replace the group's members."""
+        self._registry.get_group(group_id)
+        fields = await call.body()
+        return json_answer(payloads.group(self._registry.set_members(group_id, fields["members"])))
+
+    async def list_devices(self, call: Call, group_id: str) -> HTTPResponse:
+        """The group's devices that exist at present, in membership order."""
+        return json_answer(self._encoder.encode_list(self._registry.list_group_devices(group_id)))
+
+    async def command(self, call: Call, group_id: str) -> HTTPResponse:
+        """Command every device of the group; each has its own result."""
+        self._registry.get_group(group_id)
+        command = await call.body()
+        devices = self._registry.list_group_devices(group_id)
+        outcomes = await self._dispatcher.send(devices, command)
+        return json_answer([payloads.outcome(outcome) for outcome in outcomes])
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/groups",
+        role=Role.READ,
+        handler=Groups.list_all,
+        answers=(200,),
+        summary="Every group by id.",
+    ),
+    Route(
+        method="POST",
+        path="/groups",
+        role=Role.WRITE,
+        handler=Groups.put,
+        answers=(200, 400, 413),
+        body=partial(payloads.parse, payloads.GROUP),
+        summary="Create a group, or change the one that has this id; members left out stay as they are.",
+    ),
+    Route(
+        method="GET",
+        path="/groups/<group_id>",
+        role=Role.READ,
+        handler=Groups.get,
+        answers=(200, 404),
+        summary="One group.",
+    ),
+    Route(
+        method="DELETE",
+        path="/groups/<group_id>",
+        role=Role.WRITE,
+        handler=Groups.remove,
+        answers=(204, 404),
+        summary="Remove the group; its devices stay.",
+    ),
+    Route(
+        method="POST",
+        path="/groups/<group_id>/members",
+        role=Role.WRITE,
+        handler=Groups.set_members,
+        answers=(200, 400, 404, 413),
+        body=partial(payloads.parse, payloads.MEMBERS),
+        summary="Replace the group's members.",
+    ),
+    Route(
+        method="GET",
+        path="/groups/<group_id>/devices",
+        role=Role.READ,
+        handler=Groups.list_devices,
+        answers=(200, 404),
+        summary="The group's devices that exist at present, in membership order.",
+    ),
+    Route(
+        method="POST",
+        path="/groups/<group_id>/command",
+        role=Role.WRITE,
+        handler=Groups.command,
+        answers=(200, 400, 404, 413),
+        body=Command.parse,
+        summary="Send a command to every device of the group; each has its own result.",
+    ),
+)

@@ -1,0 +1,109 @@
+"""Rooms: named places, and commands to all that is in one."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from sanic import HTTPResponse
+
+from appliance.adapters.dispatch import Dispatcher
+from appliance.api import payloads
+from appliance.api.answers import json_answer, no_content
+from appliance.api.auth import Role
+from appliance.api.payloads import DeviceEncoder
+from appliance.api.route import Call, Route
+from appliance.home.commands import Command
+from appliance.home.registry import Registry
+
+
+class Rooms:
+    """What answers the routes under `/rooms`."""
+
+    def __init__(self, registry: Registry, dispatcher: Dispatcher, encoder: DeviceEncoder) -> None:
+        self._registry = registry
+        self._dispatcher = dispatcher
+        self._encoder = encoder
+
+    async def list_all(self, call: Call) -> HTTPResponse:
+        """Every room by id."""
+        return json_answer([payloads.room(room) for room in self._registry.list_rooms()])
+
+    async def put(self, call: Call) -> HTTPResponse:
+        """Create a room, or rename the one that has this id."""
+        fields = await call.body()
+        return json_answer(payloads.room(self._registry.put_room(fields["id"], fields["name"])))
+
+    async def get(self, call: Call, room_id: str) -> HTTPResponse:
+        """One room."""
+        return json_answer(payloads.room(self._registry.get_room(room_id)))
+
+    async def remove(self, call: Call, room_id: str) -> HTTPResponse:
+        """Remove the room; its devices are in none afterwards."""
+        self._registry.remove_room(room_id)
+        return no_content()
+
+    async def list_devices(self, call: Call, room_id: str) -> HTTPResponse:
+        """The devices in the room by id."""
+        return json_answer(self._encoder.encode_list(self._registry.list_room_devices(room_id)))
+
+    async def command(self, call: Call, room_id: str) -> HTTPResponse:
+        """Command every device in the room; each has its own result."""
+        self._registry.get_room(room_id)
+        command = await call.body()
+        devices = self._registry.list_room_devices(room_id)
+        outcomes = await self._dispatcher.send(devices, command)
+        return json_answer([payloads.outcome(outcome) for outcome in outcomes])
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/rooms",
+        role=Role.READ,
+        handler=Rooms.list_all,
+        answers=(200,),
+        summary="Every room by id.",
+    ),
+    Route(
+        method="POST",
+        path="/rooms",
+        role=Role.WRITE,
+        handler=Rooms.put,
+        answers=(200, 400, 413),
+        body=partial(payloads.parse, payloads.ROOM),
+        summary="Create a room, or rename the one that has this id.",
+    ),
+    Route(
+        method="GET",
+        path="/rooms/<room_id>",
+        role=Role.READ,
+        handler=Rooms.get,
+        answers=(200, 404),
+        summary="One room.",
+    ),
+    Route(
+        method="DELETE",
+        path="/rooms/<room_id>",
+        role=Role.WRITE,
+        handler=Rooms.remove,
+        answers=(204, 404),
+        summary="Remove the room; its devices are in none afterwards.",
+    ),
+    Route(
+        method="GET",
+        path="/rooms/<room_id>/devices",
+        role=Role.READ,
+        handler=Rooms.list_devices,
+        answers=(200, 404),
+        summary="The devices in the room by id.",
+    ),
+    Route(
+        method="POST",
+        path="/rooms/<room_id>/command",
+        role=Role.WRITE,
+        handler=Rooms.command,
+        answers=(200, 400, 404, 413),
+        body=Command.parse,
+        summary="Send a command to every device in the room; each has its own result.",
+    ),
+)

@@ -1,0 +1,126 @@
+"""The server: one listening socket, served on the hub's own loop, and an end that never hangs."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from typing import Any
+
+from sanic import Sanic
+from sanic.server import AsyncioServer
+from sanic.server.protocols.websocket_protocol import WebSocketProtocol
+
+from appliance.api.auth import Authenticator
+from appliance.api.limits import Limits
+from appliance.clock import Clock
+from appliance.config import Address
+from appliance.errors import StartFailed
+
+BACKLOG = 512
+CHECK_EVERY = 0.02
+
+
+class Server:
+    """Serves the application at the address from entering the context to leaving it.
+
+    Making one raises `StartFailed` when the address cannot be had. Leaving takes no new connection, closes event
+    streams with 1001, gives requests in progress `limits.stop_secs` to end, and then cuts what is left.
+    """
+
+    def __init__(
+        self, app: Sanic[Any, Any], authenticator: Authenticator, address: Address, limits: Limits, clock: Clock
+    ) -> None:
+        self._clock = clock
+        self._app = app
+        self._authenticator = authenticator
+        self._limits = limits
+        self._socket = _bind(address)
+        self._server: AsyncioServer | None = None
+
+    @property
+    def port(self) -> int:
+        """The port that is served, also when the address left the choice to the system."""
+        port: int = self._socket.getsockname()[1]
+        return port
+
+    async def __aenter__(self) -> Server:
+        self._server = await self._app.create_server(
+            sock=self._socket,
+            protocol=WebSocketProtocol,
+            backlog=BACKLOG,
+            asyncio_server_kwargs={"start_serving": False},
+        )
+        assert self._server is not None
+        await self._server.startup()
+        await self._server.before_start()
+        await self._server.start_serving()
+        await self._server.after_start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._server is not None
+        listener: Any = self._server.server
+        listener.close()
+        await self._server.before_stop()
+        await self._close_connections(self._server.connections)
+        await self._server.after_stop()
+        self._authenticator.close()
+        Sanic.unregister_app(self._app)
+
+    async def _close_connections(self, connections: set[WebSocketProtocol]) -> None:
+        deadline = self._clock.monotonic() + self._limits.stop_secs
+        told: set[WebSocketProtocol] = set()
+        while connections and self._clock.monotonic() < deadline:
+            for connection in connections - told:
+                if not _is_answering(connection):
+                    told.add(connection)
+                    _close(connection)
+            await self._clock.sleep(CHECK_EVERY)
+        for connection in tuple(connections):
+            connection.abort()
+        await self._clock.sleep(0)
+
+
+def _is_answering(connection: WebSocketProtocol) -> bool:
+    """Whether a request is being handled or answered on it; Sanic's `Http` is true only then."""
+    return connection.websocket is None and bool(connection.http)
+
+
+def _close(connection: WebSocketProtocol) -> None:
+    if connection.websocket is not None:
+        connection.close_if_idle()
+    else:
+        connection.close()
+
+
+def _bind(address: Address) -> socket.socket:
+    """A socket bound to the address; `[::]` takes IPv4 too."""
+    try:
+        family, _, _, _, place = socket.getaddrinfo(
+            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        bound = socket.socket(family, socket.SOCK_STREAM)
+    except OSError as error:
+        raise StartFailed(f"cannot listen at {address.host}: {error.strerror}", os.EX_UNAVAILABLE) from None
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        bound.bind(place)
+    except OSError as error:
+        bound.close()
+        raise StartFailed(_why(error, address), os.EX_UNAVAILABLE) from None
+    bound.setblocking(False)
+    return bound
+
+
+def _why(error: OSError, address: Address) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return (
+            f"port {address.port} is taken by another program (another hub?); stop it, or set "
+            "api.bind_address to another port"
+        )
+    if error.errno == errno.EACCES:
+        return f"port {address.port} needs more rights than this user has; choose one from 1024 up"
+    return f"cannot listen at {address.host} port {address.port}: {error.strerror}"

@@ -1,0 +1,101 @@
+"""`lares demo`: a home to try, with a simulated light and a simulated TV."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import errno
+import os
+import socket
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from appliance import config
+from appliance.api import payloads
+from appliance.api.auth import Authenticator
+from appliance.api.keys import Token
+from appliance.cli.logs import start_logging
+from appliance.cli.paths import CONFIG_FILE, write_bundled_config
+from appliance.cli.serve import serve
+from appliance.config import Address, Config, ElgatoLights, RokuTv
+from appliance.home.events import Event
+from appliance.hub import Hub
+from appliance.simulators.light import LightSimulator
+from appliance.simulators.tv import TvSimulator
+
+LOOPBACK = "127.0.0.1"
+USUAL_PORT = 3000
+POLL_SECS = 2
+
+
+def demo(arguments: argparse.Namespace) -> int:
+    """Run the demo until it is told to stop; the exit code."""
+    port = _choose_port() if arguments.port is None else arguments.port
+    with tempfile.TemporaryDirectory(prefix="lares-demo-") as folder:
+        file = Path(folder) / CONFIG_FILE
+        write_bundled_config(file.parent)
+        settings = config.load(file, {})
+        start_logging(replace(settings.logging, level="warning"), os.environ)
+        asyncio.run(_run(settings, port))
+    return os.EX_OK
+
+
+async def _run(settings: Config, port: int) -> None:
+    async with LightSimulator() as light, TvSimulator() as tv:
+        key = Token.make("demo").text
+        home = replace(
+            settings,
+            api=replace(settings.api, bind_address=Address(host=LOOPBACK, port=port)),
+            adapters={
+                "elgato_lights": ElgatoLights(base_url=light.url, poll_interval_secs=POLL_SECS),
+                "roku_tv": RokuTv(ip_address=tv.host, port=tv.port, poll_interval_secs=POLL_SECS),
+            },
+        )
+
+        def greet(hub: Hub, port: int) -> None:
+            print(_greeting(f"{LOOPBACK}:{port}", key, light.url, tv.url), flush=True)
+            hub.bus.listen(_show)
+
+        await serve(home, Authenticator(master_key=key), greet)
+        print("The demo has ended; nothing of it is left.", flush=True)
+
+
+def _greeting(address: str, key: str, light_url: str, tv_url: str) -> str:
+    ask = f"curl -s -H 'Authorization: Bearer {key}' http://{address}"
+    dim = '{"capability":"brightness","action":"set","value":80}'
+    on = '{"capability":"power","action":"on"}'
+    return f"""
+Lares runs a home to try: a light ({light_url}) and a TV ({tv_url}), both simulated.
+
+    REST     http://{address}
+    events   ws://{address}/events
+    key      {key}
+
+Try, in another terminal:
+
+    {ask}/devices
+    {ask}/devices/elgato_lights:light:0/command -d '{on}'
+    {ask}/devices/elgato_lights:light:0/command -d '{dim}'
+
+What happens shows here, as the event stream sends it. Ctrl-C ends the demo.
+"""
+
+
+def _show(event: Event) -> None:
+    frame = payloads.frame(event)
+    if frame is not None:
+        print(frame.decode(), flush=True)
+
+
+def _choose_port() -> int:
+    """The usual port, or one that is free where another program has that."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, USUAL_PORT))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                return 0
+            raise
+    return USUAL_PORT

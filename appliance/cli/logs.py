@@ -1,0 +1,94 @@
+"""Log lines: for a person, for journald, or as JSON for a program; one line an entry, on standard error."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Mapping
+from typing import Any, TextIO
+
+import orjson
+
+from appliance.config import Logging
+
+_PRIORITIES = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3, logging.CRITICAL: 2}
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+def start_logging(settings: Logging, environment: Mapping[str, str]) -> None:
+    """Send every log entry to standard error in the form that the configuration asks for."""
+    handler = logging.StreamHandler(sys.stderr)
+    if settings.format == "json":
+        handler.setFormatter(JsonLines())
+    elif is_journal(sys.stderr, environment):
+        handler.setFormatter(JournalLines())
+    else:
+        handler.setFormatter(TextLines())
+    logging.basicConfig(level=settings.level.upper(), handlers=[handler], force=True)
+    for chatty in ("sanic", "asyncio", "websockets", "aiohttp"):
+        logging.getLogger(chatty).setLevel(max(logging.WARNING, logging.getLogger().level))
+
+
+def is_journal(stream: TextIO, environment: Mapping[str, str]) -> bool:
+    """Whether the stream goes to journald, as systemd.exec(5) says: JOURNAL_STREAM names its device and inode."""
+    try:
+        status = os.fstat(stream.fileno())
+    except (OSError, ValueError):
+        return False
+    return environment.get("JOURNAL_STREAM") == f"{status.st_dev}:{status.st_ino}"
+
+
+class TextLines(logging.Formatter):
+    """`time level part: message key=value`, in local time."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The entry as one line."""
+        time = f"{self.formatTime(record, '%Y-%m-%d %H:%M:%S')}.{int(record.msecs):03d}"
+        return f"{time} {record.levelname.lower():<7} {_entry(record)}"
+
+
+class JournalLines(logging.Formatter):
+    """`<N>part: message key=value`; journald adds the time, and reads the priority from `<N>`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The entry as one line."""
+        return f"<{_PRIORITIES.get(record.levelno, 6)}>{_entry(record)}"
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line: `time` (UTC seconds), `level`, `part`, `message` and the entry's own fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The entry as one line."""
+        entry = {
+            "time": round(record.created, 3),
+            "level": record.levelname.lower(),
+            "part": record.name,
+            "message": record.getMessage(),
+            **_fields(record),
+        }
+        return orjson.dumps(entry, default=str).decode()
+
+
+def _entry(record: logging.LogRecord) -> str:
+    fields = "".join(f" {key}={value}" for key, value in _fields(record).items())
+    return _one_line(f"{record.name}: {record.getMessage()}{fields}")
+
+
+def _fields(record: logging.LogRecord) -> dict[str, Any]:
+    fields = {key: value for key, value in vars(record).items() if key not in _STANDARD}
+    if record.exc_info and record.exc_info[1] is not None:
+        error = record.exc_info[1]
+        is_debug = logging.getLogger().level <= logging.DEBUG
+        told = "".join(traceback.format_exception(error)) if is_debug else f"{type(error).__name__}: {error}"
+        fields["error"] = told.strip()
+    return fields
+
+
+def _one_line(text: str) -> str:
+    """The text with line breaks and control characters as escapes, so that no entry can forge another."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)

@@ -1,0 +1,94 @@
+"""Where the configuration and the data live, and how the bundled configuration gets there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import appliance
+from appliance.errors import StartFailed
+
+CONFIG_FILE = Path("config") / "default.toml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """What was asked for on the command line, and where to look otherwise."""
+
+    config_flag: str | None
+    data_flag: str | None
+    environment: Mapping[str, str]
+    working_dir: Path
+    executable_dir: Path
+
+    @staticmethod
+    def of_process(config_flag: str | None, data_flag: str | None) -> Places:
+        """The places of this process."""
+        return Places(
+            config_flag=config_flag,
+            data_flag=data_flag,
+            environment=os.environ,
+            working_dir=Path.cwd(),
+            executable_dir=Path(sys.argv[0]).resolve().parent,
+        )
+
+    def find_config(self) -> Path:
+        """The configuration file, whether it exists or not; one that was named must, or `StartFailed`."""
+        named = self.config_flag or self.environment.get("LARES_CONFIG")
+        if named:
+            file = Path(named).absolute()
+            if not file.is_file():
+                raise StartFailed(f"there is no configuration file {file}", os.EX_CONFIG)
+            return file
+        by_systemd = self.environment.get("CONFIGURATION_DIRECTORY")
+        if by_systemd:
+            return Path(by_systemd.split(":")[0]) / CONFIG_FILE
+        return self._first(CONFIG_FILE)
+
+    def find_data_dir(self) -> Path:
+        """The data directory, whether it exists or not."""
+        named = self.data_flag or self.environment.get("LARES_DATA_DIR")
+        if named:
+            return Path(named).absolute()
+        by_systemd = self.environment.get("STATE_DIRECTORY")
+        return Path(by_systemd.split(":")[0]) if by_systemd else self._first(Path("data"))
+
+    def _first(self, path: Path) -> Path:
+        """The path under the working directory or beside the executable, where it exists; else the former."""
+        beside = self.executable_dir / path
+        here = self.working_dir / path
+        return beside if beside.exists() and not here.exists() else here
+
+
+def bundled_config() -> Path:
+    """The folder of the configuration that comes with Lares."""
+    package = Path(appliance.__file__).parent
+    installed = package / "bundled"
+    return installed if installed.is_dir() else package.parent / "config"
+
+
+def write_bundled_config(folder: Path) -> None:
+    """Put the bundled configuration into the folder, never over a file that exists; `StartFailed` if it cannot."""
+    source = bundled_config()
+    try:
+        for file in sorted(path for path in source.rglob("*") if path.is_file()):
+            target = folder / file.relative_to(source)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if not target.exists():
+                shutil.copyfile(file, target)
+    except OSError as error:
+        raise StartFailed(f"cannot write the configuration to {folder}: {error.strerror}", os.EX_CANTCREAT) from None
+
+
+def make_data_dir(folder: Path) -> None:
+    """Make the data directory if it is not there; `StartFailed` if it cannot be made or written."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StartFailed(f"cannot make the data directory {folder}: {error.strerror}", os.EX_CANTCREAT) from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise StartFailed(f"the data directory {folder} cannot be written by this user", os.EX_CANTCREAT)

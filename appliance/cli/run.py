@@ -1,0 +1,49 @@
+"""`lares run`: the hub."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import os
+
+from appliance import config
+from appliance.cli.first_key import open_door
+from appliance.cli.logs import start_logging
+from appliance.cli.paths import Places, make_data_dir, write_bundled_config
+from appliance.cli.serve import serve
+from appliance.version import VERSION
+
+log = logging.getLogger("hub")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the hub until it is told to stop; the exit code."""
+    places = Places.of_process(arguments.config, arguments.data_dir)
+    file, data_dir = places.find_config(), places.find_data_dir()
+    is_new = not file.exists()
+    if is_new:
+        write_bundled_config(file.parent)
+    settings = config.load(file, os.environ)
+    start_logging(settings.logging, os.environ)
+    log.info("Lares %s starts", VERSION, extra={"config": file, "data": data_dir, "pid": os.getpid()})
+    if is_new:
+        log.info("there was no configuration: the bundled one is now in %s", file.parent)
+    for warning in settings.warnings:
+        log.warning("%s", warning)
+    make_data_dir(data_dir)
+    authenticator = open_door(settings.auth, data_dir)
+    asyncio.run(serve(settings, authenticator, lambda hub, port: _say_listening(settings, port)))
+    return os.EX_OK
+
+
+def _say_listening(settings: config.Config, port: int) -> None:
+    host = settings.api.bind_address.host
+    shown = f"[{host}]" if ":" in host else host
+    log.info("listening at http://%s:%d", shown, port)
+    for name in settings.adapters:
+        log.info("%s: enabled", name)
+    if not settings.adapters:
+        log.info("no adapter is enabled; enable one in %s and start again", settings.file)
+
+

@@ -1,0 +1,50 @@
+"""Serving: the hub and its API together, from the start to a signal."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import Callable
+
+from appliance.api.app import build_app
+from appliance.api.auth import Authenticator
+from appliance.api.limits import Limits
+from appliance.api.server import Server
+from appliance.clock import Clock
+from appliance.config import Config
+from appliance.hub import Hub
+
+log = logging.getLogger("hub")
+
+
+async def serve(config: Config, authenticator: Authenticator, on_listening: Callable[[Hub, int], None]) -> None:
+    """Run the hub until SIGTERM or SIGINT; a second one ends the process at once.
+
+    `on_listening` is called with the hub and the port as soon as requests are answered.
+    """
+    stop = _stop_on_signals()
+    clock = Clock()
+    limits = Limits(body_bytes=config.api.max_body_bytes)
+    async with Hub(config, clock) as hub:
+        app = build_app(hub, authenticator, limits, config.runtime.event_bus_capacity)
+        async with Server(app, authenticator, config.api.bind_address, limits, clock) as server:
+            on_listening(hub, server.port)
+            await stop.wait()
+            log.info("stopping")
+    log.info("stopped")
+
+
+def _stop_on_signals() -> asyncio.Event:
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+
+    def ask_to_stop(number: int) -> None:
+        if stop.is_set():
+            os._exit(128 + number)
+        stop.set()
+
+    for each in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(each, ask_to_stop, each)
+    loop.add_signal_handler(signal.SIGHUP, log.info, "asked to reload; there are no catalogs to load")
+    return stop

@@ -1,0 +1,1 @@
+"""The measured promises, one file a promise. `python -m benchmarks` prints the table."""

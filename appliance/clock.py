@@ -28,7 +28,7 @@ class Clock:
             async with asyncio.timeout(seconds):
                 await event.wait()
         except TimeoutError:
-            return False
+            return event.is_set()
         return True
 
 

@@ -29,10 +29,10 @@ class Tasks:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        remaining = list(self._running)
-        for task in remaining:
-            task.cancel()
-        await asyncio.gather(*remaining, return_exceptions=True)
+        while remaining := list(self._running):
+            for task in remaining:
+                task.cancel()
+            await asyncio.gather(*remaining, return_exceptions=True)
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._running.discard(task)

@@ -79,9 +79,10 @@ class Registry:
 
     def mark(self, adapter: str, state: str) -> None:
         """Say of every device of the adapter that it is `online` or `offline`; all else about it stays."""
+        now = self._clock.now()
         for device in self._devices_of(adapter):
             if device.attributes.get("state") != state:
-                self._change(device, attributes={**device.attributes, "state": state})
+                self._change(device, {**device.attributes, "state": state}, now)
 
     def put_room(self, room_id: str, name: str) -> Room:
         """Create the room, or give it this name."""
@@ -147,7 +148,7 @@ class Registry:
         kept = device.metadata if device.metadata == metadata else metadata
         device = self._devices[device.id] = replace(device, metadata=kept, last_seen=now)
         if attributes != device.attributes:
-            self._change(device, attributes=attributes)
+            self._change(device, attributes, now)
 
     def _add(
         self, seen: Observation, attributes: dict[str, object], metadata: Metadata, now: datetime
@@ -164,8 +165,8 @@ class Registry:
         self._devices[device.id] = device
         self._bus.publish(events.DeviceStateChanged(device=device, previous=None))
 
-    def _change(self, device: Device, *, attributes: dict[str, object]) -> None:
-        changed = replace(device, attributes=attributes, updated_at=self._clock.now())
+    def _change(self, device: Device, attributes: dict[str, object], now: datetime) -> None:
+        changed = replace(device, attributes=attributes, updated_at=now)
         self._devices[device.id] = changed
         self._bus.publish(events.DeviceStateChanged(device=changed, previous=device))
 

@@ -23,8 +23,10 @@ _HEX_COLOR = re.compile(r"#[0-9a-fA-F]{6}\Z")
 
 
 def is_number(value: Value) -> bool:
-    """A finite integer or float; a boolean is not a number."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    """A finite float, or an integer that 64 bits can hold, as JSON does; a boolean is not a number."""
+    if isinstance(value, int):
+        return not isinstance(value, bool) and -(1 << 63) <= value < 1 << 64
+    return isinstance(value, float) and math.isfinite(value)
 
 
 def number(value: Value) -> int | float:
@@ -36,9 +38,8 @@ def number(value: Value) -> int | float:
 
 def integer(value: Value, low: int | None = None, high: int | None = None) -> int:
     """An integer within the bounds, both included; `50.0` counts as `50`."""
-    if not is_number(value) or value != int(value):
-        raise Invalid(f"must be an integer{_bounds(low, high)}, not {shown(value)}")
-    if (low is not None and value < low) or (high is not None and value > high):
+    is_whole = is_number(value) and value == int(value) and is_number(int(value))
+    if not is_whole or (low is not None and value < low) or (high is not None and value > high):
         raise Invalid(f"must be an integer{_bounds(low, high)}, not {shown(value)}")
     return int(value)
 
@@ -70,7 +71,7 @@ def percentage(value: Value) -> int:
 def measurement(value: Value) -> dict[str, Value]:
     """A number with its unit: `{value, unit}`."""
     fields = _fields(value, "value", "unit")
-    return {**fields, "value": _in("value", number, fields), "unit": _in("unit", string, fields)}
+    return {"value": _in("value", number, fields), "unit": _in("unit", string, fields)}
 
 
 def accumulation(value: Value) -> dict[str, Value]:
@@ -143,11 +144,13 @@ def one_of(value: Value, values: Sequence[str]) -> str:
 
 
 def shown(value: Value) -> str:
-    """The value as a sentence shows it: as JSON writes it, and never longer than a line bears."""
+    """The value as a sentence shows it, on one line and never longer than that bears."""
     if value is None:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, int) and value.bit_length() > 64:
+        return f"a number of {value.bit_length()} bits"
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, list):

@@ -1,0 +1,199 @@
+"""Commands: what a JSON object must hold to be one, and the sentence when it does not."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from appliance.errors import Invalid
+from appliance.home.capabilities import CAPABILITIES
+from appliance.home.commands import VALUED_ACTIONS, Command
+
+WARM = {"value": 2900, "unit": "kelvin"}
+
+SAMPLES: dict[str, Any] = {
+    "measurement": {"value": 21, "unit": "celsius"},
+    "accumulation": {"value": 1, "unit": "kWh", "period": "day"},
+    "number": 1.5,
+    "integer": 4,
+    "string": "eco",
+    "boolean": True,
+    "integer_or_string": "N",
+    "percentage": 40,
+    "rgb_color": {"r": 1, "g": 2, "b": 3},
+    "hex_color": "#0a0b0c",
+    "xy_color": {"x": 0.25, "y": 0.5},
+    "hs_color": {"hue": 200, "saturation": 60},
+    "color_temperature": WARM,
+}
+"""A good value of each type but enum."""
+
+PAIRS = [(key, action) for key, entry in CAPABILITIES.items() for action in entry.actions]
+
+
+def command(capability: Any, action: Any, **more: Any) -> dict[str, Any]:
+    """A command as JSON."""
+    return {"capability": capability, "action": action, **more}
+
+
+def sample(key: str) -> Any:
+    """A value that the capability takes."""
+    entry = CAPABILITIES[key]
+    return entry.values[0] if entry.values else SAMPLES[entry.type]
+
+
+def refusal(raw: Any) -> str:
+    """The sentence with which it is refused."""
+    with pytest.raises(Invalid) as refused:
+        Command.parse(raw)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize(("key", "action"), PAIRS)
+def test_every_action_of_every_capability_takes_a_value_exactly_when_it_sets_or_steps(key: str, action: str) -> None:
+    bare, valued = command(key, action), command(key, action, value=sample(key))
+    nulled = command(key, action, value=None)
+    if action in ("set", "increase", "decrease"):
+        assert Command.parse(valued).value == sample(key)
+        assert refusal(bare) == refusal(nulled) == f"{key} {action} needs a value"
+    else:
+        assert Command.parse(bare) == Command.parse(nulled) == Command(capability=key, action=action)
+        assert refusal(valued) == f"{key} {action} takes no value"
+
+
+def test_set_and_the_two_steps_are_the_actions_with_a_value() -> None:
+    assert set(VALUED_ACTIONS) == {"set", "increase", "decrease"}
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        (command("power", "on"), Command(capability="power", action="on")),
+        (command("brightness", "set", value=50.0), Command(capability="brightness", action="set", value=50)),
+        (command("brightness", "increase", value=0), Command(capability="brightness", action="increase", value=0)),
+        (command("muted", "set", value=False), Command(capability="muted", action="set", value=False)),
+        (command("media_app", "set", value=""), Command(capability="media_app", action="set", value="")),
+        (
+            command("color_temperature", "set", value={**WARM, "mood": "cosy"}),
+            Command(capability="color_temperature", action="set", value=WARM),
+        ),
+        (
+            command("power", "off", transition_secs=2),
+            Command(capability="power", action="off", transition_secs=2.0),
+        ),
+        (
+            command("power", "off", transition_secs=0),
+            Command(capability="power", action="off", transition_secs=0.0),
+        ),
+        (command("power", "off", transition_secs=None), Command(capability="power", action="off")),
+        (command("power", "toggle", id="x", source=["y"]), Command(capability="power", action="toggle")),
+    ],
+    ids=repr,
+)
+def test_a_sound_command_is_parsed_and_unknown_fields_are_ignored(raw: Any, expected: Command) -> None:
+    assert repr(Command.parse(raw)) == repr(expected)
+
+
+@pytest.mark.parametrize("raw", [None, [], ["power", "on"], "power on", 5, True, 1.5], ids=repr)
+def test_what_is_no_object_is_no_command(raw: Any) -> None:
+    assert refusal(raw) == "a command must be an object with capability and action"
+
+
+@pytest.mark.parametrize(
+    ("raw", "sentence"),
+    [
+        ({}, "capability must be a non-empty string"),
+        ({"action": "on"}, "capability must be a non-empty string"),
+        (command("", "on"), "capability must be a non-empty string"),
+        (command(None, "on"), "capability must be a non-empty string"),
+        (command(5, "on"), "capability must be a non-empty string"),
+        (command(["power"], "on"), "capability must be a non-empty string"),
+        ({"capability": "power"}, "action must be a non-empty string"),
+        (command("power", ""), "action must be a non-empty string"),
+        (command("power", None), "action must be a non-empty string"),
+        (command("power", {"on": 1}), "action must be a non-empty string"),
+        (command("Power", "on"), "unknown capability 'Power'; GET /capabilities lists them"),
+        (command("power ", "on"), "unknown capability 'power '; GET /capabilities lists them"),
+        (command("custom.roku.app", "set"), "unknown capability 'custom.roku.app'; GET /capabilities lists them"),
+        (command("power", "set"), "power has no action 'set'; its actions are: on, off, toggle"),
+        (command("power", "ON"), "power has no action 'ON'; its actions are: on, off, toggle"),
+        (command("power", "get"), "power has no action 'get'; its actions are: on, off, toggle"),
+        (command("state", "set", value="online"), "state has no action 'set'; its actions are: get"),
+        (command("volume", "toggle"), "volume has no action 'toggle'; its actions are: set, increase, decrease"),
+        (command("power", "on", value=True), "power on takes no value"),
+        (command("power", "on", value=0), "power on takes no value"),
+        (command("power", "on", value=""), "power on takes no value"),
+        (command("power", "on", value={}), "power on takes no value"),
+        (command("power", "toggle", value=False), "power toggle takes no value"),
+        (
+            command("brightness", "set", value=101),
+            "value of brightness: must be an integer from 0 to 100, not 101",
+        ),
+        (
+            command("brightness", "increase", value="a lot"),
+            "value of brightness: must be an integer from 0 to 100, not 'a lot'",
+        ),
+        (
+            command("brightness", "set", value=True),
+            "value of brightness: must be an integer from 0 to 100, not true",
+        ),
+        (
+            command("color_temperature", "set", value={"value": 7001, "unit": "kelvin"}),
+            "value of color_temperature: value must be an integer from 2200 to 7000, not 7001",
+        ),
+        (
+            command("color_temperature", "set", value=4000),
+            "value of color_temperature: must be an object with value, unit, not 4000",
+        ),
+        (
+            command("effect", "set", value="disco"),
+            "value of effect: must be one of none, flash, strobe, colorloop, random, not 'disco'",
+        ),
+    ],
+    ids=lambda part: repr(part)[:70],
+)
+def test_an_unsound_command_is_refused_with_what_is_wrong_and_what_there_is(raw: Any, sentence: str) -> None:
+    assert refusal(raw) == sentence
+
+
+@pytest.mark.parametrize("seconds", [-0.001, -1, "2", True, [], {}, math.nan, math.inf, 10**400], ids=repr)
+def test_a_transition_is_a_number_of_seconds_from_zero_on(seconds: Any) -> None:
+    sentence = refusal(command("power", "on", transition_secs=seconds))
+    assert sentence.startswith("transition_secs must be a number of seconds from 0 on, not ")
+
+
+def test_a_command_reads_as_capability_and_action() -> None:
+    assert str(Command.parse(command("brightness", "set", value=3))) == "brightness set"
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=4,
+)
+COMMANDS = st.fixed_dictionaries(
+    {},
+    optional={
+        "capability": st.sampled_from(sorted(CAPABILITIES)) | ANYTHING,
+        "action": st.sampled_from(sorted({action for _, action in PAIRS})) | ANYTHING,
+        "value": st.sampled_from(list(SAMPLES.values())) | ANYTHING,
+        "transition_secs": ANYTHING,
+    },
+)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(raw=COMMANDS | ANYTHING)
+def test_whatever_comes_is_a_canonical_command_or_refused_in_one_line(raw: Any) -> None:
+    try:
+        parsed = Command.parse(raw)
+    except Invalid as fault:
+        assert str(fault).isprintable()
+        return
+    again = command(parsed.capability, parsed.action, value=parsed.value, transition_secs=parsed.transition_secs)
+    assert repr(Command.parse(again)) == repr(parsed)
+    assert parsed.action in CAPABILITIES[parsed.capability].actions

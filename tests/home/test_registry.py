@@ -1,0 +1,662 @@
+"""The registry: what a change leaves behind, which events tell of it in which order, and what leaves no trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from appliance.clock import Clock
+from appliance.errors import Invalid, NotFound
+from appliance.home import events
+from appliance.home.bus import Bus
+from appliance.home.model import Device, Group, Kind, Metadata, Observation, Report, Room
+from appliance.home.registry import OFFLINE, ONLINE, Registry
+
+NOON = datetime(2026, 6, 1, 12, 0, tzinfo=UTC)
+
+
+class TickingClock(Clock):
+    """One second later at each look, so that no two readings are the same."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+
+    def now(self) -> datetime:
+        """The next second."""
+        self.looks += 1
+        return NOON + timedelta(seconds=self.looks)
+
+
+class Home:
+    """A registry and everything that it published."""
+
+    def __init__(self, *setup: Report) -> None:
+        self.bus = Bus()
+        self.heard: list[events.Event] = []
+        self.bus.listen(self.heard.append)
+        self.clock = TickingClock()
+        self.registry = Registry(self.bus, self.clock)
+        for each in setup:
+            self.registry.apply(each)
+        self.news()
+
+    def news(self) -> list[events.Event]:
+        """What was published since the last time one asked."""
+        told = self.heard[:]
+        self.heard.clear()
+        return told
+
+    def device(self, device_id: str = "a:1") -> Device:
+        """The device."""
+        return self.registry.get_device(device_id)
+
+
+def seen(device_id: str = "a:1", note: Any = None, **attributes: Any) -> Observation:
+    """An observation of a light; `note` is the vendor's own data."""
+    return Observation(device_id=device_id, kind=Kind.LIGHT, attributes=attributes, vendor_specific={"note": note})
+
+
+def report(*observations: Observation, adapter: str = "a", also: Iterable[str] = ()) -> Report:
+    """A report of these, and of those that are there and could not be read."""
+    present = frozenset({*(each.device_id for each in observations), *also})
+    return Report(adapter=adapter, present=present, observations=observations)
+
+
+def room_changed(device_id: str, room_id: str | None) -> events.Event:
+    """The event of an assignment."""
+    return events.DeviceRoomChanged(device_id=device_id, room_id=room_id)
+
+
+class TestReports:
+    """What an adapter saw becomes what the home knows."""
+
+    def test_a_new_device_is_online_in_no_room_and_told_with_all_it_shows(self) -> None:
+        home = Home()
+        home.registry.apply(report(seen(note="x", power="on", brightness=30)))
+        device = home.device()
+        assert device == Device(
+            id="a:1",
+            room_id=None,
+            kind=Kind.LIGHT,
+            attributes={"power": "on", "brightness": 30, "state": "online"},
+            metadata=Metadata(source="a", accuracy=None, vendor_specific={"note": "x"}),
+            updated_at=device.updated_at,
+            last_seen=device.updated_at,
+        )
+        assert home.news() == [events.DeviceStateChanged(device=device, previous=None)]
+
+    def test_the_same_again_moves_last_seen_and_nothing_else(self) -> None:
+        home = Home(report(seen(power="on")))
+        before = home.device()
+        home.registry.apply(report(seen(power="on")))
+        after = home.device()
+        assert home.news() == []
+        assert after.last_seen > before.last_seen
+        assert after == replace(before, last_seen=after.last_seen)
+
+    def test_what_did_not_change_stays_the_same_object_so_that_its_bytes_can_be_kept(self) -> None:
+        home = Home(report(seen(power="on")))
+        before = home.device()
+        home.registry.apply(report(seen(power="on")))
+        assert home.device().attributes is before.attributes
+        assert home.device().metadata is before.metadata
+
+    def test_a_changed_attribute_moves_both_times_to_the_same_instant_and_is_told_with_what_was(self) -> None:
+        home = Home(report(seen(power="on", brightness=30)))
+        before = home.device()
+        home.registry.apply(report(seen(power="on", brightness=31)))
+        after = home.device()
+        assert after.attributes == {"power": "on", "brightness": 31, "state": "online"}
+        assert after.updated_at == after.last_seen > before.last_seen
+        [event] = home.news()
+        assert isinstance(event, events.DeviceStateChanged)
+        assert event.device == after
+        assert event.previous is not None and event.previous.attributes == before.attributes
+        assert event.previous.updated_at == before.updated_at
+
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [
+            ({"color_temperature": {"value": 3000, "unit": "kelvin"}}, {}),
+            ({}, {"color_temperature": {"value": 3000, "unit": "kelvin"}}),
+            ({"power": "on"}, {"power": "off"}),
+            ({"custom.a.scene": [1, 2]}, {"custom.a.scene": [2, 1]}),
+            ({"uv_index": 1}, {"uv_index": 1.5}),
+            ({"smoke": False}, {"smoke": True}),
+        ],
+        ids=repr,
+    )
+    def test_each_difference_in_attributes_is_one_event(self, before: Any, after: Any) -> None:
+        home = Home(report(seen(**before)))
+        home.registry.apply(report(seen(**after)))
+        [event] = home.news()
+        assert isinstance(event, events.DeviceStateChanged)
+        assert event.device.attributes == {**after, "state": "online"}
+
+    @pytest.mark.parametrize("other", [50.0, 50])
+    def test_fifty_and_fifty_point_nought_are_the_same(self, other: float) -> None:
+        home = Home(report(seen(uv_index=50)))
+        home.registry.apply(report(seen(uv_index=other)))
+        assert home.news() == []
+
+    def test_a_change_of_the_vendors_own_data_is_kept_and_not_told(self) -> None:
+        home = Home(report(seen(note="old", power="on")))
+        before = home.device()
+        home.registry.apply(report(seen(note="new", power="on")))
+        after = home.device()
+        assert home.news() == []
+        assert after.metadata.vendor_specific == {"note": "new"}
+        assert after.updated_at == before.updated_at
+        assert after.last_seen > before.last_seen
+        assert after.attributes is before.attributes
+
+    def test_a_device_that_is_not_present_any_more_is_removed(self) -> None:
+        home = Home(report(seen("a:1"), seen("a:2")))
+        home.registry.apply(report(seen("a:2")))
+        assert home.news() == [events.DeviceRemoved(device_id="a:1")]
+        assert [device.id for device in home.registry.list_devices()] == ["a:2"]
+
+    def test_an_empty_report_removes_every_device_of_its_adapter_and_no_other(self) -> None:
+        home = Home(report(seen("a:1"), seen("a:2")), report(seen("b:1"), adapter="b"))
+        home.registry.apply(report())
+        assert home.news() == [events.DeviceRemoved(device_id="a:1"), events.DeviceRemoved(device_id="a:2")]
+        assert [device.id for device in home.registry.list_devices()] == ["b:1"]
+
+    def test_a_device_that_is_there_and_could_not_be_read_keeps_its_state_and_its_times(self) -> None:
+        home = Home(report(seen("a:1", power="on"), seen("a:2")))
+        before = home.device()
+        home.registry.apply(report(seen("a:2"), also=["a:1"]))
+        assert home.news() == []
+        assert home.device() == before
+
+    def test_a_device_that_was_never_read_is_not_invented(self) -> None:
+        home = Home()
+        home.registry.apply(report(also=["a:1"]))
+        assert home.registry.list_devices() == []
+        assert home.news() == []
+
+    def test_changes_are_told_in_the_order_of_the_report_and_before_removals(self) -> None:
+        home = Home(report(seen("a:1"), seen("a:2"), seen("a:3"), seen("a:4")))
+        home.registry.apply(report(seen("a:4", power="on"), seen("a:0"), seen("a:2", power="on"), also=["a:3"]))
+        told = [event.device.id for event in home.heard if isinstance(event, events.DeviceStateChanged)]
+        assert told == ["a:4", "a:0", "a:2"]
+        assert home.news()[3:] == [events.DeviceRemoved(device_id="a:1")]
+
+    def test_an_event_comes_when_it_is_already_true(self) -> None:
+        home, shown = Home(), list[Any]()
+
+        def look(event: events.Event) -> None:
+            if isinstance(event, events.DeviceStateChanged):
+                shown.append(home.registry.get_device(event.device.id) is event.device)
+            elif isinstance(event, events.DeviceRemoved):
+                shown.append(home.registry.find_devices([event.device_id]) == [])
+
+        home.bus.listen(look)
+        home.registry.apply(report(seen(power="on")))
+        home.registry.apply(report(seen(power="off")))
+        home.registry.mark("a", OFFLINE)
+        home.registry.apply(report())
+        assert shown == [True] * 4
+
+
+class TestMarks:
+    """Online and offline, said of all devices of an adapter."""
+
+    def test_offline_is_told_once_and_leaves_all_else(self) -> None:
+        home = Home(report(seen("a:1", power="on"), seen("a:2")), report(seen("b:1"), adapter="b"))
+        before, other = home.device(), home.device("b:1")
+        home.registry.mark("a", OFFLINE)
+        after = home.device()
+        assert after.attributes == {"power": "on", "state": "offline"}
+        assert after.last_seen == before.last_seen
+        assert after.updated_at > before.updated_at
+        assert home.device("b:1") == other
+        told = [event.device.id for event in home.news() if isinstance(event, events.DeviceStateChanged)]
+        assert told == ["a:1", "a:2"]
+
+    @pytest.mark.parametrize("state", [ONLINE, OFFLINE])
+    def test_what_is_so_already_is_not_told_again(self, state: str) -> None:
+        home = Home(report(seen()))
+        home.registry.mark("a", state)
+        home.news()
+        before = home.device()
+        home.registry.mark("a", state)
+        assert home.news() == []
+        assert home.device() == before
+
+    def test_a_sighting_ends_the_outage_with_one_event_that_also_carries_what_changed(self) -> None:
+        home = Home(report(seen(power="on")))
+        home.registry.mark("a", OFFLINE)
+        home.news()
+        home.registry.apply(report(seen(power="off")))
+        [event] = home.news()
+        assert isinstance(event, events.DeviceStateChanged)
+        assert event.device.attributes == {"power": "off", "state": "online"}
+        assert event.previous is not None and event.previous.attributes == {"power": "on", "state": "offline"}
+
+    def test_an_adapter_without_devices_can_be_marked(self) -> None:
+        home = Home()
+        home.registry.mark("a", OFFLINE)
+        assert home.news() == []
+
+
+class TestRooms:
+    """Rooms, and who is in them."""
+
+    def test_a_room_is_told_when_it_is_new_and_when_its_name_changes(self) -> None:
+        home = Home()
+        assert home.registry.put_room("r", "Hall") == Room(id="r", name="Hall")
+        assert home.registry.put_room("r", "Hall") == Room(id="r", name="Hall")
+        assert home.registry.put_room("r", "Porch") == Room(id="r", name="Porch")
+        assert home.news() == [
+            events.RoomAdded(room=Room(id="r", name="Hall")),
+            events.RoomUpdated(room=Room(id="r", name="Porch")),
+        ]
+        assert home.registry.get_room("r").name == "Porch"
+
+    def test_an_assignment_shows_in_the_device_and_in_the_room_and_moves_no_time(self) -> None:
+        home = Home(report(seen(power="on")))
+        home.registry.put_room("r", "Hall")
+        home.news()
+        before = home.device()
+        assert home.registry.assign_room("a:1", "r") == home.device() == replace(before, room_id="r")
+        assert home.registry.list_room_devices("r") == [home.device()]
+        assert home.news() == [room_changed("a:1", "r")]
+
+    def test_moving_and_taking_out_are_told_and_staying_is_not(self) -> None:
+        home = Home(report(seen()))
+        for room in ("r", "s"):
+            home.registry.put_room(room, room)
+        home.news()
+        for room_id in (None, "r", "r", "s", None, None):
+            home.registry.assign_room("a:1", room_id)
+            assert home.device().room_id == room_id
+        assert home.news() == [room_changed("a:1", "r"), room_changed("a:1", "s"), room_changed("a:1", None)]
+
+    def test_an_unknown_room_or_device_changes_nothing(self) -> None:
+        home = Home(report(seen()))
+        home.registry.put_room("r", "Hall")
+        home.registry.assign_room("a:1", "r")
+        home.news()
+        with pytest.raises(Invalid, match=r"^room 'nowhere' not found$"):
+            home.registry.assign_room("a:1", "nowhere")
+        for room_id in ("r", None, "nowhere"):
+            with pytest.raises(NotFound, match=r"^device 'a:9' not found$"):
+                home.registry.assign_room("a:9", room_id)
+        assert home.device().room_id == "r"
+        assert home.news() == []
+
+    def test_a_refresh_and_an_outage_leave_a_device_where_it_is(self) -> None:
+        home = Home(report(seen(power="on")))
+        home.registry.put_room("r", "Hall")
+        home.registry.assign_room("a:1", "r")
+        home.registry.apply(report(seen(power="off", note="new")))
+        home.registry.mark("a", OFFLINE)
+        assert home.device().room_id == "r"
+
+    def test_a_device_that_vanished_and_returns_is_in_its_room_again(self) -> None:
+        home = Home(report(seen()))
+        home.registry.put_room("r", "Hall")
+        home.registry.assign_room("a:1", "r")
+        home.registry.apply(report())
+        assert home.registry.list_room_devices("r") == []
+        home.news()
+        home.registry.apply(report(seen()))
+        assert home.device().room_id == "r"
+        assert home.news() == [events.DeviceStateChanged(device=home.device(), previous=None)]
+
+    @pytest.mark.parametrize("leave", ["the device was taken out", "the room was removed", "the room was made anew"])
+    def test_a_place_that_was_given_up_is_not_given_back(self, leave: str) -> None:
+        home = Home(report(seen()))
+        home.registry.put_room("r", "Hall")
+        home.registry.assign_room("a:1", "r")
+        if leave == "the device was taken out":
+            home.registry.assign_room("a:1", None)
+        home.registry.apply(report())
+        if leave != "the device was taken out":
+            home.registry.remove_room("r")
+        if leave == "the room was made anew":
+            home.registry.put_room("r", "Hall")
+        home.registry.apply(report(seen()))
+        assert home.device().room_id is None
+
+    def test_a_removed_room_lets_its_devices_out_first_by_id(self) -> None:
+        home = Home(report(seen("a:2"), seen("a:1"), seen("a:3")))
+        for room in ("r", "s"):
+            home.registry.put_room(room, room)
+        for device_id, room in (("a:2", "r"), ("a:1", "r"), ("a:3", "s")):
+            home.registry.assign_room(device_id, room)
+        home.news()
+        home.registry.remove_room("r")
+        assert home.news() == [
+            room_changed("a:1", None),
+            room_changed("a:2", None),
+            events.RoomRemoved(room_id="r"),
+        ]
+        assert [device.room_id for device in home.registry.list_devices()] == [None, None, "s"]
+
+
+class TestGroups:
+    """Groups, whose members are what was given, in that order."""
+
+    def test_members_come_once_in_the_order_of_their_first_naming(self) -> None:
+        home = Home(report(seen("a:1"), seen("a:2"), seen("a:3")))
+        group = home.registry.put_group("g", "All", ["a:3", "a:1", "a:3", "a:2", "a:1"])
+        assert group == home.registry.get_group("g") == Group(id="g", name="All", members=("a:3", "a:1", "a:2"))
+        assert home.news() == [events.GroupAdded(group=group)]
+        assert [device.id for device in home.registry.list_group_devices("g")] == ["a:3", "a:1", "a:2"]
+
+    @pytest.mark.parametrize(
+        ("name", "members", "told"),
+        [
+            ("All", ["a:1", "a:2"], []),
+            ("All", ["a:1", "a:2", "a:1"], []),
+            ("All", None, []),
+            ("Some", None, [events.GroupUpdated]),
+            ("Some", ["a:1", "a:2"], [events.GroupUpdated]),
+            ("All", ["a:2", "a:1"], [events.GroupMembersChanged]),
+            ("All", [], [events.GroupMembersChanged]),
+            ("Some", ["a:1"], [events.GroupUpdated, events.GroupMembersChanged]),
+        ],
+    )
+    def test_an_update_tells_the_name_and_the_members_apart(
+        self, name: str, members: list[str] | None, told: list[type[events.Event]]
+    ) -> None:
+        home = Home(report(seen("a:1"), seen("a:2")))
+        home.registry.put_group("g", "All", ["a:1", "a:2"])
+        home.news()
+        group = home.registry.put_group("g", name, members)
+        news = home.news()
+        assert [type(event) for event in news] == told
+        for event in news:
+            if isinstance(event, events.GroupMembersChanged):
+                assert (event.group_id, event.members) == ("g", group.members)
+            elif isinstance(event, events.GroupUpdated):
+                assert event.group == group
+
+    def test_members_left_out_are_none_in_a_new_group_and_the_same_in_an_old_one(self) -> None:
+        home = Home(report(seen("a:1")))
+        assert home.registry.put_group("g", "All", None).members == ()
+        home.registry.put_group("g", "All", ["a:1"])
+        assert home.registry.put_group("g", "Some", None).members == ("a:1",)
+
+    def test_replaced_members_are_told_without_the_name(self) -> None:
+        home = Home(report(seen("a:1"), seen("a:2")))
+        home.registry.put_group("g", "All", ["a:1"])
+        home.news()
+        assert home.registry.set_members("g", ["a:2", "a:2"]).members == ("a:2",)
+        assert home.news() == [events.GroupMembersChanged(group_id="g", members=("a:2",))]
+
+    @pytest.mark.parametrize("members", [["a:9"], ["a:1", "a:9"], ["a:9", "a:1"]])
+    def test_a_stranger_among_the_members_changes_nothing(self, members: list[str]) -> None:
+        home = Home(report(seen("a:1")))
+        old = home.registry.put_group("g", "All", ["a:1"])
+        home.news()
+        for step in (("put_group", "g", "New"), ("set_members", "g"), ("put_group", "h", "New")):
+            with pytest.raises(Invalid, match=r"^device 'a:9' not found$"):
+                do(home.registry, (*step, members))
+        assert home.registry.list_groups() == [old]
+        assert home.news() == []
+
+    def test_a_vanished_member_stays_a_member_and_is_not_among_the_devices(self) -> None:
+        home = Home(report(seen("a:1"), seen("a:2")))
+        group = home.registry.put_group("g", "All", ["a:2", "a:1"])
+        home.registry.apply(report(seen("a:1")))
+        assert home.registry.get_group("g") == group
+        assert [device.id for device in home.registry.list_group_devices("g")] == ["a:1"]
+        home.registry.apply(report(seen("a:1"), seen("a:2")))
+        assert [device.id for device in home.registry.list_group_devices("g")] == ["a:2", "a:1"]
+
+    def test_a_vanished_device_cannot_be_made_a_member(self) -> None:
+        home = Home(report(seen("a:1")))
+        home.registry.apply(report())
+        with pytest.raises(Invalid, match=r"^device 'a:1' not found$"):
+            home.registry.put_group("g", "All", ["a:1"])
+
+    def test_a_removed_group_leaves_its_devices(self) -> None:
+        home = Home(report(seen("a:1")))
+        home.registry.put_group("g", "All", ["a:1"])
+        home.news()
+        home.registry.remove_group("g")
+        assert home.news() == [events.GroupRemoved(group_id="g")]
+        assert home.registry.list_groups() == []
+        assert home.device("a:1").id == "a:1"
+
+
+class TestQuestions:
+    """What one asks of the registry."""
+
+    def test_lists_are_by_id(self) -> None:
+        home = Home(report(seen("b"), seen("a:10"), seen("a:2"), seen("B")))
+        for name in ("s", "r", "R"):
+            home.registry.put_room(name, name)
+            home.registry.put_group(name, name, None)
+        assert [device.id for device in home.registry.list_devices()] == ["B", "a:10", "a:2", "b"]
+        assert [room.id for room in home.registry.list_rooms()] == ["R", "r", "s"]
+        assert [group.id for group in home.registry.list_groups()] == ["R", "r", "s"]
+
+    def test_devices_are_found_in_the_order_asked_for_once_each_and_strangers_left_out(self) -> None:
+        home = Home(report(seen("a:1"), seen("a:2"), seen("a:3")))
+        found = home.registry.find_devices(["a:3", "a:9", "a:1", "a:3"])
+        assert [device.id for device in found] == ["a:3", "a:1"]
+        assert home.registry.find_devices([]) == []
+
+    @pytest.mark.parametrize(
+        ("ask", "sentence"),
+        [
+            (lambda registry: registry.get_device("x"), "device 'x' not found"),
+            (lambda registry: registry.get_room("x"), "room 'x' not found"),
+            (lambda registry: registry.list_room_devices("x"), "room 'x' not found"),
+            (lambda registry: registry.remove_room("x"), "room 'x' not found"),
+            (lambda registry: registry.get_group("x"), "group 'x' not found"),
+            (lambda registry: registry.list_group_devices("x"), "group 'x' not found"),
+            (lambda registry: registry.set_members("x", []), "group 'x' not found"),
+            (lambda registry: registry.remove_group("x"), "group 'x' not found"),
+        ],
+        ids=range(8),
+    )
+    def test_what_does_not_exist_is_named(self, ask: Any, sentence: str) -> None:
+        home = Home(report(seen()))
+        with pytest.raises(NotFound) as refused:
+            ask(home.registry)
+        assert str(refused.value) == sentence
+        assert home.news() == []
+
+
+class Model:
+    """The registry's rules once more, in the plainest words, as something to compare with.
+
+    Devices are `[room, state, value, note]`; every step returns what must be told, or the class that it raises.
+    """
+
+    def __init__(self) -> None:
+        self.devices: dict[str, list[Any]] = {}
+        self.homes: dict[str, str] = {}
+        self.rooms: dict[str, str] = {}
+        self.groups: dict[str, tuple[str, list[str]]] = {}
+
+    def apply(self, adapter: str, sightings: dict[str, tuple[int, int] | None]) -> list[Any]:
+        """Value and note of each device that is there; None for one that could not be read."""
+        told: list[Any] = []
+        for name, sighting in sightings.items():
+            if sighting is None:
+                continue
+            value, note = sighting
+            old = self.devices.get(name)
+            room = self.homes.get(name) if old is None else old[0]
+            self.devices[name] = [room, "online", value, note]
+            if old is None or old[1:3] != ["online", value]:
+                told.append(("state", name, "online", value))
+        for name in [name for name in self.devices if name[0] == adapter and name not in sightings]:
+            del self.devices[name]
+            told.append(("removed", name))
+        return told
+
+    def mark(self, adapter: str, state: str) -> list[Any]:
+        """Every device of the adapter is now so."""
+        told = []
+        for name, device in self.devices.items():
+            if name[0] == adapter and device[1] != state:
+                device[1] = state
+                told.append(("state", name, state, device[2]))
+        return told
+
+    def put_room(self, room: str, name: str) -> list[Any]:
+        """Create or rename."""
+        old, self.rooms[room] = self.rooms.get(room), name
+        return [] if old == name else [("room", "added" if old is None else "updated", room, name)]
+
+    def remove_room(self, room: str) -> Any:
+        """Remove, and let everybody out."""
+        if room not in self.rooms:
+            return NotFound
+        del self.rooms[room]
+        self.homes = {device: other for device, other in self.homes.items() if other != room}
+        inside = sorted(name for name, device in self.devices.items() if device[0] == room)
+        for name in inside:
+            self.devices[name][0] = None
+        return [*(("moved", name, None) for name in inside), ("room", "removed", room)]
+
+    def assign_room(self, device: str, room: str | None) -> Any:
+        """Move a device."""
+        if device not in self.devices:
+            return NotFound
+        if room is not None and room not in self.rooms:
+            return Invalid
+        self.homes.pop(device, None)
+        if room is not None:
+            self.homes[device] = room
+        old, self.devices[device][0] = self.devices[device][0], room
+        return [] if old == room else [("moved", device, room)]
+
+    def put_group(self, group: str, name: str, members: list[str] | None) -> Any:
+        """Create or change."""
+        if any(member not in self.devices for member in members or []):
+            return Invalid
+        old = self.groups.get(group)
+        kept = list(dict.fromkeys(members)) if members is not None else old[1] if old else []
+        self.groups[group] = (name, kept)
+        if old is None:
+            return [("group", "added", group, name, kept)]
+        told: list[Any] = [("group", "updated", group, name, kept)] if old[0] != name else []
+        return told + ([("members", group, kept)] if old[1] != kept else [])
+
+    def set_members(self, group: str, members: list[str]) -> Any:
+        """Replace the members."""
+        return self.put_group(group, self.groups[group][0], members) if group in self.groups else NotFound
+
+    def remove_group(self, group: str) -> Any:
+        """Remove it."""
+        return [("group", "removed", group)] if self.groups.pop(group, None) else NotFound
+
+
+def told_of(event: events.Event) -> Any:
+    """The event as the model says it."""
+    match event:
+        case events.DeviceStateChanged(device=device):
+            return ("state", device.id, device.attributes["state"], device.attributes["uv_index"])
+        case events.DeviceRemoved(device_id=name):
+            return ("removed", name)
+        case events.DeviceRoomChanged(device_id=name, room_id=room):
+            return ("moved", name, room)
+        case events.RoomAdded(room=room) | events.RoomUpdated(room=room):
+            return ("room", "added" if isinstance(event, events.RoomAdded) else "updated", room.id, room.name)
+        case events.RoomRemoved(room_id=room):
+            return ("room", "removed", room)
+        case events.GroupAdded(group=group) | events.GroupUpdated(group=group):
+            change = "added" if isinstance(event, events.GroupAdded) else "updated"
+            return ("group", change, group.id, group.name, list(group.members))
+        case events.GroupRemoved(group_id=group):
+            return ("group", "removed", group)
+        case events.GroupMembersChanged(group_id=group, members=members):
+            return ("members", group, list(members))
+    raise AssertionError(event)
+
+
+def do(registry: Registry, step: tuple[Any, ...]) -> None:
+    """Take the step with the real registry."""
+    name, *arguments = step
+    if name == "apply":
+        adapter, sightings = arguments
+        observed = [
+            seen(device, note=each[1], uv_index=each[0]) for device, each in sightings.items() if each is not None
+        ]
+        registry.apply(report(*observed, adapter=adapter, also=sightings))
+    else:
+        getattr(registry, name)(*arguments)
+
+
+def shown_by(registry: Registry) -> Any:
+    """Everything that the registry shows, as the model keeps it."""
+    devices = {
+        device.id: [
+            device.room_id,
+            device.attributes["state"],
+            device.attributes["uv_index"],
+            device.metadata.vendor_specific["note"],
+        ]
+        for device in registry.list_devices()
+    }
+    rooms = {room.id: room.name for room in registry.list_rooms()}
+    groups = {group.id: (group.name, list(group.members)) for group in registry.list_groups()}
+    return devices, rooms, groups
+
+
+NAMES = {"a": ("a1", "a2", "a3"), "b": ("b1", "b2")}
+DEVICES = st.sampled_from([*NAMES["a"], *NAMES["b"]])
+ROOMS, GROUPS, LABELS = st.sampled_from(["r", "s"]), st.sampled_from(["g", "h"]), st.sampled_from(["One", "Two"])
+SIGHTING = st.none() | st.tuples(st.integers(1, 2), st.integers(1, 2))
+MEMBERS = st.lists(DEVICES, max_size=3)
+REPORTS = [
+    st.tuples(st.just("apply"), st.just(adapter), st.dictionaries(st.sampled_from(names), SIGHTING))
+    for adapter, names in NAMES.items()
+]
+STEPS = st.one_of(
+    *REPORTS,
+    st.tuples(st.just("mark"), st.sampled_from("ab"), st.sampled_from([ONLINE, OFFLINE])),
+    st.tuples(st.just("put_room"), ROOMS, LABELS),
+    st.tuples(st.just("remove_room"), ROOMS),
+    st.tuples(st.just("assign_room"), DEVICES, st.none() | ROOMS),
+    st.tuples(st.just("put_group"), GROUPS, LABELS, st.none() | MEMBERS),
+    st.tuples(st.just("set_members"), GROUPS, MEMBERS),
+    st.tuples(st.just("remove_group"), GROUPS),
+)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(steps=st.lists(STEPS, min_size=5, max_size=40))
+def test_whatever_happens_the_registry_does_what_the_model_says(steps: list[tuple[Any, ...]]) -> None:
+    home, model = Home(), Model()
+    for step in steps:
+        expected = getattr(model, step[0])(*step[1:])
+        if isinstance(expected, type):
+            with pytest.raises(expected):
+                do(home.registry, step)
+            assert home.news() == [], step
+        else:
+            do(home.registry, step)
+            assert [told_of(event) for event in home.news()] == expected, step
+        assert shown_by(home.registry) == (model.devices, model.rooms, model.groups), step
+
+
+@settings(max_examples=80, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(steps=st.lists(STEPS, min_size=5, max_size=40))
+def test_times_move_exactly_with_changes_and_sightings(steps: list[tuple[Any, ...]]) -> None:
+    home = Home()
+    for step in steps:
+        before = {device.id: device for device in home.registry.list_devices()}
+        try:
+            do(home.registry, step)
+        except (Invalid, NotFound):
+            continue
+        for device in home.registry.list_devices():
+            if (old := before.get(device.id)) is not None:
+                was_seen = step[0] == "apply" and step[2].get(device.id) is not None
+                assert (device.last_seen > old.last_seen) == was_seen
+                assert (device.updated_at > old.updated_at) == (device.attributes != old.attributes)

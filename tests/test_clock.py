@@ -1,0 +1,95 @@
+"""The clock that asks the machine, and how an instant is written."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from appliance.clock import Clock, timestamp
+
+EAST, WEST = timezone(timedelta(hours=5, minutes=45)), timezone(timedelta(hours=-8))
+
+
+@pytest.mark.parametrize(
+    ("instant", "text"),
+    [
+        (datetime(2026, 11, 20, 8, 9, 11, 42_000, tzinfo=UTC), "2026-11-20T08:09:11.042Z"),
+        (datetime(2026, 11, 20, 8, 9, 11, tzinfo=UTC), "2026-11-20T08:09:11.000Z"),
+        (datetime(2026, 11, 20, 8, 9, 11, 999, tzinfo=UTC), "2026-11-20T08:09:11.000Z"),
+        (datetime(2026, 11, 20, 8, 9, 11, 999_999, tzinfo=UTC), "2026-11-20T08:09:11.999Z"),
+        (datetime(2026, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC), "2026-12-31T23:59:59.999Z"),
+        (datetime(2026, 1, 1, 5, 45, tzinfo=EAST), "2026-01-01T00:00:00.000Z"),
+        (datetime(2025, 12, 31, 16, 0, 0, 1_000, tzinfo=WEST), "2026-01-01T00:00:00.001Z"),
+        (datetime(1970, 1, 1, tzinfo=UTC), "1970-01-01T00:00:00.000Z"),
+        (datetime(999, 1, 1, tzinfo=UTC), "0999-01-01T00:00:00.000Z"),
+    ],
+)
+def test_an_instant_is_written_in_utc_with_milliseconds(instant: datetime, text: str) -> None:
+    assert timestamp(instant) == text
+
+
+def test_now_is_the_machines_time_in_utc() -> None:
+    before, now, after = datetime.now(UTC), Clock().now(), datetime.now(UTC)
+    assert before <= now <= after
+    assert now.tzinfo is UTC
+
+
+def test_the_monotonic_clock_never_goes_back() -> None:
+    clock = Clock()
+    readings = [clock.monotonic() for _ in range(100)]
+    assert readings == sorted(readings)
+
+
+async def test_sleeping_takes_the_time_that_was_asked_for() -> None:
+    clock = Clock()
+    began = clock.monotonic()
+    await clock.sleep(0.02)
+    assert clock.monotonic() - began >= 0.019
+
+
+@pytest.mark.parametrize("seconds", [0, -1, 0.01, 60])
+async def test_waiting_for_what_has_happened_is_over_at_once(seconds: float) -> None:
+    event = asyncio.Event()
+    event.set()
+    assert await Clock().wait(event, seconds) is True
+
+
+@pytest.mark.parametrize("seconds", [0, -1, 0.01])
+async def test_waiting_in_vain_ends_when_the_time_is_up(seconds: float) -> None:
+    assert await Clock().wait(asyncio.Event(), seconds) is False
+
+
+async def test_waiting_ends_when_it_happens() -> None:
+    event = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(Clock().wait(event, 60))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        event.set()
+    assert waiting.result() is True
+
+
+async def test_what_happens_in_the_very_moment_when_the_time_is_up_has_happened() -> None:
+    event = asyncio.Event()
+    asyncio.get_running_loop().call_soon(event.set)
+    assert await Clock().wait(event, 0) is True
+
+
+async def test_what_comes_and_goes_again_at_once_has_come() -> None:
+    event = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(Clock().wait(event, 60))
+        await asyncio.sleep(0)
+        event.set()
+        event.clear()
+    assert waiting.result() is True
+
+
+async def test_who_waits_can_be_cancelled() -> None:
+    waiting = asyncio.ensure_future(Clock().wait(asyncio.Event(), 60))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting

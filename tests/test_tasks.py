@@ -1,0 +1,163 @@
+"""Background tasks: they end with their owner, and none fails unseen."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+
+from appliance.tasks import Tasks
+
+
+class Worker:
+    """Work that waits for ever, and says how it came to its end."""
+
+    def __init__(self) -> None:
+        self.diary: list[str] = []
+
+    async def toil(self) -> None:
+        """Wait for ever; the end takes a moment."""
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            await asyncio.sleep(0)
+            self.diary.append("ended")
+
+
+async def fail(error: Exception) -> None:
+    """Raise the error, not quite at once."""
+    await asyncio.sleep(0)
+    raise error
+
+
+def logged(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str, str]]:
+    """Level, part and message of what was logged by tasks."""
+    return [(each.levelname, each.name, each.getMessage()) for each in caplog.records if each.name == "tasks"]
+
+
+async def test_a_started_task_runs_under_its_name_and_gives_its_result() -> None:
+    async def answer() -> int:
+        return 42
+
+    async with Tasks() as tasks:
+        task = tasks.start(answer(), "an answer")
+        assert task.get_name() == "an answer"
+        assert await task == 42
+
+
+async def test_leaving_cancels_what_still_runs_and_waits_for_its_end() -> None:
+    one, other = Worker(), Worker()
+    async with Tasks() as tasks:
+        running = [tasks.start(one.toil(), "one"), tasks.start(other.toil(), "other")]
+        await asyncio.sleep(0)
+    assert one.diary == other.diary == ["ended"]
+    assert all(task.cancelled() for task in running)
+
+
+async def test_leaving_by_an_error_ends_the_tasks_too_and_lets_the_error_pass() -> None:
+    worker = Worker()
+    with pytest.raises(ZeroDivisionError):
+        async with Tasks() as tasks:
+            tasks.start(worker.toil(), "one")
+            await asyncio.sleep(0)
+            raise ZeroDivisionError
+    assert worker.diary == ["ended"]
+
+
+async def test_leaving_by_cancellation_ends_the_tasks_too() -> None:
+    worker, inside = Worker(), asyncio.Event()
+
+    async def own() -> None:
+        async with Tasks() as tasks:
+            tasks.start(worker.toil(), "one")
+            inside.set()
+            await asyncio.get_running_loop().create_future()
+
+    owner = asyncio.ensure_future(own())
+    await inside.wait()
+    await asyncio.sleep(0)
+    owner.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await owner
+    assert worker.diary == ["ended"]
+
+
+async def test_a_task_that_was_never_given_a_turn_is_ended_too() -> None:
+    worker = Worker()
+    async with Tasks() as tasks:
+        task = tasks.start(worker.toil(), "one")
+    assert task.cancelled()
+
+
+async def test_what_a_task_starts_while_it_ends_is_ended_with_it() -> None:
+    worker = Worker()
+    late: list[asyncio.Task[None]] = []
+
+    async def start_another(tasks: Tasks) -> None:
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            late.append(tasks.start(worker.toil(), "another"))
+            await asyncio.sleep(0)
+
+    async with Tasks() as tasks:
+        tasks.start(start_another(tasks), "one")
+        await asyncio.sleep(0)
+    assert [task.cancelled() for task in late] == [True]
+    assert worker.diary == ["ended"]
+
+
+async def test_a_failure_is_logged_once_under_the_tasks_name(caplog: pytest.LogCaptureFixture) -> None:
+    async with Tasks() as tasks:
+        task = tasks.start(fail(ValueError("no good")), "polling of desk")
+        await asyncio.wait({task})
+    assert logged(caplog) == [("ERROR", "tasks", "polling of desk ended: ValueError: no good")]
+
+
+async def test_the_traceback_of_a_failure_is_for_the_debug_level(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with Tasks() as tasks:
+        await asyncio.wait({tasks.start(fail(ValueError("no good")), "one")})
+    traced = [each for each in caplog.records if each.exc_info is not None]
+    assert [each.levelname for each in traced] == ["DEBUG"]
+
+
+async def test_one_failure_leaves_the_other_tasks_running(caplog: pytest.LogCaptureFixture) -> None:
+    worker = Worker()
+    async with Tasks() as tasks:
+        other = tasks.start(worker.toil(), "other")
+        await asyncio.wait({tasks.start(fail(ValueError("no good")), "one")})
+        assert not other.done()
+    assert worker.diary == ["ended"]
+
+
+async def test_a_failure_on_the_way_out_is_logged_and_disturbs_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    async def fail_at_the_end() -> None:
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            raise OSError("cannot close")
+
+    async with Tasks() as tasks:
+        tasks.start(fail_at_the_end(), "closing")
+        await asyncio.sleep(0)
+    assert logged(caplog) == [("ERROR", "tasks", "closing ended: OSError: cannot close")]
+
+
+@pytest.mark.parametrize("is_cancelled", [False, True])
+async def test_success_and_cancellation_are_not_worth_a_line(
+    caplog: pytest.LogCaptureFixture, is_cancelled: bool
+) -> None:
+    caplog.set_level(logging.DEBUG, "tasks")
+    async with Tasks() as tasks:
+        work: Coroutine[Any, Any, object] = Worker().toil() if is_cancelled else asyncio.sleep(0)
+        task = tasks.start(work, "one")
+        await asyncio.sleep(0)
+        if is_cancelled:
+            task.cancel()
+        await asyncio.wait({task})
+    assert logged(caplog) == []
+    assert [each for each in caplog.records if each.levelno >= logging.WARNING] == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import ipaddress
 import re
 from collections.abc import Callable, Mapping
@@ -13,8 +12,8 @@ from urllib.parse import urlsplit
 
 import tomli
 
-from appliance.errors import ConfigFailed, Fault, Invalid
-from appliance.home import values
+from appliance.errors import ConfigFailed, Fault
+from appliance.sections import Key, Reader, boolean, nearest, one_of, shown, string, whole
 
 SHORTEST_MASTER_KEY = 16
 
@@ -29,7 +28,10 @@ class Address:
     @property
     def is_loopback(self) -> bool:
         """Whether only this machine can connect."""
-        return self.host in ("::1", "localhost") or self.host.startswith("127.")
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host.lower() == "localhost"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,11 +44,11 @@ class Api:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Auth:
-    """`[auth]` or what the environment says instead; `source` names the file or variable it came from."""
+    """`[auth]` or what the environment says instead; `source` and `line` tell where it came from (0: no line)."""
 
     master_key: str | None
     source: str
-    in_file: bool = False
+    line: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,42 +99,34 @@ class Config:
     warnings: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
-    """One key: the check that types its value, and the value it has when left out (None: it must be given)."""
-
-    check: Callable[[Any], Any]
-    default: Any = None
-    optional: bool = False
-
-
 def load(file: Path, environment: Mapping[str, str]) -> Config:
     """The configuration that the file and the environment state together; `ConfigFailed` holds every fault."""
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise ConfigFailed([Fault(str(file), 0, f"cannot be read: {error.strerror}")]) from None
     except UnicodeDecodeError as error:
-        line = file.read_bytes()[: error.start].count(b"\n") + 1
+        line = error.object[: error.start].count(b"\n") + 1
         raise ConfigFailed([Fault(str(file), line, "is not UTF-8 text")]) from None
     return parse(text, str(file), environment)
 
 
 def parse(text: str, name: str, environment: Mapping[str, str]) -> Config:
     """As `load`, for a text that was read already; `name` is what faults call the file."""
-    try:
-        raw = tomli.loads(text)
-    except tomli.TOMLDecodeError as error:
-        raise ConfigFailed([Fault(name, error.lineno, f"is not TOML: {error.msg}")]) from None
-    lines = _lines_of(text)
-    reader = _Reader(raw, lines, name)
+    raw = _parse_toml(text, name)
+    reader = Reader(raw, text, [f"{section}.{key}" for section, keys in SECTIONS.items() for key in keys])
     sections = {section: reader.section((section,), keys) for section, keys in SECTIONS.items()}
     reader.refuse_unknown((), raw, [*SECTIONS, "adapters"])
     adapters = _read_adapters(reader, raw.get("adapters", {}))
-    if reader.faults:
-        raise ConfigFailed(sorted(reader.faults))
+    faults = [Fault(name, line, message) for line, message in reader.faults]
     api = Api(**sections["api"])
-    auth = _choose_key(sections["auth"]["master_key"], name, environment)
+    in_file = Auth(**sections["auth"], source=name, line=reader.line_of(("auth", "master_key")))
+    auth = _choose_key(in_file, environment, faults)
+    weaknesses = _weaknesses(auth)
+    if not api.bind_address.is_loopback:
+        faults += weaknesses
+    if faults:
+        raise ConfigFailed(sorted(faults))
     return Config(
         file=name,
         api=api,
@@ -140,74 +134,86 @@ def parse(text: str, name: str, environment: Mapping[str, str]) -> Config:
         logging=Logging(**sections["logging"]),
         runtime=Runtime(**sections["runtime"]),
         adapters=adapters,
-        warnings=_judge_key(auth, api.bind_address, lines.get(("auth", "master_key"), 0)),
+        warnings=tuple(str(weakness) for weakness in weaknesses),
     )
 
 
+def _parse_toml(text: str, name: str) -> dict[str, Any]:
+    try:
+        return tomli.loads(text)
+    except tomli.TOMLDecodeError as error:
+        raise ConfigFailed([Fault(name, error.lineno, f"is not TOML: {error.msg}")]) from None
+    except RecursionError as error:
+        raise ConfigFailed([Fault(name, 0, f"is not TOML that Lares can read: {error}")]) from None
+    except ValueError:
+        raise ConfigFailed([Fault(name, 0, "is not TOML that Lares can read: a number is too long")]) from None
+
+
 def address(value: Any) -> Address:
-    """`host:port`, with IPv6 hosts in brackets."""
-    match = re.fullmatch(r"(?:\[([0-9a-fA-F:.%\w]+)\]|([^\s:\[\]/]+)):(\d{1,5})", values.string(value))
-    if match is None or int(match[3]) > 65535:
+    """A check: `address:port`, with IPv6 addresses in brackets."""
+    match = re.fullmatch(r"(?:\[([^\[\]]+)\]|([^\[\]:]+)):([0-9]{1,5})", string(value))
+    try:
+        if match is None or int(match[3]) > 65535:
+            raise ValueError
+        host = _host(match[2]) if match[1] is None else str(ipaddress.IPv6Address(match[1]))
+    except ValueError:
         wanted = 'an address and a port like "127.0.0.1:3000" or "[::]:3000"'
-        raise Invalid(f"must be {wanted}, not {values.shown(value)}")
-    return Address(host=match[1] or match[2], port=int(match[3]))
-
-
-def _whole(low: int, high: int) -> Callable[[Any], int]:
-    def check(value: Any) -> int:
-        if isinstance(value, float):
-            raise Invalid(f"must be a whole number from {low} to {high}, not {values.shown(value)}")
-        return values.integer(value, low, high)
-
-    return check
-
-
-def _one_of(*words: str) -> Callable[[Any], str]:
-    return lambda value: values.one_of(value, words)
+        raise ValueError(f"must be {wanted}, not {shown(value)}") from None
+    return Address(host=host, port=int(match[3]))
 
 
 def _base_url(value: Any) -> str:
-    text = values.string(value).rstrip("/")
+    text = string(value).rstrip("/")
     try:
         parts = urlsplit(text)
-        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        sound = parts.scheme in ("http", "https") and bool(_host(parts.hostname or "")) and parts.port != 0
     except ValueError:
         sound = False
-    if not sound or parts.query or parts.fragment or parts.username is not None or re.search(r"\s", text):
-        raise Invalid(f'must be an address like "http://192.168.1.20:9123", not {values.shown(value)}')
+    is_clean = text.isprintable() and " " not in text
+    if not sound or not is_clean or parts.query or parts.fragment or parts.username is not None:
+        raise ValueError(f'must be an address like "http://192.168.1.20:9123", not {shown(value)}')
     return text
 
 
 def _host(value: Any) -> str:
-    text = values.string(value)
+    """A check: an IP address, or a name that could have one."""
+    text = string(value)
     try:
         return str(ipaddress.ip_address(text))
     except ValueError:
-        if re.fullmatch(r"(?=.*[A-Za-z])[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?", text) is None:
-            raise Invalid(f'must be an address like "192.168.1.30", not {values.shown(value)}') from None
+        if re.fullmatch(r"(?=.*[^\W\d_])\w([\w.-]*[\w.])?", text) is None or not _fits_dns(text):
+            raise ValueError(f'must be an address like "192.168.1.30", not {shown(value)}') from None
         return text
 
 
+def _fits_dns(name: str) -> bool:
+    try:
+        return len(name.encode("idna")) <= 253
+    except UnicodeError:
+        return False
+
+
 def _master_key(value: Any) -> str:
-    key = values.string(value)
-    if re.fullmatch(r"[\x21-\x7e]+", key) is None:
-        raise Invalid("must consist of visible ASCII characters without spaces")
-    return key
+    """A check that never tells the value."""
+    if not isinstance(value, str) or re.fullmatch(r"[\x21-\x7e]+", value) is None:
+        wanted = "not be empty" if value == "" else "be a string of visible ASCII characters without spaces"
+        raise ValueError(f"must {wanted}")
+    return value
 
 
-_POLL_INTERVAL = Key(_whole(1, 86_400), 5)
+_POLL_INTERVAL = Key(whole(1, 86_400), 5)
 
 SECTIONS: Mapping[str, Mapping[str, Key]] = {
     "api": {
         "bind_address": Key(address, Address(host="127.0.0.1", port=3000)),
-        "max_body_bytes": Key(_whole(1024, 1 << 30), 1 << 20),
+        "max_body_bytes": Key(whole(1024, 1 << 30), 1 << 20),
     },
     "auth": {"master_key": Key(_master_key, optional=True)},
     "logging": {
-        "level": Key(_one_of("debug", "info", "warning", "error"), "info"),
-        "format": Key(_one_of("text", "json"), "text"),
+        "level": Key(one_of("debug", "info", "warning", "error"), "info"),
+        "format": Key(one_of("text", "json"), "text"),
     },
-    "runtime": {"event_bus_capacity": Key(_whole(1, 1 << 20), 1024)},
+    "runtime": {"event_bus_capacity": Key(whole(1, 1 << 20), 1024)},
 }
 """Every key of every section but the adapters'."""
 
@@ -217,7 +223,7 @@ ADAPTER_KINDS: Mapping[str, tuple[Callable[..., AdapterSettings], Mapping[str, K
         RokuTv,
         {
             "ip_address": Key(_host),
-            "port": Key(_whole(1, 65535), 8060),
+            "port": Key(whole(1, 65535), 8060),
             "poll_interval_secs": _POLL_INTERVAL,
         },
     ),
@@ -225,67 +231,12 @@ ADAPTER_KINDS: Mapping[str, tuple[Callable[..., AdapterSettings], Mapping[str, K
 """The settings of each kind of adapter and their keys, beside `type` and `enabled`."""
 
 _ADAPTER_KEYS: Mapping[str, Key] = {
-    "type": Key(values.string, optional=True),
-    "enabled": Key(values.boolean, default=True),
+    "type": Key(string, optional=True),
+    "enabled": Key(boolean, default=True),
 }
 
 
-class _Reader:
-    """Walks the parsed file against the table of keys and gathers every fault with its line."""
-
-    def __init__(self, raw: dict[str, Any], lines: Mapping[tuple[str, ...], int], name: str) -> None:
-        self._raw = raw
-        self._lines = lines
-        self._name = name
-        self.faults: list[Fault] = []
-
-    def fault(self, path: tuple[str, ...], message: str) -> None:
-        """Note a fault at the line of the key, or of the nearest section that has one."""
-        known = next((self._lines[path[:n]] for n in range(len(path), 0, -1) if path[:n] in self._lines), 1)
-        self.faults.append(Fault(self._name, known, f"{'.'.join(path)} {message}"))
-
-    def refuse_unknown(self, path: tuple[str, ...], table: dict[str, Any], known: list[str]) -> None:
-        """Note every key of the table that is not a known one, with the nearest that is."""
-        for key in table:
-            if key not in known:
-                near = difflib.get_close_matches(key, known, n=1, cutoff=0.4)
-                names = near or known
-                hint = ", ".join(".".join((*path, name)) for name in names)
-                lead = "did you mean" if near else "there are"
-                self.fault((*path, key), f"is not a key of Lares; {lead} {hint}")
-
-    def section(self, path: tuple[str, ...], keys: Mapping[str, Key], needed: bool = True) -> dict[str, Any]:
-        """The section's values, typed, with defaults; a key without one is a fault when the section is needed."""
-        table = self._table(path)
-        self.refuse_unknown(path, table, list(keys))
-        found = {}
-        for name, key in keys.items():
-            if name in table:
-                found[name] = self._value((*path, name), key, table[name])
-            else:
-                found[name] = key.default
-                if needed and key.default is None and not key.optional:
-                    self.fault((*path, name), "is missing")
-        return found
-
-    def _value(self, path: tuple[str, ...], key: Key, value: Any) -> Any:
-        try:
-            return key.check(value)
-        except Invalid as fault:
-            self.fault(path, str(fault))
-            return key.default
-
-    def _table(self, path: tuple[str, ...]) -> dict[str, Any]:
-        table: Any = self._raw
-        for step in path:
-            table = table.get(step, {})
-            if not isinstance(table, dict):
-                self.fault(path, "must be a section")
-                return {}
-        return table  # type: ignore[no-any-return]
-
-
-def _read_adapters(reader: _Reader, tables: Any) -> dict[str, AdapterSettings]:
+def _read_adapters(reader: Reader, tables: Any) -> dict[str, AdapterSettings]:
     if not isinstance(tables, dict):
         reader.fault(("adapters",), "must hold sections like [adapters.elgato_lights]")
         return {}
@@ -293,69 +244,66 @@ def _read_adapters(reader: _Reader, tables: Any) -> dict[str, AdapterSettings]:
     return {name: settings for name, settings in read.items() if settings is not None}
 
 
-def _read_adapter(reader: _Reader, name: str, table: Any) -> AdapterSettings | None:
+def _read_adapter(reader: Reader, name: str, table: Any) -> AdapterSettings | None:
     """The settings of one section, or None when it is not enabled or has faults, which are noted."""
     path = ("adapters", name)
-    kind = table.get("type", name) if isinstance(table, dict) else name
+    before = len(reader.faults)
     if re.fullmatch(r"[a-z0-9_]+", name) is None:
         reader.fault(path, "is not a name for an adapter; use a-z, 0-9 and _ only")
-        return None
-    if not isinstance(kind, str) or kind not in ADAPTER_KINDS:
-        kinds = ", ".join(ADAPTER_KINDS)
-        where = (*path, "type") if isinstance(table, dict) and "type" in table else path
-        reader.fault(where, f"is no kind of adapter; say one of {kinds} as its type")
+    kind = _read_kind(reader, name, table)
+    if kind is None:
         return None
     build, keys = ADAPTER_KINDS[kind]
-    enabled = not isinstance(table, dict) or table.get("enabled", True) is not False
-    before = len(reader.faults)
-    found = reader.section(path, {**_ADAPTER_KEYS, **keys}, needed=enabled)
-    if not enabled or len(reader.faults) > before:
+    is_enabled = not isinstance(table, dict) or table.get("enabled", True) is not False
+    found = reader.section(path, {**_ADAPTER_KEYS, **keys}, needed=is_enabled)
+    if not is_enabled or len(reader.faults) > before:
         return None
     return build(**{key: found[key] for key in keys})
 
 
-def _lines_of(text: str) -> dict[tuple[str, ...], int]:
-    """The line of each section header and key, as far as one can tell without a second TOML parser."""
-    lines: dict[tuple[str, ...], int] = {}
-    section: tuple[str, ...] = ()
-    for number, line in enumerate(text.splitlines(), 1):
-        if header := re.match(r"\s*\[\[?\s*([^\[\]]+?)\s*\]", line):
-            section = _path(header[1])
-            lines.setdefault(section, number)
-        elif key := re.match(r"\s*([\w\"'.\- ]+?)\s*=", line):
-            lines.setdefault((*section, *_path(key[1])), number)
-    return lines
+def _read_kind(reader: Reader, name: str, table: Any) -> str | None:
+    """The kind that the section states or is named after, or None when there is no such kind, which is noted."""
+    kinds = " or ".join(ADAPTER_KINDS)
+    if isinstance(table, dict) and "type" in table:
+        if isinstance(table["type"], str) and table["type"] in ADAPTER_KINDS:
+            return table["type"]
+        reader.fault(("adapters", name, "type"), f"must be {kinds}, not {shown(table['type'])}")
+    elif name in ADAPTER_KINDS:
+        return name
+    elif near := nearest(name, ADAPTER_KINDS):
+        reader.fault(("adapters", name), f"needs a type, {kinds}; or did you mean adapters.{near}")
+    else:
+        reader.fault(("adapters", name), f"needs a type, {kinds}")
+    return None
 
 
-def _path(dotted: str) -> tuple[str, ...]:
-    return tuple(part.strip().strip("\"'") for part in dotted.split("."))
-
-
-def _choose_key(from_file: str | None, name: str, environment: Mapping[str, str]) -> Auth:
-    if environment.get("LARES_MASTER_KEY"):
-        return _sound_key(environment["LARES_MASTER_KEY"], "LARES_MASTER_KEY")
-    if key_file := environment.get("LARES_MASTER_KEY_FILE"):
-        try:
-            return _sound_key(Path(key_file).read_text(encoding="ascii", errors="replace").strip(), key_file)
-        except OSError as error:
-            raise ConfigFailed([Fault(key_file, 0, f"(LARES_MASTER_KEY_FILE) {error.strerror}")]) from None
-    return Auth(master_key=from_file, source=name, in_file=True)
-
-
-def _sound_key(key: str, source: str) -> Auth:
+def _choose_key(in_file: Auth, environment: Mapping[str, str], faults: list[Fault]) -> Auth:
+    """The key that counts; what is wrong with it is added to the faults."""
+    key, source = environment.get("LARES_MASTER_KEY"), "LARES_MASTER_KEY"
     try:
+        if not key:
+            source = environment.get("LARES_MASTER_KEY_FILE", "")
+            if not source:
+                return in_file
+            key = Path(source).read_text(encoding="ascii", errors="replace").strip()
         return Auth(master_key=_master_key(key), source=source)
-    except Invalid as fault:
-        raise ConfigFailed([Fault(source, 0, f"the master key {fault}")]) from None
+    except OSError as error:
+        faults.append(Fault(source, 0, f"cannot be read (LARES_MASTER_KEY_FILE names it): {error.strerror}"))
+    except ValueError as fault:
+        faults.append(Fault(source, 0, f"the master key {fault}"))
+    return Auth(master_key=None, source=source)
 
 
-def _judge_key(auth: Auth, listening: Address, line: int) -> tuple[str, ...]:
-    """A warning about a key that anybody could guess; `ConfigFailed` where others than the box can try it."""
+def _weaknesses(auth: Auth) -> list[Fault]:
+    """What makes the key one that anybody could guess."""
     key = auth.master_key
-    if key is None or (len(key) >= SHORTEST_MASTER_KEY and not key.lower().startswith(("change-me", "changeme"))):
-        return ()
-    what = "a placeholder" if len(key) >= SHORTEST_MASTER_KEY else f"shorter than {SHORTEST_MASTER_KEY} characters"
-    message = f"the master key is {what}; `openssl rand -base64 32` makes a good one"
-    if not listening.is_loopback:
-        raise ConfigFailed([Fault(auth.source, line if auth.in_file else 0, message)])
-    return (f"{auth.source}: {message}",)
+    if key is None:
+        return []
+    if len(key) < SHORTEST_MASTER_KEY:
+        what = f"is shorter than {SHORTEST_MASTER_KEY} characters"
+    elif re.match("change[-_]?me", key.lower()):
+        what = "is a placeholder"
+    else:
+        return []
+    name = "auth.master_key" if auth.line else "the master key"
+    return [Fault(auth.source, auth.line, f"{name} {what}; `openssl rand -base64 32` makes a good one")]

@@ -1,0 +1,693 @@
+"""The configuration: every key and its manual, and every fault at once, in its place, whatever the file holds."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from appliance import config
+from appliance.config import ADAPTER_KINDS, SECTIONS, Address, Config, ElgatoLights, RokuTv
+from appliance.errors import ConfigFailed, Fault
+
+MANUAL = (Path(__file__).parent.parent / "config" / "default.toml").read_text(encoding="utf-8")
+
+STRONG = "a-key-that-is-long-enough"
+LIGHT = '[adapters.elgato_lights]\nbase_url = "http://lamp:9123"\n'
+TV = '[adapters.roku_tv]\nip_address = "192.168.1.30"\n'
+
+ALL_KEYS = [
+    *[(section, key) for section, keys in SECTIONS.items() for key in keys],
+    *[(f"adapters.{kind}", key) for kind, (_, keys) in ADAPTER_KINDS.items() for key in ("enabled", *keys)],
+]
+
+
+def parse(text: str, **environment: str) -> Config:
+    """The configuration of this text and environment."""
+    return config.parse(text, "home.toml", environment)
+
+
+def faults(text: str, **environment: str) -> list[str]:
+    """The faults of it, as they are shown."""
+    with pytest.raises(ConfigFailed) as failed:
+        parse(text, **environment)
+    assert failed.value.faults == sorted(failed.value.faults)
+    assert str(failed.value) == "\n".join(map(str, failed.value.faults))
+    return [str(fault) for fault in failed.value.faults]
+
+
+def faults_of_file(file: Path) -> list[Fault]:
+    """The faults of a file on disk."""
+    with pytest.raises(ConfigFailed) as failed:
+        config.load(file, {})
+    return failed.value.faults
+
+
+def in_section(section: str, line: str) -> str:
+    """A text with this line in this section, sound otherwise."""
+    needed = {"adapters.elgato_lights": LIGHT, "adapters.roku_tv": TV}.get(section, "\n\n").splitlines()[1]
+    return f"[{section}]\n{line}\n{'' if needed.split()[:1] == line.split()[:1] else needed}\n"
+
+
+def value_of(settings: Config, section: str, key: str) -> Any:
+    """What became of the key."""
+    owner: Any = settings
+    for step in section.split("."):
+        owner = owner[step] if isinstance(owner, Mapping) else getattr(owner, step)
+    return getattr(owner, key)
+
+
+class TestTheManual:
+    """`config/default.toml` is the manual of every key, and is true."""
+
+    def documented(self) -> dict[tuple[str, str], list[str]]:
+        """Every key in it, commented out or not, with the comment lines right above it."""
+        found, section, comment = dict[tuple[str, str], list[str]](), "", list[str]()
+        for line in MANUAL.splitlines():
+            if header := re.fullmatch(r"\[(.+)\]", line):
+                section, comment = header[1], []
+            elif key := re.fullmatch(r"(?:# )?([a-z_]+) = .+", line):
+                found[section, key[1]] = comment
+                comment = []
+            else:
+                comment = [*comment, line] if line.startswith("# ") else []
+        return found
+
+    def test_it_holds_exactly_the_keys_that_exist(self) -> None:
+        assert sorted(self.documented()) == sorted(ALL_KEYS)
+
+    @pytest.mark.parametrize(("section", "key"), ALL_KEYS)
+    def test_each_key_is_explained_in_a_sentence_above_it(self, section: str, key: str) -> None:
+        words = " ".join(line.removeprefix("# ") for line in self.documented()[section, key])
+        assert re.match(r"[A-Z0-9\"].{15,}\.$", words), words
+
+    def test_it_explains_the_type_of_an_adapter_with_an_example_that_works(self) -> None:
+        example = re.search(r"#     (\[adapters\.desk\]\n(?:#     .+\n)+)", MANUAL)
+        assert example is not None
+        settings = parse(example[1].replace("#     ", ""))
+        assert settings.adapters == {"desk": ElgatoLights(base_url="http://192.168.1.21:9123", poll_interval_secs=5)}
+
+    def test_it_is_sound_listens_to_the_lan_has_no_key_and_enables_nothing(self) -> None:
+        settings = parse(MANUAL)
+        assert settings.api.bind_address == Address(host="0.0.0.0", port=3000)
+        assert settings.auth.master_key is None
+        assert settings.adapters == {}
+        assert settings.warnings == ()
+
+    def test_its_values_are_those_of_keys_that_are_left_out_unless_it_says_otherwise(self) -> None:
+        shown = parse(MANUAL.replace("enabled = false", "enabled = true"))
+        left_out = parse(LIGHT + TV)
+        for section, key in ALL_KEYS:
+            if key in ("enabled", "base_url", "ip_address", "master_key"):
+                continue
+            same = value_of(shown, section, key) == value_of(left_out, section, key)
+            assert same == (key != "bind_address"), (section, key)
+
+    def test_what_it_says_of_left_out_keys_that_differ_is_true(self) -> None:
+        assert "127.0.0.1 only the box itself (that is also the value when this key is left out)" in MANUAL
+        assert parse("").api.bind_address == Address(host="127.0.0.1", port=3000)
+        assert MANUAL.count("true when left out") == len(ADAPTER_KINDS)
+        assert set(parse(LIGHT + TV).adapters) == {"elgato_lights", "roku_tv"}
+        assert MANUAL.count("it must be given") == 2
+        assert faults("[adapters.elgato_lights]\n[adapters.roku_tv]") == [
+            "home.toml:1: adapters.elgato_lights.base_url is missing",
+            "home.toml:2: adapters.roku_tv.ip_address is missing",
+        ]
+
+    @pytest.mark.parametrize(
+        ("section", "key", "low", "high"),
+        [
+            ("api", "max_body_bytes", 1024, 1073741824),
+            ("runtime", "event_bus_capacity", 1, 1048576),
+            ("adapters.elgato_lights", "poll_interval_secs", 1, 86400),
+            ("adapters.roku_tv", "poll_interval_secs", 1, 86400),
+        ],
+    )
+    def test_the_bounds_that_it_tells_are_those_that_hold(self, section: str, key: str, low: int, high: int) -> None:
+        assert f"from {low} to {high}" in " ".join(self.documented()[section, key]).replace("# ", "")
+        for sound in (low, low + 1, high - 1, high):
+            assert value_of(parse(in_section(section, f"{key} = {sound}")), section, key) == sound
+        for unsound in (low - 1, high + 1, -low, 10**30):
+            assert len(faults(in_section(section, f"{key} = {unsound}"))) == 1
+
+
+ACCEPTED: list[tuple[str, str, str, Any]] = [
+    ("api", "bind_address", '"127.0.0.1:0"', Address(host="127.0.0.1", port=0)),
+    ("api", "bind_address", '"0.0.0.0:65535"', Address(host="0.0.0.0", port=65535)),
+    ("api", "bind_address", '"[::]:3000"', Address(host="::", port=3000)),
+    ("api", "bind_address", '"[0:0:0:0:0:0:0:1]:80"', Address(host="::1", port=80)),
+    ("api", "bind_address", '"[fe80::1%eth0]:80"', Address(host="fe80::1%eth0", port=80)),
+    ("api", "bind_address", '"localhost:3000"', Address(host="localhost", port=3000)),
+    ("api", "bind_address", '"hub.lan:3000"', Address(host="hub.lan", port=3000)),
+    ("api", "max_body_bytes", "0x1000", 4096),
+    ("auth", "master_key", f'"{STRONG}"', STRONG),
+    ("auth", "master_key", "'!\"#~-_=+/of-sixteen'", '!"#~-_=+/of-sixteen'),
+    *[("logging", "level", f'"{level}"', level) for level in ("debug", "info", "warning", "error")],
+    ("logging", "format", '"text"', "text"),
+    ("logging", "format", "'json'", "json"),
+    ("runtime", "event_bus_capacity", "1_000", 1000),
+    ("adapters.elgato_lights", "base_url", '"http://192.168.1.20:9123/"', "http://192.168.1.20:9123"),
+    ("adapters.elgato_lights", "base_url", '"https://lamp.local/behind/a/proxy//"', "https://lamp.local/behind/a/proxy"),
+    ("adapters.elgato_lights", "base_url", '"http://[fe80::1]:9123"', "http://[fe80::1]:9123"),
+    ("adapters.elgato_lights", "base_url", '"http://büro-lampe.local."', "http://büro-lampe.local."),
+    ("adapters.elgato_lights", "base_url", '"http://lamp_2:1"', "http://lamp_2:1"),
+    ("adapters.roku_tv", "ip_address", '"192.168.1.30"', "192.168.1.30"),
+    ("adapters.roku_tv", "ip_address", '"fe80::0001"', "fe80::1"),
+    ("adapters.roku_tv", "ip_address", '"tv.lan"', "tv.lan"),
+    ("adapters.roku_tv", "ip_address", '"t"', "t"),
+    ("adapters.roku_tv", "port", "1", 1),
+    ("adapters.roku_tv", "port", "65535", 65535),
+]
+"""Section, key, what the file says, what it means."""
+
+WHOLE = [
+    ("api", "max_body_bytes"),
+    ("runtime", "event_bus_capacity"),
+    ("adapters.elgato_lights", "poll_interval_secs"),
+    ("adapters.roku_tv", "poll_interval_secs"),
+    ("adapters.roku_tv", "port"),
+]
+"""The keys that hold whole numbers."""
+
+UNSOUND: dict[str, list[str]] = {
+    "bind_address": [
+        *('""', '"3000"', '":3000"', '"127.0.0.1"', '"127.0.0.1:"', '"127.0.0.1:65536"', '"127.0.0.1:123456"'),
+        *('"127.0.0.1:-1"', '"127.0.0.1:３０００"', '"::1:3000"', '"[127.0.0.1]:3000"', '"[::1]"', '"[::g]:1"'),
+        *('"[]:1"', '"*:3000"', '"256.0.0.1:80"', '"127.1:80"', '"a b:80"', '"a..b:80"', '"-:80"'),
+        *('"http://127.0.0.1:3000"', f'"{"a" * 64}:80"', '"a\\u0000b:80"', '"127.0.0.1:3000\\n"'),
+        *("3000", '["127.0.0.1:3000"]', "07:32:00"),
+    ],
+    "master_key": [
+        *('""', '"two words of sixteen"', '"schlüssel-mit-umlaut"', '"a-key-with-a-tab\\tin-it"'),
+        *("12345678901234567", "true"),
+    ],
+    "level": ['"INFO"', '"warn"', '"trace"', '""', "20", "true", '["info"]'],
+    "format": ['"JSON"', '"xml"', "1", "{}"],
+    "base_url": [
+        *('""', '"http://"', '"http:///x"', '"192.168.1.20"', '"192.168.1.20:9123"', '"ftp://lamp"'),
+        *('"http://lamp:0"', '"http://lamp:65536"', '"http://lamp:port"', '"http://[::1"', '"http://a b"'),
+        *('"http://lamp/a b"', '"http://a..b"', '"http://user:secret@lamp"', '"http://user@lamp"'),
+        *('"http://lamp?a=b"', '"http://lamp/#a"', f'"http://{"a" * 64}"', '"http://a\\u0000b"'),
+        *('"http://lamp/\\u0007"', '"http://-"', "5", '["http://lamp"]', "true"),
+    ],
+    "ip_address": [
+        *('""', '"192.168.1"', '"192.168.1.300"', '"192.168.1.30:8060"', '"http://192.168.1.30"', '"[fe80::1]"'),
+        *('"a b"', '".tv"', '"tv..lan"', f'"{"tv." * 100}"', '"tv\\n"', "192.168", "1", "true", "[]"),
+    ],
+    "enabled": ['"false"', "0", "1", "[]", "{}"],
+}
+"""What a key does not take, as the file says it."""
+
+NOT_WHOLE = ["true", "5.0", '"5"', "[5]", "{}", "1979-05-27", "nan", "inf", "0", "-1", "9" * 400, "0x" + "f" * 5000]
+REFUSED = [(section, key, text) for section, key in ALL_KEYS for text in UNSOUND.get(key, NOT_WHOLE)]
+
+
+def test_every_key_is_tried_with_what_it_does_not_take() -> None:
+    assert {(section, key) for section, key in ALL_KEYS if key not in UNSOUND} == set(WHOLE)
+
+
+@pytest.mark.parametrize(("section", "key", "text", "meant"), ACCEPTED)
+def test_a_sound_value_is_taken_as_it_is_meant(section: str, key: str, text: str, meant: Any) -> None:
+    settings = parse(in_section(section, f"{key} = {text}"))
+    assert repr(value_of(settings, section, key)) == repr(meant)
+    assert settings.warnings == ()
+
+
+@pytest.mark.parametrize(("section", "key", "text"), REFUSED, ids=lambda part: part[:40])
+def test_an_unsound_value_is_one_fault_that_names_file_line_and_key(section: str, key: str, text: str) -> None:
+    [fault] = faults(in_section(section, f"{key} = {text}"))
+    assert fault.startswith(f"home.toml:2: {section}.{key} must ")
+    assert fault.isprintable() and len(fault) < 250
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("[api]\nmax_body_bytes = true", "must be a whole number from 1024 to 1073741824, not true"),
+        ("[api]\nmax_body_bytes = 1e6", "must be a whole number from 1024 to 1073741824, not 1000000.0"),
+        ("[api]\nmax_body_bytes = 1979-05-27", "must be a whole number from 1024 to 1073741824, not 1979-05-27"),
+        ("[api]\nmax_body_bytes = {}", "must be a whole number from 1024 to 1073741824, not a section"),
+        ("[logging]\nlevel = 'loud'", "must be one of debug, info, warning, error, not 'loud'"),
+        ("[logging]\nlevel = ['info']", "must be one of debug, info, warning, error, not an array"),
+        (
+            "[api]\nbind_address = 'x'",
+            'must be an address and a port like "127.0.0.1:3000" or "[::]:3000", not \'x\'',
+        ),
+        ("[adapters.roku_tv]\nenabled = 0\nip_address = 'tv'", "must be true or false, not 0"),
+    ],
+)
+def test_a_fault_says_what_is_wanted_and_what_came(text: str, fault: str) -> None:
+    [found] = faults(text)
+    assert found.endswith(fault)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("[apl]", "1: apl is not a key of Lares; did you mean api"),
+        ("[API]", "1: API is not a key of Lares; there are api, auth, logging, runtime, adapters"),
+        ("\n[log]", "2: log is not a key of Lares; did you mean logging"),
+        ("[adapter.roku_tv]", "1: adapter is not a key of Lares; did you mean adapters"),
+        ("[api]\nbind_adress = 'x'", "2: api.bind_adress is not a key of Lares; did you mean api.bind_address"),
+        ("bind_address = 'x'", "1: bind_address is not a key of Lares; did you mean api.bind_address"),
+        ("[api]\nmaster_key = 'x'", "2: api.master_key is not a key of Lares; did you mean auth.master_key"),
+        ("[auth]\nkey = 'x'", "2: auth.key is not a key of Lares; did you mean auth.master_key"),
+        ("[auth]\nzzz = 'x'", "2: auth.zzz is not a key of Lares; there are auth.master_key"),
+        (
+            f"{TV}address = 'x'",
+            "3: adapters.roku_tv.address is not a key of Lares; did you mean adapters.roku_tv.ip_address",
+        ),
+        (
+            f"{LIGHT}poll_interval = 3",
+            "3: adapters.elgato_lights.poll_interval is not a key of Lares; "
+            "did you mean adapters.elgato_lights.poll_interval_secs",
+        ),
+        (
+            f"{LIGHT}port = 3",
+            "3: adapters.elgato_lights.port is not a key of Lares; there are adapters.elgato_lights.type, "
+            "adapters.elgato_lights.enabled, adapters.elgato_lights.base_url, "
+            "adapters.elgato_lights.poll_interval_secs",
+        ),
+        ("[api.tls]\ncert = 'x'", "1: api.tls is not a key of Lares; there are api.bind_address, api.max_body_bytes"),
+        ("api.level = 'info'", "1: api.level is not a key of Lares; did you mean logging.level"),
+        (
+            "[adapters.elgato_light]",
+            "1: adapters.elgato_light needs a type, elgato_lights or roku_tv; or did you mean adapters.elgato_lights",
+        ),
+        ("[adapters.desk]\nenabled = false", "1: adapters.desk needs a type, elgato_lights or roku_tv"),
+        (
+            "[adapters.desk]\nenabled = false\ntype = 'elgato'",
+            "3: adapters.desk.type must be elgato_lights or roku_tv, not 'elgato'",
+        ),
+        ("[adapters.desk]\ntype = 5", "2: adapters.desk.type must be elgato_lights or roku_tv, not 5"),
+        (
+            "[adapters.Desk]\ntype = 'roku_tv'\nip_address = 'tv'",
+            "1: adapters.Desk is not a name for an adapter; use a-z, 0-9 and _ only",
+        ),
+        (
+            "[adapters.'my desk']\ntype = 'roku_tv'\nip_address = 'tv'",
+            "1: adapters.'my desk' is not a name for an adapter; use a-z, 0-9 and _ only",
+        ),
+        (
+            "[adapters.'']\ntype = 'roku_tv'\nip_address = 'tv'",
+            "1: adapters.'' is not a name for an adapter; use a-z, 0-9 and _ only",
+        ),
+    ],
+)
+def test_a_key_that_does_not_exist_is_named_with_the_nearest_that_does(text: str, fault: str) -> None:
+    assert faults(text) == [f"home.toml:{fault}"]
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+@pytest.mark.parametrize("text", ["5", "true", '"x"', "[]", "[{}]", "1979-05-27T07:32:00Z", "nan"])
+def test_what_should_be_a_section_and_is_not_is_one_fault(section: str, text: str) -> None:
+    [fault] = faults(f"# first\n{section} = {text}")
+    assert fault.startswith(f"home.toml:2: {section} must be a section, [{section}], not ")
+
+
+@pytest.mark.parametrize("kind", ADAPTER_KINDS)
+@pytest.mark.parametrize("text", ["5", "true", '"x"', "[]", "[{}]", "1979-05-27T07:32:00Z"])
+def test_an_adapter_that_is_not_a_section_is_one_fault(kind: str, text: str) -> None:
+    [fault] = faults(f"[adapters]\n{kind} = {text}")
+    assert fault.startswith(f"home.toml:2: adapters.{kind} must be a section, [adapters.{kind}], not ")
+
+
+@pytest.mark.parametrize("text", ["adapters = 5", "adapters = [1]", "[[adapters]]", "adapters = 'x'"])
+def test_adapters_that_are_no_sections_are_one_fault(text: str) -> None:
+    assert faults(text) == ["home.toml:1: adapters must hold sections like [adapters.elgato_lights]"]
+
+
+def test_all_faults_come_at_once_in_the_order_of_their_lines() -> None:
+    text = """\
+[api]
+bind_address = "0.0.0.0:99999"
+max_body_bytes = 5
+tls = true
+[auth]
+master_key = "a b"
+[logging]
+level = "all"
+format = 1
+[runtime]
+event_bus_capacity = 0
+[adapters.elgato_lights]
+poll_interval_secs = 0.5
+[adapters.roku_tv]
+ip_address = 5
+port = 0
+[adapters.tv_upstairs]
+type = "roku"
+[watch]
+"""
+    places = [re.match(r"home\.toml:(\d+): (\S+)", fault) for fault in faults(text)]
+    assert [(int(place[1]), place[2]) for place in places if place is not None] == [
+        (2, "api.bind_address"),
+        (3, "api.max_body_bytes"),
+        (4, "api.tls"),
+        (6, "auth.master_key"),
+        (8, "logging.level"),
+        (9, "logging.format"),
+        (11, "runtime.event_bus_capacity"),
+        (12, "adapters.elgato_lights.base_url"),
+        (13, "adapters.elgato_lights.poll_interval_secs"),
+        (15, "adapters.roku_tv.ip_address"),
+        (16, "adapters.roku_tv.port"),
+        (18, "adapters.tv_upstairs.type"),
+        (19, "watch"),
+    ]
+
+
+def test_faults_of_the_file_and_of_the_key_in_the_environment_come_together() -> None:
+    text = '[api]\nbind_address = "0.0.0.0:3000"\nmax_body_bytes = 1'
+    assert faults(text, LARES_MASTER_KEY="short") == [
+        "LARES_MASTER_KEY: the master key is shorter than 16 characters; "
+        "`openssl rand -base64 32` makes a good one",
+        "home.toml:3: api.max_body_bytes must be a whole number from 1024 to 1073741824, not 1",
+    ]
+
+
+class TestLines:
+    """The line of a fault is that of its key, or of the nearest section around it."""
+
+    @pytest.mark.parametrize(
+        ("text", "line"),
+        [
+            ("[logging]\nlevel = 1", 2),
+            ("[logging]\n\n# level = 'info'\n  level=1", 4),
+            ("logging.level = 1", 1),
+            ("\nlogging . level = 1", 2),
+            ("[ logging ] # how loud\nlevel = 1", 2),
+            ("[logging]\n'level' = 1", 2),
+            ('["logging"]\n"level" = 1', 2),
+            ("\nlogging = {level = 1}", 2),
+            ("\nlogging = { format = 'text', level = 1 }", 2),
+            ("[logging]\r\nformat = 'text'\r\nlevel = 1\r\n", 3),
+            ("[logging]\nformat = 'text' # a \u2028 and a \x85 are no ends of lines\nlevel = 1", 3),
+            ('[logging]\n"\\u006cevel" = 1', 1),
+            ('["\\u006cogging"]\nlevel = 1', 0),
+        ],
+    )
+    def test_they_are_found_however_a_key_is_written(self, text: str, line: int) -> None:
+        place = f"home.toml:{line}" if line else "home.toml"
+        assert faults(text) == [f"{place}: logging.level must be one of debug, info, warning, error, not 1"]
+
+    def test_of_a_missing_key_it_is_its_sections(self) -> None:
+        assert faults("[logging]\n[adapters.desk]\ntype = 'roku_tv'") == [
+            "home.toml:2: adapters.desk.ip_address is missing"
+        ]
+
+
+class TestAdapters:
+    """Which sections become adapters."""
+
+    def test_a_section_named_after_its_kind_needs_no_type_and_any_other_says_it(self) -> None:
+        settings = parse(f'{LIGHT}{TV}port = 1\n[adapters.desk_2]\ntype = "elgato_lights"\nbase_url = "http://desk"')
+        assert settings.adapters == {
+            "elgato_lights": ElgatoLights(base_url="http://lamp:9123", poll_interval_secs=5),
+            "roku_tv": RokuTv(ip_address="192.168.1.30", port=1, poll_interval_secs=5),
+            "desk_2": ElgatoLights(base_url="http://desk", poll_interval_secs=5),
+        }
+
+    @pytest.mark.parametrize("kind", ADAPTER_KINDS)
+    def test_one_that_is_not_enabled_needs_no_other_key_and_is_left_out(self, kind: str) -> None:
+        assert parse(f"[adapters.{kind}]\nenabled = false").adapters == {}
+
+    def test_one_that_is_not_enabled_is_checked_all_the_same(self) -> None:
+        assert len(faults("[adapters.roku_tv]\nenabled = false\nport = 0\nipaddress = 1")) == 2
+
+    def test_the_type_may_repeat_the_name(self) -> None:
+        assert set(parse(f'{TV}type = "roku_tv"').adapters) == {"roku_tv"}
+
+
+class TestHostileFiles:
+    """No file makes anything but a configuration or a list of faults."""
+
+    @pytest.mark.parametrize(
+        ("text", "line"),
+        [
+            ("[api", 1),
+            ("\n\nbind_address", 3),
+            ("[api]\nbind_address = ", 2),
+            ("[api]\nbind_address = 'a", 2),
+            ("[api]\n[api]", 2),
+            ("a = 1\na = 2", 2),
+            ("[api]\nx = 1\nx.y = 2", 3),
+            ("a = 1979-13-45", 1),
+            ("a = 01", 1),
+            ("\x00", 1),
+            ("a = '\x07'", 1),
+            ("api = {a = 1, a = 2}", 1),
+            ("\n}", 2),
+            ("<html>", 1),
+            ('{"api": {}}', 1),
+        ],
+        ids=repr,
+    )
+    def test_what_is_not_toml_is_one_fault_with_its_line(self, text: str, line: int) -> None:
+        [fault] = faults(text)
+        assert fault.startswith(f"home.toml:{line}: is not TOML: ")
+
+    @pytest.mark.parametrize(
+        "text",
+        ["a = " + "[" * 3000, "a = " + "{a=" * 3000, "a." * 3000 + "a = 1", "a = " + "9" * 5000],
+        ids=["arrays", "tables", "dots", "digits"],
+    )
+    def test_what_is_too_deep_or_too_long_is_one_fault(self, text: str) -> None:
+        [fault] = faults(text)
+        assert fault.startswith("home.toml: is not TOML that Lares can read: ")
+        assert len(fault) < 200
+
+    @pytest.mark.parametrize(
+        "text",
+        ["", "\n\n", "# nothing", "\r\n", "[api]", "[adapters]", "adapters = {}", "\n" * 10_000, " " * 100_000],
+        ids=lambda text: repr(text)[:20],
+    )
+    def test_an_empty_file_is_the_defaults(self, text: str) -> None:
+        assert parse(text) == parse("")
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            *('"a\\nb" = 1', '"\\u001b[31m" = 1', '[api]\n"\\u202e" = 1', '[adapters."\\n"]', '"" = 1'),
+            f'"{"x" * 9999}" = 1',
+        ],
+        ids=lambda text: text[:20],
+    )
+    def test_a_strange_key_is_shown_on_one_line_that_is_not_too_long(self, text: str) -> None:
+        for fault in faults(text):
+            assert fault.isprintable() and len(fault) < 300
+
+    def test_a_file_with_a_byte_order_mark_is_read(self, tmp_path: Path) -> None:
+        file = tmp_path / "default.toml"
+        file.write_bytes(b"\xef\xbb\xbf[logging]\nlevel = 'debug'\n")
+        assert config.load(file, {}).logging.level == "debug"
+
+    @pytest.mark.parametrize(
+        ("content", "line"),
+        [
+            (b"\xff\xfe[\x00a\x00]\x00", 1),
+            (b"[api]\n# caf\xe9\n", 2),
+            (b"\n\n\n\xed\xa0\x80", 4),
+            (b"\xef\xbb\xbf\n\xff", 2),
+            (b"[api]\nx = '\xc3", 2),
+            (bytes(range(256)), 2),
+        ],
+        ids=repr,
+    )
+    def test_what_is_not_utf_8_is_one_fault_with_its_line(self, tmp_path: Path, content: bytes, line: int) -> None:
+        file = tmp_path / "default.toml"
+        file.write_bytes(content)
+        assert faults_of_file(file) == [Fault(str(file), line, "is not UTF-8 text")]
+
+    def test_a_folder_and_a_file_that_is_not_there_are_one_fault(self, tmp_path: Path) -> None:
+        missing = tmp_path / "default.toml"
+        assert faults_of_file(tmp_path) == [Fault(str(tmp_path), 0, "cannot be read: Is a directory")]
+        assert faults_of_file(missing) == [Fault(str(missing), 0, "cannot be read: No such file or directory")]
+        assert faults_of_file(missing / "x") == [
+            Fault(str(missing / "x"), 0, "cannot be read: No such file or directory")
+        ]
+
+
+class TestTheMasterKey:
+    """Where the master key comes from, and when it is too weak."""
+
+    LAN = '[api]\nbind_address = "0.0.0.0:3000"\n'
+
+    def test_environment_before_file_before_configuration(self, tmp_path: Path) -> None:
+        named, text = tmp_path / "key", f'[auth]\nmaster_key = "{STRONG}-3"'
+        named.write_text(f" \n{STRONG}-2\r\n")
+        sources = {"LARES_MASTER_KEY": f"{STRONG}-1", "LARES_MASTER_KEY_FILE": str(named)}
+        chosen = []
+        while True:
+            auth = parse(text, **sources).auth
+            chosen.append((auth.master_key, auth.source))
+            if not sources:
+                break
+            del sources[next(iter(sources))]
+        assert chosen == [
+            (f"{STRONG}-1", "LARES_MASTER_KEY"),
+            (f"{STRONG}-2", str(named)),
+            (f"{STRONG}-3", "home.toml"),
+        ]
+
+    @pytest.mark.parametrize("variable", ["LARES_MASTER_KEY", "LARES_MASTER_KEY_FILE"])
+    def test_an_empty_variable_says_nothing(self, variable: str) -> None:
+        assert parse("", **{variable: ""}).auth.master_key is None
+
+    def test_the_file_is_not_read_when_the_variable_holds_a_key(self) -> None:
+        assert parse("", LARES_MASTER_KEY=STRONG, LARES_MASTER_KEY_FILE="/nowhere").auth.master_key == STRONG
+
+    def test_a_key_file_that_cannot_be_read_is_a_fault(self, tmp_path: Path) -> None:
+        why = "cannot be read (LARES_MASTER_KEY_FILE names it)"
+        missing = str(tmp_path / "key")
+        assert faults("", LARES_MASTER_KEY_FILE=missing) == [f"{missing}: {why}: No such file or directory"]
+        assert faults("", LARES_MASTER_KEY_FILE=str(tmp_path)) == [f"{tmp_path}: {why}: Is a directory"]
+
+    @pytest.mark.parametrize("content", [b"", b" \n", b"two words and more", b"\xff\xfe" * 20, b"tab\tbed" * 5])
+    def test_a_key_file_without_a_key_is_a_fault(self, tmp_path: Path, content: bytes) -> None:
+        file = tmp_path / "key"
+        file.write_bytes(content)
+        [fault] = faults("", LARES_MASTER_KEY_FILE=str(file))
+        assert fault.startswith(f"{file}: the master key must ")
+
+    @pytest.mark.parametrize("key", ["short", "x" * 15, "change-me", "change-me-please-now", "Change-Me-Or-Be-Sorry"])
+    def test_a_key_that_anybody_could_guess_is_refused_where_others_can_try_it(self, key: str) -> None:
+        text = f'{self.LAN}[auth]\nmaster_key = "{key}"'
+        [fault] = faults(text)
+        assert fault.startswith("home.toml:4: auth.master_key is ")
+        assert fault.endswith("`openssl rand -base64 32` makes a good one")
+        assert len(faults(self.LAN, LARES_MASTER_KEY=key)) == 1
+
+    @pytest.mark.parametrize("address", ["127.0.0.1:1", "127.8.8.8:1", "[::1]:1", "localhost:1"])
+    def test_on_loopback_it_is_a_warning(self, address: str) -> None:
+        settings = parse(f'[auth]\nmaster_key = "short"\n[api]\nbind_address = "{address}"')
+        assert settings.auth.master_key == "short"
+        assert settings.warnings == (
+            "home.toml:2: auth.master_key is shorter than 16 characters; `openssl rand -base64 32` makes a good one",
+        )
+
+    @pytest.mark.parametrize(
+        ("key", "what"),
+        [
+            ("x" * 15, "is shorter than 16 characters"),
+            ("changeme-changeme", "is a placeholder"),
+            ("change_me_12345678", "is a placeholder"),
+        ],
+    )
+    def test_the_warning_says_what_is_weak(self, key: str, what: str) -> None:
+        [warning] = parse("", LARES_MASTER_KEY=key).warnings
+        assert warning.startswith(f"LARES_MASTER_KEY: the master key {what}; ")
+
+    @pytest.mark.parametrize("key", ["x" * 16, "exchange-me-please", STRONG])
+    def test_a_longer_key_is_taken_everywhere(self, key: str) -> None:
+        assert parse(self.LAN, LARES_MASTER_KEY=key).warnings == ()
+
+    def test_a_weak_key_in_the_file_does_not_matter_when_another_counts(self) -> None:
+        text = f'{self.LAN}[auth]\nmaster_key = "short"'
+        assert parse(text, LARES_MASTER_KEY=STRONG).warnings == ()
+
+    @pytest.mark.parametrize(
+        "text", ['"secret word"', '"secret-wörd"', "51423", '["secret"]', '"secret"', '"change-me-secret-key"']
+    )
+    def test_no_fault_ever_tells_it(self, text: str) -> None:
+        for fault in faults(f"{self.LAN}[auth]\nmaster_key = {text}"):
+            assert "secret" not in fault and "51423" not in fault
+        [fault] = faults("", LARES_MASTER_KEY="secret word")
+        assert "secret" not in fault
+
+
+@pytest.mark.parametrize(
+    ("host", "is_loopback"),
+    [
+        ("127.0.0.1", True),
+        ("127.255.255.255", True),
+        ("::1", True),
+        ("localhost", True),
+        ("LOCALHOST", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("192.168.1.2", False),
+        ("127.evil.example", False),
+        ("localhost.example", False),
+        ("hub.lan", False),
+    ],
+)
+def test_loopback_is_what_only_this_machine_can_reach(host: str, is_loopback: bool) -> None:
+    assert Address(host=host, port=1).is_loopback == is_loopback
+
+
+WORDS = st.sampled_from(sorted({word for section, key in ALL_KEYS for word in (*section.split("."), key)} | {"type"}))
+NAMES = WORDS | st.text(max_size=5)
+STRINGS = st.text(max_size=12) | st.sampled_from(["127.0.0.1:3000", "http://lamp:1", "roku_tv", "info"])
+SCALARS = st.booleans() | st.integers() | st.floats() | STRINGS | st.dates()
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=4),
+    max_leaves=8,
+)
+SECTION = st.dictionaries(WORDS, VALUES | st.dictionaries(WORDS, VALUES, max_size=4), max_size=4)
+DOCUMENTS = st.dictionaries(NAMES, VALUES | SECTION, max_size=5)
+
+
+def toml_of(value: Any) -> str:
+    """The value as TOML writes it."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(key)} = {toml_of(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml_of, value)) + "]"
+    if isinstance(value, str):
+        return json.dumps(value)
+    return str(value).lower() if not isinstance(value, date) else value.isoformat()
+
+
+def judge(text: str) -> None:
+    """A text is a configuration, or its faults are each a line that begins with the file's name."""
+    try:
+        settings = parse(text)
+    except ConfigFailed as failed:
+        assert failed.faults
+        for fault in failed.faults:
+            assert str(fault).startswith("home.toml")
+            assert str(fault).isprintable(), fault
+            assert 0 <= fault.line <= text.count("\n") + 1
+    else:
+        assert settings.file == "home.toml"
+
+
+quietly = settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+
+
+@quietly
+@given(document=DOCUMENTS)
+def test_every_toml_document_is_a_configuration_or_has_faults(document: dict[str, Any]) -> None:
+    text = "".join(f"{json.dumps(key)} = {toml_of(value)}\n" for key, value in document.items())
+    judge(text)
+    if not any(character in text for character in ("\\ud", "\x7f")):
+        tomli.loads(text)
+
+
+@quietly
+@given(lines=st.lists(st.sampled_from(MANUAL.splitlines()) | st.text(max_size=20), max_size=30))
+def test_every_jumble_of_lines_is_a_configuration_or_has_faults(lines: list[str]) -> None:
+    judge("\n".join(lines))
+
+
+@quietly
+@given(content=st.binary(max_size=200) | st.text(max_size=100).map(lambda text: text.encode("utf-8", "replace")))
+def test_every_file_is_a_configuration_or_has_faults(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes
+) -> None:
+    file = tmp_path_factory.getbasetemp() / "hostile.toml"
+    file.write_bytes(content)
+    try:
+        config.load(file, {})
+    except ConfigFailed as failed:
+        assert all(fault.file == str(file) for fault in failed.faults)

@@ -14,7 +14,7 @@ from appliance.api import keys
 from appliance.errors import Forbidden, TooManyChecks, Unauthenticated
 
 MOST_WAITING = 8
-"""Checks of one key's secret that may wait for the hash; more are turned away."""
+"""Different secrets of one key id that may wait for the hash; more are turned away."""
 
 
 class Role(StrEnum):
@@ -69,6 +69,7 @@ class Authenticator:
     ) -> None:
         self._credentials = {credential.key_id: credential for credential in credentials}
         self._known: dict[bytes, Principal] = {}
+        self._checks: dict[bytes, asyncio.Future[bool]] = {}
         self._waiting: Counter[str] = Counter()
         self._first_used = first_used
         self._hashing = ThreadPoolExecutor(max_workers=1, thread_name_prefix="keys")
@@ -90,7 +91,7 @@ class Authenticator:
     async def _verify(self, token: str, digest: bytes) -> Principal:
         claimed = keys.Token.parse(token)
         credential = None if claimed is None else self._credentials.get(claimed.key_id)
-        if credential is None or not await self._check(credential, token):
+        if credential is None or not await self._check(credential, token, digest):
             raise Unauthenticated("authentication required")
         principal = Principal(key_id=credential.key_id, role=credential.role)
         if self._first_used is not None and digest not in self._known:
@@ -98,15 +99,21 @@ class Authenticator:
         self._known[digest] = principal
         return principal
 
-    async def _check(self, credential: Credential, token: str) -> bool:
-        if self._waiting[credential.key_id] >= MOST_WAITING:
-            raise TooManyChecks("too many keys wait to be checked; try again in a second")
-        self._waiting[credential.key_id] += 1
-        try:
+    async def _check(self, credential: Credential, token: str, digest: bytes) -> bool:
+        """Whether the token is the credential's; who comes with the same one meanwhile shares the check."""
+        if digest not in self._checks:
+            if self._waiting[credential.key_id] >= MOST_WAITING:
+                raise TooManyChecks("too many keys wait to be checked; try again in a second")
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._hashing, keys.matches, credential.token_hash, token)
-        finally:
-            self._waiting[credential.key_id] -= 1
+            check = loop.run_in_executor(self._hashing, keys.matches, credential.token_hash, token)
+            check.add_done_callback(lambda _: self._conclude(credential.key_id, digest))
+            self._checks[digest] = check
+            self._waiting[credential.key_id] += 1
+        return await asyncio.shield(self._checks[digest])
+
+    def _conclude(self, key_id: str, digest: bytes) -> None:
+        del self._checks[digest]
+        self._waiting[key_id] -= 1
 
 
 def bearer_of(header: str | None) -> str | None:
@@ -116,4 +123,4 @@ def bearer_of(header: str | None) -> str | None:
 
 
 def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()

@@ -6,7 +6,7 @@ import re
 import secrets
 from dataclasses import dataclass
 
-from argon2 import PasswordHasher, Type
+from argon2 import PasswordHasher, Type, extract_parameters
 from argon2.exceptions import Argon2Error, InvalidHashError
 
 _HASHER = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1, type=Type.ID)
@@ -39,9 +39,19 @@ def hash_token(text: str) -> str:
     return _HASHER.hash(text)
 
 
+def is_hash(text: str) -> bool:
+    """Whether this could be what `hash_token` returned."""
+    try:
+        found = extract_parameters(text)
+    except InvalidHashError:
+        return False
+    lengths = (found.salt_len, found.hash_len)
+    return found.type is Type.ID and lengths == (_HASHER.salt_len, _HASHER.hash_len)
+
+
 def matches(stored_hash: str, text: str) -> bool:
     """Whether the hash is that of the token. As dear as `hash_token`."""
     try:
         return _HASHER.verify(stored_hash, text)
-    except (Argon2Error, InvalidHashError):
+    except (Argon2Error, ValueError):
         return False

@@ -6,8 +6,11 @@ import argparse
 import asyncio
 import errno
 import os
+import signal
 import socket
+import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -54,8 +57,8 @@ async def _run(settings: Config, port: int) -> None:
         )
 
         def greet(hub: Hub, port: int) -> None:
-            print(_greeting(f"{LOOPBACK}:{port}", key, light.url, tv.url), flush=True)
-            hub.bus.listen(_show)
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _end)
+            _when_ready(hub, lambda: _tell(hub, _greeting(f"{LOOPBACK}:{port}", key, light.url, tv.url)))
 
         await serve(home, Authenticator(master_key=key), greet)
         print("The demo has ended; nothing of it is left.", flush=True)
@@ -82,10 +85,40 @@ What happens shows here, as the event stream sends it. Ctrl-C ends the demo.
 """
 
 
+def _when_ready(hub: Hub, tell: Callable[[], None]) -> None:
+    """Call `tell` once every device has been polled, so that what it names is there."""
+
+    def look(_: Event | None = None) -> None:
+        if not hub.health.list_missing():
+            forget()
+            tell()
+
+    forget = hub.bus.listen(look)
+    look()
+
+
+def _tell(hub: Hub, greeting: str) -> None:
+    _say(greeting)
+    hub.bus.listen(_show)
+
+
 def _show(event: Event) -> None:
     frame = payloads.frame(event)
     if frame is not None:
-        print(frame.decode(), flush=True)
+        _say(frame.decode())
+
+
+def _say(text: str) -> None:
+    """Print at once; the demo ends with whoever reads it."""
+    try:
+        print(text, flush=True)
+    except OSError:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - for what is still to be said
+        _end()
+
+
+def _end() -> None:
+    signal.raise_signal(signal.SIGTERM)
 
 
 def _choose_port() -> int:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from appliance.api.auth import Authenticator, Credential, Role
-from appliance.api.keys import Token, hash_token
+from appliance.api.keys import Token, hash_token, is_hash
 from appliance.config import Auth
 from appliance.errors import StartFailed
 
@@ -31,10 +30,10 @@ def open_door(auth: Auth, data_dir: Path) -> Authenticator:
 
 def _read(file: Path) -> str:
     try:
-        text = file.read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise StartFailed(f"the master key's hash {file} cannot be read: {error}", os.EX_NOINPUT) from None
-    if re.fullmatch(r"\$argon2id\$\S+", text) is None:
+        text = file.read_text(encoding="ascii", errors="replace").strip()
+    except OSError as error:
+        raise StartFailed(f"the master key's hash {file} cannot be read: {error.strerror}", os.EX_NOINPUT) from None
+    if not is_hash(text):
         raise StartFailed(f"the master key's hash {file} is damaged; remove it to be given a new key", os.EX_DATAERR)
     return text
 
@@ -81,8 +80,13 @@ def _sync_folder(folder: Path) -> None:
 def _remover(key_file: Path) -> Callable[[str], None]:
     def remove(key_id: str) -> None:
         """Remove the file that tells the first key, once that key has been used."""
-        if key_id == MASTER and key_file.exists():
+        if key_id != MASTER or not key_file.exists():
+            return
+        try:
             key_file.unlink(missing_ok=True)
+        except OSError as error:
+            log.warning("the master key has been used, but %s cannot be removed: %s", key_file, error.strerror)
+        else:
             log.info("the master key has been used; %s is removed", key_file)
 
     return remove

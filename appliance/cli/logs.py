@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import sys
@@ -69,7 +70,10 @@ class JsonLines(logging.Formatter):
             "message": record.getMessage(),
             **_fields(record),
         }
-        return orjson.dumps(entry, default=str).decode()
+        try:
+            return orjson.dumps(entry, default=str).decode()
+        except TypeError:  # a name that is not UTF-8, which JSON can only escape
+            return json.dumps(entry, default=str)
 
 
 def _entry(record: logging.LogRecord) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.machinery
+import io
 import logging
 import os
 import platform
@@ -14,18 +15,15 @@ from typing import NoReturn
 from appliance.errors import LaresError, StartFailed
 from appliance.version import VERSION
 
-COMMANDS = ("run", "demo", "check")
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the arguments ask; the exit code, one of sysexits(3)."""
-    asked = list(sys.argv[1:] if arguments is None else arguments)
-    if "--version" in asked[:1]:
-        print(_version())
-        return os.EX_OK
-    parsed = _parser().parse_args(_with_command(asked))
+    _steady_streams()
     try:
-        return _command(parsed)
+        parsed = _parser().parse_args(arguments)
+        code = _version() if parsed.version else _command(parsed)
+        sys.stdout.flush()
+        return code
     except StartFailed as error:
         return _fail(error, error.exit_code)
     except LaresError as error:
@@ -33,6 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - or Python tries to flush the old one at its end
         return os.EX_IOERR
     except Exception as error:
         logging.getLogger("lares").debug("failed", exc_info=error)
@@ -64,19 +63,30 @@ class _Parser(argparse.ArgumentParser):
         self.print_usage(sys.stderr)
         self.exit(os.EX_USAGE, f"lares: {message}\n")
 
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        """Exit when everything is said."""
+        sys.stdout.flush()
+        super().exit(status, message)
+
 
 def _parser() -> argparse.ArgumentParser:
-    common = _Parser(add_help=False)
-    common.add_argument("--config", metavar="FILE", help="the configuration file")
-    common.add_argument("--data-dir", metavar="DIR", help="the folder of the hub's own state")
-    parser = _Parser(prog="lares", description="A home hub in one file.", parents=[common])
+    parser = _Parser(prog="lares", description="A home hub in one file.", parents=[_common(None)])
     parser.add_argument("--version", action="store_true", help="print version, Python and platform")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
-    commands.add_parser("run", parents=[common], help="run the hub (also without a command)")
-    demo = commands.add_parser("demo", parents=[common], help="run a hub with a simulated light and TV")
+    common = [_common(argparse.SUPPRESS)]
+    commands.add_parser("run", parents=common, help="run the hub (also without a command)")
+    demo = commands.add_parser("demo", parents=common, help="run a hub with a simulated light and TV")
     demo.add_argument("--port", type=_port, metavar="N", help="the port on 127.0.0.1 (3000, or a free one)")
-    commands.add_parser("check", parents=[common], help="list every fault of the configuration")
+    commands.add_parser("check", parents=common, help="list every fault of the configuration")
     return parser
+
+
+def _common(default: str | None) -> _Parser:
+    """What every command takes, before its name or after it; the latter must not undo the former."""
+    common = _Parser(add_help=False, argument_default=default)
+    common.add_argument("--config", metavar="FILE", help="the configuration file")
+    common.add_argument("--data-dir", metavar="DIR", help="the folder of the hub's own state")
+    return common
 
 
 def _port(text: str) -> int:
@@ -85,15 +95,20 @@ def _port(text: str) -> int:
     return int(text)
 
 
-def _with_command(asked: list[str]) -> list[str]:
-    """`lares --config FILE` means `lares run --config FILE`."""
-    is_for_run = not asked or (asked[0].startswith("-") and asked[0] not in ("-h", "--help"))
-    return ["run", *asked] if is_for_run else asked
+def _steady_streams() -> None:
+    """Make sure that printing works: with a closed output, and with names that are no text in the terminal's code."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123 - it lives as long as the process
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
-def _version() -> str:
+def _version() -> int:
     target = importlib.machinery.EXTENSION_SUFFIXES[0].strip(".").removesuffix(".so")
-    return f"lares {VERSION}\nPython {platform.python_version()}\n{target}"
+    print(f"lares {VERSION}\nPython {platform.python_version()}\n{target}")
+    return os.EX_OK
 
 
 def _fail(message: object, code: int) -> int:

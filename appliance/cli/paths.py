@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -78,10 +77,23 @@ def write_bundled_config(folder: Path) -> None:
         for file in sorted(path for path in source.rglob("*") if path.is_file()):
             target = folder / file.relative_to(source)
             target.parent.mkdir(parents=True, exist_ok=True)
-            if not target.exists():
-                shutil.copyfile(file, target)
+            if not target.exists() and not target.is_symlink():
+                _copy(file, target)
     except OSError as error:
         raise StartFailed(f"cannot write the configuration to {folder}: {error.strerror}", os.EX_CANTCREAT) from None
+
+
+def _copy(file: Path, target: Path) -> None:
+    """Copy so that the target is there whole or not at all, also when the disk is full or the power fails."""
+    part = target.with_name(target.name + ".part")
+    try:
+        with part.open("wb") as stream:
+            stream.write(file.read_bytes())
+            stream.flush()
+            os.fsync(stream.fileno())
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def make_data_dir(folder: Path) -> None:

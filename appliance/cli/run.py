@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import logging
 import os
+import signal
 
 from appliance import config
 from appliance.cli.first_key import open_door
@@ -14,21 +15,25 @@ from appliance.cli.paths import Places, make_data_dir, write_bundled_config
 from appliance.cli.serve import serve
 from appliance.version import VERSION
 
+LOGGING = config.Logging(level="info", format="text")
+"""How the log looks before the configuration was read."""
+
 log = logging.getLogger("hub")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the hub until it is told to stop; the exit code."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     places = Places.of_process(arguments.config, arguments.data_dir)
     file, data_dir = places.find_config(), places.find_data_dir()
     is_new = not file.exists()
     if is_new:
         write_bundled_config(file.parent)
+        start_logging(LOGGING, os.environ)
+        log.info("there was no configuration: the bundled one is now in %s", file.parent)
     settings = config.load(file, os.environ)
     start_logging(settings.logging, os.environ)
     log.info("Lares %s starts", VERSION, extra={"config": file, "data": data_dir, "pid": os.getpid()})
-    if is_new:
-        log.info("there was no configuration: the bundled one is now in %s", file.parent)
     for warning in settings.warnings:
         log.warning("%s", warning)
     make_data_dir(data_dir)

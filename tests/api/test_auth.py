@@ -1,0 +1,261 @@
+"""Who is asking: tokens become principals at the cost of one hash, and guessing ties up nobody."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from appliance.api.auth import MOST_WAITING, REACH, Authenticator, Credential, Principal, Role, bearer_of
+from appliance.api.keys import Token, hash_token
+from appliance.errors import Forbidden, TooManyChecks, Unauthenticated
+
+MASTER_KEY = "the-owners-own-master-key"
+READER, WRITER = Token.make("reader"), Token.make("writer")
+CREDENTIALS = [
+    Credential(key_id="reader", role=Role.READ, token_hash=hash_token(READER.text)),
+    Credential(key_id="writer", role=Role.WRITE, token_hash=hash_token(WRITER.text)),
+]
+NO_TOKEN = "authentication required"
+
+
+@pytest.fixture
+def door() -> Iterator[Callable[..., Authenticator]]:
+    """Makes authenticators for these credentials, and closes them."""
+    made: list[Authenticator] = []
+
+    def make(
+        master_key: str | None = None,
+        credentials: list[Credential] = CREDENTIALS,
+        first_used: Callable[[str], None] | None = None,
+    ) -> Authenticator:
+        made.append(Authenticator(master_key=master_key, credentials=credentials, first_used=first_used))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+def guess(number: int, key_id: str = "reader") -> str:
+    """A wrong token of the right form."""
+    return f"lrs_{key_id}_{number:043d}"
+
+
+def hashing_threads() -> set[threading.Thread]:
+    """The threads that hash."""
+    return {thread for thread in threading.enumerate() if thread.name.startswith("keys")}
+
+
+class TestBearer:
+    """The `Authorization` header."""
+
+    @pytest.mark.parametrize(
+        ("header", "token"),
+        [
+            ("Bearer abc", "abc"),
+            ("bearer abc", "abc"),
+            ("BEARER abc", "abc"),
+            ("bEaReR   abc  ", "abc"),
+            ("Bearer a b", "a b"),
+            ("Bearer \udcff", "\udcff"),
+            (None, None),
+            ("", None),
+            ("Bearer", None),
+            ("Bearer ", None),
+            ("Bearer    ", None),
+            ("abc", None),
+            ("Basic abc", None),
+            ("Token abc", None),
+            (" Bearer abc", None),
+            ("Bearerabc", None),
+            ("Bearer: abc", None),
+        ],
+    )
+    def test_the_token_comes_after_the_scheme_in_any_case(self, header: str | None, token: str | None) -> None:
+        assert bearer_of(header) == token
+
+
+class TestRoles:
+    """Which routes a role reaches."""
+
+    @pytest.mark.parametrize(
+        ("role", "reached"),
+        [
+            ("read", {"read"}),
+            ("write", {"read", "write"}),
+            ("admin", {"read", "write", "admin", "automation"}),
+            ("automation", {"read", "write", "admin", "automation"}),
+        ],
+    )
+    def test_a_role_reaches_what_the_contract_says_and_no_more(self, role: str, reached: set[str]) -> None:
+        principal = Principal(key_id="x", role=Role(role))
+        for asked in Role:
+            if asked in reached:
+                principal.require(asked)
+            else:
+                with pytest.raises(Forbidden, match=r"^insufficient permissions$"):
+                    principal.require(asked)
+
+    def test_every_role_has_its_reach(self) -> None:
+        assert set(REACH) == set(Role) == {"read", "write", "admin", "automation"}
+
+
+class TestTokens:
+    """Which tokens open the door."""
+
+    async def test_the_master_key_is_an_admin_without_a_hash(self, door: Callable[..., Authenticator]) -> None:
+        before = hashing_threads()
+        assert await door(MASTER_KEY).identify(MASTER_KEY) == Principal(key_id="master", role=Role.ADMIN)
+        assert hashing_threads() <= before
+
+    async def test_a_token_is_its_credentials_principal(self, door: Callable[..., Authenticator]) -> None:
+        keys = door()
+        assert await keys.identify(READER.text) == Principal(key_id="reader", role=Role.READ)
+        assert await keys.identify(WRITER.text) == Principal(key_id="writer", role=Role.WRITE)
+
+    @pytest.mark.parametrize(
+        "token",
+        [
+            None,
+            "",
+            MASTER_KEY[:-1],
+            MASTER_KEY + " ",
+            MASTER_KEY.upper(),
+            READER.text[:-1],
+            READER.text + "x",
+            READER.text.replace("reader", "writer"),
+            READER.text.replace("reader", "nobody"),
+            Token.make("nobody").text,
+            guess(0),
+            CREDENTIALS[0].token_hash,
+            "\ud800",
+            "\udcff" * 60,
+            "ä" * 60,
+            "\x00",
+            "x" * 100_000,
+        ],
+        ids=range(17),
+    )
+    async def test_anything_else_is_turned_away_with_the_same_sentence(
+        self, door: Callable[..., Authenticator], token: str | None
+    ) -> None:
+        with pytest.raises(Unauthenticated) as refused:
+            await door(MASTER_KEY).identify(token)
+        assert str(refused.value) == NO_TOKEN
+        assert type(refused.value) is Unauthenticated
+
+    async def test_without_any_key_nobody_comes_in(self, door: Callable[..., Authenticator]) -> None:
+        keys = door(None, [])
+        for token in (None, "", MASTER_KEY, READER.text):
+            with pytest.raises(Unauthenticated):
+                await keys.identify(token)
+
+    async def test_a_credential_whose_hash_is_broken_opens_nothing(self, door: Callable[..., Authenticator]) -> None:
+        keys = door(None, [Credential(key_id="reader", role=Role.READ, token_hash="$argon2id$broken")])
+        with pytest.raises(Unauthenticated):
+            await keys.identify(READER.text)
+
+
+class TestCost:
+    """Checking stays cheap."""
+
+    async def test_an_unknown_key_id_costs_no_hash(self, door: Callable[..., Authenticator]) -> None:
+        before, keys = hashing_threads(), door(MASTER_KEY)
+        for number in range(200):
+            for token in (f"not-a-token-{number}", guess(number, f"stranger{number}")):
+                with pytest.raises(Unauthenticated):
+                    await keys.identify(token)
+        assert hashing_threads() <= before
+
+    async def test_a_token_is_hashed_once_and_then_known(self, door: Callable[..., Authenticator]) -> None:
+        keys = door()
+        first = await keys.identify(READER.text)
+        keys.close()
+        assert await keys.identify(READER.text) is first
+
+    async def test_the_loop_runs_on_while_a_token_is_checked(self, door: Callable[..., Authenticator]) -> None:
+        checking = asyncio.ensure_future(door().identify(READER.text))
+        turns = 0
+        while not checking.done():
+            await asyncio.sleep(0)
+            turns += 1
+        assert checking.result().key_id == "reader"
+        assert turns > 3
+
+    async def test_a_burst_with_one_token_is_one_check_for_all(self, door: Callable[..., Authenticator]) -> None:
+        used: list[str] = []
+        keys = door(first_used=used.append)
+        burst = await asyncio.gather(*(keys.identify(READER.text) for _ in range(10 * MOST_WAITING)))
+        assert {principal.key_id for principal in burst} == {"reader"}
+        assert used == ["reader"]
+
+    async def test_more_guesses_at_one_key_than_may_wait_are_told_to_come_back(
+        self, door: Callable[..., Authenticator]
+    ) -> None:
+        keys = door()
+        guesses = [keys.identify(guess(number)) for number in range(MOST_WAITING + 3)]
+        told = await asyncio.gather(*guesses, return_exceptions=True)
+        assert [type(each) for each in told] == [Unauthenticated] * MOST_WAITING + [TooManyChecks] * 3
+        assert str(told[-1]) == "too many keys wait to be checked; try again in a second"
+
+    async def test_guesses_at_one_key_do_not_shut_out_another(self, door: Callable[..., Authenticator]) -> None:
+        keys = door(MASTER_KEY)
+        guesses = [asyncio.ensure_future(keys.identify(guess(number))) for number in range(MOST_WAITING)]
+        await asyncio.sleep(0)
+        assert (await keys.identify(MASTER_KEY)).key_id == "master"
+        assert (await keys.identify(WRITER.text)).key_id == "writer"
+        await asyncio.gather(*guesses, return_exceptions=True)
+
+    async def test_a_known_token_comes_in_however_many_guesses_wait(self, door: Callable[..., Authenticator]) -> None:
+        keys = door()
+        await keys.identify(READER.text)
+        guesses = [asyncio.ensure_future(keys.identify(guess(number))) for number in range(MOST_WAITING + 1)]
+        await asyncio.sleep(0)
+        assert (await keys.identify(READER.text)).key_id == "reader"
+        assert not guesses[0].done()
+        await asyncio.gather(*guesses, return_exceptions=True)
+
+    async def test_checks_that_ended_make_room_for_others(self, door: Callable[..., Authenticator]) -> None:
+        keys = door()
+        guesses = [keys.identify(guess(number)) for number in range(MOST_WAITING)]
+        await asyncio.gather(*guesses, return_exceptions=True)
+        assert (await keys.identify(READER.text)).key_id == "reader"
+
+    async def test_who_gives_up_waiting_takes_nobody_along(self, door: Callable[..., Authenticator]) -> None:
+        keys = door()
+        one, other = (asyncio.ensure_future(keys.identify(READER.text)) for _ in range(2))
+        await asyncio.sleep(0)
+        one.cancel()
+        assert (await other).key_id == "reader"
+        assert one.cancelled()
+
+    async def test_guesses_that_gave_up_still_count_until_they_are_checked(
+        self, door: Callable[..., Authenticator]
+    ) -> None:
+        keys = door()
+        guesses = [asyncio.ensure_future(keys.identify(guess(number))) for number in range(MOST_WAITING)]
+        await asyncio.sleep(0)
+        for each in guesses:
+            each.cancel()
+        with pytest.raises(TooManyChecks):
+            await keys.identify(READER.text)
+        await asyncio.gather(*guesses, return_exceptions=True)
+
+
+class TestFirstUse:
+    """Who wants to know of a key's first use is told."""
+
+    async def test_it_is_told_once_and_of_right_tokens_only(self, door: Callable[..., Authenticator]) -> None:
+        used: list[str] = []
+        keys = door(MASTER_KEY, first_used=used.append)
+        for token in (guess(1), "nonsense"):
+            with pytest.raises(Unauthenticated):
+                await keys.identify(token)
+        await keys.identify(MASTER_KEY)
+        assert used == []
+        for token in (READER.text, READER.text, WRITER.text, READER.text):
+            await keys.identify(token)
+        assert used == ["reader", "writer"]

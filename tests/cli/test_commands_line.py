@@ -1,0 +1,602 @@
+"""The command line as people and service managers use it: processes, their words, their exit codes and their end."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from appliance.cli.paths import bundled_config
+from appliance.version import VERSION
+
+ROOT = Path(__file__).parent.parent.parent
+PATIENCE = 30.0
+"""Seconds after which something that should happen never will."""
+
+KEY = "a-key-from-somewhere-that-is-long"
+WITH_KEY = {"LARES_MASTER_KEY": KEY}
+LOOPBACK = '[api]\nbind_address = "127.0.0.1:0"\n'
+NOTHING: Mapping[str, str] = {}
+ANY_TRACE = re.compile(r"Traceback|Exception ignored|Logging error|Warning:|was never (awaited|retrieved)")
+
+
+def environment(**more: str) -> dict[str, str]:
+    """This process's environment without what would configure the hub, and with what is given."""
+    ours = ("LARES_", "CONFIGURATION_DIRECTORY", "STATE_DIRECTORY", "JOURNAL_STREAM", "PYTHON")
+    bare = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    return {**bare, "PYTHONPATH": str(ROOT), **more}
+
+
+def until(happened: Callable[[], Any], what: str) -> Any:
+    """Wait until it has happened."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        if result := happened():
+            return result
+        time.sleep(0.005)
+    raise AssertionError(f"in vain: {what}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Running:
+    """A command that runs. What it says is in files, so that it never waits for a reader."""
+
+    def __init__(self, process: subprocess.Popen[bytes], out: Path, err: Path) -> None:
+        self.process = process
+        self._out = out
+        self._err = err
+
+    @property
+    def out(self) -> str:
+        """What it has said on standard output so far."""
+        return self._out.read_text(errors="replace")
+
+    @property
+    def err(self) -> str:
+        """What it has said on standard error so far."""
+        return self._err.read_text(errors="replace")
+
+    def says(self, pattern: str) -> re.Match[str]:
+        """Wait until it has said this on one of the two."""
+        until(lambda: re.search(pattern, self.out + self.err) or self.process.poll() is not None, pattern)
+        found = re.search(pattern, self.out + self.err)
+        assert found is not None, f"it ended ({self.process.returncode}) without {pattern!r}: {self.out}{self.err}"
+        return found
+
+    def url(self) -> str:
+        """Where it listens, once it does."""
+        return self.says(r"listening at (http://[^\s\"]+)")[1]
+
+    def tell(self, number: signal.Signals) -> None:
+        """Send the signal to this process alone."""
+        self.process.send_signal(number)
+
+    def end(self) -> Ended:
+        """Wait for its end. Whatever happened, there is no traceback."""
+        code = self.process.wait(PATIENCE)
+        assert not ANY_TRACE.search(self.err), self.err
+        return Ended(code=code, out=self.out, err=self.err)
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> Ended:
+        """Send the signal; it ends in order and soon."""
+        began = time.monotonic()
+        self.tell(number)
+        ended = self.end()
+        assert ended.code == 0, ended
+        assert time.monotonic() - began < 5
+        return ended
+
+
+@contextlib.contextmanager
+def lares(
+    folder: Path, *arguments: str, variables: Mapping[str, str] = NOTHING, stdout: int | None = None
+) -> Iterator[Running]:
+    """Run the command in the folder with these environment variables; it is gone afterwards."""
+    number = len(list(folder.glob("*.out")))
+    out, err = folder / f"{number}.out", folder / f"{number}.err"
+    command = [sys.executable, "-m", "appliance", *arguments]
+    with out.open("wb") as said, err.open("wb") as complained:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment(**variables),
+            stdin=subprocess.DEVNULL,
+            stdout=said if stdout is None else stdout,
+            stderr=complained,
+        )
+    try:
+        yield Running(process, out, err)
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+
+
+def ended(folder: Path, *arguments: str, **variables: str) -> Ended:
+    """Run the command to its end."""
+    with lares(folder, *arguments, variables=variables) as running:
+        return running.end()
+
+
+def box(folder: Path, text: str = LOOPBACK) -> Path:
+    """A folder with this configuration in it."""
+    (folder / "config").mkdir(parents=True, exist_ok=True)
+    (folder / "config" / "default.toml").write_text(text)
+    return folder
+
+
+def status_of(url: str, token: str | None, *, path: str = "/devices") -> int:
+    """The status that a GET with this token is answered with."""
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url + path, headers=headers), timeout=PATIENCE) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code
+
+
+def connection(url: str) -> socket.socket:
+    """A connection to where it listens."""
+    host, port = url.removeprefix("http://").split(":")
+    return socket.create_connection((host, int(port)), PATIENCE)
+
+
+def names(folder: Path) -> set[str]:
+    """What lies in the folder."""
+    return {file.name for file in folder.iterdir()}
+
+
+class TestSayings:
+    """Commands that say something and end."""
+
+    def test_version_tells_lares_python_and_platform(self, tmp_path: Path) -> None:
+        said = ended(tmp_path, "--version")
+        assert said.code == 0
+        first, second, third = said.out.splitlines()
+        assert first == f"lares {VERSION}"
+        assert second == f"Python {sys.version.split()[0]}"
+        assert re.fullmatch(r"cpython-3\d+-\w+-linux-\w+", third)
+
+    def test_help_names_every_command(self, tmp_path: Path) -> None:
+        said = ended(tmp_path, "--help")
+        assert said.code == 0
+        assert all(re.search(rf"^ +{command} +\w", said.out, re.MULTILINE) for command in ("run", "demo", "check"))
+
+    @pytest.mark.parametrize(
+        ("arguments", "complaint"),
+        [
+            (["dance"], "invalid choice: 'dance' (choose from 'run', 'demo', 'check')"),
+            (["--loud"], "unrecognized arguments: --loud"),
+            (["run", "now"], "unrecognized arguments: now"),
+            (["check", "--config"], "argument --config: expected one argument"),
+            (["demo", "--port", "65536"], "argument --port: must be a port from 0 to 65535, not '65536'"),
+            (["demo", "--port", "-1"], "argument --port: must be a port from 0 to 65535, not '-1'"),
+        ],
+    )
+    def test_wrong_usage_is_64_and_a_sentence(self, tmp_path: Path, arguments: list[str], complaint: str) -> None:
+        said = ended(tmp_path, *arguments)
+        assert said.code == 64
+        usage, *_, sentence = said.err.splitlines()
+        assert usage.startswith("usage: lares")
+        assert sentence.startswith("lares: ") and complaint in sentence
+        assert not (tmp_path / "config").exists()
+
+    def test_a_reader_that_goes_away_or_never_was_is_no_reason_for_a_traceback(self, tmp_path: Path) -> None:
+        command = f"{sys.executable} -m appliance --version"
+        helped = command.replace("--version", "--help")
+        for shell in (f"{command} | true", f"{helped} | true", f"{command} >&-", f"{command} >&- 2>&-"):
+            said = subprocess.run(["bash", "-c", shell], cwd=tmp_path, env=environment(), capture_output=True)
+            assert said.stderr == b""
+
+
+class TestCheck:
+    """`lares check`."""
+
+    def test_a_sound_configuration_is_0(self, tmp_path: Path) -> None:
+        file = box(tmp_path) / "config" / "default.toml"
+        assert ended(tmp_path, "check") == Ended(code=0, out=f"{file}: no faults\n", err="")
+        assert not (tmp_path / "data").exists()
+
+    def test_every_fault_is_a_line_with_file_and_line_and_the_code_is_78(self, tmp_path: Path) -> None:
+        file = box(tmp_path, "[api]\nbind_adress = 1\n[logging]\nlevel = 'loud'\n") / "config" / "default.toml"
+        said = ended(tmp_path, "check", LARES_MASTER_KEY="two words")
+        assert said.code == 78
+        assert said.out.splitlines() == [
+            f"{file}:2: api.bind_adress is not a key of Lares; did you mean api.bind_address",
+            f"{file}:4: logging.level must be one of debug, info, warning, error, not 'loud'",
+            "LARES_MASTER_KEY: the master key must be a string of visible ASCII characters without spaces",
+        ]
+        assert said.err == "lares: 3 faults found\n"
+
+    def test_a_weak_key_is_a_fault_where_others_can_reach_the_hub(self, tmp_path: Path) -> None:
+        box(tmp_path, '[api]\nbind_address = "0.0.0.0:0"\n[auth]\nmaster_key = "change-me-change-me"\n')
+        said = ended(tmp_path, "check")
+        assert said.code == 78
+        assert "default.toml:4: auth.master_key is a placeholder" in said.out
+        assert "change-me" not in said.out
+
+    def test_a_warning_is_told_and_is_no_fault(self, tmp_path: Path) -> None:
+        said = ended(box(tmp_path), "check", LARES_MASTER_KEY="short")
+        assert said.code == 0
+        assert said.out.startswith("warning: LARES_MASTER_KEY: the master key is shorter than 16 characters; ")
+
+    def test_where_there_is_no_configuration_none_is_written(self, tmp_path: Path) -> None:
+        said = ended(tmp_path, "check")
+        assert said == Ended(
+            code=78,
+            out="",
+            err=f"lares: there is no configuration at {tmp_path}/config/default.toml; `lares run` writes one there\n",
+        )
+        assert not (tmp_path / "config").exists()
+
+    def test_the_file_is_that_of_flag_environment_systemd_and_working_folder_in_this_order(
+        self, tmp_path: Path
+    ) -> None:
+        box(tmp_path)
+        for name in ("flag.toml", "variable.toml"):
+            (tmp_path / name).write_text("")
+        etc = box(tmp_path / "etc")
+        by_variable = {"LARES_CONFIG": "variable.toml"}
+        by_systemd = {"CONFIGURATION_DIRECTORY": str(etc)}
+        for arguments, more, found in (
+            (["check", "--config", "flag.toml"], {**by_variable, **by_systemd}, tmp_path / "flag.toml"),
+            (["--config", "flag.toml", "check"], {**by_variable, **by_systemd}, tmp_path / "flag.toml"),
+            (["check"], {**by_variable, **by_systemd}, tmp_path / "variable.toml"),
+            (["check"], by_systemd, etc / "config" / "default.toml"),
+            (["check"], {}, tmp_path / "config" / "default.toml"),
+        ):
+            assert ended(tmp_path, *arguments, **more) == Ended(code=0, out=f"{found}: no faults\n", err="")
+
+    def test_a_name_that_is_no_text_is_shown_all_the_same(self, tmp_path: Path) -> None:
+        folder = tmp_path / os.fsdecode(b"caf\xe9")
+        box(folder, "[api]\nx = 1\n")
+        said = ended(folder, "check", LC_ALL="C.UTF-8")
+        assert said.code == 78
+        assert "/caf\\udce9/config/default.toml:2: api.x is not a key" in said.out
+
+
+class TestRefusals:
+    """Starts that end at once, and leave nothing behind but what they say."""
+
+    def test_a_faulty_configuration_is_78_with_every_fault(self, tmp_path: Path) -> None:
+        file = box(tmp_path, "[api]\nx = 1\ny = 2\n") / "config" / "default.toml"
+        said = ended(tmp_path)
+        assert said.code == 78
+        assert [line.removeprefix("lares: ").split(" is ")[0] for line in said.err.splitlines()] == [
+            f"{file}:2: api.x",
+            f"{file}:3: api.y",
+        ]
+        assert not (tmp_path / "data").exists()
+
+    @pytest.mark.parametrize("content", [b"\xff\xfe", b"[api", b"api = 5", b"a = " + b"[" * 2000])
+    def test_a_hostile_configuration_is_78_too(self, tmp_path: Path, content: bytes) -> None:
+        (box(tmp_path) / "config" / "default.toml").write_bytes(content)
+        assert ended(tmp_path, "check").code == 78
+
+    def test_a_named_configuration_that_is_not_there_is_78_and_is_not_written(self, tmp_path: Path) -> None:
+        said = ended(box(tmp_path), "run", LARES_CONFIG="gone.toml")
+        assert (said.code, said.err) == (78, f"lares: there is no configuration file {tmp_path}/gone.toml\n")
+        assert not (tmp_path / "gone.toml").exists()
+
+    def test_a_data_directory_that_cannot_be_made_is_73(self, tmp_path: Path) -> None:
+        (box(tmp_path) / "file").write_text("")
+        said = ended(tmp_path, "run", "--data-dir", "file/data")
+        assert said.code == 73
+        assert said.err.splitlines()[-1] == (
+            f"lares: cannot make the data directory {tmp_path}/file/data: Not a directory"
+        )
+
+    def test_a_configuration_that_cannot_be_written_is_73(self, tmp_path: Path) -> None:
+        said = ended(tmp_path, "run", CONFIGURATION_DIRECTORY="/dev/null")
+        assert said == Ended(
+            code=73, out="", err="lares: cannot write the configuration to /dev/null/config: Not a directory\n"
+        )
+
+    def test_a_port_that_is_taken_is_69_and_a_sentence_that_says_what_to_do(self, tmp_path: Path) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            port = other.getsockname()[1]
+            box(tmp_path, f'[api]\nbind_address = "127.0.0.1:{port}"\n')
+            with lares(tmp_path, "run", variables=WITH_KEY) as running:
+                demo = ended(tmp_path, "demo", "--port", str(port), TMPDIR=str(tmp_path))
+                said = running.end()
+        for each in (said, demo):
+            assert each.code == 69
+            sentence = each.err.splitlines()[-1]
+            assert sentence.startswith(f"lares: port {port} is taken by another program")
+            assert "api.bind_address" in sentence
+        assert not list(tmp_path.glob("lares-demo-*"))
+
+    def test_an_address_that_this_machine_does_not_have_is_69(self, tmp_path: Path) -> None:
+        box(tmp_path, '[api]\nbind_address = "192.0.2.1:0"\n')
+        said = ended(tmp_path, "run", LARES_MASTER_KEY=KEY)
+        assert said.code == 69
+        assert said.err.splitlines()[-1].startswith("lares: cannot listen at 192.0.2.1 port 0: ")
+
+    def test_a_damaged_hash_of_the_master_key_is_told_with_its_path(self, tmp_path: Path) -> None:
+        (box(tmp_path) / "data").mkdir()
+        (tmp_path / "data" / "master-key").write_text("$argon2id$half")
+        said = ended(tmp_path, "run")
+        assert said.code == 65
+        assert f"{tmp_path}/data/master-key is damaged; remove it" in said.err
+
+
+class TestFirstConfiguration:
+    """Where there is no configuration, the bundled one is written."""
+
+    def test_it_is_written_and_told_even_if_the_start_then_fails(self, tmp_path: Path) -> None:
+        said = ended(tmp_path, "run", LARES_MASTER_KEY="short")
+        assert said.code == 78
+        assert said.err.splitlines()[-1].startswith("lares: LARES_MASTER_KEY: the master key is shorter than 16")
+        assert not (tmp_path / "data").exists()
+        assert f"hub: there was no configuration: the bundled one is now in {tmp_path}/config\n" in said.err
+        for file in bundled_config().rglob("*.toml"):
+            assert (tmp_path / "config" / file.relative_to(bundled_config())).read_bytes() == file.read_bytes()
+
+    def test_a_file_that_exists_is_never_written_over(self, tmp_path: Path) -> None:
+        box(tmp_path, "# mine, and faulty\nx = 1\n")
+        said = ended(tmp_path, "run")
+        assert said.code == 78
+        assert "there was no configuration" not in said.err
+        assert (tmp_path / "config" / "default.toml").read_text() == "# mine, and faulty\nx = 1\n"
+        (tmp_path / "config" / "default.toml").rename(tmp_path / "config" / "other.toml")
+        assert ended(tmp_path, "run", LARES_MASTER_KEY="short").code == 78
+        assert (tmp_path / "config" / "other.toml").read_text() == "# mine, and faulty\nx = 1\n"
+
+
+class TestTheFirstKey:
+    """The key of a box that was never configured."""
+
+    def test_it_lies_in_a_private_file_until_its_first_use_and_is_good_after_a_restart(self, tmp_path: Path) -> None:
+        data = box(tmp_path) / "data"
+        with lares(tmp_path, "run") as running:
+            url = running.url()
+            assert stat.S_IMODE(data.stat().st_mode) == 0o700
+            assert stat.S_IMODE((data / "first-key").stat().st_mode) == 0o600
+            assert stat.S_IMODE((data / "master-key").stat().st_mode) == 0o600
+            key = (data / "first-key").read_text().strip()
+            assert f"the master key was made and is in {data}/first-key until it is first used" in running.err
+            assert status_of(url, None) == status_of(url, key[:-2] + "xx") == status_of(url, "x") == 401
+            assert (data / "first-key").exists()
+            assert status_of(url, key) == 200
+            assert not (data / "first-key").exists()
+            told = running.stop()
+            assert key not in told.out + told.err and key.rpartition("_")[2] not in told.out + told.err
+        with lares(tmp_path, "run") as running:
+            assert status_of(running.url(), key) == 200
+            assert "the master key was made" not in running.stop().err
+        assert names(data) == {"master-key"}
+
+    def test_on_a_terminal_it_is_shown_once_and_written_nowhere(self, tmp_path: Path) -> None:
+        box(tmp_path)
+        first = self.start_on_a_terminal(tmp_path)
+        [key] = re.findall(r"lrs_master_[\w-]{43}", first)
+        assert "The master key of this hub, shown this once:" in first
+        assert self.start_on_a_terminal(tmp_path, key) == ""
+
+    def start_on_a_terminal(self, folder: Path, key: str | None = None) -> str:
+        """Start, use the key if there is one, and stop; what the terminal was shown."""
+        ours, theirs = pty.openpty()
+        with io.FileIO(ours) as terminal, lares(folder, "run", stdout=theirs) as running:
+            os.close(theirs)
+            assert status_of(running.url(), key) == (401 if key is None else 200)
+            assert "lrs_master" not in running.stop().err
+            assert names(folder / "data") == {"master-key"}
+            return read_all(terminal)
+
+
+def read_all(terminal: io.FileIO) -> str:
+    """What the terminal was shown by those who are gone."""
+    said = b""
+    with contextlib.suppress(OSError):  # what Linux says when the last writer is gone
+        while part := terminal.read(4096):
+            said += part
+    return said.decode()
+
+
+class TestPrecedence:
+    """What wins over what."""
+
+    def test_of_three_master_keys_the_variables_counts_then_the_named_files_then_the_configurations(
+        self, tmp_path: Path
+    ) -> None:
+        box(tmp_path, f'{LOOPBACK}[auth]\nmaster_key = "{KEY}-3"\n')
+        (tmp_path / "key").write_text(f"{KEY}-2\n")
+        sources = {"LARES_MASTER_KEY": f"{KEY}-1", "LARES_MASTER_KEY_FILE": "key"}
+        for number in (1, 2):
+            with lares(tmp_path, "run", variables=sources) as running:
+                url = running.url()
+                opened = [other for other in (1, 2, 3) if status_of(url, f"{KEY}-{other}") == 200]
+                assert opened == [number]
+                assert KEY not in running.stop().err
+            del sources["LARES_MASTER_KEY" if number == 1 else "LARES_MASTER_KEY_FILE"]
+        assert names(tmp_path / "data") == set()
+
+    def test_a_weak_key_is_a_warning_on_loopback(self, tmp_path: Path) -> None:
+        with lares(box(tmp_path), "run", variables={"LARES_MASTER_KEY": "short"}) as running:
+            assert status_of(running.url(), "short") == 200
+            assert " warning hub: LARES_MASTER_KEY: the master key is shorter than 16" in running.stop().err
+
+    def test_places_are_those_of_systemd_of_the_environment_and_of_the_flags_and_are_printed(
+        self, tmp_path: Path
+    ) -> None:
+        etc = box(tmp_path / "etc")
+        (tmp_path / "named.toml").write_text(LOOPBACK)
+        systemd = {"CONFIGURATION_DIRECTORY": str(etc), "STATE_DIRECTORY": str(tmp_path / "var"), **WITH_KEY}
+        named = {**systemd, "LARES_CONFIG": "named.toml", "LARES_DATA_DIR": "state"}
+        for arguments, variables, config, data in (
+            ([], systemd, "etc/config/default.toml", "var"),
+            (["--data-dir", "flagged"], named, "named.toml", "flagged"),
+        ):
+            with lares(tmp_path, *arguments, variables=variables) as running:
+                running.url()
+                places = f"config={tmp_path}/{config} data={tmp_path}/{data} pid={running.process.pid}"
+                assert f" hub: Lares {VERSION} starts {places}\n" in running.stop().err
+            assert (tmp_path / data).is_dir()
+        assert not {"config", "data", "state"} & names(tmp_path)
+
+
+class TestSignals:
+    """How a hub is told to end, and what does not end it."""
+
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+    def test_the_first_ends_it_in_order_with_0_though_clients_are_connected(
+        self, tmp_path: Path, number: signal.Signals
+    ) -> None:
+        with lares(box(tmp_path), "run", variables=WITH_KEY) as running:
+            with connection(running.url()) as idle, connection(running.url()) as used:
+                used.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+                assert used.recv(4096).startswith(b"HTTP/1.1 200")
+                told = running.stop(number).err
+                assert idle.recv(1) == b""
+        assert [line.split(" hub: ")[1] for line in told.splitlines()[-2:]] == ["stopping", "stopped"]
+
+    def test_a_second_ends_it_at_once(self, tmp_path: Path) -> None:
+        with lares(box(tmp_path), "run", variables=WITH_KEY) as running:
+            url = running.url()
+            with connection(url) as client:
+                head = f"POST /rooms HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\nContent-Length: 9\r\n\r\n"
+                client.sendall(head.encode())
+                assert status_of(url, KEY) == 200
+                running.tell(signal.SIGINT)
+                running.says("hub: stopping")
+                assert running.process.poll() is None
+                began = time.monotonic()
+                running.tell(signal.SIGINT)
+                assert running.end().code == 130
+                assert time.monotonic() - began < 1.5
+
+    def test_a_hangup_ends_it_neither_while_it_starts_nor_while_it_runs(self, tmp_path: Path) -> None:
+        with lares(box(tmp_path), "run") as running:
+            running.says("hub: Lares")
+            running.tell(signal.SIGHUP)
+            url = running.url()
+            running.tell(signal.SIGHUP)
+            running.says("hub: asked to reload")
+            assert status_of(url, None, path="/health") == 200
+            running.stop()
+
+
+class TestLogLines:
+    """What a hub says while it starts, runs and ends."""
+
+    def test_under_systemd_they_have_a_priority_and_no_time(self, tmp_path: Path) -> None:
+        box(tmp_path)
+        (tmp_path / "0.err").touch()
+        status = (tmp_path / "0.err").stat()
+        journal = f"{status.st_dev}:{status.st_ino}"
+        with lares(tmp_path, "run", variables={"JOURNAL_STREAM": journal}) as running:
+            running.url()
+            told = running.stop().err
+        lines = told.splitlines()
+        assert lines[0].startswith(f"<6>hub: Lares {VERSION} starts config=")
+        assert all(re.match(r"<[2-7]>\w+: .", line) for line in lines)
+        assert [line for line in lines if line.startswith("<4>keys: the master key was made")]
+
+    def test_as_json_each_is_an_object_even_if_a_path_is_no_text(self, tmp_path: Path) -> None:
+        folder = box(tmp_path / os.fsdecode(b"caf\xe9"), f'{LOOPBACK}[logging]\nformat = "json"\n')
+        with lares(folder, "run", variables={"LARES_MASTER_KEY": "short"}) as running:
+            running.url()
+            entries = [json.loads(line) for line in running.stop().err.splitlines()]
+        assert all({"time", "level", "part", "message"} <= set(entry) for entry in entries)
+        assert all(abs(entry["time"] - time.time()) < 2 * PATIENCE for entry in entries)
+        first = entries[0]
+        assert (first["level"], first["part"], first["pid"]) == ("info", "hub", running.process.pid)
+        assert first["config"].endswith("config/default.toml")
+        assert {entry["level"] for entry in entries} == {"info", "warning"}
+
+    def test_the_level_is_the_configurations(self, tmp_path: Path) -> None:
+        box(tmp_path, f'{LOOPBACK}[logging]\nlevel = "warning"\n')
+        with lares(tmp_path, "run") as running:
+            until(lambda: (tmp_path / "data" / "master-key").exists(), "the key")
+            running.says("the master key was made")
+            until(lambda: can_be_told_to_stop(running.process.pid), "a hub that hears signals")
+            [line] = running.stop().err.splitlines()
+        assert " warning keys: the master key was made" in line
+
+
+def can_be_told_to_stop(pid: int) -> bool:
+    """Whether the process has a handler of its own for SIGTERM."""
+    caught = re.search(r"^SigCgt:\s*(\w+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    return caught is not None and bool(int(caught[1], 16) >> (signal.SIGTERM - 1) & 1)
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")
+class TestDemo:
+    """`lares demo`: a home to try."""
+
+    def test_its_three_commands_work_as_printed_and_what_happens_is_shown(self, tmp_path: Path) -> None:
+        with lares(tmp_path, "demo", "--port", "0", variables={"TMPDIR": str(tmp_path)}) as running:
+            running.says(r"Ctrl-C ends the demo\.")
+            url = running.says(r"REST +(http://127\.0\.0\.1:\d+)\n")[1]
+            assert running.says(r"events +(ws://\S+)\n")[1] == url.replace("http", "ws") + "/events"
+            key = running.says(r"key +(\S+)\n")[1]
+            assert status_of(url, key) == 200 and status_of(url, None) == 401
+            for address in re.findall(r"(?:light|TV) \((http://\S+)\)", running.out):
+                assert status_of(address, None, path="/") == 404
+            lines = re.findall(r"^    (curl .+)$", running.out, re.MULTILINE)
+            devices, on, dim = map(run_in_bash, lines)
+            assert [device["id"] for device in devices] == ["elgato_lights:light:0", "roku_tv:tv"]
+            assert on == dim == {"status": "ok"}
+            running.says(r'"brightness":80')
+            frames = [json.loads(line) for line in running.out.splitlines() if line.startswith("{")]
+            [*_, last] = [frame for frame in frames if frame.get("id") == "elgato_lights:light:0"]
+            assert last["type"] == "device.state_changed"
+            assert last["state"]["brightness"] == 80 and last["state"]["power"] == "on"
+            said = running.stop(signal.SIGINT)
+        assert said.err == ""
+        assert said.out.endswith("The demo has ended; nothing of it is left.\n")
+        assert not [name for name in names(tmp_path) if "lares" in name]
+        assert not (tmp_path / "config").exists() and not (tmp_path / "data").exists()
+
+    def test_it_ends_with_the_terminal_it_was_started_in(self, tmp_path: Path) -> None:
+        with lares(tmp_path, "demo", "--port", "0", variables={"TMPDIR": str(tmp_path)}) as running:
+            running.says(r"Ctrl-C ends the demo\.")
+            running.stop(signal.SIGHUP)
+        assert not list(tmp_path.glob("lares-demo-*"))
+
+    def test_it_ends_when_nobody_reads_it_any_more(self, tmp_path: Path) -> None:
+        reading, writing = os.pipe()
+        with (
+            io.FileIO(reading) as reader,
+            lares(tmp_path, "demo", "--port", "0", stdout=writing, variables={"TMPDIR": str(tmp_path)}) as running,
+        ):
+            os.close(writing)
+            said = b""
+            while b"Ctrl-C" not in said:
+                said += reader.read(4096)
+            reader.close()
+            run_in_bash(re.findall(r"^    (curl .+)$", said.decode(), re.MULTILINE)[2])
+            assert running.end().code == 0
+        assert not list(tmp_path.glob("lares-demo-*"))
+
+
+def run_in_bash(line: str) -> Any:
+    """What the command prints, as JSON."""
+    return json.loads(subprocess.run(["bash", "-c", line], check=True, capture_output=True, timeout=PATIENCE).stdout)

@@ -1,0 +1,200 @@
+"""The master key of a box that has none configured: made once, told once, kept as a hash."""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from appliance.api.auth import Authenticator, Principal, Role
+from appliance.api.keys import Token, hash_token
+from appliance.cli.first_key import open_door, write_private
+from appliance.config import Auth
+from appliance.errors import StartFailed, Unauthenticated
+
+NONE = Auth(master_key=None, source="home.toml")
+OWNER = Principal(key_id="master", role=Role.ADMIN)
+
+
+@pytest.fixture(autouse=True)
+def _no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Standard output is no terminal, however the tests are run."""
+    monkeypatch.setattr("sys.stdout", io.StringIO())
+
+
+class Box:
+    """A data directory, and the doors that were opened on it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.first_key = folder / "first-key"
+        self.hash = folder / "master-key"
+        self.doors: list[Authenticator] = []
+
+    def start(self, auth: Auth = NONE) -> Authenticator:
+        """Open the door, as a start does."""
+        self.doors.append(open_door(auth, self.folder))
+        return self.doors[-1]
+
+    def files(self) -> dict[str, int]:
+        """Every file and its mode."""
+        return {file.name: stat.S_IMODE(file.stat().st_mode) for file in self.folder.iterdir()}
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> Iterator[Box]:
+    """A box that was never started."""
+    made = Box(tmp_path)
+    yield made
+    for door in made.doors:
+        door.close()
+
+
+async def test_the_first_start_makes_a_key_that_opens_the_door(box: Box) -> None:
+    door = box.start()
+    assert box.files() == {"first-key": 0o600, "master-key": 0o600}
+    key = box.first_key.read_text().removesuffix("\n")
+    assert Token.parse(key) is not None
+    assert await door.identify(key) == OWNER
+
+
+def test_only_a_hash_of_the_key_is_kept_and_the_log_tells_the_path_alone(
+    box: Box, caplog: pytest.LogCaptureFixture
+) -> None:
+    box.start()
+    key = box.first_key.read_text().strip()
+    secret = key.rpartition("_")[2]
+    assert secret not in box.hash.read_text()
+    assert [(each.levelname, each.getMessage()) for each in caplog.records] == [
+        ("WARNING", f"the master key was made and is in {box.first_key} until it is first used")
+    ]
+
+
+async def test_its_file_goes_when_the_key_is_first_used_and_not_before(
+    box: Box, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    door = box.start()
+    key = box.first_key.read_text().strip()
+    for wrong in (None, "nonsense", key[:-1] + ("A" if key[-1] != "A" else "B")):
+        with pytest.raises(Unauthenticated):
+            await door.identify(wrong)
+    assert box.first_key.exists()
+    await door.identify(key)
+    assert set(box.files()) == {"master-key"}
+    assert caplog.messages[-1] == f"the master key has been used; {box.first_key} is removed"
+    await door.identify(key)
+    assert caplog.messages[-1] == f"the master key has been used; {box.first_key} is removed"
+
+
+async def test_the_same_key_opens_the_door_after_every_restart(box: Box, caplog: pytest.LogCaptureFixture) -> None:
+    box.start()
+    key, kept = box.first_key.read_text().strip(), box.hash.read_bytes()
+    caplog.clear()
+    door = box.start()
+    assert box.first_key.read_text().strip() == key
+    assert await door.identify(key) == OWNER
+    assert await box.start().identify(key) == OWNER
+    assert set(box.files()) == {"master-key"}
+    assert box.hash.read_bytes() == kept
+    assert not [each for each in caplog.messages if "was made" in each]
+
+
+async def test_a_start_that_was_cut_off_before_the_hash_was_kept_makes_a_new_key(box: Box) -> None:
+    box.first_key.write_text("lrs_master_old\n")
+    (box.folder / "master-key.part").write_text("half")
+    door = box.start()
+    assert box.files() == {"first-key": 0o600, "master-key": 0o600}
+    assert await door.identify(box.first_key.read_text().strip()) == OWNER
+
+
+async def test_a_configured_key_leaves_the_box_as_it_is(box: Box) -> None:
+    door = box.start(Auth(master_key="configured-by-its-owner", source="home.toml"))
+    assert box.files() == {}
+    assert await door.identify("configured-by-its-owner") == OWNER
+
+
+async def test_a_configured_key_stands_in_place_of_the_boxs_own_for_as_long_as_it_is_there(box: Box) -> None:
+    box.start()
+    key = box.first_key.read_text().strip()
+    door = box.start(Auth(master_key="configured-by-its-owner", source="home.toml"))
+    with pytest.raises(Unauthenticated):
+        await door.identify(key)
+    assert await box.start().identify(key) == OWNER
+
+
+async def test_a_first_key_that_cannot_be_removed_is_complained_of_and_opens_the_door(
+    box: Box, caplog: pytest.LogCaptureFixture
+) -> None:
+    door = box.start()
+    key = box.first_key.read_text().strip()
+    box.first_key.unlink()
+    (box.first_key / "in the way").mkdir(parents=True)
+    assert await door.identify(key) == OWNER
+    [complaint] = [each for each in caplog.records if "cannot be removed" in each.message]
+    assert complaint.levelname == "WARNING"
+    assert str(box.first_key) in complaint.message
+
+
+SOUND = hash_token("x")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\n", b"nonsense", SOUND[:-1].encode(), SOUND.encode() * 2, b"\xff\xfe", b"\x00" * 98, b"$argon2id$x"],
+)
+def test_a_damaged_hash_ends_the_start_and_says_what_to_do(box: Box, content: bytes) -> None:
+    box.hash.write_bytes(content)
+    with pytest.raises(StartFailed) as failed:
+        box.start()
+    assert str(failed.value) == f"the master key's hash {box.hash} is damaged; remove it to be given a new key"
+    assert failed.value.exit_code == os.EX_DATAERR
+    assert box.hash.read_bytes() == content
+    assert not box.first_key.exists()
+
+
+def test_a_hash_that_cannot_be_read_ends_the_start(box: Box) -> None:
+    box.hash.mkdir()
+    with pytest.raises(StartFailed) as failed:
+        box.start()
+    assert str(failed.value) == f"the master key's hash {box.hash} cannot be read: Is a directory"
+    assert failed.value.exit_code == os.EX_NOINPUT
+
+
+class TestPrivateFiles:
+    """Files for one user's eyes."""
+
+    def test_they_are_for_their_owner_alone_whatever_the_umask_allows(self, tmp_path: Path) -> None:
+        before = os.umask(0)
+        try:
+            write_private(tmp_path / "key", "secret\n")
+        finally:
+            os.umask(before)
+        assert stat.S_IMODE((tmp_path / "key").stat().st_mode) == 0o600
+        assert (tmp_path / "key").read_text() == "secret\n"
+        assert [file.name for file in tmp_path.iterdir()] == ["key"]
+
+    def test_one_that_exists_is_replaced_and_its_rights_with_it(self, tmp_path: Path) -> None:
+        (tmp_path / "key").write_text("old and longer\n")
+        (tmp_path / "key").chmod(0o644)
+        write_private(tmp_path / "key", "new\n")
+        assert stat.S_IMODE((tmp_path / "key").stat().st_mode) == 0o600
+        assert (tmp_path / "key").read_text() == "new\n"
+
+    def test_a_link_laid_in_the_way_is_not_followed(self, tmp_path: Path) -> None:
+        (tmp_path / "victim").write_text("precious")
+        (tmp_path / "key.part").symlink_to(tmp_path / "victim")
+        write_private(tmp_path / "key", "secret\n")
+        assert (tmp_path / "victim").read_text() == "precious"
+        assert (tmp_path / "key").read_text() == "secret\n"
+
+    def test_where_they_cannot_be_written_the_start_ends(self, tmp_path: Path) -> None:
+        with pytest.raises(StartFailed) as failed:
+            write_private(tmp_path / "gone" / "key", "secret\n")
+        assert str(failed.value) == f"cannot write {tmp_path}/gone/key: No such file or directory"
+        assert failed.value.exit_code == os.EX_IOERR

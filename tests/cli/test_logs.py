@@ -1,0 +1,204 @@
+"""Log lines: one line an entry, whatever is in it, in the form that its reader understands."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from appliance.cli.logs import JournalLines, JsonLines, TextLines, is_journal, start_logging
+from appliance.config import Logging
+
+FORMATTERS: list[logging.Formatter] = [TextLines(), JournalLines(), JsonLines()]
+EVIL = "a\nb\r\x1b[31m\x00\u2028\u202e\udcff"
+"""Line breaks, an escape sequence, a zero, a line separator, an override of direction, a byte that is no text."""
+
+
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:
+    """Give the root logger back as it was."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+def entry(message: str = "is here", *arguments: Any, level: int = logging.INFO, **fields: Any) -> logging.LogRecord:
+    """A log entry of the part `hub` with fields of its own."""
+    record = logging.LogRecord("hub", level, __file__, 1, message, arguments, None)
+    vars(record).update(fields)
+    return record
+
+
+def failed(error: Exception) -> logging.LogRecord:
+    """A log entry of a failure."""
+    try:
+        raise error
+    except type(error):
+        return logging.LogRecord("hub", logging.ERROR, __file__, 1, "failed", (), sys.exc_info())
+
+
+class TestText:
+    """For a person."""
+
+    def test_a_line_is_time_level_part_message_and_fields(self) -> None:
+        line = TextLines().format(entry("%s is at %d %%", "desk", 5, config=Path("/a/b"), count=3))
+        assert re.fullmatch(
+            r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} info    hub: desk is at 5 % config=/a/b count=3", line
+        )
+
+    @pytest.mark.parametrize(
+        ("level", "word"),
+        [
+            (logging.DEBUG, "debug  "),
+            (logging.INFO, "info   "),
+            (logging.WARNING, "warning"),
+            (logging.ERROR, "error  "),
+        ],
+    )
+    def test_levels_are_words_of_one_width(self, level: int, word: str) -> None:
+        assert f" {word} hub: is here" in TextLines().format(entry(level=level))
+
+    def test_a_message_stays_as_it_is_if_it_is_a_line(self) -> None:
+        assert TextLines().format(entry("Küche: 21 °C “warm” 灯")).endswith(" hub: Küche: 21 °C “warm” 灯")
+
+    def test_nothing_in_an_entry_can_pass_for_another_line(self) -> None:
+        line = TextLines().format(entry("%s", EVIL, room=EVIL))
+        escaped = r"a\nb\r\x1b[31m\x00\u2028\u202e\udcff"
+        assert line.endswith(f" hub: {escaped} room={escaped}")
+
+
+class TestJournal:
+    """For journald."""
+
+    @pytest.mark.parametrize(
+        ("level", "prefix"),
+        [
+            (logging.DEBUG, "<7>"),
+            (logging.INFO, "<6>"),
+            (logging.WARNING, "<4>"),
+            (logging.ERROR, "<3>"),
+            (logging.CRITICAL, "<2>"),
+        ],
+    )
+    def test_the_level_is_a_prefix_and_the_time_is_left_out(self, level: int, prefix: str) -> None:
+        assert JournalLines().format(entry(level=level, pid=7)) == f"{prefix}hub: is here pid=7"
+
+    def test_nothing_in_an_entry_can_pass_for_another_line(self) -> None:
+        assert JournalLines().format(entry("x\n<0>kernel: panic")) == r"<6>hub: x\n<0>kernel: panic"
+
+    def test_it_is_the_journal_when_systemd_names_the_very_stream(self, tmp_path: Path) -> None:
+        with (tmp_path / "journal").open("w") as stream, (tmp_path / "other").open("w") as other:
+            status = os.fstat(stream.fileno())
+            environment = {"JOURNAL_STREAM": f"{status.st_dev}:{status.st_ino}"}
+            assert is_journal(stream, environment)
+            assert not is_journal(other, environment)
+            assert not is_journal(stream, {})
+            assert not is_journal(stream, {"JOURNAL_STREAM": ""})
+            assert not is_journal(stream, {"JOURNAL_STREAM": "nonsense"})
+        assert not is_journal(stream, environment)
+
+
+class TestJson:
+    """For a program."""
+
+    def test_an_entry_is_an_object_with_its_fields(self) -> None:
+        record = entry("%s is here", "desk", config=Path("/a/b"), count=3, ready=True, none=None)
+        assert json.loads(JsonLines().format(record)) == {
+            "time": round(record.created, 3),
+            "level": "info",
+            "part": "hub",
+            "message": "desk is here",
+            "config": "/a/b",
+            "count": 3,
+            "ready": True,
+            "none": None,
+        }
+
+    @pytest.mark.parametrize(
+        "strange",
+        [EVIL, "\ud800", 2**70, {"a": {1}}, {1: "x"}, b"\xff", object(), float("nan"), Path(os.fsdecode(b"/\xff"))],
+        ids=lambda value: type(value).__name__,
+    )
+    def test_whatever_is_in_it_a_line_is_written_that_can_be_read(self, strange: Any) -> None:
+        line = JsonLines().format(entry("%s", strange, field=strange))
+        assert "\n" not in line
+        parsed = json.loads(line)
+        assert parsed["level"] == "info"
+        assert "field" in parsed
+
+
+@pytest.mark.parametrize("formatter", FORMATTERS, ids=lambda formatter: type(formatter).__name__)
+class TestFailures:
+    """What a failure looks like, in every form."""
+
+    def test_it_is_named_on_one_line_without_a_traceback(self, formatter: logging.Formatter) -> None:
+        logging.getLogger().setLevel(logging.INFO)
+        line = formatter.format(failed(ValueError("no\ngood")))
+        assert "ValueError: no" in line
+        assert "Traceback" not in line and "\n" not in line
+
+    def test_its_traceback_is_for_the_debug_level_and_still_one_line(self, formatter: logging.Formatter) -> None:
+        logging.getLogger().setLevel(logging.DEBUG)
+        line = formatter.format(failed(ValueError("no good")))
+        assert "Traceback" in line and "ValueError: no good" in line
+        assert "\n" not in line
+
+    def test_an_entry_about_no_failure_in_particular_is_an_entry(self, formatter: logging.Formatter) -> None:
+        record = entry()
+        record.exc_info = (None, None, None)
+        assert "is here" in formatter.format(record)
+
+
+class TestStart:
+    """What is logged from the start on."""
+
+    @pytest.mark.parametrize(
+        ("level", "told"),
+        [
+            ("debug", ["debug", "info", "warning", "error"]),
+            ("info", ["info", "warning", "error"]),
+            ("warning", ["warning", "error"]),
+            ("error", ["error"]),
+        ],
+    )
+    def test_the_level_decides_what_is_told(
+        self, capsys: pytest.CaptureFixture[str], level: str, told: list[str]
+    ) -> None:
+        start_logging(Logging(level=level, format="json"), {})
+        for each in ("debug", "info", "warning", "error"):
+            getattr(logging.getLogger("adapters"), each)("said")
+        captured = capsys.readouterr()
+        assert [json.loads(line)["level"] for line in captured.err.splitlines()] == told
+        assert captured.out == ""
+
+    def test_the_format_is_text_unless_it_is_json(self, capsys: pytest.CaptureFixture[str]) -> None:
+        for format_ in ("text", "json"):
+            start_logging(Logging(level="info", format=format_), {})
+            logging.getLogger("hub").info("said")
+        text, as_json = capsys.readouterr().err.splitlines()
+        assert text.endswith(" info    hub: said")
+        assert json.loads(as_json)["message"] == "said"
+
+    def test_starting_again_does_not_tell_everything_twice(self, capsys: pytest.CaptureFixture[str]) -> None:
+        for _ in range(3):
+            start_logging(Logging(level="info", format="text"), {})
+        logging.getLogger("hub").info("said")
+        assert capsys.readouterr().err.count("said") == 1
+
+    @pytest.mark.parametrize("library", ["sanic", "sanic.error", "asyncio", "websockets.server", "aiohttp.access"])
+    def test_libraries_speak_only_when_something_is_wrong(
+        self, capsys: pytest.CaptureFixture[str], library: str
+    ) -> None:
+        start_logging(Logging(level="debug", format="text"), {})
+        logging.getLogger(library).info("chatter")
+        logging.getLogger(library).warning("trouble")
+        assert re.fullmatch(r".* warning \S+: trouble\n", capsys.readouterr().err)

@@ -1,0 +1,179 @@
+"""Where configuration and data are looked for, and what is written where nothing is."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from appliance.cli.paths import Places, bundled_config, make_data_dir, write_bundled_config
+from appliance.errors import StartFailed
+
+CONFIG = "config/default.toml"
+
+
+def places(
+    root: Path,
+    *,
+    config: str | None = None,
+    data: str | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Places:
+    """Places with a working folder `here` and an executable's folder `beside`, under the root."""
+    return Places(
+        config_flag=None if config is None else str(root / config),
+        data_flag=None if data is None else str(root / data),
+        environment={name: str(root / path) if path else "" for name, path in (environment or {}).items()},
+        working_dir=root / "here",
+        executable_dir=root / "beside",
+    )
+
+
+def make(root: Path, *files: str) -> None:
+    """Make files, and the folders that they need."""
+    for name in files:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("")
+
+
+CONFIG_CASES: list[tuple[str | None, dict[str, str], list[str], str]] = [
+    ("a.toml", {"LARES_CONFIG": "b.toml", "CONFIGURATION_DIRECTORY": "etc"}, [], "a.toml"),
+    (None, {"LARES_CONFIG": "b.toml", "CONFIGURATION_DIRECTORY": "etc"}, [], "b.toml"),
+    (None, {"LARES_CONFIG": "", "CONFIGURATION_DIRECTORY": "etc"}, [f"here/{CONFIG}"], f"etc/{CONFIG}"),
+    (None, {"CONFIGURATION_DIRECTORY": ""}, [f"here/{CONFIG}"], f"here/{CONFIG}"),
+    (None, {}, [f"here/{CONFIG}", f"beside/{CONFIG}"], f"here/{CONFIG}"),
+    (None, {}, [f"beside/{CONFIG}"], f"beside/{CONFIG}"),
+    (None, {}, [], f"here/{CONFIG}"),
+]
+
+
+@pytest.mark.parametrize(("flag", "environment", "existing", "found"), CONFIG_CASES)
+def test_the_configuration_is_found_by_flag_environment_systemd_working_folder_executable_in_this_order(
+    tmp_path: Path, flag: str | None, environment: dict[str, str], existing: list[str], found: str
+) -> None:
+    make(tmp_path, "a.toml", "b.toml", *existing)
+    assert places(tmp_path, config=flag, environment=environment).find_config() == tmp_path / found
+
+
+DATA_CASES: list[tuple[str | None, dict[str, str], list[str], str]] = [
+    ("a", {"LARES_DATA_DIR": "b", "STATE_DIRECTORY": "var"}, ["here/data/x"], "a"),
+    (None, {"LARES_DATA_DIR": "b", "STATE_DIRECTORY": "var"}, ["here/data/x"], "b"),
+    (None, {"LARES_DATA_DIR": "", "STATE_DIRECTORY": "var"}, ["here/data/x"], "var"),
+    (None, {}, ["here/data/x", "beside/data/x"], "here/data"),
+    (None, {}, ["beside/data/x"], "beside/data"),
+    (None, {}, [], "here/data"),
+]
+
+
+@pytest.mark.parametrize(("flag", "environment", "existing", "found"), DATA_CASES)
+def test_the_data_directory_is_found_in_the_same_order(
+    tmp_path: Path, flag: str | None, environment: dict[str, str], existing: list[str], found: str
+) -> None:
+    make(tmp_path, *existing)
+    assert places(tmp_path, data=flag, environment=environment).find_data_dir() == tmp_path / found
+
+
+def test_of_several_folders_that_systemd_names_the_first_counts(tmp_path: Path) -> None:
+    environment = {"CONFIGURATION_DIRECTORY": "one:/etc/two", "STATE_DIRECTORY": "one:/var/two"}
+    asked = places(tmp_path, environment=environment)
+    assert asked.find_config() == tmp_path / "one" / CONFIG
+    assert asked.find_data_dir() == tmp_path / "one"
+
+
+@pytest.mark.parametrize("is_folder", [False, True])
+@pytest.mark.parametrize("by_flag", [False, True])
+def test_a_configuration_that_is_named_must_be_a_file(tmp_path: Path, by_flag: bool, is_folder: bool) -> None:
+    if is_folder:
+        (tmp_path / "x.toml").mkdir()
+    make(tmp_path, f"here/{CONFIG}")
+    asked = places(
+        tmp_path, config="x.toml" if by_flag else None, environment={} if by_flag else {"LARES_CONFIG": "x.toml"}
+    )
+    with pytest.raises(StartFailed) as failed:
+        asked.find_config()
+    assert str(failed.value) == f"there is no configuration file {tmp_path}/x.toml"
+    assert failed.value.exit_code == 78
+
+
+def test_a_relative_name_is_meant_from_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(tmp_path, "sub/a.toml")
+    monkeypatch.chdir(tmp_path)
+    asked = Places.of_process("sub/a.toml", "state")
+    assert asked.find_config() == tmp_path / "sub/a.toml"
+    assert asked.find_data_dir() == tmp_path / "state"
+
+
+def listing(folder: Path) -> dict[str, bytes]:
+    """Every file under the folder and its content."""
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+class TestBundledConfiguration:
+    """The configuration that Lares brings along."""
+
+    def test_it_is_written_byte_for_byte_and_nothing_else(self, tmp_path: Path) -> None:
+        write_bundled_config(tmp_path / "deep" / "config")
+        assert listing(tmp_path / "deep" / "config") == listing(bundled_config())
+        assert "default.toml" in listing(bundled_config())
+
+    def test_it_can_be_written_again(self, tmp_path: Path) -> None:
+        write_bundled_config(tmp_path)
+        write_bundled_config(tmp_path)
+        assert listing(tmp_path) == listing(bundled_config())
+
+    def test_a_file_that_exists_is_left_alone(self, tmp_path: Path) -> None:
+        (tmp_path / "default.toml").write_text("# mine")
+        (tmp_path / "other.toml").write_text("# mine too")
+        write_bundled_config(tmp_path)
+        assert (tmp_path / "default.toml").read_text() == "# mine"
+        assert (tmp_path / "other.toml").read_text() == "# mine too"
+
+    def test_a_link_that_leads_nowhere_is_left_alone(self, tmp_path: Path) -> None:
+        (tmp_path / "default.toml").symlink_to(tmp_path / "not-mounted" / "default.toml")
+        write_bundled_config(tmp_path)
+        assert (tmp_path / "default.toml").is_symlink()
+        assert listing(tmp_path) == {}
+
+    def test_what_an_interrupted_start_left_is_in_nobodys_way(self, tmp_path: Path) -> None:
+        (tmp_path / "default.toml.part").write_text("half")
+        write_bundled_config(tmp_path)
+        assert listing(tmp_path) == listing(bundled_config())
+
+    def test_where_it_cannot_be_written_the_start_ends(self, tmp_path: Path) -> None:
+        (tmp_path / "config").write_text("a file where the folder should be")
+        with pytest.raises(StartFailed) as failed:
+            write_bundled_config(tmp_path / "config")
+        assert str(failed.value) == f"cannot write the configuration to {tmp_path}/config: File exists"
+        assert failed.value.exit_code == 73
+
+
+class TestDataDirectory:
+    """The folder of the hub's own state."""
+
+    def test_it_is_made_for_its_owner_only(self, tmp_path: Path) -> None:
+        make_data_dir(tmp_path / "deep" / "data")
+        assert stat.S_IMODE((tmp_path / "deep" / "data").stat().st_mode) == 0o700
+
+    def test_one_that_exists_is_taken_as_it_is(self, tmp_path: Path) -> None:
+        (tmp_path / "data").mkdir(mode=0o750)
+        make_data_dir(tmp_path / "data")
+        assert stat.S_IMODE((tmp_path / "data").stat().st_mode) == 0o750
+
+    @pytest.mark.parametrize(("path", "why"), [("file", "File exists"), ("file/data", "Not a directory")])
+    def test_where_it_cannot_be_made_the_start_ends(self, tmp_path: Path, path: str, why: str) -> None:
+        (tmp_path / "file").write_text("")
+        with pytest.raises(StartFailed) as failed:
+            make_data_dir(tmp_path / path)
+        assert str(failed.value) == f"cannot make the data directory {tmp_path / path}: {why}"
+        assert failed.value.exit_code == 73
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
+    def test_where_it_cannot_be_written_the_start_ends(self, tmp_path: Path) -> None:
+        (tmp_path / "data").mkdir(mode=0o500)
+        with pytest.raises(StartFailed) as failed:
+            make_data_dir(tmp_path / "data")
+        assert str(failed.value) == f"the data directory {tmp_path}/data cannot be written by this user"
+        assert failed.value.exit_code == 73

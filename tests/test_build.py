@@ -1,0 +1,474 @@
+"""build.py keeps .venv true to its locks, and says in a sentence what it cannot do."""
+
+import ast
+import fcntl
+import importlib.util
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import tomllib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parent.parent
+BARE_PYTHON: str = getattr(sys, "_base_executable", sys.executable)
+RUNTIME_TEXT = "one==1.0 \\\n    --hash=sha256:00\n"
+TEST_TEXT = RUNTIME_TEXT + "two==2.0 \\\n    --hash=sha256:00\n"
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A folder with build.py and two small locks: all that build.py itself needs of a checkout."""
+    shutil.copy(ROOT / "build.py", tmp_path)
+    (tmp_path / "firmware").mkdir()
+    (tmp_path / "firmware" / "runtime.lock").write_text(RUNTIME_TEXT)
+    (tmp_path / "firmware" / "test.lock").write_text(TEST_TEXT)
+    return tmp_path
+
+
+@pytest.fixture
+def build(clone: Path) -> ModuleType:
+    """The clone's build.py as a module: its .venv is the clone's."""
+    spec = importlib.util.spec_from_file_location("build_of_clone", clone / "build.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def package(clone: Path) -> Path:
+    """A .venv with one installed package of two files; no stamp yet. Gives its site-packages."""
+    (clone / ".venv" / "bin").mkdir(parents=True)
+    (clone / ".venv" / "bin" / "python").symlink_to(sys.executable)
+    site = clone / ".venv" / "lib" / "python3" / "site-packages"
+    (site / "one").mkdir(parents=True)
+    (site / "one" / "__init__.py").write_text("x = 1\n")
+    (site / "one" / "empty.py").touch()
+    (site / "one-1.0.dist-info").mkdir()
+    record = ("one/__init__.py,sha256=x,6", "one/empty.py,sha256=y,0", "one/a.pyc,,", "one-1.0.dist-info/RECORD,,")
+    (site / "one-1.0.dist-info" / "RECORD").write_text("\n".join(record))
+    return site
+
+
+def run(clone: Path, *args: str, python: str = BARE_PYTHON, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run the clone's build.py as a user would."""
+    command = [python, str(clone / "build.py"), *args]
+    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **env}, timeout=60)
+
+
+def start(clone: Path, *args: str, **env: str) -> "subprocess.Popen[str]":
+    """Start the clone's build.py from another folder, with its output in one pipe."""
+    command = [BARE_PYTHON, str(clone / "build.py"), *args]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT, env={**os.environ, **env}
+    )
+
+
+def fake_python(clone: Path, script: str) -> None:
+    """Put a shell script in the place of .venv's Python; it still answers `-c` like a Python."""
+    path = clone / ".venv" / "bin" / "python"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    path.write_text(f'#!/bin/sh\ncase "$*" in *" -c "*) exec {sys.executable} "$@";; esac\n{script}\n')
+    path.chmod(0o755)
+
+
+# --- usage ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("args", [[], ["nonsense"], ["--slow"]])
+def test_a_usage_error_exits_64_and_shows_the_usage_on_stderr(clone: Path, args: list[str]) -> None:
+    done = run(clone, *args)
+    assert (done.returncode, done.stdout) == (64, "")
+    assert done.stderr.startswith("usage: python3 build.py COMMAND")
+
+
+def test_help_names_every_command(clone: Path, build: ModuleType) -> None:
+    done = run(clone, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert all(re.search(rf"^  {command} ", done.stdout, re.MULTILINE) for command in build.COMMANDS)
+
+
+def test_lock_takes_only_upgrade(clone: Path) -> None:
+    done = run(clone, "lock", "--everything")
+    assert done.returncode == 64
+    assert done.stderr == "build.py: lock takes --upgrade and nothing else\n"
+
+
+# --- the Python that runs it ---------------------------------------------------------------------
+
+
+def test_an_old_python_gets_one_sentence(clone: Path) -> None:
+    pretend = "import sys, runpy; sys.version_info = (3, 9, 18, 'final', 0); runpy.run_path(sys.argv[1])"
+    command = [sys.executable, "-c", pretend, str(clone / "build.py")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (69, "")
+    assert re.fullmatch(r"build\.py: Lares needs Python 3\.11 or newer and \S+ is 3\.9\.18; .+\n", done.stderr)
+
+
+def test_an_old_python_can_read_up_to_that_sentence() -> None:
+    ast.parse((ROOT / "build.py").read_text(), feature_version=(3, 6))
+
+
+def test_a_python_without_ensurepip_is_told_what_to_install(clone: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    stdlib = home / sys.platlibdir / f"python3.{sys.version_info.minor}"
+    stdlib.mkdir(parents=True)
+    for entry in Path(sysconfig.get_path("stdlib")).iterdir():
+        if entry.name not in ("ensurepip", "site-packages"):
+            (stdlib / entry.name).symlink_to(entry)
+    done = run(clone, "demo", PYTHONHOME=str(home))
+    assert done.returncode == 69
+    assert done.stderr.count("\n") == 1
+    assert "`sudo apt install python3-venv`" in done.stderr
+    assert f"python3.{sys.version_info.minor}-venv" in done.stderr
+    assert not (clone / ".venv").exists()
+
+
+# --- when .venv is made anew ---------------------------------------------------------------------
+
+
+def test_a_finished_venv_is_sound_and_lacks_nothing(build: ModuleType, package: Path) -> None:
+    both = (build.RUNTIME_LOCK, build.TEST_LOCK)
+    build.write_stamp(build.digests(both))
+    assert build.fault(both) == ""
+    assert build.fault(both[:1]) == ""
+    assert [build.lacks(lock) for lock in both] == [False, False]
+
+
+def test_the_demo_s_venv_is_topped_up_for_the_tests(build: ModuleType, package: Path) -> None:
+    both = (build.RUNTIME_LOCK, build.TEST_LOCK)
+    build.write_stamp(build.digests(both[:1]))
+    assert build.fault(both) == ""
+    assert [build.lacks(lock) for lock in both] == [False, True]
+
+
+def test_no_venv_is_a_fault(build: ModuleType) -> None:
+    assert build.fault((build.RUNTIME_LOCK,)) == "there is none"
+
+
+@pytest.mark.parametrize("text", [None, "", '{"locks": {"run', "[]", "{}"])
+def test_a_venv_without_a_whole_stamp_was_not_finished(build: ModuleType, package: Path, text: str | None) -> None:
+    if text is not None:
+        build.STAMP.write_text(text)
+    assert build.fault((build.RUNTIME_LOCK,)) == "it was not finished"
+
+
+def test_a_changed_lock_is_a_fault_for_those_who_need_it(build: ModuleType, package: Path) -> None:
+    both = (build.RUNTIME_LOCK, build.TEST_LOCK)
+    build.write_stamp(build.digests(both))
+    build.TEST_LOCK.write_text("two==2.1\n")
+    assert build.fault(both) == "test.lock has changed"
+    assert build.fault(both[:1]) == ""
+
+
+def empty(path: Path) -> None:
+    """What a power cut can make of a file."""
+    path.write_text("")
+
+
+def cut(path: Path) -> None:
+    """What an interrupted write can make of a file."""
+    path.write_text(path.read_text()[:-2])
+
+
+@pytest.mark.parametrize(
+    ("name", "harm", "expected"),
+    [
+        ("one/__init__.py", Path.unlink, "one/__init__.py is damaged"),
+        ("one/__init__.py", empty, "one/__init__.py is damaged"),
+        ("one/empty.py", Path.unlink, "one/empty.py is damaged"),
+        ("one-1.0.dist-info", shutil.rmtree, "one-1.0.dist-info is damaged"),
+        ("one-1.0.dist-info/RECORD", empty, "one-1.0.dist-info is damaged"),
+        ("one-1.0.dist-info/RECORD", cut, "one-1.0.dist-info is damaged"),
+        ("one", shutil.rmtree, "one/__init__.py is damaged"),
+    ],
+)
+def test_a_lost_file_is_a_fault(
+    build: ModuleType, package: Path, name: str, harm: Callable[[Path], Any], expected: str
+) -> None:
+    build.write_stamp(build.digests((build.RUNTIME_LOCK,)))
+    harm(package / name)
+    assert build.fault((build.RUNTIME_LOCK,)) == expected
+
+
+@pytest.mark.parametrize("script", ["echo cpython-310", "exit 127"])
+def test_another_or_a_broken_python_is_a_fault(build: ModuleType, package: Path, script: str) -> None:
+    build.write_stamp(build.digests((build.RUNTIME_LOCK,)))
+    build.PYTHON.unlink()
+    build.PYTHON.write_text(f"#!/bin/sh\n{script}\n")
+    build.PYTHON.chmod(0o755)
+    assert build.fault((build.RUNTIME_LOCK,)) == "it belongs to another Python"
+
+
+def test_a_vanished_python_is_a_fault(build: ModuleType, package: Path) -> None:
+    build.write_stamp(build.digests((build.RUNTIME_LOCK,)))
+    build.PYTHON.unlink()
+    assert build.fault((build.RUNTIME_LOCK,)) == "it belongs to another Python"
+
+
+# --- installing ----------------------------------------------------------------------------------
+
+PIP = """
+echo "WARNING: Location 'file:///secret/folder' is ignored: it is neither a file nor a directory."
+echo 'Requirement already satisfied: one==1.0 in ./.venv (from -r firmware/test.lock (line 1))'
+echo 'Collecting two==2.0 (from -r firmware/test.lock (line 3))'
+"""
+
+
+def test_installing_tells_each_package_and_hides_pip_s_noise(
+    clone: Path, build: ModuleType, capfd: pytest.CaptureFixture[str]
+) -> None:
+    fake_python(clone, f"{PIP}\necho 'Installing collected packages: two'")
+    with (clone / "held").open("w") as held:
+        build.install(build.TEST_LOCK, held.fileno())
+    assert capfd.readouterr().out.splitlines() == [
+        "installing the 2 packages of firmware/test.lock",
+        "[2/2] two 2.0",
+        "[2/2] all here, unpacking",
+    ]
+
+
+def test_a_failed_topping_up_says_why_and_leaves_no_stamp(clone: Path, build: ModuleType, package: Path) -> None:
+    build.write_stamp(build.digests((build.RUNTIME_LOCK,)))
+    fake_python(clone, f"{PIP}\necho 'ERROR: [Errno 28] No space left on device'; exit 1")
+    done = run(clone, "test")
+    assert done.returncode == 69
+    assert done.stderr.splitlines() == [
+        "ERROR: [Errno 28] No space left on device",
+        "build.py: the disk is full: make room and run this again",
+    ]
+    assert "secret" not in done.stdout
+    assert not build.STAMP.exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "advice"),
+    [
+        ("WARNING: Retrying (Retry(total=4)) after connection broken by 'NewConnectionError(...)'", "the network"),
+        ("ERROR: No matching distribution found for orjson==3.13.0", "has no wheel for Python"),
+        ("ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.", "not the one that the lock"),
+        ("ERROR: something new", "pip failed, see above"),
+    ],
+)
+def test_each_failure_has_its_advice(build: ModuleType, line: str, advice: str) -> None:
+    assert advice in build.advice(["Looking in indexes: (...)", line])
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("Looking in links: /opt/somewhere", []),
+        ("WARNING: Location 'file:///x' is ignored", []),
+        ("    one==1.0 from https://host.example/one.whl (line 1)", ["    one==1.0 from (...) (line 1)"]),
+        ("SSLError(HTTPSPool(host='host.example', port=443))", ["SSLError(HTTPSPool(host=(...), port=443))"]),
+    ],
+)
+def test_what_pip_says_is_shown_without_hosts_and_folders(build: ModuleType, line: str, shown: list[str]) -> None:
+    assert build.readable([line]) == shown
+
+
+def test_a_second_build_waits_and_can_be_interrupted(clone: Path) -> None:
+    with (clone / "build.py").open("r+b") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with start(clone, "demo") as second:
+            assert second.stdout is not None
+            assert second.stdout.readline() == "waiting for another build.py that works on .venv\n"
+            second.send_signal(signal.SIGINT)
+            assert second.stdout.read() == "build.py: interrupted; run this again, it mends what is unfinished\n"
+        assert second.returncode == 130
+    assert not (clone / ".venv").exists()
+
+
+def test_a_ready_venv_needs_no_waiting(clone: Path, build: ModuleType, package: Path) -> None:
+    build.write_stamp(build.digests((build.RUNTIME_LOCK,)))
+    with (clone / "build.py").open("r+b") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        build.ensure(build.RUNTIME_LOCK)
+
+
+# --- demo and test -------------------------------------------------------------------------------
+
+DEMO = """
+import sys, time
+try:
+    print("demo", sys.argv[1:], flush=True)
+    time.sleep(60)
+except KeyboardInterrupt:
+    print("ended in order", flush=True)
+    sys.exit(7)
+"""
+
+
+def test_the_demo_takes_the_place_of_build_py(clone: Path, build: ModuleType, package: Path) -> None:
+    build.write_stamp(build.digests((build.RUNTIME_LOCK,)))
+    (clone / "appliance").mkdir()
+    (clone / "appliance" / "__main__.py").write_text(DEMO)
+    with start(clone, "demo", "--port", "0") as hub:
+        assert hub.stdout is not None
+        assert hub.stdout.readline() == "demo ['demo', '--port', '0']\n"
+        hub.send_signal(signal.SIGINT)
+        assert hub.stdout.read() == "ended in order\n"
+    assert hub.returncode == 7
+
+
+def checks(clone: Path, build: ModuleType, script: str, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run `test` with a .venv whose tools only tell how they were called."""
+    build.write_stamp(build.digests((build.RUNTIME_LOCK, build.TEST_LOCK)))
+    fake_python(clone, f'echo "called $*"\nenv | grep LARES_\n{script}')
+    return run(clone, "test", *args, **env)
+
+
+def calls(output: str) -> Sequence[str]:
+    """How the tools were called, in order."""
+    return re.findall(r"^called -m (.*)$", output, re.MULTILINE)
+
+
+def test_test_runs_lint_types_and_tests_in_this_order(clone: Path, build: ModuleType, package: Path) -> None:
+    done = checks(clone, build, 'case "$2" in pytest) echo -n 12 > "$BUILD_PY_TALLY"; esac', "-x", LARES_PORT="1")
+    assert done.returncode == 0
+    assert calls(done.stdout) == ["ruff check", "mypy", "pytest -p build -m not slow -x"]
+    assert "LARES_PORT" not in done.stdout
+    assert re.fullmatch(r"build\.py: lint, types and 12 tests passed in \d+\.\d s", done.stdout.splitlines()[-1])
+
+
+def test_slow_is_build_py_s_own_word(clone: Path, build: ModuleType, package: Path) -> None:
+    done = checks(clone, build, "true", "tests/api", "--slow")
+    assert calls(done.stdout)[-1] == "pytest -p build tests/api"
+
+
+def test_test_stops_at_the_first_failure_with_its_code(clone: Path, build: ModuleType, package: Path) -> None:
+    done = checks(clone, build, 'case "$2" in mypy) exit 3; esac')
+    assert (done.returncode, calls(done.stdout)) == (3, ["ruff check", "mypy"])
+    assert re.fullmatch(r"build\.py: types failed with exit code 3 after \d+\.\d s\n", done.stderr)
+
+
+def test_a_tool_that_dies_of_a_signal_is_a_failure(clone: Path, build: ModuleType, package: Path) -> None:
+    assert checks(clone, build, "kill -SEGV $$").returncode == 128 + signal.SIGSEGV
+
+
+def test_pytest_leaves_the_number_of_passed_tests(
+    build: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BUILD_PY_TALLY", str(tmp_path / "tally"))
+    build.pytest_terminal_summary(SimpleNamespace(stats={"passed": [1, 2], "failed": [3]}))
+    assert (tmp_path / "tally").read_text() == "2"
+
+
+# --- the locks -----------------------------------------------------------------------------------
+
+
+def entries(name: str) -> dict[str, list[str]]:
+    """Each pin of a lock, with the lines that belong to it."""
+    found: dict[str, list[str]] = {}
+    for line in (ROOT / "firmware" / name).read_text().splitlines():
+        if line[0] not in " #":
+            found[line.removesuffix(" \\")] = []
+        elif line[0] == " ":
+            found[list(found)[-1]].append(line)
+    return found
+
+
+def pins(name: str) -> dict[str, str]:
+    """The version of each package in a lock."""
+    pairs = (entry.partition(" ;")[0].split("==") for entry in entries(name))
+    return {canonicalize_name(package): version for package, version in pairs}
+
+
+def project() -> dict[str, Any]:
+    """pyproject.toml."""
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+@pytest.mark.parametrize("name", ["runtime.lock", "test.lock"])
+def test_every_entry_of_a_lock_is_pinned_and_hashed(name: str) -> None:
+    for entry, lines in entries(name).items():
+        assert re.fullmatch(r"[a-z0-9][a-z0-9.-]*==[\w.]+( ; .+)?", entry)
+        hashes = [line for line in lines if re.fullmatch(r"    --hash=sha256:[0-9a-f]{64}( \\)?", line)]
+        assert hashes, entry
+        notes = [line for line in lines if line not in hashes]
+        assert all(re.fullmatch(r"    # (via|(via|  ) ?[a-z0-9.-]+)", line) for line in notes)
+
+
+@pytest.mark.parametrize("name", ["runtime.lock", "test.lock"])
+def test_a_lock_names_no_host_and_no_folder(name: str) -> None:
+    text = (ROOT / "firmware" / name).read_text()
+    assert not re.search(r"://|file:|--(extra-)?index|--find-links|--trusted|/(tmp|opt|root|home)/", text)
+
+
+@pytest.mark.parametrize("name", ["runtime.lock", "test.lock"])
+def test_what_is_left_out_is_in_no_lock(build: ModuleType, name: str) -> None:
+    assert {"setuptools", "ujson", "uvloop", "pycparser", "setproctitle"} == build.LEFT_OUT.keys()
+    assert not build.LEFT_OUT.keys() & pins(name).keys()
+
+
+def test_the_locks_hold_what_pyproject_asks_for(build: ModuleType) -> None:
+    toml = project()
+    runtime = toml["project"]["dependencies"]
+    extra = toml["project"]["optional-dependencies"]["test"] + toml["build-system"]["requires"] + [*build.EDITABLE]
+    for name, wanted in (("runtime.lock", runtime), ("test.lock", runtime + extra)):
+        held = pins(name)
+        for requirement in map(Requirement, wanted):
+            assert requirement.specifier.contains(held[canonicalize_name(requirement.name)]), f"{name}: {requirement}"
+
+
+def test_the_test_lock_contains_the_runtime_lock() -> None:
+    runtime, test = entries("runtime.lock"), entries("test.lock")
+    for entry, lines in runtime.items():
+        hashes = [line.strip(" \\") for line in lines if "--hash" in line]
+        assert hashes == [line.strip(" \\") for line in test[entry] if "--hash" in line]
+
+
+def test_ci_runs_everything() -> None:
+    script = ROOT / ".ci" / "run"
+    assert os.access(script, os.X_OK)
+    assert script.read_text().splitlines()[-1] == "python3 build.py test --slow"
+
+
+# --- for real ------------------------------------------------------------------------------------
+
+
+def plant(folder: Path) -> None:
+    """A project of one test, with this one's settings, locks and build.py."""
+    shutil.copytree(ROOT / "firmware", folder / "firmware")
+    for name in ("build.py", "pyproject.toml"):
+        shutil.copy(ROOT / name, folder)
+    (folder / "README.md").touch()
+    for name in project()["tool"]["mypy"]["files"]:
+        if not (folder / name).exists():
+            (folder / name).mkdir()
+            (folder / name / f"{name}_part.py").write_text('"""Small."""\n')
+    (folder / "tests" / "test_small.py").write_text('"""Small."""\n\n\ndef test_small() -> None:\n    assert True\n')
+
+
+@pytest.mark.slow
+def test_a_fresh_clone_survives_a_killed_installation_and_passes(tmp_path: Path) -> None:
+    plant(tmp_path)
+    with start(tmp_path, "test") as killed:
+        assert killed.stdout is not None
+        for line in killed.stdout:
+            if "unpacking" in line:
+                break
+        killed.kill()
+    assert not (tmp_path / ".venv" / "lares.json").exists()
+    with start(tmp_path, "test") as second:
+        assert second.stdout is not None
+        output = second.stdout.read()
+    if "the package index cannot be reached" in output:
+        pytest.skip("needs a network, to install packages from nothing")
+    assert second.returncode == 0, output
+    assert "making .venv with Python" in output and "(it was not finished)" in output
+    assert re.search(r"\n=+ 1 passed in .*\nbuild\.py: lint, types and 1 tests passed in [\d.]+ s\n\Z", output)
+    assert set(json.loads((tmp_path / ".venv" / "lares.json").read_text())["locks"]) == {"runtime.lock", "test.lock"}

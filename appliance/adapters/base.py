@@ -42,8 +42,12 @@ class Adapter(ABC):
         """Whether devices of this adapter can be asked this at all."""
 
     @abstractmethod
+    def check(self, command: Command) -> None:
+        """Raise `Invalid` for a value that no device of this adapter takes, though its capability allows it."""
+
+    @abstractmethod
     async def command(self, device_id: str, command: Command) -> Answer:
-        """Do what was asked and read it back; raises `Invalid` for a value it cannot take, or `AdapterFailed`."""
+        """Do what was offered and checked, and read it back; raises `AdapterFailed`."""
 
     @property
     @abstractmethod

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from appliance.adapters.link import Link
-from appliance.errors import LaresError, Unsupported
+from appliance.errors import LaresError, Unreachable, Unsupported
 from appliance.home.commands import Command
 from appliance.home.model import Device
 from appliance.home.values import Value
@@ -51,34 +51,39 @@ class Dispatcher:
     async def send(self, devices: Sequence[Device], command: Command) -> list[Outcome]:
         """Command the devices, those at different addresses at once; the outcomes come in the order given."""
         sent = [self._tasks.start(self._send(device, command), f"command to {device.id}") for device in devices]
-        return list(await asyncio.shield(asyncio.gather(*sent)))
+        return [await asyncio.shield(each) for each in sent]
 
     async def invoke(self, target: str, payload: Mapping[str, Value]) -> Value:
         """Call an adapter's own operation, `<adapter>:<operation>`; `Unsupported` when there is no such thing."""
         name, _, operation = target.partition(":")
         link = self._links.get(name)
-        operations = {} if link is None else link.adapter.operations
-        if operation not in operations:
+        if link is None or operation not in link.adapter.operations:
             raise Unsupported(f"invoke target '{target}' is not supported")
-        return await operations[operation](payload)
+        return await link.invoke(operation, payload)
 
     async def _send(self, device: Device, command: Command) -> Outcome:
         try:
-            complaint = await self._command(device, command)
-        except Unsupported as error:
-            return Outcome(device_id=device.id, status=Status.UNSUPPORTED, message=str(error))
-        except LaresError as error:
-            complaint = str(error)
-        except Exception as error:
-            log.debug("%s: %s", device.id, command, exc_info=error)
-            complaint = f"the adapter failed ({type(error).__name__}: {error})"
-        if complaint is None:
-            return Outcome(device_id=device.id, status=Status.OK)
-        log.info("%s: %s failed: %s", device.id, command, complaint)
-        return Outcome(device_id=device.id, status=Status.ERROR, message=complaint)
+            await self._command(device, command)
+        except Exception as error:  # one device's failure, even a fault in its adapter, is not the others'
+            return _failure(device, command, error)
+        return Outcome(device_id=device.id, status=Status.OK)
 
-    async def _command(self, device: Device, command: Command) -> str | None:
+    async def _command(self, device: Device, command: Command) -> None:
         link = self._links.get(device.metadata.source)
         if link is None or not link.adapter.offers(command):
             raise Unsupported(f"device '{device.id}' does not offer {command}")
-        return await link.command(device.id, command)
+        link.adapter.check(command)
+        await link.command(device.id, command)
+
+
+def _failure(device: Device, command: Command, error: Exception) -> Outcome:
+    """What the error comes to. Logged, unless it is an outage: that is said once, by the device's link."""
+    if isinstance(error, Unsupported):
+        return Outcome(device_id=device.id, status=Status.UNSUPPORTED, message=str(error))
+    message = str(error)
+    if not isinstance(error, LaresError):
+        message = f"the adapter failed ({type(error).__name__}: {error})"
+        log.debug("%s: %s", device.id, command, exc_info=error)
+    if not isinstance(error, Unreachable):
+        log.info("%s: %s failed: %s", device.id, command, message)
+    return Outcome(device_id=device.id, status=Status.ERROR, message=message)

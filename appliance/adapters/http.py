@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import ssl
+from http import HTTPStatus
 from typing import Any
 
 import aiohttp
@@ -21,15 +25,16 @@ LARGEST_ANSWER = 256 * 1024
 
 
 def open_session() -> aiohttp.ClientSession:
-    """The session for every adapter: no cookies, no proxies, a fresh connection for each request.
+    """The session for every adapter: no cookies, no proxies, no compression, a fresh connection for each request.
 
     Small devices close idle connections without a word; a connection that is not kept cannot be stale.
     """
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(force_close=True, limit=0),
         cookie_jar=aiohttp.DummyCookieJar(),
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_LIMIT),
-        headers={"User-Agent": "Lares"},
+        timeout=aiohttp.ClientTimeout(total=None, connect=CONNECT_LIMIT),
+        headers={"User-Agent": "Lares", "Accept-Encoding": "identity"},
+        auto_decompress=False,
         middlewares=(_send_once,),
     )
 
@@ -70,21 +75,30 @@ class VendorHttp:
         return await self._once(method, path, json)
 
     async def _once(self, method: str, path: str, json: Any) -> bytes:
+        url = self.address + path
         try:
-            async with self._session.request(
-                method, self.address + path, json=json, allow_redirects=False
-            ) as response:
+            async with self._session.request(method, url, json=json, allow_redirects=False) as response:
                 self.answers += 1
-                body = await _read(response)
-        except (aiohttp.ClientPayloadError, aiohttp.ClientResponseError, aiohttp.InvalidURL) as error:
+                body = await self._read(response)
+        except aiohttp.ClientResponseError:
             self.answers += 1
-            raise BadAnswer(f"{self.address} answered with something that is not HTTP ({_reason(error)})") from None
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise BadAnswer(f"{self.address} answered with something that is not HTTP") from None
+        except (aiohttp.ClientError, OSError, UnicodeError) as error:
             raise Unreachable(f"{self.address} does not answer ({_reason(error)})") from None
         if not 200 <= response.status < 300:
-            said = f"{response.status} {response.reason or ''}".rstrip()
-            raise Refused(f"{self.address}{path} answered {said}", response.status)
+            raise Refused(f"{url} answered {_named(response.status)}", response.status)
         return body
+
+    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+        body = bytearray()
+        try:
+            async for chunk in response.content.iter_any():
+                body += chunk
+                if len(body) > LARGEST_ANSWER:
+                    raise BadAnswer(f"{self.address} answered with more than {LARGEST_ANSWER // 1024} KiB")
+        except (aiohttp.ClientError, OSError):
+            raise BadAnswer(f"{self.address} broke off its answer") from None
+        return bytes(body)
 
 
 class Refused(BadAnswer):
@@ -95,20 +109,25 @@ class Refused(BadAnswer):
         self.status = status
 
 
-async def _read(response: aiohttp.ClientResponse) -> bytes:
-    body = bytearray()
-    async for chunk in response.content.iter_any():
-        body += chunk
-        if len(body) > LARGEST_ANSWER:
-            raise BadAnswer(f"{response.url} answered with more than {LARGEST_ANSWER // 1024} KiB")
-    return bytes(body)
+def _named(status: int) -> str:
+    """The status with its usual name. What the device calls it is not repeated: it may be anything."""
+    try:
+        return f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        return str(status)
 
 
 def _reason(error: BaseException) -> str:
+    """Why nothing came, in a few words on one line."""
     if isinstance(error, aiohttp.ClientConnectorError):
         error = error.os_error
     if isinstance(error, TimeoutError):
         return "timed out"
+    if isinstance(error, aiohttp.ServerDisconnectedError):
+        return "it closed the connection"
+    if isinstance(error, UnicodeError):
+        return "there can be no such name"
     if isinstance(error, OSError) and error.strerror:
-        return error.strerror.lower()
+        has_own_numbers = isinstance(error, socket.gaierror | ssl.SSLError)
+        return (error.strerror if has_own_numbers or not error.errno else os.strerror(error.errno)).lower()
     return str(error) or type(error).__name__

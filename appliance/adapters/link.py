@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from typing import TypeVar
 
 from appliance.adapters.base import TIME_LIMIT, Adapter, Answer
@@ -15,6 +15,7 @@ from appliance.home.bus import Bus
 from appliance.home.commands import Command
 from appliance.home.model import Report
 from appliance.home.registry import OFFLINE, ONLINE, Registry
+from appliance.home.values import Value
 
 POLLS_TO_LOSE = 2
 """Polls in a row without an answer that make an adapter's devices offline; one command does it alone."""
@@ -27,8 +28,8 @@ log = logging.getLogger("adapters")
 class Link:
     """Polls and commands one adapter, and keeps count of what was answered.
 
-    `turn` is held by the command that is under way at the vendor's address. `recovered` is set when a command
-    ended an outage, so that polling need not wait out its back-off. `misses` counts requests without an answer.
+    `turn` is held by the command that is under way at the vendor's address. `recovered` is set when an outage
+    ends, so that polling need not wait out its back-off. `misses` counts polls and commands without an answer.
     """
 
     def __init__(self, adapter: Adapter, turn: asyncio.Lock, registry: Registry, bus: Bus, clock: Clock) -> None:
@@ -64,59 +65,64 @@ class Link:
             self._heard()
             self._faltered(outcome)
 
-    async def command(self, device_id: str, command: Command) -> str | None:
-        """Send the command in its turn and take in what was read; the reason when it failed, or None."""
-        was_lost = self._is_lost
+    async def command(self, device_id: str, command: Command) -> None:
+        """Send the command in its turn and take in what was read; raises `AdapterFailed` if it was not done."""
         self._commands_under_way += 1
         try:
             async with self._turn:
-                answer = await self._within_limit(self.adapter.command(device_id, command))
-                return self._concluded(answer)
+                self._conclude(await self._within_limit(self.adapter.command(device_id, command)))
         except Unreachable as error:
             self._missed(error, max(self.misses + 1, POLLS_TO_LOSE))
-            return str(error)
+            raise
         except AdapterFailed as error:
             self._heard()
-            return str(error)
+            self._tell_health(error)
+            raise
         finally:
             self._commands_under_way -= 1
             self._commands_ended += 1
-            if was_lost and not self._is_lost:
-                self.recovered.set()
 
-    def _concluded(self, answer: Answer) -> str | None:
+    async def invoke(self, operation: str, payload: Mapping[str, Value]) -> Value:
+        """What an operation of the adapter's own returns; it has the time that a command has."""
+        return await self._within_limit(self.adapter.operations[operation](payload))
+
+    def _conclude(self, answer: Answer) -> None:
         if answer.report is None:
             self._heard()
         else:
             self._answered(answer.report)
-        return answer.complaint
+        if answer.complaint is not None:
+            raise BadAnswer(answer.complaint)
 
     async def _within_limit(self, work: Awaitable[T]) -> T:
-        answers_before = self.adapter.http.answers
+        """The work's result. `Unreachable` comes out only if there was no answer at all while it was done."""
+        address, answers_before = self.adapter.http.address, self.adapter.http.answers
         try:
             async with asyncio.timeout(TIME_LIMIT):
                 return await work
         except TimeoutError:
-            address = self.adapter.http.address
             if self.adapter.http.answers == answers_before:
                 raise Unreachable(f"{address} does not answer (nothing for {TIME_LIMIT:g} s)") from None
             raise BadAnswer(f"{address} took longer than {TIME_LIMIT:g} s") from None
+        except Unreachable as error:
+            if self.adapter.http.answers == answers_before:
+                raise
+            raise BadAnswer(str(error)) from None
 
     def _answered(self, report: Report) -> None:
-        self._heard(report)
+        self._registry.apply(report)
+        self._heard()
         self._is_faulty = False
         self._bus.publish(events.AdapterAnswered(adapter=self.adapter.name, at=self._clock.now()))
 
-    def _heard(self, report: Report | None = None) -> None:
+    def _heard(self) -> None:
         """The vendor answered, whatever it said: an outage, if there was one, is over."""
-        if report is not None:
-            self._registry.apply(report)
-        if self._is_lost:
-            log.info("%s: answers again", self.adapter.name)
-            if report is None:
-                self._registry.mark(self.adapter.name, ONLINE)
         self.misses = 0
-        self._is_lost = False
+        if self._is_lost:
+            self._is_lost = False
+            log.info("%s: answers again", self.adapter.name)
+            self._registry.mark(self.adapter.name, ONLINE)
+            self.recovered.set()
 
     def _missed(self, error: LaresError, misses: int) -> None:
         self.misses = misses

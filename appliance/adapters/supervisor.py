@@ -39,9 +39,9 @@ class Supervisor:
         await link.poll()
         self._bus.publish(events.AdapterStarted(adapter=link.adapter.name))
         while True:
+            link.recovered.clear()
             pause = began + delay_after(link.misses, link.adapter.poll_interval) - self._clock.monotonic()
             await self._clock.wait(link.recovered, max(pause, 0.0))
-            link.recovered.clear()
             began = self._clock.monotonic()
             await link.poll()
 
@@ -50,5 +50,5 @@ def delay_after(misses: int, interval: float) -> float:
     """Seconds from one poll to the next: the interval, and after two unanswered polls ever more, with jitter."""
     if misses < 2:
         return interval
-    longest = max(interval, LONGEST_BACK_OFF)
-    return max(interval, min(interval * 2.0 ** min(misses - 1, 16), longest) * (1 - JITTER * random.random()))
+    grown = min(interval * 2.0 ** min(misses - 1, 16), LONGEST_BACK_OFF)
+    return max(interval, grown * (1 - JITTER * random.random()))

@@ -77,9 +77,7 @@ class SimulatedDevice(ABC):
         if self._runner is not None:
             return
         listener = self._reserve()
-        runner = web.AppRunner(
-            self._application(), access_log=None, handler_cancellation=True, shutdown_timeout=1.0
-        )
+        runner = web.AppRunner(self._application(), access_log=None, handler_cancellation=True, shutdown_timeout=1.0)
         await runner.setup()
         await web.SockSite(runner, listener).start()
         self._runner = runner

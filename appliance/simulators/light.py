@@ -93,7 +93,7 @@ class LightSimulator(SimulatedDevice):
         self.settings: dict[str, Any] = dict(SETTINGS)
         self.writes: list[Any] = []
         self.identified = 0
-        self._lights: list[Any] = deepcopy(list(lights))
+        self._lights: list[Any] = [deepcopy(light) for light in lights]
 
     @property
     def lights(self) -> list[Any]:

@@ -122,6 +122,13 @@ async def test_the_lights_given_at_first_stay_as_they_were() -> None:
         assert (given.on, light.lights[0].on) == (False, True)
 
 
+async def test_lights_that_were_given_as_one_are_several(http: aiohttp.ClientSession) -> None:
+    async with LightSimulator(lights=[Light()] * 2) as light:
+        async with http.put(f"{light.url}/elgato/lights", json={"lights": [{"on": 1}]}) as answer:
+            assert answer.status == 200
+        assert [each.on for each in light.lights] == [True, False]
+
+
 async def test_lights_come_go_and_change_at_the_device(light: LightSimulator, client: Elgato) -> None:
     light.lights[0].brightness = 99
     light.lights.append(Light(on=True))
@@ -131,9 +138,7 @@ async def test_lights_come_go_and_change_at_the_device(light: LightSimulator, cl
 
 
 @pytest.mark.parametrize("entry", [None, "lamp", 3, [], {}, {"on": "yes"}])
-async def test_a_malformed_light_is_told_as_it_is_and_never_written(
-    http: aiohttp.ClientSession, entry: Any
-) -> None:
+async def test_a_malformed_light_is_told_as_it_is_and_never_written(http: aiohttp.ClientSession, entry: Any) -> None:
     async with LightSimulator(lights=[Light(), Light()]) as light:
         light.lights[0] = entry
         body = {"numberOfLights": 2, "lights": [{"on": 1}, {"on": 1}]}

@@ -14,7 +14,7 @@ from appliance.config import ElgatoLights
 from appliance.errors import BadAnswer, Invalid
 from appliance.home.commands import Command
 from appliance.home.model import Kind, Observation, Report
-from appliance.home.values import Value
+from appliance.home.values import Value, shown
 
 KELVIN_RANGE = (2900, 7000)
 CONFIRM_WITHIN = 1.0
@@ -38,13 +38,10 @@ def mired_of(kelvin: int) -> int:
     return min(max(round(1_000_000 / kelvin), low), high)
 
 
-def _temperature(command: Command, _: LightState) -> dict[str, int]:
-    wanted = command.value
-    kelvin = wanted["value"] if wanted["unit"] == "kelvin" else kelvin_of(wanted["value"])
-    low, high = KELVIN_RANGE
-    if not low <= kelvin <= high:
-        raise Invalid(f"color_temperature must be from {low} to {high} kelvin for this light, not {kelvin}")
-    return {"temperature": mired_of(kelvin)}
+def _kelvin(wanted: Value) -> int:
+    """The kelvin that a canonical color_temperature states in one unit or the other."""
+    value: int = wanted["value"]
+    return value if wanted["unit"] == "kelvin" else kelvin_of(value)
 
 
 CHANGES: Mapping[tuple[str, str], Change] = {
@@ -52,11 +49,9 @@ CHANGES: Mapping[tuple[str, str], Change] = {
     ("power", "off"): lambda _, light: {"on": 0},
     ("power", "toggle"): lambda _, light: {"on": 0 if light.on else 1},
     ("brightness", "set"): lambda command, _: {"brightness": command.value},
-    ("color_temperature", "set"): _temperature,
+    ("color_temperature", "set"): lambda command, _: {"temperature": mired_of(_kelvin(command.value))},
 }
 """What each command writes, given the light as it was just read."""
-
-_ANY_LIGHT = LightState(on=False, brightness=0)
 
 
 class ElgatoAdapter(Adapter):
@@ -76,15 +71,22 @@ class ElgatoAdapter(Adapter):
         """Power, brightness `set` and color_temperature `set`."""
         return (command.capability, command.action) in CHANGES
 
+    def check(self, command: Command) -> None:
+        """Refuse a temperature that the capability allows and the lights do not take."""
+        if command.capability != "color_temperature":
+            return
+        low, high = KELVIN_RANGE
+        if not low <= (kelvin := _kelvin(command.value)) <= high:
+            raise Invalid(f"color_temperature must be from {low} to {high} kelvin for this light, not {kelvin}")
+
     async def command(self, device_id: str, command: Command) -> Answer:
         """Read, write the one light's change with the others as they are, and read until the change shows."""
-        change = CHANGES[command.capability, command.action]
-        change(command, _ANY_LIGHT)  # a value that the light cannot take is refused before anything is sent
         index = int(device_id.rpartition(":")[2])
         lights = await self._client.fetch_lights()
-        wanted = change(command, self._light(lights, index))
-        lights[index] = _merged(lights[index], wanted)
-        await self._client.put_lights(lights, repeat=command.action != "toggle")
+        wanted = CHANGES[command.capability, command.action](command, self._light(lights, index))
+        written = [_told_again(light) for light in lights]
+        written[index] = _merged(lights[index], wanted)
+        await self._client.put_lights(written, repeat=command.action != "toggle")
         return await self._confirm(index, wanted)
 
     @property
@@ -106,8 +108,8 @@ class ElgatoAdapter(Adapter):
         deadline = self._clock.monotonic() + CONFIRM_WITHIN
         while True:
             lights = await self._client.fetch_lights()
-            shown = lights[index] if index < len(lights) and isinstance(lights[index], dict) else {}
-            amiss = {field: shown.get(field) for field, value in wanted.items() if shown.get(field) != value}
+            light = lights[index] if index < len(lights) and isinstance(lights[index], dict) else {}
+            amiss = {field: light.get(field) for field, value in wanted.items() if light.get(field) != value}
             if not amiss:
                 return Answer(report=self._report(lights))
             if self._clock.monotonic() >= deadline:
@@ -115,7 +117,7 @@ class ElgatoAdapter(Adapter):
             await self._clock.sleep(CONFIRM_EVERY)
 
     def _complaint(self, index: int, wanted: Mapping[str, int], amiss: Mapping[str, Any]) -> str:
-        told = ", ".join(f"{field} {wanted[field]} but shows {read}" for field, read in amiss.items())
+        told = ", ".join(f"{field} {wanted[field]} but shows {shown(read)}" for field, read in amiss.items())
         return f"{self.http.address}: light {index} was told {told}"
 
     def _light(self, lights: list[Any], index: int) -> LightState:
@@ -145,6 +147,15 @@ class ElgatoAdapter(Adapter):
             return None
         self._unreadable.discard(device_id)
         return _observation(device_id, index, light)
+
+
+def _told_again(raw: Any) -> RawLight:
+    """What a write says of a light that it does not mean: the light as it was read, nothing if it was unreadable."""
+    try:
+        LightState.parse(raw)
+    except Invalid:
+        return {}
+    return raw  # type: ignore[no-any-return]
 
 
 def _merged(raw: RawLight, wanted: Mapping[str, int]) -> RawLight:

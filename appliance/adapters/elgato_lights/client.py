@@ -6,7 +6,7 @@ temperature is in mired, `on` is 0 or 1, a light in colour mode has `hue` and `s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,7 +60,7 @@ class ElgatoClient:
             raise BadAnswer(f"{self._http.address}/elgato/lights answered without a list of lights")
         return lights
 
-    async def put_lights(self, lights: list[RawLight], *, repeat: bool) -> None:
+    async def put_lights(self, lights: Sequence[RawLight], *, repeat: bool) -> None:
         """Write the state of every light, in the device's order; `repeat` allows a second try when unanswered."""
         body = {"numberOfLights": len(lights), "lights": lights}
         await self._http.request("PUT", "/elgato/lights", json=body, repeat=repeat)

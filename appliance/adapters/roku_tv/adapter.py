@@ -41,6 +41,9 @@ class RokuAdapter(Adapter):
         """Power on, off and toggle."""
         return command.capability == "power" and command.action in KEYS
 
+    def check(self, command: Command) -> None:
+        """Nothing to refuse: no command of a TV takes a value."""
+
     async def command(self, device_id: str, command: Command) -> Answer:
         """Press the key and read the TV until its power changes. An answered press is a success."""
         deadline = self._clock.monotonic() + TIME_LIMIT - MARGIN

@@ -39,7 +39,7 @@ class DeviceInfo:
             raise BadAnswer("answered with XML that is not a device-info")
         fields = {element.tag: (element.text or "").strip() for element in root}
         return DeviceInfo(
-            power_mode=fields.get("power-mode") or None,
+            power_mode=fields.get("power-mode"),
             friendly_name=fields.get("user-device-name") or fields.get("friendly-device-name") or None,
             model_name=fields.get("model-name") or None,
             fields=fields,
@@ -54,7 +54,7 @@ class RokuClient:
 
     async def fetch_info(self) -> DeviceInfo:
         """What the TV tells of itself now."""
-        answer = await self._http.request("GET", "/query/device-info")
+        answer = await self._request("GET", "/query/device-info")
         try:
             return DeviceInfo.parse(answer)
         except BadAnswer as error:
@@ -62,8 +62,11 @@ class RokuClient:
 
     async def press(self, key: str) -> None:
         """Press a key, once: a press that was not answered may have been done, so it is never repeated."""
+        await self._request("POST", f"/keypress/{key}", repeat=False)
+
+    async def _request(self, method: str, path: str, *, repeat: bool = True) -> bytes:
         try:
-            await self._http.request("POST", f"/keypress/{key}", repeat=False)
+            return await self._http.request(method, path, repeat=repeat)
         except Refused as error:
             if error.status != FORBIDDEN:
                 raise
@@ -78,7 +81,7 @@ def _parse_safely(xml: bytes) -> Element:
     try:
         root: Element = fromstring(xml, forbid_dtd=True)
     except DefusedXmlException:
-        raise BadAnswer("answered with XML that declares entities, which is refused") from None
+        raise BadAnswer("answered with XML that declares a document type, which is refused") from None
     except (ParseError, ValueError, LookupError):
         raise BadAnswer("answered with something that is not XML") from None
     return root

@@ -1,0 +1,40 @@
+"""What the adapters' tests have at hand: a clock of their own, a session, two devices and the way to them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import aiohttp
+import pytest
+
+from appliance.adapters.http import open_session
+from appliance.simulators.light import LightSimulator
+from appliance.simulators.tv import TvSimulator
+from tests.fakes.clock import VirtualClock
+
+
+@pytest.fixture
+def clock() -> VirtualClock:
+    """Time that stands still."""
+    return VirtualClock()
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[aiohttp.ClientSession]:
+    """The session that the hub would open."""
+    async with open_session() as session:
+        yield session
+
+
+@pytest.fixture
+async def light(clock: VirtualClock) -> AsyncIterator[LightSimulator]:
+    """One lamp of 213 mired, off, at half brightness."""
+    async with LightSimulator(clock=clock) as light:
+        yield light
+
+
+@pytest.fixture
+async def tv(clock: VirtualClock) -> AsyncIterator[TvSimulator]:
+    """A TV that is on."""
+    async with TvSimulator(clock=clock) as tv:
+        yield tv

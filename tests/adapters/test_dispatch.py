@@ -1,0 +1,210 @@
+"""The dispatcher: each device's outcome, in order, at once where the addresses differ, and to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+from collections.abc import AsyncIterator
+
+import aiohttp
+import pytest
+
+from appliance.adapters.base import Answer
+from appliance.adapters.dispatch import Dispatcher, Outcome, Status
+from appliance.adapters.link import Link
+from appliance.errors import BadAnswer, Unreachable, Unsupported
+from appliance.home.bus import Bus
+from appliance.home.commands import Command
+from appliance.home.model import Device
+from appliance.home.registry import Registry
+from appliance.home.values import Value
+from tests.fakes.adapter import StubAdapter
+from tests.fakes.clock import VirtualClock
+from tests.fakes.patience import until
+
+ON = Command(capability="power", action="on")
+
+
+class Desk:
+    """A dispatcher over the adapters `a`, `b` and `c`, the last two of which share an address."""
+
+    def __init__(self, session: aiohttp.ClientSession, clock: VirtualClock) -> None:
+        bus = Bus()
+        self.registry = Registry(bus, clock)
+        names = {"a": "http://one", "b": "http://two", "c": "http://two"}
+        turns = {address: asyncio.Lock() for address in names.values()}
+        self.adapters = {name: StubAdapter(name, session, clock, address=address) for name, address in names.items()}
+        for adapter in self.adapters.values():
+            self.registry.apply(adapter.seen(power="off"))
+        self.dispatcher = Dispatcher(
+            [Link(each, turns[each.http.address], self.registry, bus, clock) for each in self.adapters.values()]
+        )
+
+    def devices(self, names: str) -> list[Device]:
+        """The devices of these adapters."""
+        return [self.registry.get_device(f"{name}:1") for name in names]
+
+    async def begun(self, name: str) -> asyncio.Future[Answer]:
+        """The adapter's first command, once it is under way."""
+        await self.adapters[name].begun(self.adapters[name].commands)
+        return self.adapters[name].commands[0]
+
+    def done(self, name: str) -> Answer:
+        """What a command that went well comes to."""
+        return Answer(report=self.adapters[name].seen(power="on"))
+
+
+@pytest.fixture
+async def desk(session: aiohttp.ClientSession, clock: VirtualClock) -> AsyncIterator[Desk]:
+    """A dispatcher at work."""
+    desk = Desk(session, clock)
+    async with desk.dispatcher:
+        yield desk
+
+
+def _ok(device_id: str) -> Outcome:
+    return Outcome(device_id=device_id, status=Status.OK, message=None)
+
+
+async def test_outcomes_come_in_the_order_asked_for_however_the_devices_end(desk: Desk) -> None:
+    sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("ba"), ON))
+    first, second = await desk.begun("b"), await desk.begun("a")
+    second.set_result(desk.done("a"))
+    await asyncio.sleep(0)
+    assert not sending.done()
+    first.set_result(desk.done("b"))
+    assert await sending == [_ok("b:1"), _ok("a:1")]
+    assert desk.adapters["a"].asked == [("a:1", ON)]
+    assert desk.registry.get_device("a:1").attributes == {"power": "on", "state": "online"}
+
+
+async def test_devices_at_one_address_are_commanded_one_after_another_in_the_order_given(desk: Desk) -> None:
+    sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("cab"), ON))
+    first, aside = await desk.begun("c"), await desk.begun("a")
+    await asyncio.sleep(0)
+    assert desk.adapters["b"].commands == []
+    first.set_result(desk.done("c"))
+    (await desk.begun("b")).set_result(desk.done("b"))
+    aside.set_result(desk.done("a"))
+    assert await sending == [_ok("c:1"), _ok("a:1"), _ok("b:1")]
+
+
+async def test_no_devices_have_no_outcomes(desk: Desk) -> None:
+    assert await desk.dispatcher.send([], ON) == []
+
+
+@pytest.mark.parametrize(
+    ("outcome", "message"),
+    [
+        (Unreachable("it does not answer"), "it does not answer"),
+        (BadAnswer("it refuses"), "it refuses"),
+        (Answer(report=None, complaint="it did not do it"), "it did not do it"),
+        (KeyError("oops"), "the adapter failed (KeyError: 'oops')"),
+    ],
+)
+async def test_one_device_that_fails_has_a_message_and_the_others_go_on(
+    desk: Desk, caplog: pytest.LogCaptureFixture, outcome: Answer | Exception, message: str
+) -> None:
+    caplog.set_level(logging.INFO, "adapters")
+    sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("ab"), ON))
+    failing = await desk.begun("a")
+    if isinstance(outcome, Exception):
+        failing.set_exception(outcome)
+    else:
+        failing.set_result(outcome)
+    (await desk.begun("b")).set_result(desk.done("b"))
+    assert await sending == [Outcome(device_id="a:1", status=Status.ERROR, message=message), _ok("b:1")]
+    logged = [record.message for record in caplog.records if record.message.startswith("a:1: ")]
+    assert logged == ([] if isinstance(outcome, Unreachable) else [f"a:1: power on failed: {message}"])
+
+
+@pytest.mark.parametrize(
+    "command",
+    [Command(capability="brightness", action="set", value=3), Command(capability="state", action="get")],
+)
+async def test_what_an_adapter_does_not_offer_is_unsupported_and_not_sent(desk: Desk, command: Command) -> None:
+    message = f"device 'a:1' does not offer {command.capability} {command.action}"
+    unsupported = Outcome(device_id="a:1", status=Status.UNSUPPORTED, message=message)
+    assert await desk.dispatcher.send(desk.devices("a"), command) == [unsupported]
+    assert desk.adapters["a"].asked == []
+
+
+async def test_a_value_that_an_adapter_cannot_take_is_refused_though_its_address_is_busy(desk: Desk) -> None:
+    busy = asyncio.ensure_future(desk.dispatcher.send(desk.devices("a"), ON))
+    await desk.begun("a")
+    fading = Command(capability="power", action="on", transition_secs=1.0)
+    refused = Outcome(device_id="a:1", status=Status.ERROR, message="it cannot fade")
+    assert await desk.dispatcher.send(desk.devices("a"), fading) == [refused]
+    (await desk.begun("a")).set_result(desk.done("a"))
+    assert await busy == [_ok("a:1")]
+    assert desk.adapters["a"].asked == [("a:1", ON)]
+
+
+async def test_a_device_whose_adapter_is_not_there_is_unsupported(desk: Desk) -> None:
+    adapter = StubAdapter("z", desk.adapters["a"].http._session, VirtualClock())
+    desk.registry.apply(adapter.seen(power="off"))
+    [outcome] = await desk.dispatcher.send([desk.registry.get_device("z:1")], ON)
+    assert outcome.status is Status.UNSUPPORTED
+
+
+async def test_a_command_that_was_begun_is_finished_though_its_sender_goes_away(desk: Desk) -> None:
+    sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("bc"), ON))
+    under_way = await desk.begun("b")
+    sending.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await sending
+    under_way.set_result(desk.done("b"))
+    (await desk.begun("c")).set_result(desk.done("c"))
+    await until(lambda: desk.registry.get_device("c:1").attributes["power"] == "on")
+    assert desk.registry.get_device("b:1").attributes["power"] == "on"
+
+
+async def test_leaving_ends_every_command(session: aiohttp.ClientSession, clock: VirtualClock) -> None:
+    desk = Desk(session, clock)
+    async with desk.dispatcher:
+        sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("bc"), ON))
+        under_way = await desk.begun("b")
+    assert under_way.cancelled()
+    with pytest.raises(asyncio.CancelledError):
+        await sending
+    assert desk.adapters["c"].commands == []
+
+
+async def test_leaving_is_quiet_though_a_sender_went_away_before(
+    session: aiohttp.ClientSession, clock: VirtualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    desk = Desk(session, clock)
+    async with desk.dispatcher:
+        sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("ab"), ON))
+        await desk.begun("b")
+        sending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await sending
+    del sending, desk
+    gc.collect()
+    assert caplog.records == []
+
+
+# --- operations ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("payload", [{}, {"device_id": "a:1"}, {"deep": {"er": [1, None, "x"]}}])
+async def test_an_operation_gets_the_payload_and_its_result_is_returned(
+    desk: Desk, payload: dict[str, Value]
+) -> None:
+    assert await desk.dispatcher.invoke("a:echo", payload) == payload
+
+
+@pytest.mark.parametrize(
+    "target", ["", ":", "a", "a:", ":echo", "a:nothing", "z:echo", "a:echo:1", "A:echo", " a:echo", "echo:a"]
+)
+async def test_a_target_that_does_not_exist_is_named(desk: Desk, target: str) -> None:
+    with pytest.raises(Unsupported) as failed:
+        await desk.dispatcher.invoke(target, {})
+    assert str(failed.value) == f"invoke target '{target}' is not supported"
+
+
+async def test_an_operation_that_fails_says_why(desk: Desk) -> None:
+    with pytest.raises(Unreachable, match="nobody is there"):
+        await desk.dispatcher.invoke("a:fail", {})

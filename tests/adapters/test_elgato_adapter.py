@@ -1,0 +1,501 @@
+"""Elgato lights as devices, against a simulated light and in virtual time."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from appliance.adapters.base import Answer
+from appliance.adapters.elgato_lights.adapter import ElgatoAdapter, kelvin_of, mired_of
+from appliance.config import ElgatoLights
+from appliance.errors import BadAnswer, Invalid, Unreachable
+from appliance.home.capabilities import CAPABILITIES
+from appliance.home.commands import Command
+from appliance.home.model import Kind, Observation, Report
+from appliance.simulators.light import Light, LightSimulator
+from tests.fakes.clock import VirtualClock
+from tests.fakes.wire import Wire
+
+CAPTURES = Path(__file__).parents[1] / "fixtures" / "elgato"
+FIRST, SECOND = "desk:light:0", "desk:light:1"
+GET, PUT = ("GET", "/elgato/lights"), ("PUT", "/elgato/lights")
+
+ON = Command(capability="power", action="on")
+OFF = Command(capability="power", action="off")
+TOGGLE = Command(capability="power", action="toggle")
+
+
+def brightness(percent: int) -> Command:
+    """Set the brightness."""
+    return Command(capability="brightness", action="set", value=percent)
+
+
+def temperature(value: int, unit: str = "kelvin") -> Command:
+    """Set the colour temperature."""
+    return Command(capability="color_temperature", action="set", value={"value": value, "unit": unit})
+
+
+@pytest.fixture
+def wire(session: aiohttp.ClientSession, light: LightSimulator, clock: VirtualClock) -> Wire:
+    """The way to the simulated light."""
+    return Wire(session, light.url, clock)
+
+
+@pytest.fixture
+def adapter(wire: Wire, clock: VirtualClock) -> ElgatoAdapter:
+    """The adapter of the simulated light, named `desk`."""
+    return ElgatoAdapter("desk", ElgatoLights(base_url=wire.address, poll_interval_secs=7), wire, clock)
+
+
+def _seen(report: Report) -> dict[str, Any]:
+    return {seen.device_id: dict(seen.attributes) for seen in report.observations}
+
+
+def _kelvin(value: int) -> dict[str, Any]:
+    return {"value": value, "unit": "kelvin"}
+
+
+# --- kelvin and mired ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kelvin", "mired", "shown"),
+    [
+        (7000, 143, 6993),
+        (6993, 143, 6993),
+        (6969, 143, 6993),
+        (6968, 144, 6944),
+        (6944, 144, 6944),
+        (4695, 213, 4695),
+        (3367, 297, 3367),
+        (3000, 333, 3003),
+        (2907, 344, 2907),
+        (2903, 344, 2907),
+        (2902, 344, 2907),
+        (2900, 344, 2907),
+    ],
+)
+async def test_kelvin_becomes_mired_within_what_lights_take_and_the_light_shows_what_it_took(
+    adapter: ElgatoAdapter, light: LightSimulator, kelvin: int, mired: int, shown: int
+) -> None:
+    assert (mired_of(kelvin), kelvin_of(mired)) == (mired, shown)
+    adapter.check(temperature(kelvin))
+    answer = await adapter.command(FIRST, temperature(kelvin))
+    assert answer.complaint is None and answer.report is not None
+    assert light.writes[0]["lights"][0]["temperature"] == mired == light.lights[0].temperature
+    assert _seen(answer.report)[FIRST]["color_temperature"] == _kelvin(shown)
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "kelvin"),
+    [
+        (2899, "kelvin", 2899),
+        (2200, "kelvin", 2200),
+        (7001, "kelvin", 7001),
+        (345, "mireds", 2899),
+        (556, "mireds", 1799),
+        (142, "mireds", 7042),
+    ],
+)
+async def test_a_temperature_beyond_the_lights_is_refused_in_both_units(
+    adapter: ElgatoAdapter, value: int, unit: str, kelvin: int
+) -> None:
+    with pytest.raises(Invalid) as failed:
+        adapter.check(temperature(value, unit))
+    sentence = f"color_temperature must be from 2900 to 7000 kelvin for this light, not {kelvin}"
+    assert str(failed.value) == sentence
+
+
+@pytest.mark.parametrize("mireds", [143, 144, 153, 200, 297, 343, 344])
+async def test_mireds_are_written_as_they_were_asked(
+    adapter: ElgatoAdapter, light: LightSimulator, mireds: int
+) -> None:
+    adapter.check(temperature(mireds, "mireds"))
+    assert (await adapter.command(FIRST, temperature(mireds, "mireds"))).complaint is None
+    assert light.lights[0].temperature == mireds
+
+
+@given(st.integers(143, 344))
+def test_every_mired_of_a_light_survives_the_way_to_kelvin_and_back(mired: int) -> None:
+    assert mired_of(kelvin_of(mired)) == mired
+    assert 2900 <= kelvin_of(mired) <= 7000
+
+
+@given(st.integers(2900, 7000))
+def test_every_kelvin_that_a_light_takes_is_shown_within_one_mired(kelvin: int) -> None:
+    assert 143 <= mired_of(kelvin) <= 344
+    assert abs(kelvin_of(mired_of(kelvin)) - kelvin) <= kelvin**2 / 1_000_000
+
+
+# --- polls ---------------------------------------------------------------------------------------
+
+
+async def test_every_light_behind_the_address_is_reported_by_its_index(
+    adapter: ElgatoAdapter, light: LightSimulator
+) -> None:
+    light.lights = [Light(on=True, brightness=1, temperature=143), Light(hue=358.0, saturation=6.5)]
+    report = await adapter.poll()
+    assert report == Report(
+        adapter="desk",
+        present=frozenset({FIRST, SECOND}),
+        observations=(
+            Observation(
+                device_id=FIRST,
+                kind=Kind.LIGHT,
+                attributes={"power": "on", "brightness": 1, "color_temperature": _kelvin(6993)},
+                vendor_specific={"light_index": 0},
+            ),
+            Observation(
+                device_id=SECOND,
+                kind=Kind.LIGHT,
+                attributes={"power": "off", "brightness": 50},
+                vendor_specific={"light_index": 1, "hue": 358.0, "saturation": 6.5},
+            ),
+        ),
+    )
+    assert light.requests == [GET]
+
+
+@pytest.mark.parametrize(
+    ("capture", "attributes"),
+    [
+        (
+            "state-temperature.json",
+            {"power": "on", "brightness": 21, "color_temperature": {"value": 3367, "unit": "kelvin"}},
+        ),
+        ("state-color.json", {"power": "on", "brightness": 50}),
+    ],
+)
+async def test_real_lights_are_reported(
+    adapter: ElgatoAdapter, light: LightSimulator, capture: str, attributes: dict[str, Any]
+) -> None:
+    light.faults.body = (CAPTURES / capture).read_bytes()
+    report = await adapter.poll()
+    assert _seen(report) == {FIRST: attributes}
+    for key, value in attributes.items():
+        assert CAPABILITIES[key].check(value) == value
+
+
+async def test_an_address_without_lights_is_no_failure(adapter: ElgatoAdapter, light: LightSimulator) -> None:
+    light.lights = []
+    assert await adapter.poll() == Report(adapter="desk", present=frozenset(), observations=())
+
+
+@pytest.mark.parametrize("bad", [None, "lamp", 7, [], {}, {"on": "yes"}, {"on": 1, "brightness": 50}])
+async def test_one_bad_light_is_present_unseen_and_told_once(
+    adapter: ElgatoAdapter, light: LightSimulator, caplog: pytest.LogCaptureFixture, bad: Any
+) -> None:
+    lamp = Light(temperature=213)
+    light.lights = [lamp, bad, lamp]
+    for _ in range(3):
+        report = await adapter.poll()
+        assert report.present == {"desk:light:0", "desk:light:1", "desk:light:2"}
+        assert set(_seen(report)) == {"desk:light:0", "desk:light:2"}
+    [record] = caplog.records
+    assert record.levelno == logging.WARNING and record.message.startswith("desk:light:1: cannot be read: ")
+
+
+async def test_a_light_that_is_bad_again_is_told_again(
+    adapter: ElgatoAdapter, light: LightSimulator, caplog: pytest.LogCaptureFixture
+) -> None:
+    for lights in ([None], [None], [Light(temperature=200)], [None], [None]):
+        light.lights = lights
+        await adapter.poll()
+    assert len(caplog.records) == 2
+
+
+# --- commands ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "before", "after", "written"),
+    [
+        (ON, Light(temperature=200), Light(on=True, temperature=200), {"on": 1}),
+        (ON, Light(on=True, temperature=200), Light(on=True, temperature=200), {"on": 1}),
+        (OFF, Light(on=True, temperature=200), Light(temperature=200), {"on": 0}),
+        (TOGGLE, Light(on=True, temperature=200), Light(temperature=200), {"on": 0}),
+        (TOGGLE, Light(temperature=200), Light(on=True, temperature=200), {"on": 1}),
+        (brightness(0), Light(temperature=200), Light(brightness=0, temperature=200), {"brightness": 0}),
+        (brightness(100), Light(temperature=200), Light(brightness=100, temperature=200), {"brightness": 100}),
+        (temperature(5000), Light(on=True, temperature=300), Light(on=True, temperature=200), {"temperature": 200}),
+    ],
+)
+async def test_a_command_reads_writes_one_field_and_reads_back(
+    adapter: ElgatoAdapter,
+    light: LightSimulator,
+    command: Command,
+    before: Light,
+    after: Light,
+    written: dict[str, int],
+) -> None:
+    light.lights = [before]
+    told = {"on": int(before.on), "brightness": before.brightness, "temperature": before.temperature}
+    assert adapter.offers(command)
+    answer = await adapter.command(FIRST, command)
+    assert answer == Answer(report=await adapter.poll(), complaint=None)
+    assert light.lights == [after]
+    assert light.writes == [{"numberOfLights": 1, "lights": [{**told, **written}]}]
+    assert light.requests == [GET, PUT, GET, GET]
+
+
+async def test_toggle_turns_round_what_the_light_is_now_and_not_what_it_was(
+    adapter: ElgatoAdapter, light: LightSimulator
+) -> None:
+    for was_on in (True, False):
+        await adapter.poll()
+        light.lights[0].on = was_on
+        assert (await adapter.command(FIRST, TOGGLE)).complaint is None
+        assert light.lights[0].on is not was_on
+
+
+async def test_the_other_lights_are_written_as_they_were_just_read(
+    adapter: ElgatoAdapter, light: LightSimulator
+) -> None:
+    others = [Light(on=True, brightness=3, temperature=150), Light(hue=120.5, saturation=99.0, brightness=9)]
+    light.lights = [others[0], Light(temperature=213), others[1]]
+    report = (await adapter.command(SECOND, ON)).report
+    assert light.lights == [others[0], Light(on=True, temperature=213), others[1]]
+    assert light.writes == [
+        {
+            "numberOfLights": 3,
+            "lights": [
+                {"on": 1, "brightness": 3, "temperature": 150},
+                {"on": 1, "brightness": 50, "temperature": 213},
+                {"on": 0, "brightness": 9, "hue": 120.5, "saturation": 99.0},
+            ],
+        }
+    ]
+    assert report is not None and len(report.observations) == 3
+
+
+async def test_fields_that_nobody_knows_are_written_back(adapter: ElgatoAdapter, light: LightSimulator) -> None:
+    light.lights = [{"on": 1, "brightness": 3, "temperature": 150, "scene": "x"}, Light(temperature=213)]
+    await adapter.command(SECOND, ON)
+    assert light.writes[0]["lights"][0] == {"on": 1, "brightness": 3, "temperature": 150, "scene": "x"}
+
+
+@pytest.mark.parametrize("bad", [None, "lamp", 7, [], {}, {"on": "yes"}, {"on": 1, "brightness": 900}])
+async def test_a_bad_light_does_not_keep_its_neighbours_from_being_commanded(
+    adapter: ElgatoAdapter, light: LightSimulator, bad: Any
+) -> None:
+    light.lights = [bad, Light(temperature=213)]
+    answer = await adapter.command(SECOND, ON)
+    assert answer.complaint is None and answer.report is not None
+    assert answer.report.present == {FIRST, SECOND}
+    assert light.lights == [bad, Light(on=True, temperature=213)]
+    assert light.writes[0]["lights"][0] == {}
+
+
+async def test_power_and_brightness_leave_a_colour_and_a_temperature_ends_it(
+    adapter: ElgatoAdapter, light: LightSimulator
+) -> None:
+    light.lights = [Light(hue=10.0, saturation=20.0)]
+    await adapter.command(FIRST, ON)
+    await adapter.command(FIRST, brightness(7))
+    assert light.lights == [Light(on=True, brightness=7, hue=10.0, saturation=20.0)]
+    answer = await adapter.command(FIRST, temperature(4000))
+    assert light.lights == [Light(on=True, brightness=7, temperature=250)]
+    assert answer.report is not None
+    assert _seen(answer.report)[FIRST]["color_temperature"] == _kelvin(4000)
+
+
+@pytest.mark.parametrize(
+    ("lights", "told"),
+    [
+        ([], "light 0 is not there any more"),
+        ([None], "light 0 is not an object but null"),
+        ([{"on": 1}], "light 0 brightness must be an integer from 0 to 100, not null"),
+    ],
+)
+async def test_a_light_that_is_gone_or_unreadable_is_not_written(
+    adapter: ElgatoAdapter, light: LightSimulator, lights: list[Any], told: str
+) -> None:
+    light.lights = lights
+    with pytest.raises(BadAnswer) as failed:
+        await adapter.command(FIRST, ON)
+    assert str(failed.value) == f"{light.url}: {told}"
+    assert light.requests == [GET]
+
+
+def test_it_offers_power_brightness_and_temperature_and_nothing_else(adapter: ElgatoAdapter) -> None:
+    offered = {
+        (key, action)
+        for key, capability in CAPABILITIES.items()
+        for action in capability.actions
+        if adapter.offers(Command(capability=key, action=action))
+    }
+    assert offered == {
+        ("power", "on"),
+        ("power", "off"),
+        ("power", "toggle"),
+        ("brightness", "set"),
+        ("color_temperature", "set"),
+    }
+
+
+# --- confirmation --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lag", [0.05, 0.5, 0.95, 1.0])
+async def test_a_light_that_is_late_by_up_to_a_second_is_waited_for(
+    adapter: ElgatoAdapter, light: LightSimulator, clock: VirtualClock, lag: float
+) -> None:
+    light.faults.lag = lag
+    answer = await clock.run(adapter.command(FIRST, ON))
+    assert answer.complaint is None and answer.report is not None
+    assert _seen(answer.report)[FIRST]["power"] == "on"
+    assert lag <= clock.monotonic() < lag + 0.11
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (ON, "on 1 but shows 0"),
+        (TOGGLE, "on 1 but shows 0"),
+        (brightness(80), "brightness 80 but shows 50"),
+        (temperature(5000), "temperature 200 but shows 213"),
+    ],
+)
+async def test_a_light_that_does_not_do_it_within_a_second_fails_with_what_was_read(
+    adapter: ElgatoAdapter, light: LightSimulator, clock: VirtualClock, command: Command, told: str
+) -> None:
+    light.faults.stubborn = True
+    answer = await clock.run(adapter.command(FIRST, command))
+    assert answer.complaint == f"{light.url}: light 0 was told {told}"
+    assert answer.report is not None
+    assert _seen(answer.report)[FIRST] == {"power": "off", "brightness": 50, "color_temperature": _kelvin(4695)}
+    assert 1.0 <= clock.monotonic() < 1.11
+    assert light.requests.count(PUT) == 1
+    assert light.requests.count(GET) <= 13
+
+
+@pytest.mark.parametrize(
+    ("lights", "told"),
+    [([], "null"), ([None], "null"), ([{"on": "x" * 9999}], f"'{'x' * 56}…"), ([{"on": {}}], "an object")],
+)
+async def test_what_the_light_shows_is_told_whatever_it_is(
+    adapter: ElgatoAdapter,
+    light: LightSimulator,
+    clock: VirtualClock,
+    wire: Wire,
+    lights: list[Any],
+    told: str,
+) -> None:
+    def spoil(number: int, method: str) -> None:
+        if method == "PUT":
+            light.lights = lights
+
+    wire.before = spoil
+    answer = await clock.run(adapter.command(FIRST, ON))
+    assert answer.complaint == f"{light.url}: light 0 was told on 1 but shows {told}"
+    assert answer.report is not None and answer.report.observations == ()
+
+
+# --- requests that are not answered --------------------------------------------------------------
+
+
+def _drop_at(wire: Wire, light: LightSimulator, method: str) -> None:
+    """Let the light cut off the next request of this method, once."""
+
+    def drop(number: int, sent: str) -> None:
+        if sent == method:
+            light.faults.drop = 1
+            wire.before = lambda number, method: None
+
+    wire.before = drop
+
+
+@pytest.mark.parametrize("command", [ON, OFF, brightness(3), temperature(4000)])
+async def test_a_read_and_a_write_that_were_not_answered_are_repeated_once(
+    adapter: ElgatoAdapter, light: LightSimulator, clock: VirtualClock, wire: Wire, command: Command
+) -> None:
+    _drop_at(wire, light, "GET")
+    assert (await clock.run(adapter.command(FIRST, command))).complaint is None
+    assert light.requests == [GET, GET, PUT, GET]
+    assert clock.monotonic() == 0.25
+
+    light.requests.clear()
+    _drop_at(wire, light, "PUT")
+    assert (await clock.run(adapter.command(FIRST, command))).complaint is None
+    assert light.requests == [GET, PUT, PUT, GET]
+    assert clock.monotonic() == 0.5
+
+
+async def test_the_reading_of_a_toggle_is_repeated_and_its_write_never(
+    adapter: ElgatoAdapter, light: LightSimulator, clock: VirtualClock, wire: Wire
+) -> None:
+    _drop_at(wire, light, "GET")
+    assert (await clock.run(adapter.command(FIRST, TOGGLE))).complaint is None
+    assert light.requests == [GET, GET, PUT, GET]
+
+    light.requests.clear()
+    _drop_at(wire, light, "PUT")
+    with pytest.raises(Unreachable, match="it closed the connection"):
+        await clock.run(adapter.command(FIRST, TOGGLE))
+    assert light.requests == [GET, PUT]
+
+
+async def test_a_poll_that_is_not_answered_is_repeated_once(
+    adapter: ElgatoAdapter, light: LightSimulator, clock: VirtualClock
+) -> None:
+    light.faults.drop = 3
+    with pytest.raises(Unreachable):
+        await clock.run(adapter.poll())
+    assert light.requests == [GET, GET]
+    assert (await clock.run(adapter.poll())).present == {FIRST}
+    assert light.requests == [GET] * 4
+
+
+# --- operations ----------------------------------------------------------------------------------
+
+
+async def test_identify_makes_the_light_blink(adapter: ElgatoAdapter, light: LightSimulator) -> None:
+    assert await adapter.operations["identify"]({"device_id": FIRST}) is None
+    assert light.requests == [("POST", "/elgato/identify")]
+    assert light.identified == 1
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {},
+        {"device_id": None},
+        {"device_id": 0},
+        {"device_id": ""},
+        {"device_id": "desk"},
+        {"device_id": "desk:light"},
+        {"device_id": "desk:light:"},
+        {"device_id": "desk:light:x"},
+        {"device_id": "desk:light:-1"},
+        {"device_id": "desk:lamp:0"},
+        {"device_id": "shelf:light:0"},
+        {"device_id": ["desk:light:0"]},
+        {"id": "desk:light:0"},
+    ],
+)
+async def test_identify_needs_a_light_of_this_adapter(
+    adapter: ElgatoAdapter, light: LightSimulator, payload: dict[str, Any]
+) -> None:
+    with pytest.raises(Invalid) as failed:
+        await adapter.operations["identify"](payload)
+    assert str(failed.value) == "identify needs the device_id of a light of desk"
+    assert light.requests == []
+
+
+@pytest.mark.parametrize("capture", sorted(path.name for path in CAPTURES.glob("info-*.json")))
+async def test_info_returns_what_the_vendor_says(adapter: ElgatoAdapter, light: LightSimulator, capture: str) -> None:
+    light.info = json.loads((CAPTURES / capture).read_bytes())
+    assert await adapter.operations["info"]({}) == light.info
+    assert light.requests == [("GET", "/elgato/accessory-info")]
+
+
+def test_there_are_no_other_operations(adapter: ElgatoAdapter) -> None:
+    assert set(adapter.operations) == {"identify", "info"}
+    assert adapter.poll_interval == 7

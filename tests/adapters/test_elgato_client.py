@@ -1,0 +1,283 @@
+"""The client of Elgato's protocol, as tables: what real devices say, and what no device should."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from aioresponses import aioresponses
+from hypothesis import given
+from hypothesis import strategies as st
+from yarl import URL
+
+from appliance.adapters.elgato_lights.client import ElgatoClient, LightState
+from appliance.adapters.http import VendorHttp
+from appliance.errors import BadAnswer, Invalid, Unreachable
+from tests.fakes.clock import VirtualClock
+from tests.fakes.mocked import mocked_answers
+
+CAPTURES = Path(__file__).parents[1] / "fixtures" / "elgato"
+ADDRESS = "http://192.168.1.20:9123"
+LIGHTS = f"{ADDRESS}/elgato/lights"
+INFO = f"{ADDRESS}/elgato/accessory-info"
+IDENTIFY = f"{ADDRESS}/elgato/identify"
+
+
+@pytest.fixture
+def answers() -> Iterator[aioresponses]:
+    """What the device answers; a request that nothing was prepared for fails."""
+    with mocked_answers() as answers:
+        yield answers
+
+
+@pytest.fixture
+def client(session: aiohttp.ClientSession, clock: VirtualClock) -> ElgatoClient:
+    """The client of a device that is not there."""
+    return ElgatoClient(VendorHttp(session, ADDRESS, clock))
+
+
+def _asked(answers: aioresponses, method: str, url: str) -> int:
+    return len(answers.requests.get((method, URL(url)), []))
+
+
+# --- what real devices say -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("capture", "light"),
+    [
+        ("state-temperature.json", LightState(on=True, brightness=21, mired=297)),
+        ("state-color.json", LightState(on=True, brightness=50, hue=358.0, saturation=6.0)),
+    ],
+)
+async def test_the_states_of_real_lights_are_read(
+    answers: aioresponses, client: ElgatoClient, capture: str, light: LightState
+) -> None:
+    answers.get(LIGHTS, body=(CAPTURES / capture).read_bytes())
+    assert [LightState.parse(raw) for raw in await client.fetch_lights()] == [light]
+
+
+@pytest.mark.parametrize("capture", sorted(path.name for path in CAPTURES.glob("info-*.json")))
+async def test_the_information_of_real_lights_is_given_as_it_is(
+    answers: aioresponses, client: ElgatoClient, capture: str
+) -> None:
+    body = (CAPTURES / capture).read_bytes()
+    answers.get(INFO, body=body)
+    assert await client.fetch_info() == json.loads(body)
+
+
+async def test_lights_are_written_in_the_words_of_the_protocol(answers: aioresponses, client: ElgatoClient) -> None:
+    answers.put(LIGHTS, body=b"")
+    lights = [{"on": 1, "brightness": 3, "temperature": 200}, {}]
+    await client.put_lights(lights, repeat=True)
+    [request] = answers.requests[("PUT", URL(LIGHTS))]
+    assert request.kwargs["json"] == {"numberOfLights": 2, "lights": lights}
+
+
+async def test_identify_is_a_bare_post(answers: aioresponses, client: ElgatoClient) -> None:
+    answers.post(IDENTIFY)
+    await client.identify()
+    [request] = answers.requests[("POST", URL(IDENTIFY))]
+    assert request.kwargs["json"] is None
+
+
+# --- what no device should say -------------------------------------------------------------------
+
+NOT_JSON = {
+    "empty": b"",
+    "white space": b" \n\t ",
+    "text": b"lamp is fine",
+    "html": b"<!DOCTYPE html><html><body>Log in to Wi-Fi</body></html>",
+    "truncated": (CAPTURES / "state-temperature.json").read_bytes()[:-20],
+    "not UTF-8": b'{"lights": ["\xff\xfe"]}',
+    "a lone surrogate": b'{"lights": ["\\ud800"]}',
+    "a byte order mark": b"\xef\xbb\xbf{}",
+    "not a number": b'{"lights": NaN}',
+    "beyond numbers": b'{"lights": 1e400}',
+    "two documents": b'{"lights": []}{"lights": []}',
+    "nested without end": b"[" * 100_000,
+    "zeros": b"\x00" * 64,
+    "gzip": b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xab\xae\x05\x00",
+}
+
+
+@pytest.mark.parametrize("body", NOT_JSON.values(), ids=NOT_JSON.keys())
+async def test_what_is_not_json_is_a_bad_answer(answers: aioresponses, client: ElgatoClient, body: bytes) -> None:
+    for url, fetch in ((LIGHTS, client.fetch_lights), (INFO, client.fetch_info)):
+        answers.get(url, body=body)
+        with pytest.raises(BadAnswer) as failed:
+            await fetch()
+        assert str(failed.value) == f"{ADDRESS} answered with something that is not JSON"
+        assert _asked(answers, "GET", url) == 1
+
+
+@pytest.mark.parametrize("body", [b"null", b"true", b"7", b'"lights"', b"[]", b'[{"lights": []}]'])
+async def test_json_that_is_not_an_object_is_a_bad_answer(
+    answers: aioresponses, client: ElgatoClient, body: bytes
+) -> None:
+    for url, fetch in ((LIGHTS, client.fetch_lights), (INFO, client.fetch_info)):
+        answers.get(url, body=body)
+        with pytest.raises(BadAnswer) as failed:
+            await fetch()
+        assert str(failed.value) == f"{ADDRESS} answered with JSON that is not an object"
+
+
+@pytest.mark.parametrize(
+    "body", [b"{}", b'{"lights": null}', b'{"lights": {}}', b'{"lights": 1}', b'{"lights": "on"}', b'{"Lights": []}']
+)
+async def test_an_answer_without_a_list_of_lights_is_a_bad_answer(
+    answers: aioresponses, client: ElgatoClient, body: bytes
+) -> None:
+    answers.get(LIGHTS, body=body)
+    with pytest.raises(BadAnswer) as failed:
+        await client.fetch_lights()
+    assert str(failed.value) == f"{LIGHTS} answered without a list of lights"
+
+
+@pytest.mark.parametrize("lights", [[], [None], [{"on": "yes"}, 7, [[]]], [{}] * 1000])
+async def test_entries_are_not_judged_here_and_their_number_is_theirs(
+    answers: aioresponses, client: ElgatoClient, lights: list[Any]
+) -> None:
+    answers.get(LIGHTS, payload={"numberOfLights": 77, "lights": lights})
+    assert await client.fetch_lights() == lights
+
+
+@pytest.mark.parametrize("status", [300, 301, 302, 307, 400, 401, 403, 404, 405, 418, 429, 500, 502, 503])
+async def test_a_refusal_is_a_bad_answer_whatever_is_asked(
+    answers: aioresponses, client: ElgatoClient, status: int
+) -> None:
+    body = b'{"lights": []}'
+    for url in (LIGHTS, INFO):
+        answers.get(url, status=status, body=body)
+    answers.put(LIGHTS, status=status)
+    answers.post(IDENTIFY, status=status)
+    for work in (client.fetch_lights(), client.fetch_info(), client.put_lights([], repeat=True), client.identify()):
+        with pytest.raises(BadAnswer, match=f"/elgato/[a-z-]+ answered {status} [A-Z]"):
+            await work
+    assert sum(len(requests) for requests in answers.requests.values()) == 4
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        aiohttp.ServerDisconnectedError(),
+        aiohttp.ClientConnectionError("gone"),
+        aiohttp.ClientOSError(104, "Connection reset by peer"),
+        aiohttp.ServerTimeoutError(),
+        aiohttp.ConnectionTimeoutError("Connection timeout"),
+        aiohttp.NonHttpUrlClientError("ftp://lamp"),
+        TimeoutError(),
+        OSError(113, "No route to host"),
+        UnicodeError("label too long"),
+    ],
+    ids=lambda failure: type(failure).__name__,
+)
+async def test_no_answer_is_unreachable_after_a_second_try(
+    answers: aioresponses, client: ElgatoClient, clock: VirtualClock, failure: Exception
+) -> None:
+    answers.get(LIGHTS, exception=failure, repeat=True)
+    answers.put(LIGHTS, exception=failure, repeat=True)
+    for method, work in (("GET", client.fetch_lights()), ("PUT", client.put_lights([], repeat=True))):
+        with pytest.raises(Unreachable, match=f"{ADDRESS} does not answer [(].+[)]"):
+            await clock.run(work)
+        assert _asked(answers, method, LIGHTS) == 2
+
+
+async def test_a_write_that_must_not_be_repeated_is_tried_once(
+    answers: aioresponses, client: ElgatoClient, clock: VirtualClock
+) -> None:
+    answers.put(LIGHTS, exception=aiohttp.ServerDisconnectedError(), repeat=True)
+    with pytest.raises(Unreachable):
+        await client.put_lights([], repeat=False)
+    assert (_asked(answers, "PUT", LIGHTS), clock.monotonic()) == (1, 0.0)
+
+
+async def test_giving_up_is_not_taken_for_a_failure(answers: aioresponses, client: ElgatoClient) -> None:
+    answers.get(LIGHTS, exception=asyncio.CancelledError())
+    with pytest.raises(asyncio.CancelledError):
+        await client.fetch_lights()
+
+
+# --- one light -----------------------------------------------------------------------------------
+
+LAMP: dict[str, Any] = {"on": 1, "brightness": 50, "temperature": 200}
+COLOUR: dict[str, Any] = {"on": 0, "brightness": 50, "hue": 10, "saturation": 20.5}
+
+
+@pytest.mark.parametrize(
+    ("raw", "light"),
+    [
+        (LAMP, LightState(on=True, brightness=50, mired=200)),
+        ({**LAMP, "on": 0}, LightState(on=False, brightness=50, mired=200)),
+        ({**LAMP, "on": 1.0, "brightness": 7.0, "temperature": 143.0}, LightState(on=True, brightness=7, mired=143)),
+        ({**LAMP, "brightness": 0}, LightState(on=True, brightness=0, mired=200)),
+        ({**LAMP, "brightness": 100}, LightState(on=True, brightness=100, mired=200)),
+        ({**LAMP, "temperature": 143}, LightState(on=True, brightness=50, mired=143)),
+        ({**LAMP, "temperature": 344}, LightState(on=True, brightness=50, mired=344)),
+        ({**LAMP, "flavour": {"of": ["vanilla"]}}, LightState(on=True, brightness=50, mired=200)),
+        ({**LAMP, "hue": 1, "saturation": 2}, LightState(on=True, brightness=50, mired=200)),
+        (COLOUR, LightState(on=False, brightness=50, hue=10, saturation=20.5)),
+        ({**COLOUR, "hue": 0, "saturation": 0}, LightState(on=False, brightness=50, hue=0, saturation=0)),
+    ],
+)
+def test_a_light_is_read(raw: Any, light: LightState) -> None:
+    assert LightState.parse(raw) == light
+
+
+@pytest.mark.parametrize(
+    ("raw", "fault"),
+    [
+        (None, "is not an object but null"),
+        ([], "is not an object but an array"),
+        ("lamp", "is not an object but 'lamp'"),
+        (3, "is not an object but 3"),
+        ({}, "on must be an integer from 0 to 1, not null"),
+        ({**LAMP, "on": True}, "on must be an integer from 0 to 1, not true"),
+        ({**LAMP, "on": 2}, "on must be an integer from 0 to 1, not 2"),
+        ({**LAMP, "on": -1}, "on must be an integer from 0 to 1, not -1"),
+        ({**LAMP, "on": 0.5}, "on must be an integer from 0 to 1, not 0.5"),
+        ({**LAMP, "on": "on"}, "on must be an integer from 0 to 1, not 'on'"),
+        ({**LAMP, "brightness": 101}, "brightness must be an integer from 0 to 100, not 101"),
+        ({**LAMP, "brightness": -1}, "brightness must be an integer from 0 to 100, not -1"),
+        ({**LAMP, "brightness": None}, "brightness must be an integer from 0 to 100, not null"),
+        ({**LAMP, "brightness": float("inf")}, "brightness must be an integer from 0 to 100, not inf"),
+        ({**LAMP, "temperature": 142}, "temperature must be an integer from 143 to 344, not 142"),
+        ({**LAMP, "temperature": 345}, "temperature must be an integer from 143 to 344, not 345"),
+        ({**LAMP, "temperature": 0}, "temperature must be an integer from 143 to 344, not 0"),
+        ({**LAMP, "temperature": {}}, "temperature must be an integer from 143 to 344, not an object"),
+        ({**COLOUR, "hue": "red"}, "hue must be a number, not 'red'"),
+        ({**COLOUR, "saturation": True}, "saturation must be a number, not true"),
+        ({"on": 1, "brightness": 1}, "has neither temperature nor hue and saturation"),
+        ({"on": 1, "brightness": 1, "hue": 3}, "has neither temperature nor hue and saturation"),
+    ],
+)
+def test_a_light_that_cannot_be_read_says_what_is_wrong(raw: Any, fault: str) -> None:
+    with pytest.raises(Invalid) as failed:
+        LightState.parse(raw)
+    assert str(failed.value) == fault
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64) | st.floats(allow_nan=False) | st.text(max_size=70),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+FIELDS = st.sampled_from(["on", "brightness", "temperature", "hue", "saturation"])
+NUMBERS = st.integers(-1, 400) | st.floats(-1, 400)
+
+
+@given(JSON | st.dictionaries(FIELDS, NUMBERS | JSON))
+def test_any_json_is_a_light_within_its_bounds_or_a_fault_on_one_line(raw: Any) -> None:
+    try:
+        light = LightState.parse(raw)
+    except Invalid as fault:
+        assert "\n" not in str(fault) and len(str(fault)) < 160
+        return
+    assert 0 <= light.brightness <= 100
+    assert (light.mired is None) == (light.hue is not None) == (light.saturation is not None)
+    assert light.mired is None or 143 <= light.mired <= 344

@@ -1,0 +1,59 @@
+"""From configuration to adapters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import aiohttp
+import pytest
+
+from appliance import config
+from appliance.adapters.elgato_lights.adapter import ElgatoAdapter
+from appliance.adapters.factory import build_adapters
+from appliance.adapters.roku_tv.adapter import RokuAdapter
+from appliance.config import AdapterSettings
+from tests.fakes.clock import VirtualClock
+
+HOME = """
+[adapters.roku_tv]
+ip_address = "192.168.1.30"
+
+[adapters.desk]
+type = "elgato_lights"
+base_url = "http://192.168.1.20:9123/"
+poll_interval_secs = 1
+
+[adapters.elgato_lights]
+base_url = "http://lamp.local"
+poll_interval_secs = 86400
+
+[adapters.den]
+type = "roku_tv"
+ip_address = "2001:DB8::30"
+port = 9060
+
+[adapters.spare]
+type = "roku_tv"
+enabled = false
+"""
+
+
+def _settings(text: str) -> Mapping[str, AdapterSettings]:
+    return config.parse(text, "default.toml", {}).adapters
+
+
+def test_each_section_is_an_adapter_of_its_kind_under_its_name(
+    session: aiohttp.ClientSession, clock: VirtualClock
+) -> None:
+    built = build_adapters(_settings(HOME), session, clock)
+    assert [(type(each), each.name, each.http.address, each.poll_interval) for each in built] == [
+        (RokuAdapter, "roku_tv", "http://192.168.1.30:8060", 5),
+        (ElgatoAdapter, "desk", "http://192.168.1.20:9123", 1),
+        (ElgatoAdapter, "elgato_lights", "http://lamp.local", 86400),
+        (RokuAdapter, "den", "http://[2001:db8::30]:9060", 5),
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "[adapters]", "[adapters.roku_tv]\nenabled = false\n"])
+def test_a_home_without_adapters_has_none(session: aiohttp.ClientSession, clock: VirtualClock, text: str) -> None:
+    assert build_adapters(_settings(text), session, clock) == []

@@ -1,0 +1,336 @@
+"""The one way to vendors: whatever is at the other end, a body comes out, or `Unreachable`, or `BadAnswer`."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from contextlib import closing
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from appliance.adapters.http import LARGEST_ANSWER, REPEAT_AFTER, Refused, VendorHttp
+from appliance.errors import AdapterFailed, BadAnswer, Unreachable
+from appliance.simulators.light import LightSimulator
+from tests.fakes.clock import VirtualClock
+from tests.fakes.vendor import RawVendor, Speech, endlessly, resetting_after, saying
+
+OK = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
+GOOD = OK + b'Content-Type: application/json\r\nContent-Length: 13\r\n\r\n{"lights":[]}'
+
+
+def _sized(length: int) -> bytes:
+    return OK + f"Content-Length: {length}\r\n\r\n".encode()
+
+
+def _answer(status_line: bytes) -> bytes:
+    return b"HTTP/1.1 " + status_line + b"\r\nContent-Length: 0\r\n\r\n"
+
+
+async def _ask(
+    session: aiohttp.ClientSession, clock: VirtualClock, url: str, *, repeat: bool = True
+) -> tuple[VendorHttp, bytes | AdapterFailed]:
+    """The body of GET /x, or how it failed; virtual time runs as the request wants."""
+    http = VendorHttp(session, url, clock)
+    try:
+        return http, await clock.run(http.request("GET", "/x", repeat=repeat))
+    except AdapterFailed as error:
+        return http, error
+
+
+@pytest.mark.parametrize(
+    ("speech", "body"),
+    [
+        (GOOD, b'{"lights":[]}'),
+        (_answer(b"204 No Content"), b""),
+        (_sized(2) + b"ok", b"ok"),
+        (OK + b"\r\nuntil the end", b"until the end"),
+        (CHUNKED + b"2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n", b"abcde"),
+        (b"HTTP/1.0 201 Created\r\n\r\nold", b"old"),
+        (b"HTTP/1.1 100 Continue\r\n\r\n" + GOOD, b'{"lights":[]}'),
+        (saying(*(bytes([byte]) for byte in _sized(1) + b"x")), b"x"),
+        (OK + b"Set-Cookie: \xff\xfe=;;;\x7f\r\nContent-Length: 1\r\n\r\nx", b"x"),
+    ],
+)
+async def test_the_body_of_a_success_is_returned(
+    session: aiohttp.ClientSession, clock: VirtualClock, speech: Speech | bytes, body: bytes
+) -> None:
+    async with RawVendor(speech) as vendor:
+        http, outcome = await _ask(session, clock, vendor.url)
+        assert outcome == body
+        assert (http.answers, len(vendor.heads)) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("status_line", "told", "status"),
+    [
+        (b"400 Bad Request", "400 Bad Request", 400),
+        (b"401 Unauthorized", "401 Unauthorized", 401),
+        (b"403 Forbidden", "403 Forbidden", 403),
+        (b"404 Not Found", "404 Not Found", 404),
+        (b"429 Too Many Requests", "429 Too Many Requests", 429),
+        (b"500 Internal Server Error", "500 Internal Server Error", 500),
+        (b"503 Service Unavailable", "503 Service Unavailable", 503),
+        (b"304 Not Modified", "304 Not Modified", 304),
+        (b"101 Switching Protocols", "101 Switching Protocols", 101),
+        (b"500", "500 Internal Server Error", 500),
+        (b"500 K\xe4se", "500 Internal Server Error", 500),
+        (b"500 " + b"x" * 5000, "500 Internal Server Error", 500),
+        (b"599 Odd", "599", 599),
+        (b"999 Odder", "999", 999),
+        (b"000 Oddest", "0", 0),
+    ],
+)
+async def test_what_is_not_success_is_a_refusal_under_the_usual_name_of_its_status(
+    session: aiohttp.ClientSession, clock: VirtualClock, status_line: bytes, told: str, status: int
+) -> None:
+    async with RawVendor(_answer(status_line)) as vendor:
+        http, outcome = await _ask(session, clock, vendor.url)
+        assert isinstance(outcome, Refused)
+        assert (str(outcome), outcome.status) == (f"{vendor.url}/x answered {told}", status)
+        assert (http.answers, len(vendor.heads)) == (1, 1)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("place", ["{}/elsewhere", "http://[::", "", "file:///etc/passwd"])
+async def test_a_redirect_is_a_refusal_and_never_followed(
+    session: aiohttp.ClientSession, clock: VirtualClock, status: int, place: str
+) -> None:
+    async with RawVendor(GOOD) as other:
+        where = place.format(other.url)
+        speech = f"HTTP/1.1 {status} Moved\r\nLocation: {where}\r\nContent-Length: 0\r\n\r\n"
+        async with RawVendor(speech.encode()) as vendor:
+            _, outcome = await _ask(session, clock, vendor.url)
+        assert isinstance(outcome, Refused)
+        assert (outcome.status, other.heads) == (status, [])
+
+
+NOT_HTTP: dict[str, Speech | bytes] = {
+    "junk": b"\x00\x01\x02 garbage\r\n\r\n",
+    "another protocol": b"SSH-2.0-OpenSSH_9.2\r\n",
+    "HTTP/0.9": b"<html>hello</html>",
+    "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "no status": b"HTTP/1.1 fine OK\r\n\r\n",
+    "negative length": OK + b"Content-Length: -4\r\n\r\n",
+    "two lengths": OK + b"Content-Length: 4\r\nContent-Length: 5\r\n\r\nabcde",
+    "absurd length": OK + b"Content-Length: 99999999999999999999999999\r\n\r\n",
+    "bad chunk": CHUNKED + b"zz\r\nab\r\n",
+    "more than one answer": GOOD + b"and yet more",
+    "endless line": endlessly(OK + b"X: ", b"y" * 65536),
+    "endless headers": endlessly(OK, b"X-Header: y\r\n" * 1000),
+    "endless trailers": endlessly(CHUNKED + b"0\r\n", b"X-Header: y\r\n" * 1000),
+}
+
+
+@pytest.mark.parametrize("speech", NOT_HTTP.values(), ids=NOT_HTTP.keys())
+async def test_what_is_not_http_is_a_bad_answer_that_is_not_asked_for_again(
+    session: aiohttp.ClientSession, clock: VirtualClock, speech: Speech | bytes
+) -> None:
+    async with RawVendor(speech) as vendor:
+        http, outcome = await _ask(session, clock, vendor.url)
+        assert isinstance(outcome, BadAnswer)
+        assert str(outcome) == f"{vendor.url} answered with something that is not HTTP"
+        assert (http.answers, len(vendor.heads)) == (1, 1)
+
+
+BROKEN_OFF: dict[str, Speech | bytes] = {
+    "half a body": _sized(20) + b"{}",
+    "no body": _sized(20),
+    "half a chunk": CHUNKED + b"20\r\nab",
+    "no last chunk": CHUNKED + b"2\r\nab\r\n",
+    "reset in the body": resetting_after(_sized(20), b"{}"),
+    "reset between chunks": resetting_after(CHUNKED, b"2\r\nab\r\n"),
+}
+
+
+@pytest.mark.parametrize("speech", BROKEN_OFF.values(), ids=BROKEN_OFF.keys())
+async def test_an_answer_that_is_broken_off_is_a_bad_answer_that_is_not_asked_for_again(
+    session: aiohttp.ClientSession, clock: VirtualClock, speech: Speech | bytes
+) -> None:
+    async with RawVendor(speech) as vendor:
+        http, outcome = await _ask(session, clock, vendor.url)
+        assert isinstance(outcome, BadAnswer)
+        assert str(outcome) == f"{vendor.url} broke off its answer"
+        assert (http.answers, len(vendor.heads)) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    "speech",
+    [
+        endlessly(OK + b"\r\n", b"y" * 65536),
+        endlessly(CHUNKED, b"1000\r\n" + b"y" * 4096 + b"\r\n"),
+        endlessly(_sized(1 << 40), b"y" * 65536),
+        _sized(LARGEST_ANSWER + 1) + b"y" * (LARGEST_ANSWER + 1),
+    ],
+)
+async def test_an_answer_that_does_not_end_is_cut_at_the_largest_size(
+    session: aiohttp.ClientSession, clock: VirtualClock, speech: Speech | bytes
+) -> None:
+    async with RawVendor(speech) as vendor:
+        http, outcome = await _ask(session, clock, vendor.url)
+        assert isinstance(outcome, BadAnswer)
+        assert str(outcome) == f"{vendor.url} answered with more than 256 KiB"
+        assert (http.answers, len(vendor.heads)) == (1, 1)
+
+
+async def test_the_largest_answer_is_read_whole(session: aiohttp.ClientSession, clock: VirtualClock) -> None:
+    async with RawVendor(_sized(LARGEST_ANSWER) + b"y" * LARGEST_ANSWER) as vendor:
+        assert (await _ask(session, clock, vendor.url))[1] == b"y" * LARGEST_ANSWER
+
+
+SILENCE: dict[str, tuple[Speech | bytes, str]] = {
+    "closed at once": (b"", "it closed the connection"),
+    "half a head": (OK + b"Content-Le", "it closed the connection"),
+    "half a status": (b"HTTP/1.", "it closed the connection"),
+    "reset at once": (resetting_after(), "connection reset by peer"),
+}
+
+
+@pytest.mark.parametrize(("speech", "reason"), SILENCE.values(), ids=SILENCE.keys())
+async def test_a_request_that_was_not_answered_is_repeated_once_and_then_given_up(
+    session: aiohttp.ClientSession, clock: VirtualClock, speech: Speech | bytes, reason: str
+) -> None:
+    async with RawVendor(speech) as vendor:
+        http, outcome = await _ask(session, clock, vendor.url)
+        assert isinstance(outcome, Unreachable)
+        assert str(outcome) == f"{vendor.url} does not answer ({reason})"
+        assert (http.answers, len(vendor.heads)) == (0, 2)
+        assert clock.monotonic() == REPEAT_AFTER == 0.25
+
+
+@pytest.mark.parametrize(("speech", "reason"), SILENCE.values(), ids=SILENCE.keys())
+async def test_a_request_that_must_not_be_repeated_is_not(
+    session: aiohttp.ClientSession, clock: VirtualClock, speech: Speech | bytes, reason: str
+) -> None:
+    async with RawVendor(speech) as vendor:
+        _, outcome = await _ask(session, clock, vendor.url, repeat=False)
+        assert isinstance(outcome, Unreachable)
+        assert (len(vendor.heads), clock.monotonic()) == (1, 0.0)
+
+
+async def test_the_second_try_counts_as_the_first(session: aiohttp.ClientSession, clock: VirtualClock) -> None:
+    async with RawVendor(b"") as vendor:
+
+        async def second_time_lucky(writer: asyncio.StreamWriter) -> None:
+            if len(vendor.heads) == 2:
+                await saying(GOOD)(writer)
+
+        vendor.speech = second_time_lucky
+        http, outcome = await _ask(session, clock, vendor.url)
+        assert (outcome, http.answers) == (b'{"lights":[]}', 1)
+
+
+async def test_nobody_listens(session: aiohttp.ClientSession, clock: VirtualClock) -> None:
+    with closing(socket.socket()) as bound:
+        bound.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{bound.getsockname()[1]}"
+        _, outcome = await _ask(session, clock, url)
+    assert isinstance(outcome, Unreachable)
+    assert str(outcome) == f"{url} does not answer (connection refused)"
+    assert clock.monotonic() == 0.25
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("http://" + "a" * 70 + ".invalid", "there can be no such name"),
+        ("http://a..invalid", "there can be no such name"),
+        ("http://256.1.1.1", "256.1.1.1 - is not a canonical IPv4 address"),
+    ],
+)
+async def test_an_address_that_cannot_be_is_unreachable(
+    session: aiohttp.ClientSession, clock: VirtualClock, url: str, reason: str
+) -> None:
+    http, outcome = await _ask(session, clock, url)
+    assert isinstance(outcome, Unreachable)
+    assert (str(outcome), http.answers) == (f"{url} does not answer ({reason})", 0)
+
+
+async def test_a_device_that_does_not_speak_tls_is_unreachable_over_https(
+    session: aiohttp.ClientSession, clock: VirtualClock, light: LightSimulator
+) -> None:
+    url = light.url.replace("http:", "https:")
+    _, outcome = await _ask(session, clock, url)
+    assert isinstance(outcome, Unreachable)
+    assert str(outcome).startswith(f"{url} does not answer (") and str(outcome).isprintable()
+
+
+async def test_a_good_answer_cut_at_any_byte_is_an_answer_or_an_error_of_the_two(
+    session: aiohttp.ClientSession, clock: VirtualClock
+) -> None:
+    head = GOOD.index(b"\r\n\r\n") + 4
+    for end in range(len(GOOD)):
+        async with RawVendor(GOOD[:end]) as vendor:
+            _, outcome = await _ask(session, clock, vendor.url)
+        assert type(outcome) is (Unreachable if end < head else BadAnswer), end
+
+
+@pytest.mark.parametrize("byte", [b"\x00", b"\r", b"\n", b"\xff", b" ", b":", b"9"])
+async def test_a_good_answer_with_any_byte_wrong_is_an_answer_or_an_error_of_the_two(
+    session: aiohttp.ClientSession, clock: VirtualClock, byte: bytes
+) -> None:
+    for place in range(len(GOOD)):
+        async with RawVendor(GOOD[:place] + byte + GOOD[place + 1 :]) as vendor:
+            _, outcome = await _ask(session, clock, vendor.url)
+        assert isinstance(outcome, bytes | BadAnswer | Unreachable)
+        if isinstance(outcome, AdapterFailed):
+            assert str(outcome).isprintable() and len(str(outcome)) < 120
+
+
+async def test_what_a_vendor_is_asked_with(session: aiohttp.ClientSession, clock: VirtualClock) -> None:
+    async with RawVendor(GOOD) as vendor:
+        http = VendorHttp(session, vendor.url, clock)
+        await http.request("GET", "/elgato/lights")
+        await http.request("POST", "/keypress/Power")
+        await http.request("PUT", "/elgato/lights", json={"on": 1})
+        asked, pressed, put = (head.decode().lower() for head in vendor.heads)
+    assert asked.startswith("get /elgato/lights http/1.1\r\n")
+    assert "\r\nuser-agent: lares\r\n" in asked and "\r\naccept-encoding: identity\r\n" in asked
+    assert pressed.startswith("post /keypress/power http/1.1\r\n") and "\r\ncontent-length: 0\r\n" in pressed
+    assert "\r\ncontent-type: application/json\r\n" in put and "\r\ncontent-length: 9\r\n" in put
+
+
+async def test_compression_that_nobody_asked_for_is_not_undone(
+    session: aiohttp.ClientSession, clock: VirtualClock
+) -> None:
+    for coding in (b"gzip", b"br", b"zstd", b"nonsense"):
+        async with RawVendor(
+            OK + b"Content-Encoding: " + coding + b"\r\nContent-Length: 3\r\n\r\n\x1f\x8bx"
+        ) as vendor:
+            assert (await _ask(session, clock, vendor.url))[1] == b"\x1f\x8bx"
+
+
+async def test_cookies_are_not_kept_and_proxies_not_used(
+    session: aiohttp.ClientSession, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    async with RawVendor(OK + b"Set-Cookie: a=b\r\nContent-Length: 0\r\n\r\n") as vendor:
+        named = vendor.url.replace("127.0.0.1", "localhost")  # cookies are never kept for a bare address
+        for _ in range(2):
+            assert (await _ask(session, clock, named))[1] == b""
+    assert b"cookie" not in vendor.heads[1].lower()
+
+
+async def test_each_request_has_a_connection_of_its_own(session: aiohttp.ClientSession, clock: VirtualClock) -> None:
+    peers = []
+
+    async def note(request: web.Request) -> web.Response:
+        assert request.transport is not None
+        peers.append(request.transport.get_extra_info("peername"))
+        return web.Response()
+
+    application = web.Application()
+    application.router.add_get("/x", note)
+    runner = web.AppRunner(application)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    try:
+        for _ in range(3):
+            assert (await _ask(session, clock, f"http://127.0.0.1:{runner.addresses[0][1]}"))[1] == b""
+    finally:
+        await runner.cleanup()
+    assert len(set(peers)) == 3

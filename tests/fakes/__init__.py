@@ -1,0 +1,1 @@
+"""Stand-ins and helpers that tests share."""

@@ -1,0 +1,92 @@
+"""An adapter whose vendor is the test."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TypeVar
+
+import aiohttp
+
+from appliance.adapters.base import Adapter, Answer, Operation
+from appliance.adapters.http import VendorHttp
+from appliance.clock import Clock
+from appliance.errors import Invalid, Unreachable
+from appliance.home.commands import Command
+from appliance.home.model import Kind, Observation, Report
+from appliance.home.values import Value
+
+T = TypeVar("T")
+
+
+class StubAdapter(Adapter):
+    """Every poll and command waits in `polls` or `commands` for the result or the error that the test gives it.
+
+    `power` is all it offers; a `transition_secs` it cannot take. It has the operations `echo` and `hang`.
+    """
+
+    def __init__(self, name: str, session: aiohttp.ClientSession, clock: Clock, *, address: str = "") -> None:
+        super().__init__(name, 10.0, VendorHttp(session, address or f"http://{name}", clock))
+        self.polls: list[asyncio.Future[Report]] = []
+        self.commands: list[asyncio.Future[Answer]] = []
+        self.asked: list[tuple[str, Command]] = []
+        self._stirred = asyncio.Event()
+
+    def seen(self, **attributes: Value) -> Report:
+        """A report of the one device, `<name>:1`."""
+        device_id = f"{self.name}:1"
+        seen = Observation(device_id=device_id, kind=Kind.SWITCH, attributes=attributes, vendor_specific={})
+        return Report(adapter=self.name, present=frozenset({device_id}), observations=(seen,))
+
+    async def poll(self) -> Report:
+        """What the test says."""
+        return await self._wait_in(self.polls)
+
+    def offers(self, command: Command) -> bool:
+        """Power."""
+        return command.capability == "power"
+
+    def check(self, command: Command) -> None:
+        """Refuse to fade."""
+        if command.transition_secs is not None:
+            raise Invalid("it cannot fade")
+
+    async def command(self, device_id: str, command: Command) -> Answer:
+        """What the test says."""
+        self.asked.append((device_id, command))
+        return await self._wait_in(self.commands)
+
+    @property
+    def operations(self) -> Mapping[str, Operation]:
+        """`echo` returns its payload, `hang` nothing ever, `fail` fails."""
+        return {"echo": self._echo, "hang": self._hang, "fail": self._fail}
+
+    async def begun(self, what: list[asyncio.Future[Report]] | list[asyncio.Future[Answer]], count: int = 1) -> None:
+        """Wait until so many polls or commands have been asked for."""
+        async with asyncio.timeout(5):
+            while len(what) < count:
+                self._stirred.clear()
+                await self._stirred.wait()
+
+    async def _wait_in(self, queue: list[asyncio.Future[T]]) -> T:
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        queue.append(future)
+        self._stirred.set()
+        try:
+            result = await future
+        except Unreachable:
+            raise
+        except Exception:
+            self.http.answers += 1
+            raise
+        self.http.answers += 1
+        return result
+
+    async def _echo(self, payload: Mapping[str, Value]) -> Value:
+        return dict(payload)
+
+    async def _hang(self, _: Mapping[str, Value]) -> Value:
+        return await asyncio.Event().wait()
+
+    async def _fail(self, _: Mapping[str, Value]) -> Value:
+        raise Unreachable("nobody is there")

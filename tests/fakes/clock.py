@@ -1,0 +1,107 @@
+"""A clock that a test moves."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+from collections.abc import Coroutine
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+from appliance.clock import Clock
+
+START = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
+
+PATIENCE = 20.0
+"""Real seconds after which a test that waits for sleepers has failed."""
+
+T = TypeVar("T")
+
+
+class VirtualClock(Clock):
+    """Stands still until `advance`. Whoever sleeps on it wakes when its time has come, in the order of due times."""
+
+    def __init__(self, start: datetime = START) -> None:
+        self._start = start
+        self._elapsed = 0.0
+        self._numbers = itertools.count()
+        self._heap: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._stirred = asyncio.Event()
+
+    def now(self) -> datetime:
+        """The virtual instant."""
+        return self._start + timedelta(seconds=self._elapsed)
+
+    def monotonic(self) -> float:
+        """Virtual seconds since the start."""
+        return self._elapsed
+
+    @property
+    def sleepers(self) -> int:
+        """How many wait for this clock."""
+        return sum(not future.done() for _, _, future in self._heap)
+
+    async def sleep(self, seconds: float) -> None:
+        """Return once the clock was advanced so far."""
+        if seconds <= 0:
+            await asyncio.sleep(0)
+            return
+        await self._alarm(seconds)
+
+    async def wait(self, event: asyncio.Event, seconds: float) -> bool:
+        """Wait for the event, at most so many virtual seconds."""
+        if event.is_set():
+            return True
+        if seconds <= 0:
+            await asyncio.sleep(0)
+            return event.is_set()
+        either: list[asyncio.Future[Any]] = [self._alarm(seconds), asyncio.ensure_future(event.wait())]
+        try:
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in either:
+                each.cancel()
+        return event.is_set()
+
+    async def advance(self, seconds: float, *, sleepers: int) -> None:
+        """Move time on. After each waking, wait (in real time) until this many sleep again."""
+        target = self._elapsed + seconds
+        await self._settle(sleepers)
+        while self._heap and self._heap[0][0] <= target:
+            if self._wake_next():
+                await self._settle(sleepers)
+        self._elapsed = target
+
+    async def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do the work, and move time on to the next waking whenever somebody sleeps; what the work returns."""
+        task = asyncio.ensure_future(work)
+        task.add_done_callback(lambda _: self._stirred.set())
+        async with asyncio.timeout(PATIENCE):
+            while not task.done():
+                self._stirred.clear()
+                if not (self._heap and self._wake_next()):
+                    await self._stirred.wait()
+        return task.result()
+
+    def _wake_next(self) -> bool:
+        """Move time to the next alarm and ring it; false if nobody waits for it any more."""
+        due, _, future = heapq.heappop(self._heap)
+        if future.done():
+            return False
+        self._elapsed = max(self._elapsed, due)
+        future.set_result(None)
+        return True
+
+    async def _settle(self, sleepers: int) -> None:
+        async with asyncio.timeout(PATIENCE):
+            await asyncio.sleep(0)
+            while self.sleepers < sleepers:
+                self._stirred.clear()
+                await self._stirred.wait()
+
+    def _alarm(self, seconds: float) -> asyncio.Future[None]:
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._heap, (self._elapsed + seconds, next(self._numbers), future))
+        self._stirred.set()
+        return future

@@ -1,0 +1,201 @@
+"""A house for journeys: simulated devices, a hub, its server on loopback, and clients that talk to it."""
+
+from __future__ import annotations
+
+import asyncio
+import json as jsonlib
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from io import BytesIO
+from typing import Any
+
+import aiohttp
+from yarl import URL
+
+from appliance import config
+from appliance.api.app import build_app
+from appliance.api.auth import Authenticator, Credential, Role
+from appliance.api.keys import Token, hash_token
+from appliance.api.limits import Limits
+from appliance.api.server import Server
+from appliance.clock import Clock
+from appliance.config import AdapterSettings, Address, Config, ElgatoLights, RokuTv
+from appliance.home.bus import Bus
+from appliance.home.events import Event, SystemError
+from appliance.hub import Hub
+from appliance.simulators.light import LightSimulator
+from appliance.simulators.tv import TvSimulator
+from tests.fakes import witness
+
+MASTER = "test-master-key-of-the-house"
+READER = Token.make("reader")
+_READER_HASH = hash_token(READER.text)
+
+LIGHT, TV = "elgato_lights:light:0", "roku_tv:tv"
+"""The devices of a house that is opened without more words."""
+
+LARGE = b" " * (1 << 20) + b"{}"
+"""A body beyond the limit."""
+
+BASE = config.parse("", "test.toml", {})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Received:
+    """An answer as the client got it; `json` is None when there was no body."""
+
+    status: int
+    json: Any
+    headers: Mapping[str, str]
+
+
+@dataclass(slots=True, kw_only=True)
+class House:
+    """What a journey holds in its hands."""
+
+    hub: Hub
+    url: str
+    light: LightSimulator
+    tv: TvSimulator
+    session: aiohttp.ClientSession
+    events: list[Event] = field(default_factory=list)
+
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        json: Any = None,
+        data: bytes | None = None,
+        token: str | None = MASTER,
+        headers: Mapping[str, str] | None = None,
+    ) -> Received:
+        """Send a request and note what came back."""
+        sent = dict(headers or {})
+        if token is not None:
+            sent["Authorization"] = f"Bearer {token}"
+        content = jsonlib.dumps(json).encode() if data is None and json is not None else data
+        body = None if content is None else BytesIO(content)
+        url = URL(self.url + path, encoded=True)
+        async with self.session.request(method, url, data=body, headers=sent, allow_redirects=False) as response:
+            received = await response.read()
+        witness.note(method, path, response.status)
+        parsed = jsonlib.loads(received) if received else None
+        return Received(status=response.status, json=parsed, headers=dict(response.headers))
+
+    async def get(self, path: str, **more: Any) -> Received:
+        """GET."""
+        return await self.ask("GET", path, **more)
+
+    async def post(self, path: str, json: Any = None, **more: Any) -> Received:
+        """POST with a JSON body."""
+        return await self.ask("POST", path, json=json, **more)
+
+    async def delete(self, path: str, **more: Any) -> Received:
+        """DELETE."""
+        return await self.ask("DELETE", path, **more)
+
+    async def command(self, device_id: str, capability: str, action: str, value: Any = None) -> Received:
+        """Command one device."""
+        body = {"capability": capability, "action": action}
+        if value is not None:
+            body["value"] = value
+        return await self.post(f"/devices/{device_id}/command", body)
+
+    async def device(self, device_id: str) -> Any:
+        """The device as GET shows it."""
+        return (await self.get(f"/devices/{device_id}")).json
+
+    async def ready(self) -> None:
+        """Wait until the hub says that it is ready."""
+        async with asyncio.timeout(10):
+            while (await self.get("/ready", token=None)).status != 200:  # noqa: ASYNC110 - asked over HTTP
+                await asyncio.sleep(0.005)
+
+    async def heard(self, frames: Frames) -> list[Any]:
+        """Every frame that the stream sent until now: a marker is sent behind them, and read."""
+        marker = f"marker {len(self.events)}"
+        self.hub.bus.publish(SystemError(message=marker))
+        heard = []
+        while (frame := await frames.next()).get("message") != marker:
+            heard.append(frame)
+        return heard
+
+    @asynccontextmanager
+    async def stream(self, token: str | None = MASTER) -> AsyncIterator[Frames]:
+        """An open event stream."""
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        async with self.session.ws_connect(f"{self.url}/events", headers=headers) as socket:
+            witness.note("GET", "/events", 101)
+            yield Frames(socket)
+
+
+class Frames:
+    """The frames of an event stream as they arrive."""
+
+    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        self.socket = socket
+
+    async def next(self, within: float = 5.0) -> Any:
+        """The next frame."""
+        return await self.socket.receive_json(timeout=within)
+
+    async def until(self, type_: str, within: float = 5.0) -> list[Any]:
+        """The frames up to the first of this type, which is the last of them."""
+        frames: list[Any] = []
+        async with asyncio.timeout(within):
+            while not frames or frames[-1]["type"] != type_:
+                frames.append(await self.next(within))
+        return frames
+
+
+@asynccontextmanager
+async def open_house(
+    *,
+    clock: Clock | None = None,
+    light: LightSimulator | None = None,
+    tv: TvSimulator | None = None,
+    adapters: Mapping[str, AdapterSettings] | None = None,
+    poll_interval_secs: int = 1,
+    limits: Limits | None = None,
+    event_capacity: int = 1024,
+    wait_until_ready: bool = True,
+) -> AsyncIterator[House]:
+    """A house with both simulated devices, polled every second of the clock; `adapters` says others than those."""
+    async with AsyncExitStack() as stack:
+        lamp = await stack.enter_async_context(light or LightSimulator())
+        set_ = await stack.enter_async_context(tv or TvSimulator())
+        enabled = adapters
+        if enabled is None:
+            enabled = {
+                "elgato_lights": ElgatoLights(base_url=lamp.url, poll_interval_secs=poll_interval_secs),
+                "roku_tv": RokuTv(ip_address=set_.host, port=set_.port, poll_interval_secs=poll_interval_secs),
+            }
+        hub = Hub(_configure(enabled), clock or Clock())
+        events = _record(hub.bus)
+        await stack.enter_async_context(hub)
+        server = await stack.enter_async_context(_serve(hub, limits or Limits(), event_capacity))
+        session = await stack.enter_async_context(aiohttp.ClientSession())
+        url = f"http://127.0.0.1:{server.port}"
+        house = House(hub=hub, url=url, light=lamp, tv=set_, session=session, events=events)
+        if wait_until_ready:
+            await house.ready()
+        yield house
+
+
+def _configure(adapters: Mapping[str, AdapterSettings]) -> Config:
+    return replace(BASE, adapters=adapters)
+
+
+def _record(bus: Bus) -> list[Event]:
+    events: list[Event] = []
+    bus.listen(events.append)
+    return events
+
+
+def _serve(hub: Hub, limits: Limits, event_capacity: int) -> Server:
+    reader = Credential(key_id=READER.key_id, role=Role.READ, token_hash=_READER_HASH)
+    authenticator = Authenticator(master_key=MASTER, credentials=[reader])
+    app = build_app(hub, authenticator, limits, event_capacity)
+    return Server(app, authenticator, Address(host="127.0.0.1", port=0), limits, Clock())

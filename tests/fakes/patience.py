@@ -1,0 +1,13 @@
+"""Waiting for what happens elsewhere, in real time and not for ever."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+
+async def until(holds: Callable[[], object], within: float = 10.0) -> None:
+    """Return once the condition holds."""
+    async with asyncio.timeout(within):
+        while not holds():  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.001)

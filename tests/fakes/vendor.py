@@ -1,0 +1,110 @@
+"""Vendors of the worst sort: a server that sends any bytes at all, and an address that takes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from types import TracebackType
+
+Speech = Callable[[asyncio.StreamWriter], Awaitable[None]]
+"""What is said to a connection once a request has come."""
+
+
+class RawVendor:
+    """Listens while entered, answers each request with what `speech` says, and ends the connection.
+
+    `heads` are the heads of the requests that came. It takes no bodies and speaks to each connection once.
+    """
+
+    def __init__(self, speech: Speech | bytes) -> None:
+        self.speech = saying(speech) if isinstance(speech, bytes) else speech
+        self.heads: list[bytes] = []
+        self.url = ""
+        self._talks: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+
+    async def __aenter__(self) -> RawVendor:
+        self._server = await asyncio.start_server(self._talk, "127.0.0.1", 0)
+        self.url = _url(self._server.sockets[0])
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._server is not None
+        self._server.close()
+        for talk in self._talks:
+            talk.cancel()
+        await asyncio.gather(*self._talks, return_exceptions=True)
+
+    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._talks.add(task)
+        try:
+            self.heads.append(await reader.readuntil(b"\r\n\r\n"))
+            await self.speech(writer)
+            writer.write_eof()
+            await reader.read()  # so that what was said arrives before the connection goes
+        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.transport.abort()
+            self._talks.discard(task)
+
+
+def saying(*pieces: bytes) -> Speech:
+    """Says one piece after another, each in a packet of its own."""
+
+    async def speech(writer: asyncio.StreamWriter) -> None:
+        for piece in pieces:
+            writer.write(piece)
+            await writer.drain()
+            await asyncio.sleep(0.001)
+
+    return speech
+
+
+def endlessly(head: bytes, again: bytes, *, pause: float = 0.0) -> Speech:
+    """Says the head and then the same without end, with so many seconds between."""
+
+    async def speech(writer: asyncio.StreamWriter) -> None:
+        writer.write(head)
+        while True:
+            writer.write(again)
+            await writer.drain()
+            await asyncio.sleep(pause)
+
+    return speech
+
+
+def resetting_after(*pieces: bytes) -> Speech:
+    """Says the pieces and then resets the connection."""
+
+    async def speech(writer: asyncio.StreamWriter) -> None:
+        await saying(*pieces, b"")(writer)
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        writer.transport.abort()
+        raise ConnectionResetError
+
+    return speech
+
+
+@contextmanager
+def blackhole() -> Iterator[str]:
+    """The URL of an address where connections are neither taken nor refused: its queue is full."""
+    with socket.socket() as listener, ExitStack() as stack:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        for _ in range(3):
+            queued = stack.enter_context(socket.socket())
+            queued.setblocking(False)
+            queued.connect_ex(listener.getsockname())
+        yield _url(listener)
+
+
+def _url(listener: socket.socket) -> str:
+    return f"http://127.0.0.1:{listener.getsockname()[1]}"

@@ -1,0 +1,30 @@
+"""A way to vendors that a test looks into."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import aiohttp
+
+from appliance.adapters.http import VendorHttp
+from appliance.clock import Clock
+
+
+class Wire(VendorHttp):
+    """Notes each request with its time, and does what the test wants just before one goes out.
+
+    A request that is repeated underneath is noted once.
+    """
+
+    def __init__(self, session: aiohttp.ClientSession, address: str, clock: Clock) -> None:
+        super().__init__(session, address, clock)
+        self.sent: list[tuple[float, str, str]] = []
+        self.before: Callable[[int, str], None] = lambda number, method: None
+        """Called with the request's number, from 1 on, and its method."""
+
+    async def request(self, method: str, path: str, *, json: Any = None, repeat: bool = True) -> bytes:
+        """As the vendor answers."""
+        self.sent.append((self._clock.monotonic(), method, path))
+        self.before(len(self.sent), method)
+        return await super().request(method, path, json=json, repeat=repeat)

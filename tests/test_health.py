@@ -1,0 +1,128 @@
+"""Health: what the events say of each adapter."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from appliance.errors import NotFound
+from appliance.health import AdapterHealth, AdapterStatus, Health
+from appliance.home import events
+from appliance.home.bus import Bus
+
+EARLY = datetime(2026, 6, 1, 12, 0, tzinfo=UTC)
+LATE = datetime(2026, 6, 1, 12, 5, tzinfo=UTC)
+
+STARTED = events.AdapterStarted(adapter="tv")
+
+
+def answered(at: datetime = EARLY) -> events.Event:
+    """The TV answered."""
+    return events.AdapterAnswered(adapter="tv", at=at)
+
+
+def faltered(at: datetime = EARLY, message: str = "does not answer") -> events.Event:
+    """The TV did not."""
+    return events.AdapterFaltered(adapter="tv", message=message, at=at)
+
+
+def health_after(*happened: events.Event) -> Health:
+    """The health of a light and a TV after this."""
+    bus = Bus()
+    health = Health(["tv", "light"], bus)
+    for event in happened:
+        bus.publish(event)
+    return health
+
+
+@pytest.mark.parametrize(
+    ("happened", "status"),
+    [
+        ([], "starting"),
+        ([answered()], "starting"),
+        ([faltered()], "starting"),
+        ([answered(), STARTED], "running"),
+        ([STARTED, answered()], "running"),
+        ([faltered(), STARTED], "degraded"),
+        ([answered(), STARTED, faltered()], "degraded"),
+        ([faltered(), STARTED, answered()], "running"),
+        ([faltered(), STARTED, answered(), faltered(), answered(LATE)], "running"),
+        ([STARTED], "degraded"),
+    ],
+)
+def test_the_status_is_that_of_the_last_answer_once_the_first_poll_has_ended(
+    happened: list[events.Event], status: str
+) -> None:
+    assert health_after(*happened).get_adapter("tv").status == status
+
+
+@pytest.mark.parametrize(
+    ("happened", "health"),
+    [
+        ([], AdapterHealth(name="tv")),
+        (
+            [answered(), STARTED],
+            AdapterHealth(name="tv", has_started=True, is_well=True, last_updated=EARLY, last_success=EARLY),
+        ),
+        (
+            [STARTED, answered(), faltered(LATE, "is unplugged")],
+            AdapterHealth(
+                name="tv",
+                has_started=True,
+                is_well=False,
+                message="is unplugged",
+                last_updated=LATE,
+                last_success=EARLY,
+                last_error="is unplugged",
+            ),
+        ),
+        (
+            [STARTED, faltered(EARLY, "is unplugged"), answered(LATE)],
+            AdapterHealth(
+                name="tv",
+                has_started=True,
+                is_well=True,
+                message=None,
+                last_updated=LATE,
+                last_success=LATE,
+                last_error="is unplugged",
+            ),
+        ),
+    ],
+)
+def test_it_keeps_the_last_success_and_the_last_error_and_when(
+    happened: list[events.Event], health: AdapterHealth
+) -> None:
+    assert health_after(*happened).get_adapter("tv") == health
+
+
+def test_news_of_one_adapter_says_nothing_of_another() -> None:
+    assert health_after(STARTED, answered()).get_adapter("light") == AdapterHealth(name="light")
+
+
+def test_what_is_no_news_of_adapters_changes_nothing() -> None:
+    untouched = health_after().list_adapters()
+    assert health_after(events.SystemError(message="tv: oh"), events.RoomRemoved(room_id="tv")).list_adapters() == (
+        untouched
+    )
+
+
+def test_adapters_are_listed_by_name() -> None:
+    assert [adapter.name for adapter in health_after().list_adapters()] == ["light", "tv"]
+
+
+def test_what_is_missing_is_named_until_every_first_poll_has_ended() -> None:
+    assert health_after().list_missing() == ["light", "tv"]
+    assert health_after(faltered(), STARTED).list_missing() == ["light"]
+    assert health_after(STARTED, events.AdapterStarted(adapter="light")).list_missing() == []
+    assert Health([], Bus()).list_missing() == []
+
+
+def test_an_unknown_adapter_is_not_found() -> None:
+    with pytest.raises(NotFound, match=r"^adapter 'radio' not found$"):
+        health_after().get_adapter("radio")
+
+
+def test_the_words_for_the_status_are_those_of_the_contract() -> None:
+    assert [str(status) for status in AdapterStatus] == ["starting", "running", "degraded"]

@@ -59,7 +59,8 @@ def answer_error(request: Request, error: Exception) -> HTTPResponse:
 
 
 def _answer(status: int, message: str, headers: Mapping[str, str] | None = None) -> HTTPResponse:
-    return json_answer({"error": message}, status, headers)
+    sayable = message.encode(errors="replace").decode()
+    return json_answer({"error": sayable}, status, headers)
 
 
 def _sentence(error: SanicException) -> str:

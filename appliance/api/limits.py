@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Seconds and bytes. `body_bytes` comes from the configuration; the others are the contract's."""
+    """Counts, bytes and seconds. `body_bytes` comes from the configuration; the others are the contract's."""
 
+    connections: int = 1000
+    connections_per_peer: int = 600
     body_bytes: int = 1 << 20
     head_bytes: int = 8192
     head_secs: float = 10.0

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import is_
 from typing import Any
 
 import orjson
@@ -142,6 +143,7 @@ class DeviceEncoder:
 
     def __init__(self) -> None:
         self._kept: dict[str, tuple[Device, bytes, bytes]] = {}
+        self._last: tuple[Sequence[Device], bytes] = ((), b"[]")
 
     def encode(self, device: Device) -> bytes:
         """The device as JSON."""
@@ -154,8 +156,14 @@ class DeviceEncoder:
         return whole
 
     def encode_list(self, devices: list[Device]) -> bytes:
-        """The devices as a JSON array."""
-        return b"[%b]" % b",".join([self.encode(device) for device in devices])
+        """The devices as a JSON array; asked for the same ones again, it gives the same bytes."""
+        if not _are_same(self._last[0], devices):
+            self._last = (tuple(devices), b"[%b]" % b",".join([self.encode(device) for device in devices]))
+        return self._last[1]
+
+
+def _are_same(some: Sequence[Device], others: Sequence[Device]) -> bool:
+    return len(some) == len(others) and all(map(is_, some, others))
 
 
 def _differ_in_sighting(one: Device, other: Device) -> bool:

@@ -26,6 +26,13 @@ class Call:
         assert self.route.body is not None
         return self.route.body(await read_json(self.request, self.limits))
 
+    def list_of(self, name: str) -> list[str] | None:
+        """Every value that the query gives the parameter, empty ones too; None when it does not name it."""
+        if not self.request.query_string:
+            return None
+        stated = self.request.get_args(keep_blank_values=True)
+        return list(stated.getlist(name)) if name in stated else None
+
 
 Handler = Callable[..., Awaitable[HTTPResponse | None]]
 
@@ -47,3 +54,8 @@ class Route:
     body: Callable[[Any], Any] | None = None
     summary: str
     is_websocket: bool = False
+
+    @property
+    def methods(self) -> frozenset[str]:
+        """The methods that it answers: what takes GET takes HEAD."""
+        return frozenset({self.method, "HEAD"}) if self.method == "GET" else frozenset({self.method})

@@ -9,9 +9,9 @@ from typing import Any
 
 from sanic import Sanic
 from sanic.server import AsyncioServer
-from sanic.server.protocols.websocket_protocol import WebSocketProtocol
 
 from appliance.api.auth import Authenticator
+from appliance.api.connection import Connection
 from appliance.api.limits import Limits
 from appliance.clock import Clock
 from appliance.config import Address
@@ -19,6 +19,8 @@ from appliance.errors import StartFailed
 
 BACKLOG = 512
 CHECK_EVERY = 0.02
+
+GOING_AWAY = 1001
 
 
 class Server:
@@ -47,7 +49,7 @@ class Server:
     async def __aenter__(self) -> Server:
         self._server = await self._app.create_server(
             sock=self._socket,
-            protocol=WebSocketProtocol,
+            protocol=Connection,
             backlog=BACKLOG,
             asyncio_server_kwargs={"start_serving": False},
         )
@@ -68,12 +70,12 @@ class Server:
         self._authenticator.close()
         Sanic.unregister_app(self._app)
 
-    async def _close_connections(self, connections: set[WebSocketProtocol]) -> None:
+    async def _close_connections(self, connections: set[Connection]) -> None:
         deadline = self._clock.monotonic() + self._limits.stop_secs
-        told: set[WebSocketProtocol] = set()
+        told: set[Connection] = set()
         while connections and self._clock.monotonic() < deadline:
             for connection in connections - told:
-                if not _is_answering(connection):
+                if not connection.is_answering:
                     told.add(connection)
                     _close(connection)
             await self._clock.sleep(CHECK_EVERY)
@@ -82,14 +84,9 @@ class Server:
         await self._clock.sleep(0)
 
 
-def _is_answering(connection: WebSocketProtocol) -> bool:
-    """Whether a request is being handled or answered on it; Sanic's `Http` is true only then."""
-    return connection.websocket is None and bool(connection.http)
-
-
-def _close(connection: WebSocketProtocol) -> None:
+def _close(connection: Connection) -> None:
     if connection.websocket is not None:
-        connection.close_if_idle()
+        connection.websocket.close(GOING_AWAY)
     else:
         connection.close()
 

@@ -1,15 +1,52 @@
-"""The event stream: every event becomes one frame, encoded once, in the mailbox of each reader."""
+"""The event stream: every event becomes one frame, encoded once, in the queue of each reader."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from websockets.frames import Frame, Opcode
 
 from appliance.api.payloads import frame, lag_frame
-from appliance.home.bus import Bus, Mailbox
+from appliance.api.websocket import WebSocket
+from appliance.home.bus import Bus
 from appliance.home.events import Event
+
+MOST_AT_ONCE = 64
+"""Frames that one write carries at most, so that what waits for a slow reader waits where it is counted."""
+
+INTERNAL_ERROR = 1011
+
+log = logging.getLogger("api")
+
+
+class Reader:
+    """A bounded queue of frames before one socket. When it is full the oldest makes room, and is counted."""
+
+    def __init__(self, socket: WebSocket, capacity: int) -> None:
+        self.socket = socket
+        self._frames: deque[bytes] = deque(maxlen=capacity)
+        self._missed = 0
+
+    def put(self, data: bytes) -> bool:
+        """Add a frame, to be sent with the next flush; tells whether another was lost for it."""
+        is_full = len(self._frames) == self._frames.maxlen
+        self._missed += is_full
+        self._frames.append(data)
+        return is_full
+
+    def flush(self) -> None:
+        """Send as much as the socket takes; first, what the reader has lost."""
+        while self._frames and self.socket.is_writable:
+            most = min(MOST_AT_ONCE, len(self._frames))
+            batch = [self._frames.popleft() for _ in range(most)]
+            if self._missed:
+                batch.insert(0, wire(lag_frame(self._missed)))
+                self._missed = 0
+            self.socket.write(b"".join(batch))
 
 
 class EventStream:
@@ -17,7 +54,8 @@ class EventStream:
 
     def __init__(self, bus: Bus, capacity: int) -> None:
         self._capacity = capacity
-        self._readers: set[Mailbox[bytes]] = set()
+        self._readers: set[Reader] = set()
+        self._is_flush_due = False
         self.dropped = 0
         bus.listen(self._spread)
 
@@ -27,28 +65,44 @@ class EventStream:
         return len(self._readers)
 
     @contextmanager
-    def reader(self) -> Iterator[Mailbox[bytes]]:
-        """A mailbox that gets the bytes of every frame from now on, ready for the wire."""
-        mailbox: Mailbox[bytes] = Mailbox(self._capacity)
-        self._readers.add(mailbox)
+    def feeding(self, socket: WebSocket) -> Iterator[None]:
+        """Send every frame from now on to the socket."""
+        reader = Reader(socket, self._capacity)
+        socket.on_room = reader.flush
+        self._readers.add(reader)
         try:
-            yield mailbox
+            yield
         finally:
-            self._readers.discard(mailbox)
-
-    def lagged(self, missed: int) -> bytes:
-        """The bytes that tell a reader what it lost; counted."""
-        self.dropped += missed
-        return wire(lag_frame(missed))
+            self._readers.discard(reader)
 
     def _spread(self, event: Event) -> None:
         if not self._readers:
             return
-        payload = frame(event)
+        try:
+            payload = frame(event)
+        except Exception as error:  # a listener must not raise; and no reader may miss an event unknowingly
+            self._fail(event, error)
+            return
         if payload is not None:
-            data = wire(payload)
-            for mailbox in self._readers:
-                mailbox.put(data)
+            self._put(wire(payload))
+
+    def _put(self, data: bytes) -> None:
+        self.dropped += sum([reader.put(data) for reader in self._readers])
+        if not self._is_flush_due:
+            self._is_flush_due = True
+            asyncio.get_running_loop().call_soon(self._flush)
+
+    def _flush(self) -> None:
+        """Send what one turn of the loop has brought, all of it at once."""
+        self._is_flush_due = False
+        for reader in tuple(self._readers):
+            reader.flush()
+
+    def _fail(self, event: Event, error: Exception) -> None:
+        log.error("event stream: %s has no frame: %s: %s", type(event).__name__, type(error).__name__, error)
+        log.debug("event stream", exc_info=error)
+        for reader in tuple(self._readers):
+            reader.socket.close(INTERNAL_ERROR, "an event could not be told")
 
 
 def wire(payload: bytes) -> bytes:

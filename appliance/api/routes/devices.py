@@ -27,8 +27,8 @@ class Devices:
 
     async def list_all(self, call: Call) -> HTTPResponse:
         """Every device by id, or those that `ids` names, in that order."""
-        ids = call.request.args.getlist("ids") if call.request.query_string else None
-        found = self._registry.find_devices(ids) if ids else self._registry.list_devices()
+        ids = call.list_of("ids")
+        found = self._registry.list_devices() if ids is None else self._registry.find_devices(ids)
         return json_answer(self._encoder.encode_list(found))
 
     async def get(self, call: Call, device_id: str) -> HTTPResponse:

@@ -1,0 +1,225 @@
+"""A WebSocket that tells and hardly listens: what its client says is heard for pings, pongs and goodbyes only."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import logging
+import socket
+import sys
+import termios
+from collections.abc import Callable, Sequence
+
+from sanic import Request
+from websockets.datastructures import Headers
+from websockets.exceptions import InvalidUpgrade
+from websockets.frames import Frame, Opcode
+from websockets.http11 import Request as Handshake
+from websockets.protocol import State
+from websockets.server import ServerProtocol
+from websockets.typing import Subprotocol
+
+from appliance.api.limits import Limits
+from appliance.errors import Invalid, UpgradeRequired
+
+SUBPROTOCOL = Subprotocol("lares.events")
+"""The one that the server selects. A browser asks for it beside the one that holds its token."""
+
+NO_PONG = 1011
+
+MOST_IN_SYSTEM = 64 * 1024
+"""Bytes that the system may hold for one client (Linux doubles it), so that what waits, waits where it is counted."""
+
+MOST_AT_ONCE = 4096
+"""Bytes of a client that are looked at in one turn of the loop, so that a flood of small frames holds up nobody."""
+
+log = logging.getLogger("api")
+
+
+class WebSocket:
+    """One open WebSocket; `answer` is what ends its handshake.
+
+    It pings every `ping_secs`, and fails with 1011 when a ping was not answered until the next. It cuts off a client
+    that takes nothing for `stall_secs`. `on_room` is called when there is room again; `closed` is done at the end.
+    """
+
+    def __init__(
+        self, transport: asyncio.Transport, protocol: ServerProtocol, answer: bytes, limits: Limits
+    ) -> None:
+        self._transport = transport
+        self._protocol = protocol
+        self._limits = limits
+        self._loop = asyncio.get_running_loop()
+        self.closed: asyncio.Future[None] = self._loop.create_future()
+        self.on_room: Callable[[], None] = lambda: None
+        self._has_room = True
+        self._unheard = bytearray()
+        self._is_hearing = False
+        self._is_hanging_up = False
+        self._written = 0
+        self._progress: tuple[int | None, float] = (None, 0.0)
+        self._ping_at = self._loop.time() + limits.ping_secs
+        self._is_pong_due = False
+        self._watch = self._look_later()
+        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MOST_IN_SYSTEM)
+        self.write(answer)
+
+    @property
+    def is_writable(self) -> bool:
+        """Whether frames may be written now."""
+        return self._has_room and self._protocol.state is State.OPEN and not self._transport.is_closing()
+
+    def write(self, data: bytes) -> None:
+        """Send whole frames as they are."""
+        self._written += len(data)
+        self._transport.write(data)
+
+    def close(self, code: int, reason: str = "") -> None:
+        """Say goodbye; hang up when the client has answered, or after `stop_secs`."""
+        if self._protocol.state is State.OPEN:
+            self._protocol.send_close(code, reason)
+            self._send_due()
+
+    def receive(self, data: bytes) -> None:
+        """Take in what arrived."""
+        self._unheard += data
+        if not self._is_hearing:
+            self._hear()
+
+    def pause(self) -> None:
+        """There is no more room: a client that does not read is not heard either."""
+        self._has_room = False
+
+    def resume(self) -> None:
+        """There is room again."""
+        self._has_room = True
+        if not self._is_hearing:
+            self._hear()
+        if self.is_writable:
+            self.on_room()
+
+    def lose(self) -> None:
+        """The connection is gone."""
+        self._watch.cancel()
+        self._unheard.clear()
+        self._protocol.receive_eof()
+        if not self.closed.done():
+            self.closed.set_result(None)
+
+    def _hear(self) -> None:
+        """Look at a piece of what arrived; more is received once all of it is looked at and answered."""
+        self._is_hearing = False
+        if self._unheard and self._has_room:
+            piece = bytes(self._unheard[:MOST_AT_ONCE])
+            del self._unheard[:MOST_AT_ONCE]
+            self._look_at(piece)
+        if not self._unheard:
+            self._transport.resume_reading()
+            return
+        self._transport.pause_reading()
+        if self._has_room:
+            self._is_hearing = True
+            self._loop.call_soon(self._hear)
+
+    def _look_at(self, piece: bytes) -> None:
+        self._protocol.receive_data(piece)
+        for event in self._protocol.events_received():
+            if isinstance(event, Frame) and event.opcode is Opcode.PONG:
+                self._is_pong_due = False
+        self._send_due()
+
+    def _send_due(self) -> None:
+        """Send what the protocol wants to say; it says an empty piece to end the stream."""
+        if due := self._protocol.data_to_send():
+            self.write(b"".join(due))
+        if not all(due):
+            self._end()
+        if self._protocol.close_expected() and not self._is_hanging_up:
+            self._is_hanging_up = True
+            self._loop.call_later(self._limits.stop_secs, self._transport.abort)
+
+    def _end(self) -> None:
+        """Hang up; on a client that has not said goodbye only with one ear, lest it misses what it was told."""
+        if self._protocol.close_rcvd is not None:
+            self._transport.close()
+        else:
+            say_no_more(self._transport)
+
+    def _look_later(self) -> asyncio.TimerHandle:
+        return self._loop.call_later(min(self._limits.ping_secs, self._limits.stall_secs) / 4, self._look_after)
+
+    def _look_after(self) -> None:
+        """See whether the client still takes what it is sent, and still answers."""
+        self._watch = self._look_later()
+        now, waiting = self._loop.time(), count_untaken(self._transport)
+        taken = self._written - waiting if waiting else None
+        if taken is None or taken != self._progress[0]:
+            self._progress = (taken, now)
+        elif now - self._progress[1] >= self._limits.stall_secs:
+            log.info("event stream: closed a reader that took nothing for %g s", self._limits.stall_secs)
+            self._transport.abort()
+            return
+        if now >= self._ping_at:
+            self._ping_at = now + self._limits.ping_secs
+            self._ping(is_idle=waiting == 0)
+
+    def _ping(self, *, is_idle: bool) -> None:
+        """Ping a client that has taken all it was sent; whether another one lives is seen from what it takes."""
+        if not is_idle or self._protocol.state is not State.OPEN:
+            self._is_pong_due = False
+        elif self._is_pong_due:
+            log.info("event stream: closed a reader that did not answer a ping for %g s", self._limits.ping_secs)
+            self._protocol.fail(NO_PONG, "no pong")
+            self._send_due()
+        else:
+            self._is_pong_due = True
+            self._protocol.send_ping(b"lares")
+            self._send_due()
+
+
+def count_untaken(transport: asyncio.Transport) -> int:
+    """The bytes that the client has not taken yet: those that wait in the program and, on Linux, in the system."""
+    ours = transport.get_write_buffer_size()
+    try:
+        systems = fcntl.ioctl(transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, bytes(4))
+    except (OSError, ValueError):
+        return ours
+    return ours + int.from_bytes(systems, sys.byteorder)
+
+
+def say_no_more(transport: asyncio.Transport) -> None:
+    """End what is sent, and go on receiving; a client that is gone already is let go."""
+    try:
+        transport.write_eof()
+    except OSError:
+        transport.abort()
+
+
+def shake_hands(request: Request, limits: Limits) -> tuple[ServerProtocol, bytes]:
+    """The protocol of a new WebSocket and the answer that opens it; raises `UpgradeRequired` or `Invalid`."""
+    protocol = ServerProtocol(
+        select_subprotocol=_select_subprotocol, state=State.OPEN, max_size=limits.message_bytes
+    )
+    response = protocol.accept(_handshake_of(request))
+    if (problem := protocol.handshake_exc) is not None:
+        kind = UpgradeRequired if isinstance(problem, InvalidUpgrade) else Invalid
+        raise kind(f"this path is a WebSocket, and its handshake failed: {problem}")
+    if request.method != "GET":
+        raise UpgradeRequired("a WebSocket is opened with GET")
+    return protocol, response.serialize()
+
+
+def _handshake_of(request: Request) -> Handshake:
+    """The part of the request that matters, in ASCII: anything else `websockets` would take for a fault of ours."""
+    headers = [
+        (name, value)
+        for name, value in request.headers.items()
+        if name in ("connection", "upgrade") or name.startswith("sec-websocket-")
+    ]
+    if not all(value.isascii() for _, value in headers):
+        raise Invalid("the WebSocket handshake may only contain ASCII characters")
+    return Handshake("/", Headers(headers), protocol=f"HTTP/{request.version}")
+
+
+def _select_subprotocol(_: ServerProtocol, offered: Sequence[Subprotocol]) -> Subprotocol | None:
+    return SUBPROTOCOL if SUBPROTOCOL in offered else None

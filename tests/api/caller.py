@@ -1,0 +1,190 @@
+"""A client over a bare socket: it says exactly what it is told, and shows exactly what came back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import struct
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+from tests.fakes.house import MASTER, House
+
+KEY = f"Authorization: Bearer {MASTER}"
+UPGRADE = (
+    "Upgrade: websocket",
+    "Connection: Upgrade",
+    "Sec-WebSocket-Version: 13",
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+)
+CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """An answer, byte for byte; the names of `headers` are in lower case."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        """The body as JSON."""
+        return json.loads(self.body)
+
+    def header(self, name: str) -> str | None:
+        """The one header of this name, or None."""
+        found = [value for each, value in self.headers if each == name]
+        assert len(found) < 2, f"{name} came {len(found)} times"
+        return found[0] if found else None
+
+
+class Caller:
+    """One connection."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    @property
+    def socket(self) -> Any:
+        """The socket beneath."""
+        return self._writer.get_extra_info("socket")
+
+    async def say(self, data: bytes) -> None:
+        """Send the bytes, and wait until they are on their way."""
+        self._writer.write(data)
+        await self._writer.drain()
+
+    def say_at_once(self, data: bytes) -> None:
+        """Send the bytes, whenever there is room for them."""
+        self._writer.write(data)
+
+    async def reply(self, within: float = 10.0, *, to: str = "GET") -> Reply:
+        """The next answer; one to HEAD has no body."""
+        async with asyncio.timeout(within):
+            head = (await self._reader.readuntil(b"\r\n\r\n")).decode("ascii")
+            line, *lines = head.removesuffix("\r\n\r\n").split("\r\n")
+            pairs = [each.split(": ", 1) for each in lines]
+            headers = tuple((name.lower(), value) for name, value in pairs)
+            length = 0 if to == "HEAD" else int(dict(headers).get("content-length", 0))
+            body = await self._reader.readexactly(length)
+        return Reply(status=int(line.split(" ")[1]), headers=headers, body=body)
+
+    async def ask(self, data: bytes, within: float = 10.0) -> Reply:
+        """Send a request and wait for its answer."""
+        await self.say(data)
+        return await self.reply(within, to=data.partition(b" ")[0].decode("ascii", "replace"))
+
+    async def rest(self, within: float = 10.0) -> bytes:
+        """Everything until the other side hangs up, by whatever way."""
+        came = bytearray()
+        async with asyncio.timeout(within):
+            try:
+                while piece := await self._reader.read(65536):
+                    came += piece
+            except ConnectionError:
+                pass
+        return bytes(came)
+
+    async def is_open(self, during: float = 0.2) -> bool:
+        """Whether the other side neither says a word nor hangs up for so long."""
+        try:
+            await self.rest(during)
+        except TimeoutError:
+            return True
+        return False
+
+    def take_nothing(self) -> None:
+        """Read no more, and leave the system hardly room to read in our stead."""
+        self._writer.transport.pause_reading()  # type: ignore[attr-defined]
+
+    def take_again(self) -> None:
+        """Read again."""
+        self._writer.transport.resume_reading()  # type: ignore[attr-defined]
+
+    async def read(self, most: int) -> bytes:
+        """What comes next, so many bytes at most."""
+        return await self._reader.read(most)
+
+    async def frame(self, within: float = 10.0) -> tuple[int, bytes]:
+        """The next WebSocket frame of the server: opcode and payload."""
+        async with asyncio.timeout(within):
+            first, length = await self._reader.readexactly(2)
+            assert first & 0x80 and not first & 0x70, "in one piece, without extensions"
+            assert not length & 0x80, "unmasked"
+            if length == 126:
+                [length] = struct.unpack("!H", await self._reader.readexactly(2))
+            elif length == 127:
+                [length] = struct.unpack("!Q", await self._reader.readexactly(8))
+            return first & 0x0F, await self._reader.readexactly(length)
+
+    async def event(self, within: float = 10.0) -> Any:
+        """The next frame, which holds JSON."""
+        opcode, payload = await self.frame(within)
+        assert opcode == TEXT, (opcode, payload)
+        return json.loads(payload)
+
+    def hang_up(self) -> None:
+        """Close at once."""
+        self._writer.transport.abort()
+
+
+@asynccontextmanager
+async def call(url: str, *, small: bool = False) -> AsyncIterator[Caller]:
+    """A connection to the house at this URL. A small one lets the system take little that we do not read."""
+    host, _, port = url.removeprefix("http://").partition(":")
+    mine = socket.socket()
+    mine.setblocking(False)
+    if small:
+        mine.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    try:
+        await asyncio.get_running_loop().sock_connect(mine, (host, int(port)))
+    except OSError:
+        mine.close()
+        raise
+    reader, writer = await asyncio.open_connection(sock=mine, limit=4096 if small else 1 << 20)
+    try:
+        yield Caller(reader, writer)
+    finally:
+        writer.transport.abort()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+
+
+@asynccontextmanager
+async def read_events(url: str, *, small: bool = False) -> AsyncIterator[Caller]:
+    """A connection that was upgraded to the event stream."""
+    async with call(url, small=small) as caller:
+        reply = await caller.ask(request("GET", "/events", KEY, *UPGRADE))
+        assert reply.status == 101, reply
+        yield caller
+
+
+async def shown(house: House, part: str, figure: str, value: int, within: float = 10.0) -> None:
+    """Wait until the hub's own diagnostics show the figure."""
+    async with asyncio.timeout(within):
+        while (await house.get("/diagnostics")).json[part][figure] != value:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.01)
+
+
+def request(method: str, path: str, *headers: str, body: bytes | None = None) -> bytes:
+    """A request, with the length of its body if it has one."""
+    lines = [f"{method} {path} HTTP/1.1", "Host: lares", *headers]
+    if body is not None:
+        lines.append(f"Content-Length: {len(body)}")
+    return "\r\n".join([*lines, "", ""]).encode() + (body or b"")
+
+
+def frame(opcode: int, payload: bytes = b"", *, is_last: bool = True) -> bytes:
+    """A WebSocket frame as clients send it, masked with zeroes."""
+    first = bytes([(0x80 if is_last else 0) | opcode])
+    if len(payload) < 126:
+        return first + bytes([0x80 | len(payload)]) + bytes(4) + payload
+    if len(payload) < 65536:
+        return first + b"\xfe" + struct.pack("!H", len(payload)) + bytes(4) + payload
+    return first + b"\xff" + struct.pack("!Q", len(payload)) + bytes(4) + payload

@@ -1,0 +1,29 @@
+"""What the tests of the API share: a house for all tests of a file, and the log that they leave."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+import pytest_asyncio
+
+from tests.fakes.house import House, open_house
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared() -> AsyncIterator[House]:
+    """A house that all tests of a file share; they run on its loop."""
+    async with open_house() as house:
+        yield house
+
+
+@pytest.fixture
+def quiet_log(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
+    """Fails the test if the log got an error, or a traceback that it shows at the level that is usual."""
+    caplog.set_level(logging.INFO)
+    yield caplog
+    for entry in caplog.get_records("call"):
+        assert entry.levelno < logging.ERROR, entry.getMessage()
+        assert entry.exc_info is None or entry.levelno < logging.INFO, entry.getMessage()
+        assert "Traceback" not in entry.getMessage(), entry.getMessage()

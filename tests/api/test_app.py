@@ -1,0 +1,303 @@
+"""The application as a whole: the table of routes, the diagnostics, and bytes that are kept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, cast
+
+import orjson
+import pytest
+
+from appliance.api.app import ROUTES
+from appliance.api.auth import Role
+from appliance.api.limits import Limits
+from appliance.api.payloads import DeviceEncoder
+from appliance.api.route import Route
+from appliance.clock import timestamp
+from appliance.config import ElgatoLights
+from appliance.home.bus import Bus
+from appliance.home.events import SystemError
+from appliance.home.model import Device, Kind, Metadata, Observation, Report
+from appliance.home.registry import Registry
+from appliance.home.values import Value
+from appliance.version import VERSION
+from tests.fakes.clock import VirtualClock
+from tests.fakes.house import READER, House, open_house
+
+PUBLIC = {"/health", "/ready"}
+MOMENT = datetime(2026, 11, 20, 8, 9, 11, 42_999, tzinfo=UTC)
+
+
+class TestTheTableOfRoutes:
+    """Each row says all that has to be known of it, and no two say the same."""
+
+    def test_no_route_is_there_twice(self) -> None:
+        places = [(route.method, re.sub(r"<\w+>", "<>", route.path)) for route in ROUTES]
+        assert len(places) == len(set(places))
+
+    def test_no_path_with_an_id_hides_one_without(self) -> None:
+        for route in ROUTES:
+            for other in ROUTES:
+                pattern = re.sub(r"<\w+>", "[^/]+", route.path)
+                if route.method == other.method and "<" not in other.path and route is not other:
+                    assert not re.fullmatch(pattern, other.path), (route.path, other.path)
+
+    @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
+    def test_every_row_is_complete(self, route: Route) -> None:
+        assert route.method in {"GET", "POST", "PUT", "DELETE"}
+        assert re.fullmatch(r"(?:/(?:[a-z_]+|<[a-z_]+>))+", route.path)
+        assert (route.role is None) == (route.path in PUBLIC)
+        assert re.fullmatch(r"[A-Z].{6,}\.", route.summary), "a sentence"
+        assert route.answers and list(route.answers) == sorted(set(route.answers))
+        assert any(status < 300 for status in route.answers)
+        assert (413 in route.answers) == (400 in route.answers and route.body is not None) == (route.body is not None)
+        assert (404 in route.answers) == ("<" in route.path)
+        assert route.body is None or route.method == "POST"
+        assert route.handler.__doc__
+
+    def test_only_health_and_ready_ask_for_no_key(self) -> None:
+        assert {route.path for route in ROUTES if route.role is None} == PUBLIC
+
+    def test_who_only_reads_changes_nothing(self) -> None:
+        for route in ROUTES:
+            if route.role in (None, Role.READ):
+                assert route.method == "GET"
+
+    def test_only_the_event_stream_is_a_websocket(self) -> None:
+        assert [route.path for route in ROUTES if route.is_websocket] == ["/events"]
+
+
+class TestHealth:
+    """Alive and ready are different things."""
+
+    async def test_health_is_exactly_this_and_ready_too(self, house: House) -> None:
+        for path in ("/health", "/ready"):
+            answer = await house.get(path, token=None)
+            assert (answer.status, answer.json) == (200, {"status": "ok"})
+            assert answer.headers["Content-Type"] == "application/json"
+
+    async def test_ready_says_what_is_missing_until_every_first_poll_has_ended(self) -> None:
+        clock = VirtualClock()
+        async with open_house(clock=clock, wait_until_ready=False, light=None) as house:
+            house.light.faults.silent = house.tv.faults.silent = True
+            answer = await house.get("/ready", token=None)
+            if answer.status != 200:
+                assert answer.status == 503
+                assert re.fullmatch(r"starting: [a-z_]+(, [a-z_]+)*", answer.json["error"])
+            assert (await house.get("/health", token=None)).status == 200
+
+    async def test_an_adapter_that_is_not_reached_does_not_make_the_hub_unready(self) -> None:
+        away = {"desk": ElgatoLights(base_url="http://127.0.0.1:1", poll_interval_secs=1)}
+        async with open_house(adapters=away) as house:
+            assert (await house.get("/ready", token=None)).status == 200
+            assert (await house.get("/adapters")).json == [{"name": "desk", "status": "degraded"}]
+
+
+class TestDiagnostics:
+    """How the hub is inside, for those who may know."""
+
+    async def test_they_hold_these_figures(self, house: House) -> None:
+        await house.post("/rooms", {"id": "hall", "name": "Hall"})
+        await house.post("/groups", {"id": "all", "name": "All"})
+        async with house.stream():
+            told = (await house.get("/diagnostics")).json
+        assert set(told) == {"hub", "counts", "adapters", "events", "sockets", "process"}
+        assert told["counts"] == {"adapters": 2, "devices": 2, "rooms": 1, "groups": 1}
+        assert set(told["hub"]) == {"version", "python", "started_at", "now", "uptime_secs"}
+        assert told["hub"]["version"] == VERSION and told["hub"]["uptime_secs"] >= 0
+        assert told["hub"]["started_at"] <= told["hub"]["now"]
+        assert told["events"]["readers"] == 1 and told["events"]["dropped"] == 0
+        assert told["sockets"]["open"] >= 2 and told["sockets"]["refused"] == 0
+        assert told["process"]["resident_bytes"] > 10_000_000 and told["process"]["threads"] >= 1
+        for name in ("elgato_lights", "roku_tv"):
+            assert told["adapters"][name] == (await house.get(f"/adapters/{name}")).json | {
+                "health": told["adapters"][name]["health"],
+                "last_success": told["adapters"][name]["last_success"],
+            }
+            assert told["adapters"][name]["runtime_status"] == "running"
+
+    async def test_published_events_are_counted(self, house: House) -> None:
+        before = (await house.get("/diagnostics")).json["events"]["published"]
+        for _ in range(10):
+            house.hub.bus.publish(SystemError(message="x"))
+        assert (await house.get("/diagnostics")).json["events"]["published"] >= before + 10
+
+    async def test_they_are_not_for_those_who_only_read(self, house: House) -> None:
+        answer = await house.get("/diagnostics", token=READER.text)
+        assert (answer.status, answer.json) == (403, {"error": "insufficient permissions"})
+        assert (await house.get("/diagnostics", token=None)).status == 401
+
+    async def test_they_hold_no_secret(self, house: House) -> None:
+        text = orjson.dumps((await house.get("/diagnostics")).json).decode()
+        assert "key" not in text and "lrs_" not in text and str(Path.cwd()) not in text
+
+
+def make(number: int, **attributes: Value) -> Device:
+    """A device."""
+    return Device(
+        id=f"desk:light:{number}",
+        room_id=None,
+        kind=Kind.LIGHT,
+        attributes=attributes or {"power": "on", "brightness": number, "text": 'ä"\\☃\n'},
+        metadata=Metadata(source="desk", accuracy=0.5, vendor_specific={"light_index": number, "nested": {"a": [1]}}),
+        updated_at=MOMENT,
+        last_seen=MOMENT,
+    )
+
+
+def plain(device: Device) -> dict[str, Any]:
+    """The device as the contract writes it, by hand."""
+    return {
+        "id": device.id,
+        "room_id": device.room_id,
+        "kind": device.kind.value,
+        "attributes": device.attributes,
+        "metadata": {
+            "source": device.metadata.source,
+            "accuracy": device.metadata.accuracy,
+            "vendor_specific": device.metadata.vendor_specific,
+        },
+        "updated_at": timestamp(device.updated_at),
+        "last_seen": timestamp(device.last_seen),
+    }
+
+
+class TestEncodedDevices:
+    """A device is encoded once per change; and its bytes are those that it would have anew."""
+
+    def test_a_device_is_the_bytes_of_the_same_object_encoded_anew(self) -> None:
+        encoder = DeviceEncoder()
+        devices = [make(1), make(2, power="off"), replace(make(3), room_id="hall ☃"), replace(make(4), attributes={})]
+        for device in devices:
+            assert encoder.encode(device) == orjson.dumps(plain(device))
+
+    def test_the_same_device_is_the_same_bytes(self) -> None:
+        encoder, device = DeviceEncoder(), make(1)
+        assert encoder.encode(device) is encoder.encode(device)
+
+    def test_a_mere_sighting_encodes_nothing_but_its_time(self) -> None:
+        encoder, device = DeviceEncoder(), make(1)
+        encoder.encode(device)
+        kept = dict(device.attributes)
+        cast(dict[str, Value], device.attributes)["power"] = object()
+        seen = replace(device, last_seen=MOMENT + timedelta(seconds=5))
+        told = orjson.loads(encoder.encode(seen))
+        assert told["attributes"] == kept and told["last_seen"] == "2026-11-20T08:09:16.042Z"
+        assert told["updated_at"] == "2026-11-20T08:09:11.042Z"
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"attributes": {"power": "off"}},
+            {"room_id": "hall"},
+            {"metadata": Metadata(source="desk", vendor_specific={})},
+            {"updated_at": MOMENT + timedelta(seconds=1)},
+            {"attributes": {"power": "off"}, "last_seen": MOMENT + timedelta(days=1)},
+        ],
+        ids=lambda change: "+".join(change),
+    )
+    def test_any_other_change_encodes_it_anew(self, change: dict[str, Any]) -> None:
+        encoder, device = DeviceEncoder(), make(1)
+        encoder.encode(device)
+        changed = replace(device, **change)
+        assert encoder.encode(changed) == orjson.dumps(plain(changed))
+        assert encoder.encode(device) == orjson.dumps(plain(device)), "and back again"
+
+    def test_a_list_is_the_bytes_of_the_same_list_encoded_anew(self) -> None:
+        encoder = DeviceEncoder()
+        devices = [make(number) for number in range(5)]
+        for some in (devices, devices[::-1], devices[:1], [], [devices[2], devices[2]], devices):
+            assert encoder.encode_list(some) == orjson.dumps([plain(device) for device in some])
+
+    def test_the_same_list_again_is_the_same_bytes_until_one_of_them_changes(self) -> None:
+        encoder = DeviceEncoder()
+        devices = [make(number) for number in range(5)]
+        first = encoder.encode_list(devices)
+        assert encoder.encode_list(list(devices)) is first
+        devices[3] = replace(devices[3], last_seen=MOMENT + timedelta(seconds=1))
+        assert encoder.encode_list(devices) == orjson.dumps([plain(device) for device in devices])
+
+    def test_devices_that_are_equal_to_python_and_not_to_json_are_told_apart(self) -> None:
+        encoder = DeviceEncoder()
+        for value in (1, 1.0, True):
+            device = make(1, brightness=value)
+            assert encoder.encode_list([device]) == orjson.dumps([plain(device)])
+
+    def test_what_the_registry_makes_of_reports_is_encoded_as_it_is(self) -> None:
+        clock = VirtualClock()
+        registry, encoder = Registry(Bus(), clock), DeviceEncoder()
+        registry.put_room("hall", "Hall")
+        for step in range(40):
+            if step % 3 == 1:
+                registry.assign_room("desk:light:1", None if step % 2 else "hall")
+            registry.apply(report(range(step % 3, 6), step // 2))
+            devices = registry.list_devices()
+            assert encoder.encode_list(devices) == orjson.dumps([plain(device) for device in devices])
+            for device in devices:
+                assert encoder.encode(device) == orjson.dumps(plain(device))
+
+    async def test_listings_over_http_are_these_bytes(self, house: House) -> None:
+        await house.post("/rooms", {"id": "hall", "name": "Hall"})
+        await house.post("/devices/roku_tv:tv/room", {"room_id": "hall"})
+        await house.post("/groups", {"id": "all", "name": "All", "members": ["roku_tv:tv", "elgato_lights:light:0"]})
+        for path, ids in (
+            ("/devices", ["elgato_lights:light:0", "roku_tv:tv"]),
+            ("/devices?ids=roku_tv:tv", ["roku_tv:tv"]),
+            ("/rooms/hall/devices", ["roku_tv:tv"]),
+            ("/groups/all/devices", ["roku_tv:tv", "elgato_lights:light:0"]),
+        ):
+            answer = await house.get(path)
+            assert [each["id"] for each in answer.json] == ids
+            assert [frozen(each) for each in answer.json] == [
+                frozen(plain(house.hub.registry.get_device(id_))) for id_ in ids
+            ]
+
+
+def frozen(told: dict[str, Any]) -> dict[str, Any]:
+    """All of a device but what the next poll moves."""
+    return {key: value for key, value in told.items() if key != "last_seen"}
+
+
+def report(numbers: Iterable[int], step: int) -> Report:
+    """What an adapter might see."""
+    seen = tuple(
+        Observation(
+            device_id=f"desk:light:{number}",
+            kind=Kind.LIGHT,
+            attributes={"power": "on", "brightness": (step * number) % 4},
+            vendor_specific={"light_index": number, "round": step // 5},
+        )
+        for number in numbers
+    )
+    return Report(adapter="desk", present=frozenset(each.device_id for each in seen), observations=seen)
+
+
+IDS = [
+    ("ids=", []),
+    ("ids", []),
+    ("ids=&ids=", []),
+    ("ids=&ids=roku_tv:tv", ["roku_tv:tv"]),
+    ("ids=%FF&ids=roku_tv%3Atv", ["roku_tv:tv"]),
+    ("IDS=roku_tv:tv", ["elgato_lights:light:0", "roku_tv:tv"]),
+    ("ids=+roku_tv:tv", []),
+    ("&&&ids=roku_tv:tv&&", ["roku_tv:tv"]),
+    ("ids=" + "&ids=".join(["roku_tv:tv"] * 300), ["roku_tv:tv"]),
+]
+
+
+@pytest.mark.parametrize(("query", "ids"), IDS, ids=range(len(IDS)))
+async def test_ids_that_name_nothing_choose_nothing(house: House, query: str, ids: list[str]) -> None:
+    answer = await house.get(f"/devices?{query}")
+    assert (answer.status, [each["id"] for each in answer.json]) == (200, ids)
+
+
+def test_the_limits_are_those_of_the_contract() -> None:
+    limits = Limits()
+    assert (limits.connections, limits.connections_per_peer) == (1000, 600)
+    assert (limits.head_bytes, limits.body_bytes, limits.message_bytes) == (8192, 1 << 20, 64 * 1024)
+    assert (limits.head_secs, limits.body_secs, limits.idle_secs) == (10.0, 30.0, 60.0)
+    assert (limits.ping_secs, limits.stall_secs) == (20.0, 30.0)

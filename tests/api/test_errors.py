@@ -1,0 +1,368 @@
+"""Refusals: whatever is wrong with a request, its sender hears of it in JSON, and the log has no traceback."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any, cast
+
+import orjson
+import pytest
+from sanic import Request
+
+from appliance import errors
+from appliance.api.errors import HEADERS, STATUSES, answer_error, status_of
+from tests.api.caller import KEY, UPGRADE, Caller, Reply, call, request
+from tests.fakes.house import House, open_house
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+A = f"{KEY}\r\n".encode()
+POST = b"POST /rooms HTTP/1.1\r\nHost: lares\r\n" + A
+GET = b"GET /health HTTP/1.1\r\nHost: lares\r\n"
+CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
+SOCKET = request("GET", "/events", KEY).removesuffix(b"\r\n")
+
+MALFORMED: dict[str, tuple[bytes, int]] = {
+    "no request at all": (b"what is this\r\n\r\n", 400),
+    "an empty line": (b"\r\n\r\n", 400),
+    "HTTP/0.9": (b"GET /health\r\n\r\n", 400),
+    "HTTP/1.2": (b"GET /health HTTP/1.2\r\n\r\n", 400),
+    "HTTP/2": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
+    "a TLS greeting": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400),
+    "two blanks": (b"GET  /health HTTP/1.1\r\n\r\n", 400),
+    "a tab for a blank": (b"GET\t/health\tHTTP/1.1\r\n\r\n", 400),
+    "no target": (b"GET  HTTP/1.1\r\n\r\n", 400),
+    "a relative target": (b"GET health HTTP/1.1\r\n\r\n", 400),
+    "a host and a port for a target": (b"CONNECT lares:80 HTTP/1.1\r\n\r\n", 400),
+    "a URL without a path": (b"GET http://lares HTTP/1.1\r\n\r\n", 400),
+    "a URL with a port that is none": (b"GET http://lares:99999999999/health HTTP/1.1\r\n\r\n", 400),
+    "another scheme": (b"GET file:///etc/passwd HTTP/1.1\r\n\r\n", 400),
+    "only a query": (b"GET ?ids=x HTTP/1.1\r\n\r\n", 400),
+    "only a fragment": (b"GET # HTTP/1.1\r\n\r\n", 400),
+    "a target that is not ASCII": ("GET /gerät HTTP/1.1\r\n\r\n".encode(), 400),
+    "a target with a control character": (b"GET /a\x01b HTTP/1.1\r\n\r\n", 400),
+    "a target with a zero": (b"GET /a\x00b HTTP/1.1\r\n\r\n", 400),
+    "a method that is not ASCII": (b"G\xffT /health HTTP/1.1\r\n\r\n", 400),
+    "a method with a bracket": (b"G(T /health HTTP/1.1\r\n\r\n", 400),
+    "a header without a colon": (GET + b"nonsense\r\n\r\n", 400),
+    "a header without a name": (GET + b": value\r\n\r\n", 400),
+    "a header whose name has a blank": (GET + b"a b: value\r\n\r\n", 400),
+    "a header that goes on in the next line": (GET + b"X: one\r\n two: three\r\n\r\n", 400),
+    "a header with a zero": (GET + b"X: a\x00b\r\n\r\n", 400),
+    "a header with a lone CR": (GET + b"X: a\rY: b\r\n\r\n", 400),
+    "a header with a lone LF": (GET + b"X: a\nContent-Length: 5\r\n\r\n", 400),
+    "a header that is too large": (GET + b"X: " + b"a" * 9000 + b"\r\n\r\n", 413),
+    "headers that are too many": (GET + b"X: y\r\n" * 2000 + b"\r\n", 413),
+    "a head without an end": (GET + b"X: " + b"a" * 20_000, 413),
+    "a target that is too long": (b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\n\r\n", 413),
+    "a length that is no number": (POST + b"Content-Length: many\r\n\r\n{}", 400),
+    "a negative length": (POST + b"Content-Length: -2\r\n\r\n{}", 400),
+    "a length with a sign": (POST + b"Content-Length: +2\r\n\r\n{}", 400),
+    "a length with an underscore": (POST + b"Content-Length: 1_0\r\n\r\n0123456789", 400),
+    "a length in other digits": (POST + "Content-Length: ٢\r\n\r\n{}".encode(), 400),
+    "a length in hexadecimal": (POST + b"Content-Length: 0x2\r\n\r\n{}", 400),
+    "a list of lengths": (POST + b"Content-Length: 2, 2\r\n\r\n{}", 400),
+    "an empty length": (POST + b"Content-Length:\r\n\r\n{}", 400),
+    "a length beyond all measure": (POST + b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n{}", 400),
+    "two lengths": (POST + b"Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}", 400),
+    "a length and chunks": (POST + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+    "chunks and a length": (POST + b"Transfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n0\r\n\r\n", 400),
+    "chunks twice": (POST + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+    "chunks behind a blank": (POST + b"Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n", 400),
+    "a length behind a blank": (POST + b"Content-Length : 2\r\n\r\n{}", 400),
+    "an encoding that is not chunked": (POST + b"Transfer-Encoding: gzip\r\n\r\n0\r\n\r\n", 400),
+    "an encoding that ends in chunked": (POST + b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", 400),
+    "two encodings": (POST + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 400),
+    "an unknown expectation": (POST + b"Expect: a miracle\r\nContent-Length: 2\r\n\r\n{}", 417),
+    "an expectation that is not ASCII": (POST + b"Expect: \xff\xfe\r\nContent-Length: 2\r\n\r\n{}", 417),
+    "a chunk without a size": (CHUNKED + b"\r\n\r\n", 400),
+    "a chunk of a strange size": (CHUNKED + b"size\r\n{}\r\n0\r\n\r\n", 400),
+    "a chunk of a negative size": (CHUNKED + b"-2\r\n{}\r\n0\r\n\r\n", 400),
+    "a chunk of a size with a prefix": (CHUNKED + b"0x2\r\n{}\r\n0\r\n\r\n", 400),
+    "a chunk of a size beyond all measure": (CHUNKED + b"f" * 40 + b"\r\n{}\r\n0\r\n\r\n", 400),
+    "a chunk without an end of its size": (CHUNKED + b"2" * 100, 400),
+    "a chunk that is longer than it says": (CHUNKED + b"2\r\n{}XX0\r\n\r\n", 400),
+    "a chunk that is longer by a number": (CHUNKED + b"2\r\n{}22\r\n{}\r\n0\r\n\r\n", 400),
+    "a request among the trailers": (CHUNKED + b"2\r\n{}\r\n0\r\nGET /health HTTP/1.1\r\n\r\n", 400),
+    "a handshake without a key": (SOCKET + "\r\n".join([*UPGRADE[:3], "", ""]).encode(), 400),
+    "a handshake with half a key": (SOCKET + "\r\n".join([*UPGRADE[:3], UPGRADE[3][:-4], "", ""]).encode(), 400),
+    "a handshake with two keys": (SOCKET + "\r\n".join([*UPGRADE, UPGRADE[3], "", ""]).encode(), 400),
+    "a handshake that is not ASCII": (SOCKET + b"Connection: Upgrade\r\nSec-WebSocket-Key: \xff\r\n\r\n", 400),
+    "a handshake of another version": (
+        SOCKET + "\r\n".join([*UPGRADE[:2], "Sec-WebSocket-Version: 8", UPGRADE[3], "", ""]).encode(),
+        400,
+    ),
+    "a handshake of HTTP/1.0": (
+        request("GET", "/events", KEY, *UPGRADE).replace(b" HTTP/1.1", b" HTTP/1.0"),
+        400,
+    ),
+    "a handshake without Connection": (SOCKET + "\r\n".join([*UPGRADE[:1], *UPGRADE[2:], "", ""]).encode(), 426),
+    "an upgrade to something else": (SOCKET + b"Upgrade: h2c\r\nConnection: Upgrade\r\n\r\n", 426),
+    "a WebSocket without an upgrade": (SOCKET + b"\r\n", 426),
+    "a handshake by HEAD": (request("HEAD", "/events", KEY, *UPGRADE), 426),
+}
+"""What is sent, and the status that is heard."""
+
+GOES_ON = {"a WebSocket without an upgrade", "a handshake without Connection"}
+"""After these the connection can be used further; after the others nobody knows where the next request begins."""
+
+
+def check(reply: Reply, *, to_head: bool = False) -> None:
+    """An error is told in JSON and nothing else, by a server that does not boast."""
+    assert reply.header("content-type") == "application/json"
+    assert all(value.strip() for _, value in reply.headers), reply.headers
+    assert not {"server", "x-powered-by", "alt-svc"} & {name for name, _ in reply.headers}
+    assert b"Traceback" not in reply.body and b'File "' not in reply.body
+    if not to_head:
+        assert isinstance(reply.json["error"], str) and reply.json["error"]
+
+
+@pytest.mark.parametrize("what", MALFORMED)
+async def test_what_cannot_be_understood_is_refused_in_json(
+    shared: House, quiet_log: pytest.LogCaptureFixture, what: str
+) -> None:
+    data, status = MALFORMED[what]
+    async with call(shared.url) as caller:
+        reply = await caller.ask(data)
+        assert reply.status == status
+        check(reply, to_head=data.startswith(b"HEAD"))
+        if what in GOES_ON:
+            assert (await caller.ask(request("GET", "/health"))).status == 200
+        else:
+            assert reply.header("connection") == "close"
+            assert await caller.rest() == b"", "and no second answer"
+    assert (await shared.get("/health")).status == 200
+
+
+@pytest.mark.parametrize("what", MALFORMED)
+async def test_it_is_refused_as_well_when_it_comes_byte_by_byte(
+    shared: House, quiet_log: pytest.LogCaptureFixture, what: str
+) -> None:
+    data, status = MALFORMED[what]
+    async with call(shared.url) as caller:
+        for at in range(0, len(data), max(1, len(data) // 40)):
+            caller.say_at_once(data[at : at + max(1, len(data) // 40)])
+            await shared.hub.clock.sleep(0)
+        assert (await caller.reply(to=data[:4].decode(errors="replace"))).status == status
+
+
+@pytest.mark.parametrize("what", [what for what, (data, _) in MALFORMED.items() if A in data])
+async def test_without_a_key_it_is_refused_too_and_nothing_is_learnt(
+    shared: House, quiet_log: pytest.LogCaptureFixture, what: str
+) -> None:
+    data, status = MALFORMED[what]
+    async with call(shared.url) as caller:
+        reply = await caller.ask(data.replace(A, b""))
+    assert reply.status in (status, 401)
+    check(reply, to_head=data.startswith(b"HEAD"))
+
+
+GENTLE: dict[str, bytes] = {
+    "HTTP/1.0": b"GET /health HTTP/1.0\r\n\r\n",
+    "no Host": b"GET /health HTTP/1.1\r\n\r\n",
+    "an empty Host": b"GET /health HTTP/1.1\r\nHost:\r\n\r\n",
+    "a strange Host": b"GET /health HTTP/1.1\r\nHost: ///\r\n\r\n",
+    "a URL": b"GET http://lares:3000/health HTTP/1.1\r\nHost: lares\r\n\r\n",
+    "a query": b"GET /health?%FF&=&&x=%zz;a HTTP/1.1\r\nHost: lares\r\n\r\n",
+    "a header in Latin-1": GET + b"X: \xe4\r\n\r\n",
+    "an empty header": GET + b"X:\r\n\r\n",
+    "a header with blanks around it": GET + b"X: \t a b \t\r\n\r\n",
+    "a header that comes twice": GET + b"X: a\r\nX: b\r\n\r\n",
+    "a body that nobody reads": GET + b"Content-Length: 5\r\n\r\nhello",
+    "chunks that nobody reads": GET + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+    "an upgrade that is not possible here": GET + b"Upgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
+    "an offer of HTTP/2": GET + b"Upgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: x\r\n\r\n",
+    "a fragment": b"GET /health#top HTTP/1.1\r\nHost: lares\r\n\r\n",
+}
+"""What is odd, and harmless."""
+
+
+@pytest.mark.parametrize("what", GENTLE)
+async def test_what_is_merely_odd_is_answered(
+    shared: House, quiet_log: pytest.LogCaptureFixture, what: str
+) -> None:
+    async with call(shared.url) as caller:
+        reply = await caller.ask(GENTLE[what])
+        assert (reply.status, reply.body) == (200, b'{"status":"ok"}')
+        assert {name for name, _ in reply.headers} == {"content-type", "content-length", "connection"}
+
+
+async def test_a_body_that_nobody_asked_for_does_not_become_the_next_request(
+    shared: House, quiet_log: pytest.LogCaptureFixture
+) -> None:
+    smuggled = request("GET", "/devices", KEY)
+    for path, status in (("/health", 200), ("/devices", 401), ("/nothing", 401)):
+        async with call(shared.url) as caller:
+            caller.say_at_once(request("GET", path, body=smuggled) + request("GET", "/ready"))
+            assert (await caller.reply()).status == status
+            assert (await caller.reply()).json == {"status": "ok"}
+            assert await caller.is_open(0.05)
+
+
+async def test_requests_in_one_breath_are_answered_in_their_order(shared: House) -> None:
+    ids = [f"room-{number}" for number in range(50)]
+    async with call(shared.url) as caller:
+        caller.say_at_once(b"".join(request("GET", f"/rooms/{each}", KEY) for each in ids))
+        for each in ids:
+            assert (await caller.reply()).json == {"error": f"room '{each}' not found"}
+
+
+BODIES = [
+    (b"", "the body is not JSON: it is empty"),
+    (b"{", "the body is not JSON"),
+    (b'{"id": "\xff"}', "the body is not JSON"),
+    (b'{"id": "\\ud800", "name": "x"}', "the body is not JSON"),
+    (b"\xef\xbb\xbf{}", "the body is not JSON"),
+    (b"NaN", "the body is not JSON"),
+    (b"[" * 100_000, "the body is not JSON"),
+    (b'{"id": 1' + b"0" * 100_000 + b"}", ""),
+    (b"[]", "the body must be a JSON object"),
+    (b"null", "the body must be a JSON object"),
+    (b'"text"', "the body must be a JSON object"),
+    (b"{}", "id is missing"),
+]
+
+
+@pytest.mark.parametrize(("body", "error"), BODIES, ids=range(len(BODIES)))
+async def test_a_body_that_is_not_what_is_asked_for_is_400(
+    shared: House, quiet_log: pytest.LogCaptureFixture, body: bytes, error: str
+) -> None:
+    for content_type in ("application/json", "text/plain", "application/x-www-form-urlencoded"):
+        answer = await shared.ask("POST", "/rooms", data=body, headers={"Content-Type": content_type})
+        assert answer.status == 400 and error in answer.json["error"]
+
+
+async def test_the_type_that_a_body_claims_does_not_matter(shared: House) -> None:
+    for content_type in ("text/plain", "application/octet-stream", "nonsense", "multipart/form-data; boundary=x"):
+        body = b'{"id": "hall", "name": "Hall"}'
+        answer = await shared.ask("POST", "/rooms", data=body, headers={"Content-Type": content_type})
+        assert (answer.status, answer.json) == (200, {"id": "hall", "name": "Hall"})
+    assert (await shared.delete("/rooms/hall")).status == 204
+
+
+@pytest.mark.parametrize("is_chunked", [False, True], ids=["with its length", "in chunks"])
+@pytest.mark.parametrize("path", ["/rooms", "/groups", "/devices/roku_tv:tv/room", "/devices/roku_tv:tv/command"])
+async def test_a_body_may_have_one_mebibyte_and_not_a_byte_more(
+    shared: House, quiet_log: pytest.LogCaptureFixture, path: str, is_chunked: bool
+) -> None:
+    limit = 1 << 20
+    for size, status in ((limit, 400), (limit + 1, 413), (3 * limit, 413)):
+        async with call(shared.url) as caller:
+            reply = await send_large(caller, path, size, is_chunked)
+            assert reply.status == status
+            check(reply)
+            assert (await caller.ask(request("GET", "/health"))).status == 200, "and the connection lives on"
+    assert (await shared.ask("POST", path, data=b" " * (limit + 1))).status == 413
+    assert (await shared.ask("GET", "/devices", data=b" " * (limit + 1))).status == 413
+
+
+async def send_large(caller: Caller, path: str, size: int, is_chunked: bool) -> Reply:
+    """Send a body of blanks, reading only afterwards, as simple clients do."""
+    if not is_chunked:
+        return await caller.ask(request("POST", path, KEY, body=b" " * size))
+    await caller.say(request("POST", path, KEY, "Transfer-Encoding: chunked"))
+    for at in range(0, size, 60_000):
+        piece = min(60_000, size - at)
+        await caller.say(b"%x\r\n%b\r\n" % (piece, b" " * piece))
+    return await caller.ask(b"0\r\n\r\n")
+
+
+async def test_who_asks_before_sending_hears_the_refusal_without_sending(shared: House) -> None:
+    for headers, status in (([], 401), ([KEY, "Content-Length: 2000000"], 413)):
+        length = [] if any("Content-Length" in header for header in headers) else ["Content-Length: 2"]
+        async with call(shared.url) as caller:
+            await caller.say(request("POST", "/rooms", "Expect: 100-continue", *headers, *length))
+            reply = await caller.reply()
+            assert (reply if reply.status != 100 else await caller.reply()).status == status
+    async with call(shared.url) as caller:
+        await caller.say(request("POST", "/rooms", KEY, "Expect: 100-continue", "Content-Length: 2"))
+        assert (await caller.reply()).status == 100
+        assert (await caller.ask(b"{}")).json == {"error": "id is missing"}
+
+
+@dataclass
+class Asked:
+    """As much of a request as an error's answer looks at."""
+
+    method: str = "GET"
+    path: str = "/nothing"
+
+
+def answer_of(error: Exception) -> tuple[int, dict[str, Any]]:
+    """What a request that fails with the error is answered."""
+    answer = answer_error(cast(Request, Asked()), error)
+    assert answer.body is not None
+    return answer.status, orjson.loads(answer.body)
+
+
+def below(kind: type[errors.LaresError]) -> set[type[errors.LaresError]]:
+    """All errors under this one."""
+    return {kind}.union(*(below(each) for each in kind.__subclasses__()))
+
+
+NEVER_ANSWERED = {errors.LaresError, errors.ConfigFailed, errors.StartFailed}
+"""They end the start, or are never raised themselves."""
+
+
+async def test_every_error_has_a_status_and_is_told_in_its_own_words() -> None:
+    for kind in below(errors.LaresError) - NEVER_ANSWERED:
+        assert any(each in STATUSES for each in kind.__mro__), kind
+        if kind.__module__ != errors.__name__:
+            continue  # of a room of its own, with words of its own
+        words = ("room", "x") if kind is errors.NotFound else ("a sentence",)
+        error = kind(*words)
+        status, body = answer_of(error)
+        assert status == status_of(error) == next(STATUSES[each] for each in kind.__mro__ if each in STATUSES)
+        assert body == {"error": str(error)}
+        answer = answer_error(cast(Request, Asked()), error)
+        for name, value in HEADERS.get(kind, {}).items():
+            assert answer.headers[name] == value
+
+
+async def test_the_statuses_are_those_of_the_contract() -> None:
+    assert {kind.__name__: status for kind, status in STATUSES.items()} == {
+        "Invalid": 400,
+        "AdapterFailed": 400,
+        "Unauthenticated": 401,
+        "Forbidden": 403,
+        "NotFound": 404,
+        "TooSlow": 408,
+        "TooLarge": 413,
+        "UpgradeRequired": 426,
+        "TooManyChecks": 429,
+        "Unsupported": 501,
+        "NotReady": 503,
+    }
+
+
+async def test_an_error_that_nobody_foresaw_is_500_and_one_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    try:
+        raise ZeroDivisionError("the secret of the house")
+    except ZeroDivisionError as error:
+        assert answer_of(error) == (500, {"error": "the hub failed to answer; its log says why"})
+    [entry] = caplog.records
+    assert entry.getMessage() == "GET /nothing failed: ZeroDivisionError: the secret of the house"
+    assert entry.exc_info is None
+
+
+async def test_an_error_whose_words_are_no_text_can_be_told() -> None:
+    assert answer_of(errors.Invalid("a \udcff b")) == (400, {"error": "a ? b"})
+
+
+async def test_a_listing_that_breaks_inside_is_500_in_json_and_the_hub_lives_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    async with open_house() as house:
+        await house.post("/rooms", {"id": "hall", "name": "Hall"})
+        room = house.hub.registry.get_room("hall")
+        object.__setattr__(room, "name", object())
+        async with call(house.url) as caller:
+            answer = await caller.ask(request("GET", "/rooms", KEY))
+            assert (answer.status, answer.json) == (500, {"error": "the hub failed to answer; its log says why"})
+            assert (await caller.ask(request("GET", "/health"))).status == 200
+        assert (await house.get("/devices")).status == 200
+    [entry] = [each for each in caplog.records if each.levelno >= logging.ERROR]
+    assert entry.getMessage().startswith("GET /rooms failed: TypeError: ") and entry.exc_info is None

@@ -1,0 +1,78 @@
+"""The table of all answers that specification and contract name, written by hand, against the table of routes."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+
+from appliance.api.app import ROUTES
+from appliance.api.route import Route
+from tests.fakes import witness
+from tests.fakes.witness import answers_of
+
+NAMED: dict[str, set[int]] = {
+    "GET /health": {200},
+    "GET /ready": {200, 503},
+    "GET /diagnostics": {200, 401, 403},
+    "GET /capabilities": {200, 401},
+    "GET /adapters": {200, 401},
+    "GET /adapters/{id}": {200, 401, 404},
+    "GET /devices": {200, 401},
+    "GET /devices/{id}": {200, 401, 404},
+    "POST /devices/{id}/room": {200, 400, 401, 403, 404, 413},
+    "POST /devices/{id}/command": {200, 400, 401, 403, 404, 413, 501},
+    "GET /rooms": {200, 401},
+    "POST /rooms": {200, 400, 401, 403, 413},
+    "GET /rooms/{id}": {200, 401, 404},
+    "DELETE /rooms/{id}": {204, 401, 403, 404},
+    "GET /rooms/{id}/devices": {200, 401, 404},
+    "POST /rooms/{id}/command": {200, 400, 401, 403, 404, 413},
+    "GET /groups": {200, 401},
+    "POST /groups": {200, 400, 401, 403, 413},
+    "GET /groups/{id}": {200, 401, 404},
+    "DELETE /groups/{id}": {204, 401, 403, 404},
+    "POST /groups/{id}/members": {200, 400, 401, 403, 404, 413},
+    "GET /groups/{id}/devices": {200, 401, 404},
+    "POST /groups/{id}/command": {200, 400, 401, 403, 404, 413},
+    "GET /events": {101, 400, 401, 426},
+}
+"""Beside what malformed requests meet everywhere. 400 of /events is a handshake that fails, 426 a plain request."""
+
+DURABLE = {
+    "POST /devices/{id}/room",
+    "POST /rooms",
+    "DELETE /rooms/{id}",
+    "POST /groups",
+    "DELETE /groups/{id}",
+    "POST /groups/{id}/members",
+}
+"""What answers 503 where the store cannot take a change, as soon as there is a store."""
+
+if importlib.util.find_spec("appliance.store") is not None:
+    for durable in DURABLE:
+        NAMED[durable].add(503)
+
+
+def name_of(route: Route) -> str:
+    """The route as the documents write it."""
+    segments = ["{id}" if segment.startswith("<") else segment for segment in route.path.split("/")]
+    return f"{route.method} {'/'.join(segments)}"
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=name_of)
+def test_a_row_names_exactly_the_answers_that_the_documents_name(route: Route) -> None:
+    assert answers_of(route) == NAMED[name_of(route)]
+
+
+def test_no_route_of_the_documents_table_is_missing() -> None:
+    assert {name_of(route) for route in ROUTES} == set(NAMED)
+
+
+def test_the_witness_tells_of_an_answer_that_no_row_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = {("GET", "/health", 200), ("HEAD", "/devices", 200), ("PATCH", "/rooms", 405), ("POST", "/rooms", 408)}
+    strange = {("GET", "/health", 500), ("GET", "/health", 429), ("POST", "/rooms", 201), ("PUT", "/rooms", 200)}
+    monkeypatch.setattr(witness, "SEEN", seen | {("GET", "/devices", 429)})
+    assert witness.unnamed() == set()
+    monkeypatch.setattr(witness, "SEEN", seen | strange)
+    assert witness.unnamed() == strange

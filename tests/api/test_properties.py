@@ -1,0 +1,420 @@
+"""Whatever is sent to the hub, it answers in JSON or hangs up, it never fails inside, and it lives on."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import logging
+import re
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from appliance.api.app import ROUTES
+from appliance.api.limits import Limits
+from appliance.api.route import Route
+from appliance.home.capabilities import CAPABILITIES
+from tests.api.caller import KEY, UPGRADE, frame, request
+from tests.fakes.house import MASTER, READER, open_house
+
+LIGHT, TV = "elgato_lights:light:0", "roku_tv:tv"
+DECLARED = {501, 503}
+"""The only statuses from 500 on that a request may bring about."""
+
+PATIENCE = 30.0
+
+
+class Log(logging.Handler):
+    """Keeps what nobody should see."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self.faults: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep errors, and tracebacks of any level that is shown."""
+        if record.levelno >= logging.ERROR or (record.exc_info and record.exc_info[0]):
+            self.faults.append(record.getMessage())
+
+
+@dataclass(slots=True, kw_only=True)
+class Home:
+    """A hub that runs beside the test."""
+
+    port: int
+    log: Log
+
+    def dial(self) -> socket.socket:
+        """A new connection."""
+        return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
+
+    def check(self) -> None:
+        """It is alive, and has nothing to complain of."""
+        with self.dial() as line:
+            line.sendall(request("GET", "/health"))
+            assert receive(line).status == 200
+        assert not self.log.faults
+
+
+@pytest.fixture(scope="module")
+def home() -> Iterator[Home]:
+    """A hub on a loop of its own, in a thread of its own."""
+    ready: threading.Event = threading.Event()
+    found: list[Any] = []
+
+    async def live() -> None:
+        over = asyncio.Event()
+        async with open_house(limits=Limits(head_secs=2.0, body_secs=2.0)) as house:
+            found.extend((int(house.url.rpartition(":")[2]), asyncio.get_running_loop(), over))
+            ready.set()
+            await over.wait()
+
+    thread = threading.Thread(target=asyncio.run, args=(live(),), name="home")
+    log = Log()
+    logging.getLogger().addHandler(log)
+    thread.start()
+    assert ready.wait(PATIENCE)
+    port, loop, over = found
+    yield Home(port=port, log=log)
+    loop.call_soon_threadsafe(over.set)
+    thread.join(PATIENCE)
+    logging.getLogger().removeHandler(log)
+    assert not thread.is_alive() and not log.faults
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """An answer."""
+
+    status: int
+    is_last: bool
+    body: bytes
+
+
+def receive(line: socket.socket, method: str = "GET") -> Heard:
+    """The next answer; raises `http.client.HTTPException` or `OSError` when none comes."""
+    answer = http.client.HTTPResponse(line, method=method)
+    answer.begin()
+    body = answer.read()
+    if answer.status != 101:
+        judge(answer, body, method)
+    return Heard(status=answer.status, is_last=answer.getheader("connection") == "close", body=body)
+
+
+def judge(answer: http.client.HTTPResponse, body: bytes, method: str) -> None:
+    """No answer fails inside, and every refusal is JSON that says why."""
+    assert answer.status < 500 or answer.status in DECLARED, (answer.status, body)
+    assert answer.getheader("server") is None and b"Traceback" not in body
+    assert all(value for _, value in answer.getheaders())
+    if answer.status == 204:
+        assert body == b"" and answer.getheader("content-type") is None
+        return
+    assert answer.getheader("content-type") == "application/json"
+    if method != "HEAD":
+        told = json.loads(body)
+        if answer.status >= 300:
+            assert isinstance(told["error"], str) and told["error"], told
+
+
+def send(line: socket.socket, data: bytes) -> None:
+    """Send as much as is taken."""
+    with suppress(BrokenPipeError, ConnectionResetError):
+        line.sendall(data)
+
+
+def say_and_check(home: Home, method: str, data: bytes) -> int | None:
+    """Send one whole request. It is answered, and then the connection can be used, or is closed as was said."""
+    with home.dial() as line:
+        send(line, data)
+        heard = receive(line, method)
+        if heard.status == 101:
+            return heard.status
+        if heard.is_last:
+            assert line.recv(1) == b""
+        else:
+            send(line, request("GET", "/health"))
+            assert receive(line).body == b'{"status":"ok"}'
+    return heard.status
+
+
+TEXTS = st.one_of(
+    st.text(max_size=30),
+    st.text(alphabet=st.characters(categories=["Cc", "Cf", "Cs", "Co", "Zs", "Zl"]), max_size=10),
+    st.sampled_from(["", " ", ".", "..", "/", "%", "%2F", "null", LIGHT, TV, "x" * 257, "x" * 1001, "\x00"]),
+    st.just("é" * 300),
+)
+"""Text of any sort, lone surrogates too."""
+
+SEGMENTS = st.one_of(
+    TEXTS.map(lambda text: quote(text.encode("utf-8", "surrogatepass"), safe="")),
+    st.binary(max_size=20).map(lambda data: quote(data, safe="")),
+    st.text(alphabet="%0123456789abcdefABCDEFgG:;,=&+~!*'()@$-._", max_size=40),
+    st.sampled_from([LIGHT, TV, quote(LIGHT, safe=""), "x" * 7000, "%41" * 2000, "%25" * 20]),
+)
+"""Segments of a path, as they are written; some make its head too large."""
+
+LEAVES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**70), 2**70),
+    st.floats(allow_nan=True, allow_infinity=True),
+    TEXTS,
+)
+JSON = st.recursive(
+    LEAVES, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4), max_leaves=8
+)
+FIELDS = ("id", "name", "members", "room_id", "capability", "action", "value", "transition_secs")
+KELVIN = {"value": 4000, "unit": "kelvin"}
+VALUES = st.one_of(JSON, st.sampled_from([LIGHT, [LIGHT], [LIGHT, TV, LIGHT], KELVIN, 50, 1e308]))
+NEAR = st.fixed_dictionaries({}, optional=dict.fromkeys(FIELDS, VALUES))
+COMMANDS = st.fixed_dictionaries(
+    {
+        "capability": st.sampled_from(sorted(CAPABILITIES)),
+        "action": st.sampled_from(sorted({each for entry in CAPABILITIES.values() for each in entry.actions})),
+    },
+    optional={"value": VALUES, "transition_secs": LEAVES},
+)
+
+
+def written(value: Any) -> bytes:
+    """As JSON of Python's own sort, which knows NaN and lone surrogates."""
+    return json.dumps(value).encode()
+
+
+BODIES = st.one_of(
+    st.none(),
+    st.binary(max_size=60),
+    JSON.map(written),
+    NEAR.map(written),
+    COMMANDS.map(written),
+    st.builds(lambda depth: b"[" * depth + b"]" * depth, st.integers(0, 5000)),
+    st.sampled_from([b"", b"{", b'{"id": "a", "id": "b"}', b'{"id":"\xff","name":"x"}', b"\xef\xbb\xbf{}"]),
+    st.sampled_from([1 << 20, (1 << 20) + 1, 2 << 20]).map(lambda size: b" " * size),
+)
+KEYS = st.sampled_from([KEY] * 6 + [f"Authorization: Bearer {READER.text}", "Authorization: Bearer x", "X-None: y"])
+HEADERS = st.lists(
+    st.one_of(
+        st.builds(
+            lambda name, value: f"{name}: {value}",
+            st.text(alphabet="abcXYZ-_!#$%&'*+.^`|~09", min_size=1, max_size=12),
+            st.text(alphabet=st.characters(min_codepoint=32, max_codepoint=126), max_size=40),
+        ),
+        st.sampled_from(
+            [
+                "Content-Type: text/html; charset=nonsense",
+                "Accept: */*;q=x",
+                "Cookie: =;==;\"",
+                "Host: [::1",
+                "Host: a b",
+                "Forwarded: for=\"",
+                "X-Forwarded-For: ,,,",
+                "Range: bytes=9-1",
+                "If-None-Match: *",
+                "Connection: keep-alive",
+                "Connection: close",
+                "Connection: upgrade, keep-alive, close",
+                "Upgrade: websocket",
+                "Sec-WebSocket-Protocol: ,,bearer.%,",
+                "Sec-WebSocket-Extensions: permessage-deflate; x=\"",
+                "Expect: 100-continue",
+                "X-HTTP-Method-Override: DELETE",
+                "Origin: null",
+                "Date: yesterday",
+            ]
+        ),
+    ),
+    max_size=5,
+)
+METHODS = st.sampled_from(["PUT", "PATCH", "OPTIONS", "TRACE", "HEAD", "CONNECT", "NONE", "get", "M-SEARCH", "*"])
+USUAL = st.sampled_from(["GET", "POST", "DELETE"])
+QUERIES = st.one_of(st.just(""), st.text(alphabet="ids=&%;+?/ff0:_", max_size=30).map(lambda text: f"?{text}"))
+
+QUICK = settings(
+    max_examples=60,
+    deadline=None,
+    database=None,
+    derandomize=True,
+    phases=(Phase.explicit, Phase.generate, Phase.shrink),
+    suppress_health_check=list(HealthCheck),
+)
+THOROUGH = settings(QUICK, max_examples=600)
+
+
+def fill_in(route: Route, segments: list[str]) -> str:
+    """The route's path with these ids."""
+    rest = iter(segments)
+    return re.sub(r"<\w+>", lambda _: next(rest) or "x", route.path)
+
+
+Case = tuple[str, list[str], str, list[str], bytes | None, str | None]
+CASES: st.SearchStrategy[Case] = st.tuples(
+    KEYS, st.lists(SEGMENTS, min_size=1, max_size=1), QUERIES, HEADERS, BODIES, st.none() | METHODS
+)
+
+
+def ask(home: Home, route: Route, case: Case) -> None:
+    """Send the case to the route."""
+    key, segments, query, headers, body, method = case
+    if method is None:
+        method = route.method
+        body = body or b"{}" if route.body is not None else body
+    data = request(method, fill_in(route, segments) + query.replace(" ", "+"), key, *headers, body=body)
+    status = say_and_check(home, method, data)
+    assert status != 101 or route.is_websocket
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
+def test_every_route_takes_whatever_comes(home: Home, route: Route) -> None:
+    take_whatever_comes(QUICK, home, route)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
+def test_every_route_takes_whatever_comes_for_long(home: Home, route: Route) -> None:
+    take_whatever_comes(THOROUGH, home, route)
+
+
+def take_whatever_comes(how: settings, home: Home, route: Route) -> None:
+    """Send cases to the route."""
+
+    @how
+    @given(case=CASES)
+    def run(case: Case) -> None:
+        ask(home, route, case)
+
+    run()
+    home.check()
+
+
+PATHS = st.one_of(
+    st.lists(SEGMENTS, max_size=5).map(lambda segments: "/" + "/".join(segments)),
+    st.text(alphabet=st.characters(min_codepoint=33, max_codepoint=126), max_size=60).map(lambda text: f"/{text}"),
+    st.sampled_from(["*", "/", "//", "///devices", "/devices//", "/.", "/..", "/?", "/#", "http://x/", "https://x:1/devices"]),
+)
+
+
+def take_any_path(how: settings, home: Home) -> None:
+    """Send requests for paths that mostly do not exist."""
+
+    @how
+    @given(method=METHODS | USUAL, path=PATHS, key=KEYS, headers=HEADERS, body=BODIES)
+    def run(method: str, path: str, key: str, headers: list[str], body: bytes | None) -> None:
+        say_and_check(home, method, request(method, path, key, *headers, body=body))
+
+    run()
+    home.check()
+
+
+VALID = [
+    request("GET", "/devices", KEY),
+    request("POST", "/rooms", KEY, body=b'{"id":"hall","name":"Hall"}'),
+    request("POST", "/rooms", KEY, "Transfer-Encoding: chunked") + b"5\r\n{\"id\"\r\n3\r\n:1}\r\n0\r\n\r\n",
+    request("POST", f"/devices/{LIGHT}/command", KEY, body=b'{"capability":"power","action":"on"}'),
+    request("GET", "/events", KEY, *UPGRADE),
+    request("GET", f"/devices?ids={TV}", f"Authorization: bearer {MASTER}", "Expect: 100-continue"),
+]
+EDIT = st.tuples(st.floats(0, 1), st.integers(0, 3), st.binary(min_size=1, max_size=4))
+EDITS = st.lists(EDIT, min_size=1, max_size=4)
+
+
+WHOLE = st.sampled_from(VALID)
+
+
+def edited(data: bytes, edits: list[tuple[float, int, bytes]]) -> bytes:
+    """The bytes with some of them replaced by others."""
+    changed = bytearray(data)
+    for place, removed, inserted in edits:
+        at = int(place * len(changed))
+        changed[at : at + removed] = inserted
+    return bytes(changed)
+
+
+def take_any_bytes(how: settings, home: Home) -> None:
+    """Send what is nearly a request, or nothing like one, and then no more."""
+
+    @how
+    @given(
+        data=st.one_of(
+            st.builds(edited, WHOLE, EDITS),
+            st.builds(lambda one, edits, other: edited(one, edits) + other, WHOLE, EDITS, WHOLE),
+            st.builds(lambda whole, at: whole[: int(at * len(whole))], WHOLE, st.floats(0, 1)),
+            st.binary(max_size=200),
+            st.binary(max_size=200).map(lambda soup: soup + b"\r\n\r\n"),
+        )
+    )
+    def run(data: bytes) -> None:
+        with home.dial() as line:
+            send(line, data)
+            try:
+                line.shutdown(socket.SHUT_WR)
+                while receive(line).status != 101:
+                    pass
+            except (http.client.HTTPException, OSError) as error:
+                assert not isinstance(error, TimeoutError)
+
+    run()
+    home.check()
+
+
+FRAMES = st.lists(
+    st.one_of(
+        st.builds(
+            lambda opcode, payload, is_last: frame(opcode, payload, is_last=is_last),
+            st.integers(0, 15),
+            st.binary(max_size=140),
+            st.booleans(),
+        ),
+        st.binary(max_size=40),
+        st.sampled_from([frame(1, b"x" * 65_537), frame(9, b"ping"), frame(8, b"\x03\xe8"), frame(8)]),
+    ),
+    max_size=8,
+)
+
+
+def take_any_frames(how: settings, home: Home) -> None:
+    """Send what is nearly WebSocket to the event stream."""
+
+    @how
+    @given(frames=FRAMES)
+    def run(frames: list[bytes]) -> None:
+        with home.dial() as line:
+            send(line, request("GET", "/events", KEY, *UPGRADE) + b"".join(frames))
+            assert receive(line).status == 101
+            try:
+                line.shutdown(socket.SHUT_WR)
+                while line.recv(65536):
+                    pass
+            except OSError as error:
+                assert not isinstance(error, TimeoutError)
+
+    run()
+    home.check()
+
+
+SUITES: dict[str, tuple[Callable[[settings, Home], None], int, int]] = {
+    "paths": (take_any_path, 400, 4_000),
+    "bytes": (take_any_bytes, 600, 10_000),
+    "frames": (take_any_frames, 400, 5_000),
+}
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_the_hub_takes_any(home: Home, suite: str) -> None:
+    run, few, _ = SUITES[suite]
+    run(settings(QUICK, max_examples=few), home)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suite", SUITES)
+def test_the_hub_takes_any_for_long(home: Home, suite: str) -> None:
+    run, _, many = SUITES[suite]
+    run(settings(THOROUGH, max_examples=many), home)

@@ -1,0 +1,332 @@
+"""Who may do what: every route against every sort of key, and the order in which a request is judged."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Callable
+
+import pytest
+
+from appliance.api.app import ROUTES
+from appliance.api.auth import Authenticator, Credential, Role
+from appliance.api.keys import Token, hash_token
+from appliance.api.route import Route
+from appliance.errors import Forbidden
+from tests.api.caller import KEY, UPGRADE, call, request
+from tests.fakes.house import MASTER, READER, House, Received
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+LIGHT = "elgato_lights:light:0"
+GUARDED = [route for route in ROUTES if route.role is not None]
+BY_PATH = {route.path: [each for each in ROUTES if each.path == route.path] for route in ROUTES}
+
+REFUSED = (401, {"error": "authentication required"})
+FORBIDDEN = (403, {"error": "insufficient permissions"})
+NO_PATH = (404, {"error": "there is no such path"})
+
+WRONG = {
+    "no token": None,
+    "an empty header": "",
+    "no scheme": MASTER,
+    "another scheme": f"Basic {MASTER}",
+    "a scheme that only begins like it": f"BearerX {MASTER}",
+    "a scheme without a token": "Bearer",
+    "a scheme with blanks": "Bearer   ",
+    "a colon": f"Bearer: {MASTER}",
+    "a wrong token": "Bearer nobody-knows-this-one",
+    "part of the master key": f"Bearer {MASTER[:-1]}",
+    "more than the master key": f"Bearer {MASTER}x",
+    "the master key in capitals": f"Bearer {MASTER.upper()}",
+    "two tokens": f"Bearer {MASTER} {MASTER}",
+    "an unknown key id": f"Bearer {Token.make('nobody').text}",
+    "a wrong secret of a key that exists": f"Bearer lrs_{READER.key_id}_{secrets.token_urlsafe(32)}",
+    "a key id without a secret": f"Bearer lrs_{READER.key_id}_",
+    "bytes that are no text": "Bearer \udcff\udcfe",
+}
+"""Headers that open nothing."""
+
+
+def path_of(route: Route) -> str:
+    """A path of the route that names nothing that exists."""
+    return re.sub(r"<\w+>", "nothing", route.path)
+
+
+def name_of(route: Route) -> str:
+    """What the test is called."""
+    return f"{route.method} {route.path}"
+
+
+def of(answer: Received) -> tuple[int, object]:
+    """Status and body."""
+    return answer.status, answer.json
+
+
+async def ask(house: House, route: Route, authorization: str | None) -> Received:
+    """The route's own method on its path, with a body that no route takes, so that nothing is done."""
+    headers = {} if authorization is None else {"Authorization": authorization}
+    data = None if route.body is None else b"not JSON"
+    return await house.ask(route.method, path_of(route), data=data, token=None, headers=headers)
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=name_of)
+class TestEveryRoute:
+    """What holds of every row of the table."""
+
+    async def test_without_a_key_only_public_routes_answer(self, shared: House, route: Route) -> None:
+        for what, authorization in WRONG.items():
+            answer = await ask(shared, route, authorization)
+            if route.role is None:
+                assert answer.status in route.answers, what
+            else:
+                assert of(answer) == REFUSED, what
+                assert answer.headers["WWW-Authenticate"] == "Bearer", what
+
+    async def test_a_read_key_reaches_what_asks_for_reading(self, shared: House, route: Route) -> None:
+        answer = await ask(shared, route, f"Bearer {READER.text}")
+        if route.role in (None, Role.READ):
+            assert answer.status not in (401, 403)
+        else:
+            assert of(answer) == FORBIDDEN
+            assert "WWW-Authenticate" not in answer.headers
+
+    async def test_the_master_key_reaches_everything(self, shared: House, route: Route) -> None:
+        assert (await ask(shared, route, f"Bearer {MASTER}")).status not in (401, 403)
+
+    async def test_the_scheme_may_be_written_in_any_case(self, shared: House, route: Route) -> None:
+        for scheme in ("bearer", "BEARER", "bEaReR"):
+            assert (await ask(shared, route, f"{scheme} {MASTER}")).status not in (401, 403)
+
+
+MAY: dict[Role, Callable[[Route], bool]] = {
+    Role.READ: lambda route: route.method == "GET" and route.path != "/diagnostics",
+    Role.WRITE: lambda route: (
+        MAY[Role.READ](route) or route.path.split("/")[1] in {"devices", "rooms", "groups", "scenes", "automations"}
+    ),
+    Role.ADMIN: lambda route: True,
+    Role.AUTOMATION: lambda route: True,
+}
+"""The contract's sentences on roles."""
+
+
+@pytest.mark.parametrize("role", Role)
+async def test_a_role_reaches_what_the_contract_says(role: Role) -> None:
+    key = Token.make(role.value)
+    credential = Credential(key_id=key.key_id, role=role, token_hash=hash_token(key.text))
+    authenticator = Authenticator(credentials=[credential])
+    principal = await authenticator.identify(key.text)
+    authenticator.close()
+    for route in GUARDED:
+        assert route.role is not None
+        try:
+            principal.require(route.role)
+            is_allowed = True
+        except Forbidden:
+            is_allowed = False
+        assert is_allowed == MAY[role](route), name_of(route)
+
+
+UNKNOWN = ["/", "/nothing", "/devices/", "/health/", "/ready/", "/devices/a/b", "//devices", "/Devices", "/rooms/a/"]
+
+
+@pytest.mark.parametrize("path", [*UNKNOWN, "*"])
+async def test_an_unknown_path_is_401_without_a_key_and_404_with_one(shared: House, path: str) -> None:
+    for method in ("GET", "POST", "DELETE", "HEAD", "OPTIONS", "NONE", "get"):
+        async with call(shared.url) as caller:
+            refused = await caller.ask(request(method, path))
+            assert refused.status == 401 and refused.header("www-authenticate") == "Bearer"
+            wrong = await caller.ask(request(method, path, "Authorization: Bearer wrong"))
+            assert wrong.status == 401
+            found = await caller.ask(request(method, path, KEY))
+            assert found.status == 404
+            if method != "HEAD":
+                assert found.json == {"error": "there is no such path"}
+
+
+@pytest.mark.parametrize("path", BY_PATH)
+async def test_a_wrong_method_is_405_and_allow_names_the_right_ones(shared: House, path: str) -> None:
+    methods = {route.method for route in BY_PATH[path]}
+    allowed = ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))
+    target = re.sub(r"<\w+>", "nothing", path)
+    for method in ("PATCH", "PUT", "OPTIONS", "TRACE", "NONE"):
+        answer = await shared.ask(method, target)
+        assert of(answer) == (405, {"error": f"{method} is not a method of this path"})
+        assert answer.headers["Allow"] == allowed
+        assert (await shared.ask(method, target, token=READER.text)).status == 405
+        assert of(await shared.ask(method, target, token=None)) == REFUSED
+
+
+async def test_a_method_in_small_letters_is_another_method(shared: House) -> None:
+    async with call(shared.url) as caller:
+        reply = await caller.ask(request("get", "/devices", KEY))
+    assert (reply.status, reply.header("allow")) == (405, "GET, HEAD")
+
+
+READABLE = [route for route in ROUTES if route.method == "GET"]
+
+
+@pytest.mark.parametrize("route", READABLE, ids=name_of)
+async def test_head_is_answered_as_get_without_the_body(shared: House, route: Route) -> None:
+    path = path_of(route)
+    async with call(shared.url) as caller:
+        got, head = await caller.ask(request("GET", path, KEY)), await caller.ask(request("HEAD", path, KEY))
+        assert (head.status, head.body) == (got.status, b"")
+        if route.path != "/diagnostics":
+            assert head.header("content-length") == got.header("content-length")
+        assert (await caller.ask(request("GET", "/health"))).status == 200
+    refused = await shared.ask("HEAD", path, token=None)
+    assert refused.status == (got.status if route.role is None else 401)
+
+
+ORDER = [
+    ("the key comes before all", "PATCH", "/devices/nothing/room", None, 401),
+    ("the key comes before the path", "POST", "/no/such/path", None, 401),
+    ("the key comes before the body", "POST", f"/devices/{LIGHT}/room", None, 401),
+    ("the role comes before the resource", "POST", "/devices/nothing/room", READER.text, 403),
+    ("the role comes before the body", "POST", f"/devices/{LIGHT}/command", READER.text, 403),
+    ("the method comes before the resource", "PATCH", "/devices/nothing/room", MASTER, 405),
+    ("the method comes before the role", "PATCH", f"/devices/{LIGHT}/room", READER.text, 405),
+    ("the path comes before the role", "POST", "/no/such/path", READER.text, 404),
+    ("the device comes before the body", "POST", "/devices/nothing/room", MASTER, 404),
+    ("the device comes before the command", "POST", "/devices/nothing/command", MASTER, 404),
+    ("the room comes before the command", "POST", "/rooms/nothing/command", MASTER, 404),
+    ("the group comes before the members", "POST", "/groups/nothing/members", MASTER, 404),
+    ("the group comes before the command", "POST", "/groups/nothing/command", MASTER, 404),
+    ("the body comes last", "POST", f"/devices/{LIGHT}/room", MASTER, 400),
+]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "token", "status"), [row[1:] for row in ORDER], ids=[row[0] for row in ORDER]
+)
+async def test_a_request_is_judged_in_order(
+    shared: House, method: str, path: str, token: str | None, status: int
+) -> None:
+    assert (await shared.ask(method, path, data=b"{", token=token)).status == status
+
+
+@pytest.mark.parametrize("size", [0, 2 << 20])
+async def test_a_resource_that_is_missing_is_named_before_a_body_that_is_empty_or_too_large(
+    shared: House, size: int
+) -> None:
+    for path in ("/devices/nothing/command", "/rooms/nothing/command", "/groups/nothing/members"):
+        assert (await shared.post(path, data=b"x" * size)).status == 404
+
+
+IDS = [
+    ("elgato_lights%3Alight%3A0", "elgato_lights:light:0"),
+    ("a%2Fb", "a/b"),
+    ("a%2fb", "a/b"),
+    ("100%25", "100%"),
+    ("%252F", "%2F"),
+    ("%25", "%"),
+    ("a+b", "a+b"),
+    ("%20a%20", " a "),
+    ("%C3%A4", "ä"),
+    ("%E2%98%83", "☃"),
+    ("%F0%9F%8F%A0", "🏠"),
+    ("%FF", "\ufffd"),
+    ("%C3", "\ufffd"),
+    ("%ED%A0%80", "\ufffd\ufffd\ufffd"),
+    ("%", "%"),
+    ("%2", "%2"),
+    ("%zz", "%zz"),
+    ("%00", "\x00"),
+    ("%0D%0A", "\r\n"),
+    ("%7B%22", '{"'),
+    ("..", ".."),
+    ("%2E%2E", ".."),
+    ("%2e", "."),
+    ("a;b=c", "a;b=c"),
+    ("a:b@c", "a:b@c"),
+]
+
+
+@pytest.mark.parametrize(("written", "meant"), IDS)
+async def test_an_id_is_decoded_once(shared: House, written: str, meant: str) -> None:
+    exists = meant == LIGHT
+    for path, what in (("/devices/{}", "device"), ("/rooms/{}", "room"), ("/groups/{}/devices", "group")):
+        async with call(shared.url) as caller:
+            reply = await caller.ask(request("GET", path.format(written), KEY))
+        if exists and what == "device":
+            assert (reply.status, reply.json["id"]) == (200, LIGHT)
+        else:
+            assert (reply.status, reply.json) == (404, {"error": f"{what} '{meant}' not found"})
+
+
+async def test_what_is_written_in_a_body_is_found_under_its_encoded_path(shared: House) -> None:
+    for written, meant in (("a%2Fb", "a/b"), ("100%25", "100%"), ("%25%32%46", "%2F"), ("%E2%98%83%3F", "☃?")):
+        assert (await shared.post("/rooms", {"id": meant, "name": "a room"})).status == 200
+        async with call(shared.url) as caller:
+            assert (await caller.ask(request("GET", f"/rooms/{written}", KEY))).json["id"] == meant
+            assert (await caller.ask(request("DELETE", f"/rooms/{written}", KEY))).status == 204
+            assert (await caller.ask(request("GET", f"/rooms/{written}", KEY))).status == 404
+
+
+async def test_an_encoded_path_is_not_another_path(shared: House) -> None:
+    for path in ("/%64evices", "/devices%2Fnothing", "/%2Fdevices", "/devices/../health", "/devices%3Fids=x"):
+        async with call(shared.url) as caller:
+            assert (await caller.ask(request("GET", path, KEY))).status == 404
+
+
+class TestTheEventStream:
+    """The upgrade is a request like any other, until it has been answered."""
+
+    async def test_it_is_refused_before_the_upgrade(self, shared: House) -> None:
+        for what, authorization in WRONG.items():
+            headers = [] if authorization is None else [f"Authorization: {authorization}"]
+            raw = request("GET", "/events", *UPGRADE).removesuffix(b"\r\n")
+            raw += "".join(f"{each}\r\n" for each in headers).encode(errors="surrogateescape") + b"\r\n"
+            async with call(shared.url) as caller:
+                reply = await caller.ask(raw)
+            assert (reply.status, reply.json) == REFUSED, what
+            assert reply.header("www-authenticate") == "Bearer"
+            assert reply.header("sec-websocket-accept") is None
+
+    async def test_every_role_may_read_it(self, shared: House) -> None:
+        for token in (READER.text, MASTER):
+            async with shared.stream(token):
+                pass
+
+    async def test_a_browser_may_send_its_token_as_a_sub_protocol(self, shared: House) -> None:
+        for offer in (
+            f"lares.events, bearer.{READER.text}",
+            f"bearer.{READER.text}, lares.events",
+            f"other,bearer.{READER.text},lares.events",
+            "lares.events, bearer." + "".join(f"%{ord(each):02x}" for each in MASTER),
+        ):
+            async with call(shared.url) as caller:
+                reply = await caller.ask(request("GET", "/events", *UPGRADE, f"Sec-WebSocket-Protocol: {offer}"))
+            assert (reply.status, reply.header("sec-websocket-protocol")) == (101, "lares.events")
+
+    async def test_a_browser_may_send_its_token_in_the_query(self, shared: House) -> None:
+        encoded = "".join(f"%{ord(each):02X}" for each in MASTER)
+        for query in (f"token={READER.text}", f"token={encoded}", f"other=x&token={MASTER}"):
+            async with call(shared.url) as caller:
+                reply = await caller.ask(request("GET", f"/events?{query}", *UPGRADE))
+            assert (reply.status, reply.header("sec-websocket-protocol")) == (101, None)
+
+    async def test_a_wrong_token_of_a_browser_is_refused(self, shared: House) -> None:
+        name = "Sec-WebSocket-Protocol: lares.events, bearer."
+        offers = [("/events", f"{name}{each}") for each in ("wrong", "", "%ff")]
+        queries = [(f"/events?{query}", "X: y") for query in ("token=wrong", "token=", "token", "token=%FF")]
+        for path, header in [*offers, *queries]:
+            async with call(shared.url) as caller:
+                assert (await caller.ask(request("GET", path, *UPGRADE, header))).status == 401, (path, header)
+
+    async def test_a_header_counts_more_than_what_a_browser_sends(self, shared: House) -> None:
+        async with call(shared.url) as caller:
+            wrong = "Authorization: Bearer wrong"
+            assert (await caller.ask(request("GET", f"/events?token={MASTER}", *UPGRADE, wrong))).status == 401
+
+    async def test_no_other_path_takes_a_token_that_way(self, shared: House) -> None:
+        for route in GUARDED:
+            if route.path != "/events":
+                path = f"{path_of(route)}?token={MASTER}"
+                offer = f"Sec-WebSocket-Protocol: lares.events, bearer.{MASTER}"
+                async with call(shared.url) as caller:
+                    reply = await caller.ask(request(route.method, path, *UPGRADE, offer))
+                assert (reply.status, reply.json) == REFUSED
+        async with call(shared.url) as caller:
+            assert (await caller.ask(request("PATCH", f"/events?token={MASTER}"))).status == 401

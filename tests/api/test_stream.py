@@ -1,0 +1,532 @@
+"""The event stream: every event is told once, to everybody, in order; and who cannot keep up is told what it lost."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import time
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import pytest
+
+from appliance.api.limits import Limits
+from appliance.api.payloads import FRAMES
+from appliance.api.payloads import frame as frame_of
+from appliance.api.stream import wire
+from appliance.home import events
+from appliance.home.events import Event, SystemError
+from appliance.home.model import Device, Group, Kind, Metadata, Room
+from appliance.simulators.light import LightSimulator
+from appliance.simulators.tv import TvSimulator
+from tests.api.caller import (
+    BINARY,
+    CLOSE,
+    CONTINUATION,
+    KEY,
+    PING,
+    PONG,
+    TEXT,
+    UPGRADE,
+    Caller,
+    call,
+    frame,
+    read_events,
+    request,
+    shown,
+)
+from tests.fakes.clock import VirtualClock
+from tests.fakes.house import House, open_house
+from tests.fakes.patience import until
+
+SLACK = 10.0
+"""Seconds that a busy machine may need for what takes none."""
+
+MOMENT = datetime(2026, 11, 20, 8, 9, 11, 42_000, tzinfo=UTC)
+LAMP = Device(
+    id="desk:light:0",
+    room_id="hall",
+    kind=Kind.LIGHT,
+    attributes={"power": "on", "brightness": 40, "color_temperature": {"value": 4000, "unit": "kelvin"}},
+    metadata=Metadata(source="desk", vendor_specific={"light_index": 0}),
+    updated_at=MOMENT,
+    last_seen=MOMENT,
+)
+HALL = Room(id="hall", name="Hall ☃")
+BOTH = Group(id="both", name="Both", members=("desk:light:0", "tv:tv"))
+
+TOLD: list[tuple[Event, dict[str, Any] | None]] = [
+    (
+        events.DeviceStateChanged(device=LAMP, previous=None),
+        {"type": "device.state_changed", "id": "desk:light:0", "state": dict(LAMP.attributes)},
+    ),
+    (
+        events.DeviceStateChanged(device=replace(LAMP, attributes={"state": "offline"}), previous=LAMP),
+        {"type": "device.state_changed", "id": "desk:light:0", "state": {"state": "offline"}},
+    ),
+    (events.DeviceRemoved(device_id="desk:light:0"), {"type": "device.removed", "id": "desk:light:0"}),
+    (
+        events.DeviceRoomChanged(device_id="desk:light:0", room_id="hall"),
+        {"type": "device.room_changed", "id": "desk:light:0", "room_id": "hall"},
+    ),
+    (
+        events.DeviceRoomChanged(device_id="desk:light:0", room_id=None),
+        {"type": "device.room_changed", "id": "desk:light:0", "room_id": None},
+    ),
+    (events.RoomAdded(room=HALL), {"type": "room.added", "room": {"id": "hall", "name": "Hall ☃"}}),
+    (events.RoomUpdated(room=HALL), {"type": "room.updated", "room": {"id": "hall", "name": "Hall ☃"}}),
+    (events.RoomRemoved(room_id="hall"), {"type": "room.removed", "id": "hall"}),
+    (
+        events.GroupAdded(group=BOTH),
+        {"type": "group.added", "group": {"id": "both", "name": "Both", "members": ["desk:light:0", "tv:tv"]}},
+    ),
+    (
+        events.GroupUpdated(group=Group(id="both", name="B")),
+        {"type": "group.updated", "group": {"id": "both", "name": "B", "members": []}},
+    ),
+    (events.GroupRemoved(group_id="both"), {"type": "group.removed", "id": "both"}),
+    (
+        events.GroupMembersChanged(group_id="both", members=("tv:tv", "desk:light:0")),
+        {"type": "group.members_changed", "id": "both", "members": ["tv:tv", "desk:light:0"]},
+    ),
+    (events.AdapterStarted(adapter="roku_tv"), {"type": "adapter.started", "adapter": "roku_tv"}),
+    (SystemError(message="desk: no answer"), {"type": "system.error", "message": "desk: no answer"}),
+    (events.AdapterAnswered(adapter="roku_tv", at=MOMENT), None),
+    (events.AdapterFaltered(adapter="roku_tv", message="no", at=MOMENT), None),
+]
+"""Every event and its frame, as the contract writes it; those without one stay inside."""
+
+
+def quiet_house(**more: Any) -> Any:
+    """A house in which time stands still, so that nothing happens but what the test does."""
+    clock = VirtualClock()
+    light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock)
+    return open_house(clock=clock, light=light, tv=tv, **more)
+
+
+def note(number: int, size: int = 0) -> SystemError:
+    """An event that can be told from others of its sort."""
+    return SystemError(message=f"{number}:{'x' * size}")
+
+
+def number_of(told: dict[str, Any]) -> int:
+    """The number of a note's frame."""
+    return int(told["message"].partition(":")[0])
+
+
+class TestFrames:
+    """What each event looks like on the wire."""
+
+    def test_every_event_is_in_the_table(self) -> None:
+        kinds = {kind for kind in vars(events).values() if isinstance(kind, type) and issubclass(kind, Event)}
+        assert kinds - {Event} == {type(event) for event, _ in TOLD} == set(FRAMES)
+
+    @pytest.mark.parametrize(("event", "told"), TOLD, ids=[type(event).__name__ for event, _ in TOLD])
+    def test_an_event_has_the_frame_of_the_contract(self, event: Event, told: dict[str, Any] | None) -> None:
+        written = json.dumps(told, separators=(",", ":"), ensure_ascii=False).encode()
+        assert frame_of(event) == (None if told is None else written)
+
+    async def test_all_of_them_arrive_in_their_order_and_nothing_else(self) -> None:
+        async with quiet_house() as house, read_events(house.url) as stream:
+            for event, _ in TOLD:
+                house.hub.bus.publish(event)
+            for told in [told for _, told in TOLD if told is not None]:
+                assert await stream.event() == told
+            assert await stream.is_open(0.05)
+
+    @pytest.mark.parametrize("size", [0, 125, 126, 127, 65_535, 65_536, 200_000])
+    async def test_a_frame_of_any_size_arrives_whole(self, size: int) -> None:
+        async with quiet_house() as house, read_events(house.url) as stream, house.stream() as client:
+            overhead = len(frame_of(SystemError(message="")) or b"")
+            house.hub.bus.publish(SystemError(message="x" * max(0, size - overhead)))
+            opcode, payload = await stream.frame()
+            assert opcode == TEXT and len(payload) == max(size, overhead)
+            assert await client.next() == json.loads(payload)
+
+    async def test_what_the_api_changes_is_told_as_the_contract_says(self) -> None:
+        async with quiet_house() as house, house.stream() as stream:
+            light, tv = "elgato_lights:light:0", "roku_tv:tv"
+            await house.post("/rooms", {"id": "hall", "name": "Hall"})
+            await house.post("/rooms", {"id": "hall", "name": "Entrance"})
+            await house.post("/rooms", {"id": "hall", "name": "Entrance"})
+            await house.post(f"/devices/{light}/room", {"room_id": "hall"})
+            await house.post(f"/devices/{light}/room", {"room_id": "hall"})
+            await house.post("/groups", {"id": "all", "name": "All", "members": [light, tv]})
+            await house.post("/groups/all/members", {"members": [tv, light, tv]})
+            await house.post("/groups/all/members", {"members": [tv, light]})
+            await house.delete("/groups/all")
+            await house.command(light, "brightness", "set", 70)
+            await house.delete("/rooms/hall")
+            got = [await stream.next() for _ in range(9)]
+        assert got == [
+            {"type": "room.added", "room": {"id": "hall", "name": "Hall"}},
+            {"type": "room.updated", "room": {"id": "hall", "name": "Entrance"}},
+            {"type": "device.room_changed", "id": light, "room_id": "hall"},
+            {"type": "group.added", "group": {"id": "all", "name": "All", "members": [light, tv]}},
+            {"type": "group.members_changed", "id": "all", "members": [tv, light]},
+            {"type": "group.removed", "id": "all"},
+            {"type": "device.state_changed", "id": light, "state": house.hub.registry.get_device(light).attributes},
+            {"type": "device.room_changed", "id": light, "room_id": None},
+            {"type": "room.removed", "id": "hall"},
+        ]
+
+
+class TestReading:
+    """From the handshake to the goodbye."""
+
+    async def test_a_reader_is_subscribed_before_it_hears_that_it_is(self) -> None:
+        async with quiet_house() as house, call(house.url) as caller:
+            house.hub.bus.publish(note(0))
+            await caller.say(request("GET", "/events", KEY, *UPGRADE))
+            number = 0
+            while not (await house.get("/diagnostics")).json["events"]["readers"]:
+                number += 1
+                house.hub.bus.publish(note(number))
+            first = number + 1
+            for number in range(first, first + 100):
+                house.hub.bus.publish(note(number))
+            assert (await caller.reply()).status == 101
+            got = [number_of(await caller.event()) for _ in range(100)]
+        assert got[-1] == first + 99 or got == list(range(got[0], got[0] + 100)), "without a gap"
+        assert got[0] <= first
+
+    async def test_an_event_is_encoded_once_whoever_reads(self) -> None:
+        class Counting:
+            """Stands for a device, and counts how often it is looked at."""
+
+            def __init__(self) -> None:
+                self.attributes = {"power": "on"}
+                self.looks = 0
+
+            @property
+            def id(self) -> str:
+                self.looks += 1
+                return "counting"
+
+        async with quiet_house() as house, AsyncExitStack() as stack:
+            counting = Counting()
+            house.hub.bus.publish(events.DeviceStateChanged(device=cast(Device, counting), previous=None))
+            assert counting.looks == 0, "nobody reads"
+            streams = [await stack.enter_async_context(read_events(house.url)) for _ in range(50)]
+            for round_ in range(1, 4):
+                house.hub.bus.publish(events.DeviceStateChanged(device=cast(Device, counting), previous=None))
+                for stream in streams:
+                    assert (await stream.event())["id"] == "counting"
+                assert counting.looks == round_
+
+    async def test_readers_come_and_go_and_are_counted(self) -> None:
+        async with quiet_house() as house:
+            async with read_events(house.url) as one, read_events(house.url):
+                await shown(house, "events", "readers", 2)
+                await one.say(frame(CLOSE, b"\x03\xe8bye"))
+                assert await one.frame() == (CLOSE, b"\x03\xe8bye")
+                assert await one.rest() == b""
+                await shown(house, "events", "readers", 1)
+            await shown(house, "events", "readers", 0)
+
+    async def test_what_a_client_says_is_ignored(self, quiet_log: pytest.LogCaptureFixture) -> None:
+        async with quiet_house() as house, read_events(house.url) as stream:
+            await stream.say(frame(TEXT, b'{"type": "subscribe"}') + frame(TEXT) + frame(BINARY, bytes(range(256))))
+            await stream.say(frame(TEXT, b"\xff\xfe") + frame(PONG, b"unasked") + frame(PONG))
+            await stream.say(frame(TEXT, b"x" * 65_536))
+            await stream.say(frame(TEXT, b"x" * 30_000, is_last=False) + frame(CONTINUATION, b"x" * 35_536))
+            await stream.say(frame(PING, b"there?"))
+            assert await stream.frame() == (PONG, b"there?")
+            house.hub.bus.publish(note(1))
+            assert number_of(await stream.event()) == 1
+
+    @pytest.mark.parametrize(
+        ("said", "code"),
+        [
+            (frame(TEXT, b"x" * 65_537), 1009),
+            (frame(BINARY, b"x" * 200_000), 1009),
+            (frame(TEXT, b"x" * 40_000, is_last=False) + frame(CONTINUATION, b"x" * 25_537), 1009),
+            (b"\x81\xff" + b"\x7f" + bytes(7), 1009),
+            (b"\x81\x01x", 1002),
+            (b"\x83\x80" + bytes(4), 1002),
+            (b"\xc1\x80" + bytes(4), 1002),
+            (frame(CONTINUATION, b"x"), 1002),
+            (frame(TEXT, b"x", is_last=False) + frame(TEXT, b"y"), 1002),
+            (frame(PING, b"x" * 126), 1002),
+            (frame(PING, is_last=False), 1002),
+            (frame(CLOSE, b"\x03"), 1002),
+            (frame(CLOSE, b"\x03\xee"), 1002),
+            (frame(CLOSE, b"\x03\xe8\xff"), 1007),
+        ],
+        ids=range(14),
+    )
+    async def test_what_is_too_large_or_no_websocket_ends_it(
+        self, quiet_log: pytest.LogCaptureFixture, said: bytes, code: int
+    ) -> None:
+        async with quiet_house() as house, read_events(house.url) as stream:
+            await stream.say(said)
+            opcode, payload = await stream.frame()
+            assert (opcode, int.from_bytes(payload[:2], "big")) == (CLOSE, code)
+            assert await stream.rest() == b""
+
+    async def test_what_is_said_in_one_breath_with_the_handshake_is_heard(self) -> None:
+        async with quiet_house() as house, call(house.url) as caller:
+            await caller.say(request("GET", "/events", KEY, *UPGRADE) + frame(PING, b"early") + frame(CLOSE))
+            assert (await caller.reply()).status == 101
+            assert [await caller.frame(), await caller.frame()] == [(PONG, b"early"), (CLOSE, b"")]
+
+    async def test_a_frame_that_comes_byte_by_byte_is_heard(self) -> None:
+        async with quiet_house() as house, read_events(house.url) as stream:
+            for byte in frame(PING, b"slow"):
+                await stream.say(bytes([byte]))
+                await asyncio.sleep(0.001)
+            assert await stream.frame() == (PONG, b"slow")
+
+
+class TestPings:
+    """The stream finds out who is still there."""
+
+    async def test_a_reader_is_pinged_again_and_again(self) -> None:
+        async with quiet_house(limits=Limits(ping_secs=0.2)) as house, read_events(house.url) as stream:
+            for _ in range(6):
+                opcode, payload = await stream.frame()
+                assert opcode == PING
+                await stream.say(frame(PONG, payload))
+            house.hub.bus.publish(note(1))
+            while (answer := await stream.frame())[0] == PING:
+                await stream.say(frame(PONG, answer[1]))
+            assert answer[0] == TEXT
+
+    async def test_pings_come_as_often_as_the_limit_says(self) -> None:
+        async with quiet_house(limits=Limits(ping_secs=0.4)) as house, read_events(house.url) as stream:
+            began = time.monotonic()
+            for _ in range(3):
+                opcode, payload = await stream.frame()
+                await stream.say(frame(PONG, payload))
+            assert opcode == PING and 3 * 0.4 <= time.monotonic() - began < 3 * 0.4 + SLACK
+
+    async def test_a_reader_that_never_answers_is_cut_with_1011(self, quiet_log: pytest.LogCaptureFixture) -> None:
+        async with quiet_house(limits=Limits(ping_secs=0.3)) as house, read_events(house.url) as stream:
+            began = time.monotonic()
+            assert (await stream.frame())[0] == PING
+            house.hub.bus.publish(note(1))
+            assert (await stream.frame())[0] == TEXT, "events do not count as life of the reader"
+            opcode, payload = await stream.frame()
+            assert (opcode, payload[:2]) == (CLOSE, b"\x03\xf3")
+            assert time.monotonic() - began >= 2 * 0.3
+            assert await stream.rest() == b""
+
+    async def test_one_that_is_unplugged_is_cut(self) -> None:
+        async with quiet_house(limits=Limits(ping_secs=0.2, stop_secs=0.2)) as house:
+            async with read_events(house.url) as stream:
+                stream.take_nothing()
+                await shown(house, "events", "readers", 0)
+
+    async def test_a_real_client_lives(self) -> None:
+        async with quiet_house(limits=Limits(ping_secs=0.1)) as house, house.stream() as stream:
+            waiting = asyncio.create_task(stream.next(10))
+            await asyncio.sleep(1.0)
+            house.hub.bus.publish(note(1))
+            assert number_of(await waiting) == 1
+
+
+class TestFallingBehind:
+    """A reader loses what it cannot take, knows how much, and harms nobody."""
+
+    async def test_too_many_at_once_are_counted_exactly(self) -> None:
+        async with quiet_house(event_capacity=10) as house, read_events(house.url) as stream:
+            for number in range(25):
+                house.hub.bus.publish(note(number))
+            assert await stream.frame() == (
+                TEXT,
+                b'{"type":"system.error","message":"subscriber lagged: 15 events dropped","dropped":15}',
+            )
+            assert [number_of(await stream.event()) for _ in range(10)] == list(range(15, 25))
+            house.hub.bus.publish(note(25))
+            assert number_of(await stream.event()) == 25, "and it goes on"
+            assert (await house.get("/diagnostics")).json["events"]["dropped"] == 15
+
+    async def test_as_many_as_there_is_room_for_lose_nothing(self) -> None:
+        async with quiet_house(event_capacity=10) as house, read_events(house.url) as stream:
+            for first in range(0, 100, 10):
+                for number in range(first, first + 10):
+                    house.hub.bus.publish(note(number))
+                assert [number_of(await stream.event()) for _ in range(10)] == list(range(first, first + 10))
+            assert (await house.get("/diagnostics")).json["events"]["dropped"] == 0
+
+    async def test_a_reader_that_pauses_gets_what_was_left_and_the_exact_number_of_what_was_not(self) -> None:
+        async with quiet_house(event_capacity=50) as house, read_events(house.url, small=True) as stream:
+            stream.take_nothing()
+            number = 0
+            while not (await house.get("/diagnostics")).json["events"]["dropped"] > 500:
+                for _ in range(20):
+                    house.hub.bus.publish(note(number, 2000))
+                    number += 1
+            stream.take_again()
+            expected = 0
+            while expected < number:
+                told = await stream.event()
+                if "dropped" in told:
+                    assert told["message"] == f"subscriber lagged: {told['dropped']} events dropped"
+                    expected += told["dropped"]
+                else:
+                    assert number_of(told) == expected
+                    expected += 1
+            house.hub.bus.publish(note(number))
+            assert number_of(await stream.event()) == number
+
+    async def test_a_reader_that_takes_nothing_is_closed(self, caplog: pytest.LogCaptureFixture) -> None:
+        caplog.set_level(logging.INFO)
+        async with quiet_house(limits=Limits(stall_secs=0.4)) as house, read_events(house.url, small=True) as stream:
+            stream.take_nothing()
+            fill(house)
+            began = time.monotonic()
+            await shown(house, "events", "readers", 0)
+            assert time.monotonic() - began >= 0.4
+        assert "event stream: closed a reader that took nothing for 0.4 s" in caplog.messages
+
+    async def test_it_is_closed_although_nothing_happens_any_more(self) -> None:
+        async with quiet_house(limits=Limits(stall_secs=0.4), event_capacity=20) as house:
+            async with read_events(house.url, small=True) as stream:
+                stream.take_nothing()
+                fill(house, count=20, size=20_000)
+                await shown(house, "events", "readers", 0)
+
+    async def test_a_slow_reader_that_moves_is_kept(self) -> None:
+        limits = Limits(stall_secs=0.5, ping_secs=0.5)
+        async with quiet_house(limits=limits) as house, read_events(house.url, small=True) as stream:
+            stream.take_nothing()
+            fill(house)
+            ends = time.monotonic() + 2.5
+            while time.monotonic() < ends:
+                stream.take_again()
+                assert await stream.read(4096), "it is still open"
+                stream.take_nothing()
+                await asyncio.sleep(0.01)
+            await shown(house, "events", "readers", 1)
+
+    async def test_a_reader_that_is_closed_takes_nobody_with_it(self) -> None:
+        async with quiet_house(limits=Limits(stall_secs=0.3), event_capacity=100) as house:
+            async with read_events(house.url) as good, read_events(house.url, small=True) as bad:
+                bad.take_nothing()
+                for number in range(1000):
+                    house.hub.bus.publish(note(number, 1000))
+                    assert number_of(await good.event()) == number
+                await shown(house, "events", "readers", 1)
+                house.hub.bus.publish(note(1000))
+                assert number_of(await good.event()) == 1000
+
+
+def fill(house: House, count: int = 1000, size: int = 2000) -> None:
+    """Publish more than the system takes for a reader that does not read."""
+    for number in range(count):
+        house.hub.bus.publish(note(number, size))
+
+
+class TestFloods:
+    """A client that talks too much harms only itself."""
+
+    async def test_pings_are_all_answered_in_their_order(self, quiet_log: pytest.LogCaptureFixture) -> None:
+        async with quiet_house() as house, read_events(house.url) as stream:
+            stream.say_at_once(b"".join(frame(PING, b"%d" % number) for number in range(20_000)))
+            for number in range(20_000):
+                assert await stream.frame() == (PONG, b"%d" % number)
+            house.hub.bus.publish(note(1))
+            assert number_of(await stream.event()) == 1
+
+    async def test_pings_of_a_client_that_does_not_read_are_not_heard(
+        self, quiet_log: pytest.LogCaptureFixture
+    ) -> None:
+        async with quiet_house(limits=Limits(stall_secs=0.5)) as house:
+            async with read_events(house.url, small=True) as stream:
+                stream.take_nothing()
+                tasks = len(asyncio.all_tasks())
+                stream.say_at_once(frame(PING, b"x" * 125) * 50_000)
+                await shown(house, "events", "readers", 0)
+                assert len(asyncio.all_tasks()) <= tasks + 5
+
+    @pytest.mark.parametrize(
+        "piece",
+        [frame(CONTINUATION, is_last=False), frame(CONTINUATION, is_last=False) + frame(PONG), frame(PONG, b"x")],
+        ids=["empty fragments", "fragments and pongs", "pongs"],
+    )
+    async def test_a_flood_of_small_frames_leaves_time_for_others(
+        self, quiet_log: pytest.LogCaptureFixture, piece: bytes
+    ) -> None:
+        async with quiet_house() as house, read_events(house.url) as flood, read_events(house.url) as other:
+            pieces = piece * (600_000 // len(piece))
+            flood.say_at_once(frame(TEXT, b"x", is_last=False) + pieces + frame(PING, b"end"))
+            waits = []
+            for number in range(30):
+                began = time.monotonic()
+                house.hub.bus.publish(note(number))
+                assert number_of(await other.event()) == number
+                waits.append(time.monotonic() - began)
+            assert sorted(waits)[15] < 0.5
+            while (await flood.frame())[0] != PONG:
+                pass
+            assert (await house.get("/health")).status == 200
+
+
+class Counter(asyncio.Protocol):
+    """A reader that keeps a digest of all it gets, once the handshake is over."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.digest = hashlib.blake2b()
+        self.opened = asyncio.get_running_loop().create_future()
+        self._head = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Ask for the stream."""
+        cast(asyncio.Transport, transport).write(request("GET", "/events", KEY, *UPGRADE))
+
+    def data_received(self, data: bytes) -> None:
+        """Count and digest."""
+        if not self.opened.done():
+            self._head += data
+            head, end, data = self._head.partition(b"\r\n\r\n")
+            if not end:
+                return
+            self.opened.set_result(head)
+        self.count += len(data)
+        self.digest.update(data)
+
+
+async def test_two_hundred_readers_of_which_one_never_reads_lose_only_its_own_frames() -> None:
+    total, loop = 4000, asyncio.get_running_loop()
+    async with quiet_house() as house, read_events(house.url, small=True) as stuck:
+        stuck.take_nothing()
+        host, port = "127.0.0.1", int(house.url.rpartition(":")[2])
+        readers = [await loop.create_connection(Counter, host, port) for _ in range(199)]
+        await asyncio.gather(*(reader.opened for _, reader in readers))
+        expected, length = hashlib.blake2b(), 0
+        for number in range(total):
+            event = note(number, 60)
+            data = wire(frame_of(event) or b"")
+            expected.update(data)
+            length += len(data)
+            house.hub.bus.publish(event)
+            if number % 200 == 199:
+                await until(lambda: all(reader.count >= length - 50_000 for _, reader in readers), 30)  # noqa: B023
+        await until(lambda: all(reader.count >= length for _, reader in readers), 30)
+        for transport, reader in readers:
+            assert (reader.count, reader.digest.digest()) == (length, expected.digest())
+            transport.abort()
+        figures = (await house.get("/diagnostics")).json["events"]
+        assert figures["dropped"] > 0, "the one that never read"
+        stuck.take_again()
+        assert await account_for(stuck, total) == figures["dropped"]
+
+
+async def account_for(stream: Caller, total: int) -> int:
+    """Read the notes up to this number: each came or was counted as lost, in order. The number of the lost ones."""
+    expected = lost = 0
+    while expected < total:
+        told = await stream.event()
+        if "dropped" in told:
+            lost += told["dropped"]
+            expected += told["dropped"]
+        else:
+            assert number_of(told) == expected
+            expected += 1
+    return lost

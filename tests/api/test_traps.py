@@ -1,0 +1,371 @@
+"""What Sanic 25.12 does that one has to know, and what the hub does instead: it ends, lets go, and keeps its word."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import pytest
+from sanic import Sanic
+
+from appliance.api.app import build_app
+from appliance.api.auth import Authenticator
+from appliance.api.connection import LINGER_SECS
+from appliance.api.limits import Limits
+from appliance.api.server import Server
+from appliance.clock import Clock
+from appliance.config import Address
+from appliance.home.events import DeviceStateChanged, SystemError
+from tests.api.caller import CLOSE, KEY, TEXT, UPGRADE, Caller, call, frame, read_events, request, shown
+from tests.fakes.house import MASTER, House, open_house
+from tests.fakes.patience import until
+
+LIGHT = "elgato_lights:light:0"
+TURN_ON = b'{"capability": "power", "action": "on"}'
+GOING_AWAY, INTERNAL_ERROR = b"\x03\xe9", b"\x03\xf3"
+
+SLACK = 5.0
+"""Seconds that a busy machine may need for what takes none."""
+
+
+@asynccontextmanager
+async def ending(limits: Limits) -> AsyncIterator[tuple[House, AsyncExitStack]]:
+    """A house, and what to close to stop it."""
+    async with AsyncExitStack() as stack:
+        yield await stack.enter_async_context(open_house(limits=limits)), stack
+
+
+async def stop(stack: AsyncExitStack, within: float) -> float:
+    """Stop the house; the seconds that it took. More than are allowed for is a failure."""
+    began = time.monotonic()
+    async with asyncio.timeout(within):
+        await stack.aclose()
+    return time.monotonic() - began
+
+
+class TestStopping:
+    """The end never hangs, whatever is open."""
+
+    async def test_idle(self) -> None:
+        async with ending(Limits()) as (house, stack), call(house.url) as silent, call(house.url) as idle:
+            assert (await idle.ask(request("GET", "/health"))).status == 200
+            assert await stop(stack, SLACK) < Limits().stop_secs
+            assert await silent.rest() == await idle.rest() == b""
+
+    async def test_a_request_in_progress_is_answered(self, quiet_log: pytest.LogCaptureFixture) -> None:
+        async with ending(Limits()) as (house, stack), call(house.url) as caller:
+            house.light.faults.delay = 0.1
+            await caller.say(request("POST", f"/devices/{LIGHT}/command", KEY, body=TURN_ON))
+            await until(lambda: house.light.writes)
+            assert await stop(stack, Limits().stop_secs + SLACK) < Limits().stop_secs
+            assert (await caller.reply()).json == {"status": "ok"}
+            assert await caller.rest() == b""
+
+    async def test_a_request_that_takes_too_long_is_cut(self, quiet_log: pytest.LogCaptureFixture) -> None:
+        async with ending(Limits(stop_secs=0.2)) as (house, stack), call(house.url) as caller:
+            house.light.faults.silent = True
+            await caller.say(request("POST", f"/devices/{LIGHT}/command", KEY, body=TURN_ON))
+            await until(lambda: house.light.writes or ("GET", "/elgato/lights") in house.light.requests)
+            assert await stop(stack, SLACK) >= 0.2
+            assert await caller.rest() == b""
+
+    @pytest.mark.parametrize(
+        "half",
+        [
+            b"GET /hea",
+            b"POST /rooms HTTP/1.1\r\nHost: lares\r\n",
+            request("POST", "/rooms", KEY, "Content-Length: 10") + b"{",
+            request("POST", "/rooms", KEY, "Transfer-Encoding: chunked") + b"5\r\n{",
+            request("POST", "/rooms", "Content-Length: 10") + b"{",
+        ],
+        ids=["half a line", "half a head", "half a body", "half a chunk", "half a body after its answer"],
+    )
+    async def test_half_sent_requests(self, quiet_log: pytest.LogCaptureFixture, half: bytes) -> None:
+        async with ending(Limits(stop_secs=0.5)) as (house, stack), call(house.url) as caller:
+            await caller.say(half)
+            assert (await house.get("/health")).status == 200
+            await stop(stack, SLACK)
+            await caller.rest()
+
+    async def test_three_hundred_streams_of_which_one_is_stuck(self, quiet_log: pytest.LogCaptureFixture) -> None:
+        async with AsyncExitStack() as readers, ending(Limits(stop_secs=0.5)) as (house, stack):
+            streams = [await readers.enter_async_context(read_events(house.url)) for _ in range(299)]
+            stuck = await readers.enter_async_context(read_events(house.url, small=True))
+            stuck.take_nothing()
+            for _ in range(300):
+                house.hub.bus.publish(SystemError(message="x" * 1500))
+            await asyncio.gather(*(take(stream, 300) for stream in streams))
+            assert await stop(stack, 0.5 + SLACK) >= 0.5, "it waited for the one"
+            goodbyes = await asyncio.gather(*(stream.frame() for stream in streams))
+            assert goodbyes == [(CLOSE, GOING_AWAY)] * 299
+
+    async def test_streams_that_answer_the_goodbye_do_not_hold_up_the_end(self) -> None:
+        async def part(stream: Caller) -> tuple[int, bytes]:
+            goodbye = await stream.frame()
+            await stream.say(frame(*goodbye))
+            assert await stream.rest() == b""
+            return goodbye
+
+        async with AsyncExitStack() as readers, ending(Limits(stop_secs=20.0)) as (house, stack):
+            streams = [await readers.enter_async_context(read_events(house.url)) for _ in range(20)]
+            parting = asyncio.gather(*(part(stream) for stream in streams))
+            assert await stop(stack, 20.0) < 10.0
+            assert await parting == [(CLOSE, GOING_AWAY)] * 20
+
+    async def test_nothing_is_left_behind(self) -> None:
+        tasks, apps = len(asyncio.all_tasks()), set(Sanic._app_registry)
+        async with ending(Limits(stop_secs=0.2)) as (house, stack):
+            async with read_events(house.url), call(house.url) as caller:
+                await caller.say(b"GET /hea")
+                await stop(stack, SLACK)
+            with pytest.raises(OSError):
+                async with call(house.url):
+                    pass
+        await until(lambda: len(asyncio.all_tasks()) <= tasks)
+        assert set(Sanic._app_registry) == apps
+
+
+async def take(stream: Caller, count: int) -> None:
+    """Read so many frames."""
+    for _ in range(count):
+        assert (await stream.frame())[0] == TEXT
+
+
+class TestLettingGo:
+    """No client holds a connection longer than the limits say."""
+
+    async def test_a_body_that_never_comes_is_408_and_the_end(self, quiet_log: pytest.LogCaptureFixture) -> None:
+        async with open_house(limits=Limits(body_secs=0.1)) as house:
+            for path in ("/rooms", "/groups", f"/devices/{LIGHT}/command", f"/devices/{LIGHT}/room"):
+                for length in ("Content-Length: 10", "Transfer-Encoding: chunked"):
+                    async with call(house.url) as caller:
+                        reply = await caller.ask(request("POST", path, KEY, length))
+                        assert (reply.status, reply.header("connection")) == (408, "close")
+                        assert reply.json == {"error": "the body did not arrive within 0.1 s"}
+                        assert await caller.rest() == b""
+
+    async def test_a_body_that_trickles_is_408_as_well(self) -> None:
+        async with open_house(limits=Limits(body_secs=0.3)) as house, call(house.url) as caller:
+            await caller.say(request("POST", "/rooms", KEY, "Content-Length: 1000000"))
+            trickle = asyncio.create_task(trickle_into(caller))
+            assert (await caller.reply()).status == 408
+            assert await caller.rest() == b""
+            trickle.cancel()
+
+    async def test_a_body_that_nobody_wants_and_that_never_comes_is_408(self) -> None:
+        async with open_house(limits=Limits(body_secs=0.3)) as house, call(house.url) as caller:
+            assert (await caller.ask(request("GET", "/health", "Content-Length: 10"))).status == 408
+            assert await caller.rest() == b""
+
+    @pytest.mark.parametrize("path", ["/rooms", "/nothing"])
+    @pytest.mark.parametrize("length", ["Content-Length: 1000000", "Transfer-Encoding: chunked"])
+    async def test_a_body_that_trickles_behind_its_answer_ends(self, path: str, length: str) -> None:
+        async with open_house(limits=Limits(body_secs=0.3)) as house, call(house.url) as caller:
+            assert (await caller.ask(request("POST", path, length))).status == 401
+            trickle = asyncio.create_task(trickle_into(caller, b"1\r\nx\r\n"))
+            assert await caller.rest(0.3 + LINGER_SECS + SLACK) == b""
+            trickle.cancel()
+
+    async def test_a_body_that_floods_behind_its_answer_ends(self) -> None:
+        async with open_house(limits=Limits(body_bytes=10_000)) as house, call(house.url) as caller:
+            assert (await caller.ask(request("POST", "/rooms", "Content-Length: 1000000000"))).status == 401
+            caller.say_at_once(b"x" * 50_000)
+            assert await caller.rest() == b""
+
+    async def test_a_head_that_trickles_is_408_though_it_never_rests(
+        self, quiet_log: pytest.LogCaptureFixture
+    ) -> None:
+        async with open_house(limits=Limits(head_secs=0.3)) as house, call(house.url) as caller:
+            await caller.say(b"GET /health HTTP/1.1\r\nX: ")
+            trickle = asyncio.create_task(trickle_into(caller))
+            reply = await caller.reply(0.3 + SLACK)
+            assert (reply.status, reply.json) == (408, {"error": "the head did not arrive within 0.3 s"})
+            assert await caller.rest() == b""
+            trickle.cancel()
+
+    async def test_a_client_that_says_nothing_is_let_go(self) -> None:
+        async with open_house(limits=Limits(idle_secs=0.3)) as house:
+            async with call(house.url) as caller:
+                assert await caller.rest(0.3 + SLACK) == b""
+            async with call(house.url) as caller:
+                assert (await caller.ask(request("GET", "/health"))).status == 200
+                assert await caller.rest(0.3 + SLACK) == b""
+
+    async def test_one_that_asks_again_and_again_is_not(self) -> None:
+        async with open_house(limits=Limits(idle_secs=1.0)) as house, call(house.url) as caller:
+            for _ in range(8):
+                assert (await caller.ask(request("GET", "/health"))).status == 200
+                await asyncio.sleep(0.2)
+
+    async def test_a_client_that_asks_and_never_reads_is_cut(self, quiet_log: pytest.LogCaptureFixture) -> None:
+        async with open_house(limits=Limits(stall_secs=0.3)) as house, call(house.url, small=True) as caller:
+            house.hub.registry.put_room("large", "x" * 1000)
+            caller.take_nothing()
+            caller.say_at_once(request("GET", "/capabilities", KEY) * 300)
+            await shown(house, "sockets", "open", 1)
+
+    async def test_an_upgrade_that_is_none_does_not_stop_the_clock(self) -> None:
+        async with open_house(limits=Limits(idle_secs=0.2, head_secs=0.2)) as house, call(house.url) as caller:
+            house.light.faults.delay = 0.2
+            reply = await caller.ask(
+                request("POST", f"/devices/{LIGHT}/command", KEY, "Upgrade: websocket", body=TURN_ON)
+            )
+            assert reply.status == 200
+            assert await caller.rest(0.2 + SLACK) == b""
+
+    async def test_sockets_beyond_the_limits_are_closed_at_once_and_counted(
+        self, quiet_log: pytest.LogCaptureFixture
+    ) -> None:
+        for limits in (Limits(connections=10), Limits(connections_per_peer=10)):
+            async with open_house(limits=limits) as house, AsyncExitStack() as callers:
+                for _ in range(9):
+                    await callers.enter_async_context(call(house.url))
+                for _ in range(3):
+                    async with call(house.url) as refused:
+                        assert await refused.rest() == b""
+                assert (await house.get("/diagnostics")).json["sockets"] == {"open": 10, "refused": 3}
+                await callers.aclose()
+                await shown(house, "sockets", "open", 1)
+                async with call(house.url) as caller:
+                    assert (await caller.ask(request("GET", "/health"))).status == 200
+
+
+async def trickle_into(caller: Caller, drop: bytes = b"x") -> None:
+    """Say a little, again and again, until nobody is there."""
+    while True:
+        caller.say_at_once(drop)
+        await asyncio.sleep(0.02)
+
+
+async def test_a_command_is_finished_though_its_client_hangs_up(quiet_log: pytest.LogCaptureFixture) -> None:
+    async with open_house() as house:
+        house.light.faults.delay = 0.05
+        for round_, action in enumerate(["on", "off", "on"]):
+            async with call(house.url) as caller:
+                body = TURN_ON.replace(b'"on"', f'"{action}"'.encode())
+                await caller.say(request("POST", f"/devices/{LIGHT}/command", KEY, body=body))
+                await until(lambda: len(house.light.writes) > round_)  # noqa: B023
+                caller.hang_up()
+            await until(lambda: house.hub.registry.get_device(LIGHT).attributes["power"] == action)  # noqa: B023
+        assert (await house.device(LIGHT))["attributes"]["power"] == "on"
+
+
+async def test_a_client_that_hangs_up_anywhere_leaves_no_trace(quiet_log: pytest.LogCaptureFixture) -> None:
+    asked = request("POST", "/rooms", KEY, body=b'{"id": "hall", "name": "Hall"}')
+    upgrade = request("GET", "/events", KEY, *UPGRADE)
+    async with open_house() as house:
+        for data in (asked, upgrade):
+            for at in range(0, len(data) + 1, 7):
+                async with call(house.url) as caller:
+                    await caller.say(data[:at])
+                    await asyncio.sleep(0)
+                    caller.hang_up()
+        await shown(house, "sockets", "open", 1)
+        assert (await house.get("/health")).status == 200
+
+
+async def test_an_event_that_cannot_be_told_closes_the_streams_with_1011(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    async with open_house() as house, read_events(house.url) as one, house.stream() as other:
+        device = house.hub.registry.get_device(LIGHT)
+        broken = type(device)(
+            id=device.id,
+            room_id=None,
+            kind=device.kind,
+            attributes={"power": object()},
+            metadata=device.metadata,
+            updated_at=device.updated_at,
+            last_seen=device.last_seen,
+        )
+        house.hub.bus.publish(DeviceStateChanged(device=broken, previous=None))
+        opcode, payload = await one.frame()
+        assert (opcode, payload[:2]) == (CLOSE, INTERNAL_ERROR)
+        assert (await other.socket.receive(timeout=10)).data == 1011
+        async with read_events(house.url) as again:
+            house.hub.bus.publish(SystemError(message="go on"))
+            assert (await again.event())["message"] == "go on"
+        assert (await house.get("/health")).status == 200
+    [entry] = [each for each in caplog.records if each.levelno >= logging.ERROR]
+    assert entry.getMessage().startswith("event stream: DeviceStateChanged has no frame: ")
+    assert entry.exc_info is None
+
+
+async def test_the_environment_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def settings(house: House) -> dict[str, str]:
+        app = build_app(house.hub, Authenticator(master_key=MASTER), Limits(), 10)
+        found = {key: repr(value) for key, value in app.config.items()}
+        Sanic.unregister_app(app)
+        return found
+
+    async with open_house() as house:
+        usual = settings(house)
+        for key in usual:
+            for prefix in ("SANIC_", "LARES_SANIC_", "LARES_", ""):
+                monkeypatch.setenv(f"{prefix}{key}", "1")
+        monkeypatch.setenv("SANIC_FALLBACK_ERROR_FORMAT", "html")
+        assert settings(house) == usual
+        async with open_house() as other:
+            assert (await other.post("/rooms", {"id": "hall", "name": "a name of more than one byte"})).status == 200
+            assert (await other.get("/nothing")).json == {"error": "there is no such path"}
+
+
+TWO_HUBS = """
+import asyncio
+from tests.fakes.house import open_house
+
+async def main():
+    async with open_house() as one, open_house() as other:
+        async with one.stream() as frames, other.stream():
+            await one.post("/rooms", {"id": "hall", "name": "Hall"})
+            assert (await frames.until("room.added"))[-1]["room"]["id"] == "hall"
+            assert (await one.get("/rooms/hall")).status == 200
+            assert (await other.get("/rooms/hall")).status == 404
+    async with open_house() as third:
+        assert (await third.get("/rooms")).json == []
+
+asyncio.run(main())
+asyncio.run(main())
+print("done")
+"""
+
+
+def test_two_hubs_work_in_one_process_and_others_after_them() -> None:
+    root = Path(__file__).parent.parent.parent
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", TWO_HUBS], cwd=root, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+
+
+async def test_what_waits_in_the_hub_for_a_key_does_not_keep_others_waiting() -> None:
+    async with open_house() as house:
+        wrong = [f"lrs_reader_{number:043}" for number in range(6)]
+        waiting = asyncio.gather(*(house.get("/devices", token=each) for each in wrong))
+        began = time.monotonic()
+        assert (await house.get("/health")).status == 200
+        quick = time.monotonic() - began
+        assert {answer.status for answer in await waiting} <= {401, 429}
+        assert quick <= time.monotonic() - began
+
+
+async def test_a_server_that_never_started_leaves_its_port() -> None:
+    async with open_house() as house:
+        authenticator = Authenticator(master_key=MASTER)
+        app = build_app(house.hub, authenticator, Limits(), 10)
+        address = Address(host="127.0.0.1", port=0)
+        async with Server(app, authenticator, address, Limits(), Clock()) as server:
+            port = server.port
+        async with Server(
+            build_app(house.hub, authenticator, Limits(), 10),
+            authenticator,
+            Address(host="127.0.0.1", port=port),
+            Limits(),
+            Clock(),
+        ) as again:
+            assert again.port == port

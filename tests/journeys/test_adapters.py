@@ -1,0 +1,207 @@
+"""Adapters over HTTP: which run, how they start, and how well they do."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from typing import Any
+
+from appliance.config import ElgatoLights, RokuTv
+from appliance.simulators.light import Light, LightSimulator
+from appliance.simulators.tv import TvSimulator
+from tests.fakes.clock import VirtualClock
+from tests.fakes.house import LIGHT, TV, House, open_house
+from tests.fakes.patience import until
+
+NOON = "2026-01-01T12:00:00.000Z"
+OK = {"status": "ok", "message": None, "last_updated": NOON}
+
+
+async def statuses(house: House) -> dict[str, str]:
+    """The status of each adapter by its name."""
+    answer = await house.get("/adapters")
+    assert answer.status == 200
+    return {each["name"]: each["status"] for each in answer.json}
+
+
+# --- starting ------------------------------------------------------------------------------------
+
+
+async def test_the_hub_is_ready_and_an_adapter_started_once_its_first_poll_has_ended(clock: VirtualClock) -> None:
+    light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock)
+    light.faults.delay, tv.faults.delay = 1.0, 2.0
+    async with open_house(clock=clock, light=light, tv=tv, wait_until_ready=False) as house:
+        async with house.stream() as frames:
+            await until(lambda: clock.sleepers == 2)
+            answer = await house.get("/ready", token=None)
+            assert (answer.status, answer.json) == (503, {"error": "starting: elgato_lights, roku_tv"})
+            assert await statuses(house) == {"elgato_lights": "starting", "roku_tv": "starting"}
+            assert (await house.get("/adapters/roku_tv")).json == {
+                "name": "roku_tv",
+                "runtime_status": "starting",
+                "health": {"status": "unknown", "message": None, "last_updated": None},
+                "last_success": None,
+                "last_error": None,
+            }
+            light.faults.delay = 0.0
+            await clock.advance(1.0, sleepers=2)
+            answer = await house.get("/ready", token=None)
+            assert (answer.status, answer.json) == (503, {"error": "starting: roku_tv"})
+            assert await statuses(house) == {"elgato_lights": "running", "roku_tv": "starting"}
+            await clock.advance(1.0, sleepers=2)
+            answer = await house.get("/ready", token=None)
+            assert (answer.status, answer.json) == (200, {"status": "ok"})
+            assert await house.heard(frames) == [
+                {"type": "device.state_changed", "id": LIGHT, "state": (await house.device(LIGHT))["attributes"]},
+                {"type": "adapter.started", "adapter": "elgato_lights"},
+                {"type": "device.state_changed", "id": TV, "state": (await house.device(TV))["attributes"]},
+                {"type": "adapter.started", "adapter": "roku_tv"},
+            ]
+
+
+async def test_devices_that_were_never_there_do_not_keep_the_house_from_being_ready(clock: VirtualClock) -> None:
+    light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock)
+    async with light, tv:
+        await light.unplug()
+        tv.faults.status = 500
+        adapters: dict[str, Any] = {
+            "elgato_lights": ElgatoLights(base_url=light.url, poll_interval_secs=1),
+            "roku_tv": RokuTv(ip_address=tv.host, port=tv.port, poll_interval_secs=1),
+        }
+        async with open_house(clock=clock, adapters=adapters, wait_until_ready=False) as house:
+            async with house.stream() as frames:
+                await clock.advance(0.25, sleepers=2)
+                assert (await house.get("/ready", token=None)).json == {"status": "ok"}
+                assert await statuses(house) == {"elgato_lights": "degraded", "roku_tv": "degraded"}
+                assert (await house.get("/devices")).json == []
+                assert (await house.command(LIGHT, "power", "on")).status == 404
+                heard = [frame for frame in await house.heard(frames) if frame["type"] == "adapter.started"]
+                assert sorted(frame["adapter"] for frame in heard) == ["elgato_lights", "roku_tv"]
+
+                await light.plug_in()
+                tv.faults.status = None
+                await clock.advance(2.0, sleepers=2)
+                assert await statuses(house) == {"elgato_lights": "running", "roku_tv": "running"}
+                frames_later = await house.heard(frames)
+                assert {frame["id"] for frame in frames_later if "id" in frame} == {LIGHT, TV}
+                assert not any(frame["type"] == "adapter.started" for frame in frames_later)
+
+
+async def test_a_house_without_adapters_is_ready_and_empty() -> None:
+    async with open_house(adapters={}) as house:
+        assert (await house.get("/adapters")).json == []
+        assert (await house.get("/devices")).json == []
+        assert (await house.get("/ready", token=None)).status == 200
+
+
+# --- how they do ---------------------------------------------------------------------------------
+
+
+async def test_an_adapter_is_shown_with_what_was_right_and_wrong_last(quiet: House, clock: VirtualClock) -> None:
+    well = {"name": "elgato_lights", "runtime_status": "running", "health": OK, "last_success": NOON}
+    answer = await quiet.get("/adapters/elgato_lights")
+    assert (answer.status, answer.json) == (200, {**well, "last_error": None})
+
+    quiet.light.faults.body = b"<html>"
+    await clock.advance(1, sleepers=2)
+    told, at = f"{quiet.light.url} answered with something that is not JSON", "2026-01-01T12:00:01.000Z"
+    assert (await quiet.get("/adapters/elgato_lights")).json == {
+        **well,
+        "runtime_status": "degraded",
+        "health": {"status": "error", "message": told, "last_updated": at},
+        "last_error": told,
+    }
+    assert await statuses(quiet) == {"elgato_lights": "degraded", "roku_tv": "running"}
+
+    quiet.light.faults.body = None
+    await clock.advance(1, sleepers=2)
+    again = "2026-01-01T12:00:02.000Z"
+    assert (await quiet.get("/adapters/elgato_lights")).json == {
+        **well,
+        "health": {**OK, "last_updated": again},
+        "last_success": again,
+        "last_error": told,
+    }
+
+
+async def test_a_refused_command_is_told_too_and_the_next_answer_mends_it(quiet: House, clock: VirtualClock) -> None:
+    quiet.tv.limited = True
+    refusal = (await quiet.command(TV, "power", "off")).json["error"]
+    shown = (await quiet.get("/adapters/roku_tv")).json
+    assert (shown["runtime_status"], shown["last_error"]) == ("degraded", refusal)
+    await clock.advance(1, sleepers=2)
+    shown = (await quiet.get("/adapters/roku_tv")).json
+    assert (shown["runtime_status"], shown["last_error"]) == ("running", refusal)
+
+
+async def test_an_answer_that_is_wrong_is_an_error_once_and_no_outage(quiet: House, clock: VirtualClock) -> None:
+    before = await quiet.device(TV)
+    quiet.tv.faults.body = b"<!DOCTYPE html><html>Log in</html>"
+    async with quiet.stream() as frames:
+        await clock.advance(5, sleepers=2)
+        told = f"roku_tv: {quiet.tv.url} answered with XML that declares a document type, which is refused"
+        assert await quiet.heard(frames) == [{"type": "system.error", "message": told}]
+        assert await quiet.device(TV) == before
+        assert (await quiet.get("/ready", token=None)).status == 200
+        quiet.tv.faults.body = None
+        await clock.advance(1, sleepers=2)
+        assert await quiet.heard(frames) == []
+
+
+async def test_a_vendor_that_says_what_no_text_can_hold_does_no_harm(quiet: House, clock: VirtualClock) -> None:
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 500 K\xe4se \xff\x00\r\nContent-Length: 0\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    await quiet.light.unplug()
+    quiet.light._release()
+    server = await asyncio.start_server(speak, quiet.light.host, quiet.light.port)
+    async with server, quiet.stream() as frames:
+        await clock.advance(3, sleepers=2)
+        [frame] = await quiet.heard(frames)
+        assert frame["message"].startswith(f"elgato_lights: {quiet.light.url}")
+        answer = await quiet.command(LIGHT, "power", "on")
+        assert answer.status == 400 and answer.json["error"].isprintable()
+
+
+async def test_an_adapter_that_does_not_exist_is_named(house: House) -> None:
+    for written, named in (("nothing", "nothing"), ("Roku_tv", "Roku_tv"), ("a%2Fb", "a/b")):
+        answer = await house.get(f"/adapters/{written}")
+        assert (answer.status, answer.json) == (404, {"error": f"adapter '{named}' not found"})
+    assert (await house.get("/adapters/")).json == {"error": "there is no such path"}
+
+
+# --- many of a kind ------------------------------------------------------------------------------
+
+
+async def test_a_home_may_have_many_adapters_of_each_kind() -> None:
+    async with AsyncExitStack() as stack:
+        lamps = [LightSimulator(lights=[Light(brightness=n, temperature=200)] * n) for n in (1, 2)]
+        sets = [TvSimulator(power=False), TvSimulator()]
+        for device in (*lamps, *sets):
+            await stack.enter_async_context(device)
+        adapters: dict[str, Any] = {
+            "shelf": ElgatoLights(base_url=lamps[1].url, poll_interval_secs=1),
+            "den": RokuTv(ip_address=sets[0].host, port=sets[0].port, poll_interval_secs=1),
+            "desk": ElgatoLights(base_url=lamps[0].url, poll_interval_secs=1),
+            "attic": RokuTv(ip_address=sets[1].host, port=sets[1].port, poll_interval_secs=1),
+        }
+        house = await stack.enter_async_context(open_house(adapters=adapters))
+        assert list(await statuses(house)) == ["attic", "den", "desk", "shelf"]
+        devices = {device["id"]: device for device in (await house.get("/devices")).json}
+        assert list(devices) == ["attic:tv", "den:tv", "desk:light:0", "shelf:light:0", "shelf:light:1"]
+        assert [device["attributes"]["power"] for device in devices.values()] == ["on", "off", "off", "off", "off"]
+        assert [device["metadata"]["source"] for device in devices.values()] == [
+            id_.partition(":")[0] for id_ in devices
+        ]
+        for device_id in devices:
+            assert (await house.command(device_id, "power", "on")).status == 200
+        assert [lamp.lights[-1].on for lamp in lamps] == [True, True]
+        assert [tv.keys for tv in sets] == [["PowerOn"], ["PowerOn"]]
+        await lamps[0].unplug()
+        assert (await house.command("desk:light:0", "power", "off")).status == 400
+        assert (await house.command("shelf:light:0", "power", "off")).status == 200
+        states = {device["id"]: device["attributes"]["state"] for device in (await house.get("/devices")).json}
+        assert {id_ for id_, state in states.items() if state == "offline"} == {"desk:light:0"}

@@ -1,0 +1,402 @@
+"""Devices over HTTP, against simulated ones."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from appliance.simulators.light import Light, LightSimulator
+from tests.fakes.clock import VirtualClock
+from tests.fakes.house import LARGE, LIGHT, TV, House, open_house
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+async def test_devices_are_listed_by_id_with_every_field(quiet: House) -> None:
+    assert (await quiet.get("/devices")).json == [
+        {
+            "id": LIGHT,
+            "room_id": None,
+            "kind": "Light",
+            "attributes": {
+                "power": "off",
+                "brightness": 50,
+                "color_temperature": {"value": 4695, "unit": "kelvin"},
+                "state": "online",
+            },
+            "metadata": {"source": "elgato_lights", "accuracy": None, "vendor_specific": {"light_index": 0}},
+            "updated_at": "2026-01-01T12:00:00.000Z",
+            "last_seen": "2026-01-01T12:00:00.000Z",
+        },
+        {
+            "id": TV,
+            "room_id": None,
+            "kind": "Switch",
+            "attributes": {"power": "on", "state": "online"},
+            "metadata": {
+                "source": "roku_tv",
+                "accuracy": None,
+                "vendor_specific": {
+                    "power_mode": "PowerOn",
+                    "friendly_name": "Simulated TV - LARES0000002",
+                    "model_name": "Simulated TV",
+                },
+            },
+            "updated_at": "2026-01-01T12:00:00.000Z",
+            "last_seen": "2026-01-01T12:00:00.000Z",
+        },
+    ]
+
+
+async def test_the_list_is_in_the_order_of_ids_whatever_the_order_of_their_appearance() -> None:
+    lights = [Light(temperature=200) for _ in range(12)]
+    async with open_house(light=LightSimulator(lights=lights)) as house:
+        ids = [device["id"] for device in (await house.get("/devices")).json]
+    assert ids == sorted(ids) and len(ids) == 13
+
+
+async def test_one_device_is_as_in_the_list(quiet: House) -> None:
+    light, tv = (await quiet.get("/devices")).json
+    assert (await quiet.get(f"/devices/{LIGHT}")).json == light
+    assert (await quiet.get(f"/devices/{TV}")).json == tv
+    answer = await quiet.get(f"/devices/{LIGHT}")
+    assert (answer.status, answer.headers["Content-Type"]) == (200, "application/json")
+
+
+async def test_head_is_served_as_get(quiet: House) -> None:
+    for path in ("/devices", f"/devices/{LIGHT}"):
+        asked, got = await quiet.ask("HEAD", path), await quiet.get(path)
+        assert (asked.status, asked.json) == (200, None)
+        assert asked.headers["Content-Length"] == got.headers["Content-Length"]
+
+
+async def test_an_id_in_a_path_may_be_percent_encoded(house: House) -> None:
+    for written in ("elgato_lights%3Alight%3A0", "elgato_lights%3alight:0", "%65lgato_lights:light:0"):
+        assert (await house.get(f"/devices/{written}")).json["id"] == LIGHT
+        body = {"capability": "power", "action": "on"}
+        assert (await house.post(f"/devices/{written}/command", body)).status == 200
+        assert (await house.post(f"/devices/{written}/room", {"room_id": None})).json["id"] == LIGHT
+
+
+MISSING = [
+    ("nothing", "nothing"),
+    ("elgato_lights:light:1", "elgato_lights:light:1"),
+    ("ELGATO_LIGHTS:light:0", "ELGATO_LIGHTS:light:0"),
+    ("a%2Fb", "a/b"),
+    ("k%C3%A4se%20x", "käse x"),
+    ("%25", "%"),
+    ("%2565lgato", "%65lgato"),
+    ("x" * 300, "x" * 300),
+]
+
+
+async def test_a_device_that_does_not_exist_is_named_whatever_the_body_is(house: House) -> None:
+    for written, named in MISSING:
+        for answer in (
+            await house.get(f"/devices/{written}"),
+            await house.post(f"/devices/{written}/room", {"room_id": None}),
+            await house.command(written, "power", "on"),
+            await house.post(f"/devices/{written}/room", data=b"neither is this JSON"),
+            await house.post(f"/devices/{written}/command", data=b"nor this"),
+        ):
+            assert (answer.status, answer.json) == (404, {"error": f"device '{named}' not found"})
+
+
+async def test_a_path_that_does_not_exist_is_404(house: House) -> None:
+    for path in ("/devices/", f"/devices/{LIGHT}/", f"/devices/{LIGHT}/room/", "/devices/a/b/c"):
+        answer = await house.get(path)
+        assert (answer.status, answer.json) == (404, {"error": "there is no such path"})
+
+
+QUERIES = [
+    (f"ids={TV}&ids={LIGHT}", [TV, LIGHT]),
+    (f"ids={LIGHT}&ids={TV}", [LIGHT, TV]),
+    (f"ids={LIGHT}", [LIGHT]),
+    ("ids=elgato_lights%3Alight%3A0", [LIGHT]),
+    (f"ids={TV}&ids=nothing&ids={LIGHT}&ids=elgato_lights:light:9", [TV, LIGHT]),
+    (f"ids={TV}&ids={LIGHT}&ids={TV}", [TV, LIGHT]),
+    ("ids=nothing", []),
+    (f"ids={LIGHT},{TV}", []),
+    (f"other={TV}", [LIGHT, TV]),
+    ("", [LIGHT, TV]),
+]
+
+
+async def test_ids_choose_devices_in_their_order(house: House) -> None:
+    for query, ids in QUERIES:
+        answer = await house.get(f"/devices?{query}")
+        assert (answer.status, [device["id"] for device in answer.json]) == (200, ids), query
+
+
+async def test_times_are_rfc_3339_in_utc_with_milliseconds(house: House) -> None:
+    for device in (await house.get("/devices")).json:
+        for field in ("updated_at", "last_seen"):
+            assert re.fullmatch(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", device[field])
+
+
+# --- what moves the times, and what is heard -----------------------------------------------------
+
+
+async def test_a_sighting_moves_last_seen_alone_and_is_not_heard(quiet: House, clock: VirtualClock) -> None:
+    before = await quiet.device(LIGHT)
+    async with quiet.stream() as frames:
+        await clock.advance(3.5, sleepers=2)
+        assert await quiet.heard(frames) == []
+    assert await quiet.device(LIGHT) == {**before, "last_seen": "2026-01-01T12:00:03.000Z"}
+
+
+async def test_a_change_at_the_device_moves_both_and_is_heard_once(quiet: House, clock: VirtualClock) -> None:
+    quiet.light.lights[0].brightness = 7
+    async with quiet.stream() as frames:
+        await clock.advance(2, sleepers=2)
+        changed = await quiet.device(LIGHT)
+        assert await quiet.heard(frames) == [
+            {"type": "device.state_changed", "id": LIGHT, "state": changed["attributes"]}
+        ]
+    assert changed["attributes"]["brightness"] == 7
+    assert changed["updated_at"] == "2026-01-01T12:00:01.000Z"
+    assert changed["last_seen"] == "2026-01-01T12:00:02.000Z"
+
+
+async def test_a_change_of_metadata_alone_is_shown_and_neither_heard_nor_dated(
+    quiet: House, clock: VirtualClock
+) -> None:
+    quiet.tv.user_device_name = "Den"
+    async with quiet.stream() as frames:
+        await clock.advance(1, sleepers=2)
+        assert await quiet.heard(frames) == []
+    renamed = await quiet.device(TV)
+    assert renamed["metadata"]["vendor_specific"]["friendly_name"] == "Den"
+    assert renamed["updated_at"] == "2026-01-01T12:00:00.000Z"
+    assert renamed["last_seen"] == "2026-01-01T12:00:01.000Z"
+
+
+# --- rooms ---------------------------------------------------------------------------------------
+
+
+async def test_a_device_is_put_into_a_room_moved_and_taken_out(quiet: House, clock: VirtualClock) -> None:
+    for room in ("den", "attic"):
+        await quiet.post("/rooms", {"id": room, "name": room})
+    before = await quiet.device(LIGHT)
+    await clock.advance(0.5, sleepers=2)
+    async with quiet.stream() as frames:
+        for room_id in ("den", "den", "attic", None, None):
+            answer = await quiet.post(f"/devices/{LIGHT}/room", {"room_id": room_id})
+            assert (answer.status, answer.json) == (200, {**before, "room_id": room_id})
+            assert await quiet.device(LIGHT) == answer.json
+        assert await quiet.heard(frames) == [
+            {"type": "device.room_changed", "id": LIGHT, "room_id": room_id} for room_id in ("den", "attic", None)
+        ]
+
+
+async def test_a_room_survives_what_the_adapter_sees(quiet: House, clock: VirtualClock) -> None:
+    await quiet.post("/rooms", {"id": "den", "name": "Den"})
+    await quiet.post(f"/devices/{LIGHT}/room", {"room_id": "den"})
+    quiet.light.lights[0].on = True
+    await clock.advance(3, sleepers=2)
+    device = await quiet.device(LIGHT)
+    assert (device["room_id"], device["attributes"]["power"]) == ("den", "on")
+    await quiet.command(LIGHT, "power", "off")
+    assert (await quiet.device(LIGHT))["room_id"] == "den"
+
+
+ASSIGNMENTS = [
+    (b'{"room_id": "attic"}', "room 'attic' not found"),
+    (b'{"room_id": "DEN"}', "room 'DEN' not found"),
+    (b"{}", "room_id is missing"),
+    (b'{"room": "den"}', "room_id is missing"),
+    (b'{"room_id": ""}', "room_id must have 1 to 256 characters, not 0"),
+    (b'{"room_id": "  "}', "room_id must have 1 to 256 characters, not 0"),
+    (b'{"room_id": "' + b"x" * 257 + b'"}', "room_id must have 1 to 256 characters, not 257"),
+    (b'{"room_id": "a\\u0000b"}', "room_id must not contain control characters"),
+    (b'{"room_id": 7}', "room_id must be a string, not 7"),
+    (b'{"room_id": false}', "room_id must be a string, not false"),
+    (b'{"room_id": ["den"]}', "room_id must be a string, not an array"),
+    (b'"den"', "the body must be a JSON object, not 'den'"),
+    (b"null", "the body must be a JSON object, not null"),
+    (b"[]", "the body must be a JSON object, not an array"),
+]
+
+
+async def test_an_assignment_that_cannot_be_is_refused_and_changes_nothing(house: House) -> None:
+    await house.post("/rooms", {"id": "den", "name": "Den"})
+    await house.post(f"/devices/{LIGHT}/room", {"room_id": "den"})
+    async with house.stream() as frames:
+        for body, message in ASSIGNMENTS:
+            answer = await house.post(f"/devices/{LIGHT}/room", data=body)
+            assert (answer.status, answer.json) == (400, {"error": message})
+        assert await house.heard(frames) == []
+    assert (await house.device(LIGHT))["room_id"] == "den"
+
+
+async def test_outer_white_space_other_fields_and_the_content_type_do_not_matter(house: House) -> None:
+    await house.post("/rooms", {"id": "den", "name": "Den"})
+    body = b'{"room_id": "  den\\t", "colour": "blue"}'
+    headers = {"Content-Type": "text/plain"}
+    answer = await house.post(f"/devices/{LIGHT}/room", data=body, headers=headers)
+    assert (answer.status, answer.json["room_id"]) == (200, "den")
+
+
+UNREADABLE = [
+    (b"", 400, "the body is not JSON: it is empty"),
+    (b"{", 400, "the body is not JSON: "),
+    (b"\xff\xfe", 400, "the body is not JSON: "),
+    (b"{'room_id': null}", 400, "the body is not JSON: "),
+    (LARGE, 413, "the body is larger than 1048576 bytes"),
+]
+
+
+async def test_a_body_that_cannot_be_read_is_refused(house: House) -> None:
+    for route in ("room", "command"):
+        for body, status, message in UNREADABLE:
+            answer = await house.post(f"/devices/{LIGHT}/{route}", data=body)
+            assert (answer.status, answer.json["error"].startswith(message)) == (status, True)
+
+
+# --- commands ------------------------------------------------------------------------------------
+
+
+async def test_a_command_answers_once_its_result_is_seen_and_heard(house: House) -> None:
+    async with house.stream() as frames:
+        answer = await house.command(LIGHT, "power", "on")
+        assert (answer.status, answer.json) == (200, {"status": "ok"})
+        device = await house.device(LIGHT)
+        assert device["attributes"]["power"] == "on"
+        assert device["updated_at"] == device["last_seen"]
+        assert await house.heard(frames) == [
+            {"type": "device.state_changed", "id": LIGHT, "state": device["attributes"]}
+        ]
+        assert (await house.command(LIGHT, "power", "on")).json == {"status": "ok"}
+        assert await house.heard(frames) == [], "nothing changed"
+        assert (await house.device(LIGHT))["updated_at"] == device["updated_at"]
+
+
+MALFORMED: list[tuple[Any, str]] = [
+    ([], "a command must be an object with capability and action"),
+    ("on", "a command must be an object with capability and action"),
+    ({}, "capability must be a non-empty string"),
+    ({"capability": "power"}, "action must be a non-empty string"),
+    ({"action": "on"}, "capability must be a non-empty string"),
+    ({"capability": "", "action": "on"}, "capability must be a non-empty string"),
+    ({"capability": "power", "action": ""}, "action must be a non-empty string"),
+    ({"capability": None, "action": "on"}, "capability must be a non-empty string"),
+    ({"capability": 7, "action": "on"}, "capability must be a non-empty string"),
+    ({"capability": "power", "action": ["on"]}, "action must be a non-empty string"),
+    ({"capability": "warp", "action": "on"}, "unknown capability 'warp'; GET /capabilities lists them"),
+    ({"capability": "Power", "action": "on"}, "unknown capability 'Power'; GET /capabilities lists them"),
+    (
+        {"capability": "power", "action": "set", "value": "on"},
+        "power has no action 'set'; its actions are: on, off, toggle",
+    ),
+    ({"capability": "state", "action": "set", "value": "offline"}, "state has no action 'set'; its actions are: get"),
+    ({"capability": "power", "action": "on", "value": True}, "power on takes no value"),
+    ({"capability": "power", "action": "toggle", "value": 0}, "power toggle takes no value"),
+    ({"capability": "brightness", "action": "set"}, "brightness set needs a value"),
+    ({"capability": "brightness", "action": "set", "value": None}, "brightness set needs a value"),
+    (
+        {"capability": "brightness", "action": "set", "value": 101},
+        "value of brightness: must be an integer from 0 to 100, not 101",
+    ),
+    (
+        {"capability": "brightness", "action": "set", "value": -1},
+        "value of brightness: must be an integer from 0 to 100, not -1",
+    ),
+    (
+        {"capability": "brightness", "action": "set", "value": 50.5},
+        "value of brightness: must be an integer from 0 to 100, not 50.5",
+    ),
+    (
+        {"capability": "brightness", "action": "set", "value": "50"},
+        "value of brightness: must be an integer from 0 to 100, not '50'",
+    ),
+    (
+        {"capability": "brightness", "action": "set", "value": True},
+        "value of brightness: must be an integer from 0 to 100, not true",
+    ),
+    ({"capability": "brightness", "action": "increase"}, "brightness increase needs a value"),
+    (
+        {"capability": "color_temperature", "action": "set", "value": 4000},
+        "value of color_temperature: must be an object with value, unit, not 4000",
+    ),
+    (
+        {"capability": "color_temperature", "action": "set", "value": {"value": 4000}},
+        "value of color_temperature: lacks the field unit",
+    ),
+    (
+        {"capability": "color_temperature", "action": "set", "value": {"value": 4000, "unit": "K"}},
+        "value of color_temperature: unit must be kelvin or mireds, not 'K'",
+    ),
+    (
+        {"capability": "color_temperature", "action": "set", "value": {"value": 7001, "unit": "kelvin"}},
+        "value of color_temperature: value must be an integer from 2200 to 7000, not 7001",
+    ),
+    (
+        {"capability": "color_temperature", "action": "set", "value": {"value": 2199, "unit": "kelvin"}},
+        "value of color_temperature: value must be an integer from 2200 to 7000, not 2199",
+    ),
+    (
+        {"capability": "color_temperature", "action": "set", "value": {"value": 152, "unit": "mireds"}},
+        "value of color_temperature: value must be an integer from 153 to 556, not 152",
+    ),
+    (
+        {"capability": "power", "action": "on", "transition_secs": -1},
+        "transition_secs must be a number of seconds from 0 on, not -1",
+    ),
+    (
+        {"capability": "power", "action": "on", "transition_secs": "1"},
+        "transition_secs must be a number of seconds from 0 on, not '1'",
+    ),
+]
+
+
+async def test_a_malformed_command_is_refused_with_a_sentence_and_never_sent(house: House) -> None:
+    await house.post("/rooms", {"id": "den", "name": "Den"})
+    await house.post("/groups", {"id": "all", "name": "All", "members": [LIGHT, TV]})
+    async with house.stream() as frames:
+        for body, message in MALFORMED:
+            for path in (f"/devices/{LIGHT}", f"/devices/{TV}", "/rooms/den", "/groups/all"):
+                answer = await house.post(f"{path}/command", body)
+                assert (answer.status, answer.json) == (400, {"error": message}), (path, body)
+        assert await house.heard(frames) == []
+    assert house.light.writes == [] and house.tv.keys == []
+
+
+CANONICAL: list[dict[str, Any]] = [
+    {"capability": "brightness", "action": "set", "value": 50.0},
+    {"capability": "power", "action": "off", "value": None},
+    {"capability": "power", "action": "off", "transition_secs": 2.5},
+    {"capability": "brightness", "action": "set", "value": 50, "colour": "blue", "transition_secs": None},
+    {"capability": "color_temperature", "action": "set", "value": {"value": 4695.0, "unit": "kelvin", "x": 1}},
+]
+
+
+async def test_what_is_canonical_in_other_words_is_taken(house: House) -> None:
+    for body in CANONICAL:
+        answer = await house.post(f"/devices/{LIGHT}/command", body)
+        assert (answer.status, answer.json) == (200, {"status": "ok"}), body
+
+
+NOT_OFFERED: list[tuple[str, str, str, Any]] = [
+    (LIGHT, "brightness", "increase", 10),
+    (LIGHT, "brightness", "decrease", 10),
+    (LIGHT, "color_temperature", "increase", {"value": 3000, "unit": "kelvin"}),
+    (LIGHT, "color_hex", "set", "#ffa500"),
+    (LIGHT, "effect", "stop", None),
+    (LIGHT, "state", "get", None),
+    (LIGHT, "lock", "unlock", None),
+    (TV, "brightness", "set", 50),
+    (TV, "volume", "set", 50),
+    (TV, "muted", "mute", None),
+    (TV, "state", "get", None),
+    (TV, "media_playback", "play", None),
+]
+
+
+async def test_a_sound_command_that_the_device_does_not_offer_is_501(house: House) -> None:
+    async with house.stream() as frames:
+        for device_id, capability, action, value in NOT_OFFERED:
+            answer = await house.command(device_id, capability, action, value)
+            message = f"device '{device_id}' does not offer {capability} {action}"
+            assert (answer.status, answer.json) == (501, {"error": message})
+        assert await house.heard(frames) == []
+    assert house.light.writes == [] and house.tv.keys == []

@@ -1,0 +1,292 @@
+"""Groups over HTTP, and commands to every member of one."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from appliance.simulators.light import Light, LightSimulator
+from tests.fakes.clock import VirtualClock
+from tests.fakes.house import LARGE, LIGHT, TV, House, Received, open_house
+from tests.fakes.patience import until
+
+ON = {"capability": "power", "action": "on"}
+TOGGLE = {"capability": "power", "action": "toggle"}
+SECOND = "elgato_lights:light:1"
+
+
+async def put(house: House, group_id: str, *members: str, name: str = "All") -> Received:
+    """Create or change a group."""
+    return await house.post("/groups", {"id": group_id, "name": name, "members": list(members)})
+
+
+def _group(members: list[str], name: str = "All") -> dict[str, Any]:
+    return {"id": "all", "name": name, "members": members}
+
+
+def _ids(answer: Received) -> list[str]:
+    assert answer.status == 200
+    return [device["id"] for device in answer.json]
+
+
+# --- the groups themselves -----------------------------------------------------------------------
+
+
+async def test_a_group_is_created_changed_and_removed_and_only_changes_are_heard(house: House) -> None:
+    async with house.stream() as frames:
+        for body, group, heard in [
+            (_group([TV, LIGHT]), _group([TV, LIGHT]), ["group.added"]),
+            (_group([TV, LIGHT]), _group([TV, LIGHT]), []),
+            (_group([TV, LIGHT], "Both"), _group([TV, LIGHT], "Both"), ["group.updated"]),
+            (_group([LIGHT, TV], "Both"), _group([LIGHT, TV], "Both"), ["group.members_changed"]),
+            (_group([TV], "One"), _group([TV], "One"), ["group.updated", "group.members_changed"]),
+            (_group([], "One"), _group([], "One"), ["group.members_changed"]),
+        ]:
+            answer = await house.post("/groups", body)
+            assert (answer.status, answer.json) == (200, group)
+            assert (await house.get("/groups/all")).json == group
+            frame = {
+                "group.added": {"type": "group.added", "group": group},
+                "group.updated": {"type": "group.updated", "group": group},
+                "group.members_changed": {
+                    "type": "group.members_changed",
+                    "id": "all",
+                    "members": group["members"],
+                },
+            }
+            assert await house.heard(frames) == [frame[type_] for type_ in heard]
+        answer = await house.delete("/groups/all")
+        assert (answer.status, answer.json) == (204, None)
+        assert await house.heard(frames) == [{"type": "group.removed", "id": "all"}]
+        for missing in (await house.get("/groups/all"), await house.delete("/groups/all")):
+            assert (missing.status, missing.json) == (404, {"error": "group 'all' not found"})
+        assert await house.heard(frames) == []
+
+
+async def test_members_left_out_are_none_in_a_new_group_and_unchanged_in_an_old_one(house: House) -> None:
+    bare = {"id": "all", "name": "All"}
+    async with house.stream() as frames:
+        assert (await house.post("/groups", bare)).json == _group([])
+        await put(house, "all", LIGHT)
+        await house.heard(frames)
+        assert (await house.post("/groups", bare)).json == _group([LIGHT])
+        assert await house.heard(frames) == []
+        assert (await house.post("/groups", {**bare, "name": "Every"})).json == _group([LIGHT], "Every")
+        assert await house.heard(frames) == [{"type": "group.updated", "group": _group([LIGHT], "Every")}]
+
+
+async def test_members_given_twice_come_once_where_they_came_first(house: House) -> None:
+    assert (await put(house, "all", TV, LIGHT, TV, LIGHT, LIGHT)).json == _group([TV, LIGHT])
+    answer = await house.post("/groups/all/members", {"members": [LIGHT, TV, LIGHT]})
+    assert answer.json == _group([LIGHT, TV])
+
+
+async def test_groups_are_listed_by_id(house: House) -> None:
+    assert (await house.get("/groups")).json == []
+    for group_id in ("den", "attic", "Zoo", "10", "9"):
+        await put(house, group_id, TV)
+    answer = await house.get("/groups")
+    assert answer.status == 200
+    assert answer.json == [{"id": id_, "name": "All", "members": [TV]} for id_ in ("10", "9", "Zoo", "attic", "den")]
+
+
+async def test_outer_white_space_is_cut_other_fields_are_ignored_and_any_name_goes(house: House) -> None:
+    body = {"id": " a/b ", "name": " Käse 📺 ", "members": [f" {TV} "], "size": 7}
+    answer = await house.post("/groups", body)
+    assert answer.json == {"id": "a/b", "name": "Käse 📺", "members": [TV]}
+    assert (await house.get("/groups/a%2Fb")).json == answer.json
+    assert (await house.delete("/groups/a%2Fb")).status == 204
+
+
+FAULTS: list[tuple[Any, str]] = [
+    ({}, "id is missing"),
+    ({"id": "all", "members": []}, "name is missing"),
+    ({"name": "All"}, "id is missing"),
+    ({"id": "", "name": "All"}, "id must have 1 to 256 characters, not 0"),
+    ({"id": "all", "name": " "}, "name must have 1 to 1000 characters, not 0"),
+    ({"id": "i" * 257, "name": "All"}, "id must have 1 to 256 characters, not 257"),
+    ({"id": "all", "name": "n" * 1001}, "name must have 1 to 1000 characters, not 1001"),
+    ({"id": "a\tl", "name": "All"}, "id must not contain control characters"),
+    ({"id": 7, "name": "All"}, "id must be a string, not 7"),
+    ({"id": "all", "name": False}, "name must be a string, not false"),
+    ([], "the body must be a JSON object, not an array"),
+    (None, "the body must be a JSON object, not null"),
+]
+
+MEMBER_FAULTS: list[tuple[Any, str]] = [
+    (None, "members must be an array, not null"),
+    ({}, "members must be an array, not an object"),
+    (LIGHT, f"members must be an array, not '{LIGHT}'"),
+    ([7], "members must be a string, not 7"),
+    ([None], "members must be a string, not null"),
+    ([[LIGHT]], "members must be a string, not an array"),
+    ([""], "members must have 1 to 256 characters, not 0"),
+    (["nothing"], "device 'nothing' not found"),
+    ([LIGHT, SECOND, TV], f"device '{SECOND}' not found"),
+    ([LIGHT.upper()], f"device '{LIGHT.upper()}' not found"),
+]
+
+
+async def test_a_group_that_cannot_be_is_refused_and_changes_nothing(house: House) -> None:
+    await put(house, "all", TV)
+    named = [({"id": "all", "name": "Other", "members": members}, told) for members, told in MEMBER_FAULTS]
+    new = [({**body, "id": "new"}, told) for body, told in named]
+    async with house.stream() as frames:
+        for body, message in [*FAULTS, *named, *new]:
+            data = b"null" if body is None else None
+            answer = await house.post("/groups", body, data=data)
+            assert (answer.status, answer.json) == (400, {"error": message})
+        for members, message in MEMBER_FAULTS:
+            answer = await house.post("/groups/all/members", {"members": members})
+            assert (answer.status, answer.json) == (400, {"error": message})
+        assert (await house.post("/groups/all/members", {})).json == {"error": "members is missing"}
+        for path in ("/groups", "/groups/all/members"):
+            assert (await house.post(path, data=b"{")).status == 400
+            answer = await house.post(path, data=LARGE)
+            assert (answer.status, answer.json) == (413, {"error": "the body is larger than 1048576 bytes"})
+        assert await house.heard(frames) == []
+    assert (await house.get("/groups")).json == [_group([TV])]
+
+
+async def test_a_group_that_does_not_exist_is_named_whatever_the_body_is(house: House) -> None:
+    for answer in (
+        await house.get("/groups/a%2Fb"),
+        await house.delete("/groups/a%2Fb"),
+        await house.get("/groups/a%2Fb/devices"),
+        await house.post("/groups/a%2Fb/members", {"members": []}),
+        await house.post("/groups/a%2Fb/members", data=b"not JSON"),
+        await house.post("/groups/a%2Fb/command", ON),
+        await house.post("/groups/a%2Fb/command", data=b"not JSON"),
+    ):
+        assert (answer.status, answer.json) == (404, {"error": "group 'a/b' not found"})
+    for path in ("/groups/", "/groups/all/", "/groups/all/members/", "/groups/all/rooms"):
+        assert (await house.get(path)).json == {"error": "there is no such path"}
+
+
+# --- members -------------------------------------------------------------------------------------
+
+
+async def test_members_are_replaced_and_only_a_change_is_heard(house: House) -> None:
+    await put(house, "all", TV)
+    async with house.stream() as frames:
+        for members in ([LIGHT, TV], [LIGHT, TV], [TV, LIGHT], [], []):
+            answer = await house.post("/groups/all/members", {"members": members, "name": "ignored"})
+            assert (answer.status, answer.json) == (200, _group(members))
+        assert await house.heard(frames) == [
+            {"type": "group.members_changed", "id": "all", "members": members}
+            for members in ([LIGHT, TV], [TV, LIGHT], [])
+        ]
+
+
+async def test_devices_are_listed_in_membership_order(house: House) -> None:
+    await put(house, "all", TV, LIGHT)
+    answer = await house.get("/groups/all/devices")
+    assert answer.json == [await house.device(TV), await house.device(LIGHT)]
+    await put(house, "all", LIGHT, TV)
+    assert _ids(await house.get("/groups/all/devices")) == [LIGHT, TV]
+    await put(house, "all")
+    assert _ids(await house.get("/groups/all/devices")) == []
+
+
+async def test_removing_a_group_leaves_its_devices(house: House) -> None:
+    await put(house, "all", TV, LIGHT)
+    before = (await house.get("/devices")).json
+    await house.delete("/groups/all")
+    assert _ids(await house.get("/devices")) == [device["id"] for device in before]
+
+
+async def test_a_member_that_vanished_stays_listed_is_left_out_and_comes_back(
+    quiet: House, clock: VirtualClock
+) -> None:
+    lamp = Light(temperature=213)
+    quiet.light.lights = [lamp, lamp]
+    await clock.advance(1, sleepers=2)
+    await put(quiet, "all", SECOND, TV, LIGHT)
+    quiet.light.lights = [lamp]
+    await clock.advance(1, sleepers=2)
+    assert (await quiet.get("/groups/all")).json["members"] == [SECOND, TV, LIGHT]
+    assert (await quiet.get("/groups")).json[0]["members"] == [SECOND, TV, LIGHT]
+    assert _ids(await quiet.get("/groups/all/devices")) == [TV, LIGHT]
+    results = (await quiet.post("/groups/all/command", ON)).json
+    assert [result["device_id"] for result in results] == [TV, LIGHT]
+
+    async with quiet.stream() as frames:
+        kept = await quiet.post("/groups", {"id": "all", "name": "Rest"})
+        assert kept.json == _group([SECOND, TV, LIGHT], "Rest"), "members left out stay, the vanished one too"
+        await quiet.heard(frames)
+        for path, body in (
+            ("/groups", {"id": "all", "name": "Rest", "members": [SECOND, TV]}),
+            ("/groups/all/members", {"members": [SECOND, TV]}),
+        ):
+            refused = await quiet.post(path, body)
+            assert (refused.status, refused.json) == (400, {"error": f"device '{SECOND}' not found"})
+        assert await quiet.heard(frames) == []
+
+    quiet.light.lights = [lamp, lamp]
+    await clock.advance(1, sleepers=2)
+    assert _ids(await quiet.get("/groups/all/devices")) == [SECOND, TV, LIGHT]
+
+
+# --- commands ------------------------------------------------------------------------------------
+
+
+def _ok(device_id: str) -> dict[str, Any]:
+    return {"device_id": device_id, "status": "ok", "message": None}
+
+
+async def test_a_command_goes_to_every_member_and_the_results_come_in_membership_order(house: House) -> None:
+    for members in ([TV, LIGHT], [LIGHT, TV]):
+        await put(house, "all", *members)
+        answer = await house.post("/groups/all/command", ON)
+        assert (answer.status, answer.json) == (200, [_ok(device_id) for device_id in members])
+    assert house.light.lights[0].on and house.tv.power_mode == "PowerOn"
+
+
+async def test_a_group_without_members_has_no_results(house: House) -> None:
+    await put(house, "all")
+    answer = await house.post("/groups/all/command", ON)
+    assert (answer.status, answer.json) == (200, [])
+
+
+async def test_one_member_that_cannot_or_does_not_is_no_failure_of_the_whole(house: House) -> None:
+    await put(house, "all", TV, LIGHT)
+    house.light.faults.status = 500
+    answer = await house.post("/groups/all/command", {"capability": "brightness", "action": "set", "value": 9})
+    assert answer.status == 200
+    assert answer.json == [
+        {"device_id": TV, "status": "unsupported", "message": f"device '{TV}' does not offer brightness set"},
+        {
+            "device_id": LIGHT,
+            "status": "error",
+            "message": f"{house.light.url}/elgato/lights answered 500 Internal Server Error",
+        },
+    ]
+
+
+async def test_a_command_that_cannot_be_read_is_refused_as_a_whole(house: House) -> None:
+    await put(house, "all", TV, LIGHT)
+    for data, status in ((b"", 400), (b"{", 400), (b'{"capability": "power"}', 400), (LARGE, 413)):
+        answer = await house.post("/groups/all/command", data=data)
+        assert (answer.status, set(answer.json)) == (status, {"error"})
+    assert house.light.writes == [] and house.tv.keys == []
+
+
+async def test_members_at_different_addresses_are_commanded_at_once(quiet: House, clock: VirtualClock) -> None:
+    await put(quiet, "all", TV, LIGHT)
+    quiet.tv.faults.delay = 1.0
+    commanding = asyncio.ensure_future(quiet.post("/groups/all/command", TOGGLE))
+    await until(lambda: quiet.light.lights[0].on and clock.sleepers == 3)
+    assert quiet.tv.keys == [], "the TV has yet to answer the reading"
+    quiet.tv.faults.delay = 0.0
+    await clock.advance(1.0, sleepers=2)
+    assert (await commanding).json == [_ok(TV), _ok(LIGHT)]
+
+
+async def test_members_at_one_address_are_commanded_in_membership_order() -> None:
+    lamps = LightSimulator(lights=[Light(temperature=200)] * 3)
+    async with open_house(light=lamps) as house:
+        ids = [f"elgato_lights:light:{index}" for index in (2, 0, 1)]
+        await put(house, "all", *ids)
+        assert (await house.post("/groups/all/command", TOGGLE)).json == [_ok(device_id) for device_id in ids]
+    written = [[light["on"] for light in write["lights"]] for write in lamps.writes]
+    assert written == [[0, 0, 1], [1, 0, 1], [1, 1, 1]]

@@ -1,0 +1,50 @@
+"""What the hub says of itself, and how its event stream is entered, over HTTP."""
+
+from __future__ import annotations
+
+from appliance.home.capabilities import CAPABILITIES, OWNERSHIP
+from tests.fakes.house import TV, House
+
+
+async def test_it_is_healthy_and_ready(house: House) -> None:
+    for path in ("/health", "/ready"):
+        answer = await house.get(path, token=None)
+        assert (answer.status, answer.json) == (200, {"status": "ok"})
+
+
+async def test_the_capabilities_of_every_attribute_are_in_the_catalog(house: House) -> None:
+    answer = await house.get("/capabilities")
+    assert (answer.status, len(answer.json["capabilities"]), answer.json["ownership"]) == (200, 60, OWNERSHIP)
+    listed = {entry["key"] for entry in answer.json["capabilities"]}
+    for device in (await house.get("/devices")).json:
+        assert set(device["attributes"]) <= listed
+        for key, value in device["attributes"].items():
+            assert CAPABILITIES[key].check(value) == value
+
+
+async def test_diagnostics_count_what_is_there(house: House) -> None:
+    await house.post("/rooms", {"id": "den", "name": "Den"})
+    async with house.stream():
+        answer = await house.get("/diagnostics")
+    assert answer.status == 200
+    assert answer.json["counts"] == {"adapters": 2, "devices": 2, "rooms": 1, "groups": 0}
+    assert answer.json["adapters"]["roku_tv"]["runtime_status"] == "running"
+    assert answer.json["events"]["readers"] == 1
+
+
+async def test_the_event_stream_is_a_websocket_and_nothing_else(house: House) -> None:
+    answer = await house.get("/events")
+    assert (answer.status, set(answer.json)) == (426, {"error"})
+    headers = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13"}
+    answer = await house.get("/events", headers=headers)
+    assert (answer.status, set(answer.json)) == (400, {"error"})
+
+
+async def test_every_reader_gets_every_frame_from_its_coming_on(house: House) -> None:
+    async with house.stream() as early:
+        await house.command(TV, "power", "off")
+        async with house.stream() as late:
+            await house.command(TV, "power", "on")
+            assert [frame["state"]["power"] for frame in await house.heard(late)] == ["on"]
+        marked = [frame for frame in await house.heard(early) if frame["type"] == "device.state_changed"]
+        assert [frame["state"]["power"] for frame in marked] == ["off", "on"]

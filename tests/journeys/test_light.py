@@ -1,0 +1,383 @@
+"""The light adapter, as the specification's tables and the contract tell it, over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+
+from appliance.config import ElgatoLights
+from appliance.errors import Invalid, Unreachable, Unsupported
+from appliance.simulators.light import Light, LightSimulator
+from appliance.simulators.tv import TvSimulator
+from tests.fakes.clock import VirtualClock
+from tests.fakes.house import LIGHT, House, Received, open_house
+from tests.fakes.patience import until
+
+SECOND = "elgato_lights:light:1"
+GET, PUT = ("GET", "/elgato/lights"), ("PUT", "/elgato/lights")
+
+
+def _kelvin(value: int) -> dict[str, Any]:
+    return {"value": value, "unit": "kelvin"}
+
+
+async def warmth(house: House, value: int, unit: str = "kelvin") -> Received:
+    """Set the light's colour temperature."""
+    return await house.command(LIGHT, "color_temperature", "set", {"value": value, "unit": unit})
+
+
+async def shown(house: House, device_id: str = LIGHT) -> dict[str, Any]:
+    """The attributes of the light."""
+    attributes: dict[str, Any] = (await house.device(device_id))["attributes"]
+    return attributes
+
+
+# --- every row of the table ----------------------------------------------------------------------
+
+
+async def test_power_is_switched_on_off_and_round(house: House) -> None:
+    for action, power in [
+        ("on", "on"),
+        ("on", "on"),
+        ("off", "off"),
+        ("off", "off"),
+        ("toggle", "on"),
+        ("toggle", "off"),
+    ]:
+        answer = await house.command(LIGHT, "power", action)
+        assert (answer.status, answer.json) == (200, {"status": "ok"})
+        assert (await shown(house))["power"] == power
+        assert house.light.lights[0].on is (power == "on")
+
+
+async def test_toggle_goes_by_what_the_light_is_and_not_by_what_the_hub_knows(quiet: House) -> None:
+    quiet.light.lights[0].on = True
+    assert (await shown(quiet))["power"] == "off", "the hub has not seen it yet"
+    assert (await quiet.command(LIGHT, "power", "toggle")).status == 200
+    assert (quiet.light.lights[0].on, (await shown(quiet))["power"]) == (False, "off")
+
+
+async def test_brightness_is_a_percentage(house: House) -> None:
+    for value in (0, 1, 99, 100, 50.0):
+        assert (await house.command(LIGHT, "brightness", "set", value)).status == 200
+        assert (await shown(house))["brightness"] == value == house.light.lights[0].brightness
+
+
+async def test_colour_temperature_is_shown_in_kelvin_as_the_light_holds_it(house: House) -> None:
+    for asked, unit, mired, kelvin in [
+        (2900, "kelvin", 344, 2907),
+        (7000, "kelvin", 143, 6993),
+        (4000, "kelvin", 250, 4000),
+        (3000, "kelvin", 333, 3003),
+        (153, "mireds", 153, 6536),
+        (344, "mireds", 344, 2907),
+        (200.0, "mireds", 200, 5000),
+    ]:
+        answer = await house.command(LIGHT, "color_temperature", "set", {"value": asked, "unit": unit})
+        assert (answer.status, answer.json) == (200, {"status": "ok"})
+        assert house.light.lights[0].temperature == mired
+        assert (await shown(house))["color_temperature"] == _kelvin(kelvin)
+
+
+async def test_a_colour_temperature_beyond_the_light_is_refused_though_it_is_canonical(house: House) -> None:
+    async with house.stream() as frames:
+        for asked, unit, kelvin in [
+            (2200, "kelvin", 2200),
+            (2899, "kelvin", 2899),
+            (345, "mireds", 2899),
+            (556, "mireds", 1799),
+        ]:
+            answer = await warmth(house, asked, unit)
+            message = f"color_temperature must be from 2900 to 7000 kelvin for this light, not {kelvin}"
+            assert (answer.status, answer.json) == (400, {"error": message})
+        assert await house.heard(frames) == []
+    assert house.light.writes == []
+
+
+async def test_a_light_in_colour_has_no_colour_temperature_until_it_is_given_one(
+    quiet: House, clock: VirtualClock
+) -> None:
+    quiet.light.lights = [Light(on=True, hue=358.0, saturation=6.0)]
+    async with quiet.stream() as frames:
+        await clock.advance(1, sleepers=2)
+        state = {"power": "on", "brightness": 50, "state": "online"}
+        assert await quiet.heard(frames) == [{"type": "device.state_changed", "id": LIGHT, "state": state}]
+        vendor = (await quiet.device(LIGHT))["metadata"]["vendor_specific"]
+        assert vendor == {"light_index": 0, "hue": 358.0, "saturation": 6.0}
+
+        await quiet.command(LIGHT, "brightness", "set", 7)
+        assert quiet.light.lights == [Light(on=True, brightness=7, hue=358.0, saturation=6.0)]
+        assert (await warmth(quiet, 5000)).status == 200
+        assert quiet.light.lights == [Light(on=True, brightness=7, temperature=200)]
+        state = {"power": "on", "brightness": 7, "color_temperature": _kelvin(5000), "state": "online"}
+        assert (await quiet.heard(frames))[-1] == {"type": "device.state_changed", "id": LIGHT, "state": state}
+        assert (await quiet.device(LIGHT))["metadata"]["vendor_specific"] == {"light_index": 0}
+
+
+# --- several lights behind one address -----------------------------------------------------------
+
+
+async def test_each_light_is_a_device_by_its_index_and_commanded_alone() -> None:
+    lights = [Light(on=True, brightness=n, temperature=150 + n) for n in range(3)]
+    async with open_house(light=LightSimulator(lights=lights)) as house:
+        for index in range(3):
+            device = await house.device(f"elgato_lights:light:{index}")
+            assert device["kind"] == "Light"
+            assert device["metadata"]["vendor_specific"] == {"light_index": index}
+            assert device["attributes"]["brightness"] == index
+        async with house.stream() as frames:
+            assert (await house.command(SECOND, "brightness", "set", 77)).status == 200
+            assert [frame["id"] for frame in await house.heard(frames)] == [SECOND]
+        assert [light.brightness for light in house.light.lights] == [0, 77, 2]
+        assert (await house.command("elgato_lights:light:3", "power", "on")).status == 404
+
+
+async def test_a_change_at_another_light_that_a_command_reads_is_taken_in(quiet: House, clock: VirtualClock) -> None:
+    quiet.light.lights = [Light(temperature=200), Light(temperature=200)]
+    await clock.advance(1, sleepers=2)
+    quiet.light.lights[1].on = True
+    async with quiet.stream() as frames:
+        await quiet.command(LIGHT, "power", "on")
+        assert [(frame["id"], frame["state"]["power"]) for frame in await quiet.heard(frames)] == [
+            (LIGHT, "on"),
+            (SECOND, "on"),
+        ]
+
+
+async def test_a_light_that_vanishes_is_removed_and_keeps_its_place(quiet: House, clock: VirtualClock) -> None:
+    lights = [Light(temperature=200), Light(brightness=7, temperature=200)]
+    quiet.light.lights = lights
+    await clock.advance(1, sleepers=2)
+    await quiet.post("/rooms", {"id": "den", "name": "Den"})
+    await quiet.post(f"/devices/{SECOND}/room", {"room_id": "den"})
+    await quiet.post("/groups", {"id": "all", "name": "All", "members": [SECOND, LIGHT]})
+    before = await quiet.device(SECOND)
+    async with quiet.stream() as frames:
+        quiet.light.lights = lights[:1]
+        await clock.advance(3, sleepers=2)
+        assert await quiet.heard(frames) == [{"type": "device.removed", "id": SECOND}]
+        assert (await quiet.get(f"/devices/{SECOND}")).json == {"error": f"device '{SECOND}' not found"}
+        assert (await quiet.command(SECOND, "power", "on")).status == 404
+        assert (await quiet.get("/rooms/den/devices")).json == []
+        results = (await quiet.post("/groups/all/command", {"capability": "power", "action": "off"})).json
+        assert [result["device_id"] for result in results] == [LIGHT]
+        assert (await quiet.get("/groups/all")).json["members"] == [SECOND, LIGHT]
+
+        quiet.light.lights = lights
+        await clock.advance(1, sleepers=2)
+        assert await quiet.heard(frames) == [
+            {"type": "device.state_changed", "id": SECOND, "state": before["attributes"]}
+        ]
+    now = "2026-01-01T12:00:05.000Z"
+    assert await quiet.device(SECOND) == {**before, "updated_at": now, "last_seen": now}
+    assert before["room_id"] == "den"
+    assert [device["id"] for device in (await quiet.get("/groups/all/devices")).json] == [SECOND, LIGHT]
+
+
+async def test_a_room_removed_while_its_light_is_away_is_not_there_when_it_returns(
+    quiet: House, clock: VirtualClock
+) -> None:
+    await quiet.post("/rooms", {"id": "den", "name": "Den"})
+    await quiet.post(f"/devices/{LIGHT}/room", {"room_id": "den"})
+    lights = list(quiet.light.lights)
+    quiet.light.lights = []
+    await clock.advance(1, sleepers=2)
+    await quiet.delete("/rooms/den")
+    quiet.light.lights = lights
+    await clock.advance(1, sleepers=2)
+    assert (await quiet.device(LIGHT))["room_id"] is None
+
+
+async def test_a_light_that_vanished_since_it_was_seen_is_told_so(quiet: House) -> None:
+    quiet.light.lights = []
+    answer = await quiet.command(LIGHT, "power", "on")
+    assert (answer.status, answer.json) == (400, {"error": f"{quiet.light.url}: light 0 is not there any more"})
+
+
+async def test_one_bad_light_keeps_its_last_state_and_the_others_go_on(
+    quiet: House, clock: VirtualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    quiet.light.lights = [Light(temperature=200), Light(on=True, temperature=200)]
+    await clock.advance(1, sleepers=2)
+    before = await quiet.device(SECOND)
+    quiet.light.lights = [Light(brightness=9, temperature=200), {"on": "perhaps"}]
+    async with quiet.stream() as frames:
+        await clock.advance(5, sleepers=2)
+        assert [frame["id"] for frame in await quiet.heard(frames)] == [LIGHT]
+        assert await quiet.device(SECOND) == before
+        assert (await quiet.command(LIGHT, "power", "on")).status == 200
+        answer = await quiet.command(SECOND, "power", "on")
+        told = f"{quiet.light.url}: light 1 on must be an integer from 0 to 1, not 'perhaps'"
+        assert (answer.status, answer.json) == (400, {"error": told})
+        assert [frame["type"] for frame in await quiet.heard(frames)] == ["device.state_changed"]
+    assert len([record for record in caplog.records if "cannot be read" in record.message]) == 1
+    assert quiet.light.lights == [Light(on=True, brightness=9, temperature=200), {"on": "perhaps"}]
+
+
+# --- confirmation --------------------------------------------------------------------------------
+
+
+async def test_a_light_that_is_late_is_waited_for_and_its_change_heard_once(
+    quiet: House, clock: VirtualClock
+) -> None:
+    quiet.light.faults.lag = 0.45
+    async with quiet.stream() as frames:
+        commanding = asyncio.ensure_future(quiet.command(LIGHT, "power", "on"))
+        await clock.advance(0.4, sleepers=3)
+        assert not commanding.done() and await quiet.heard(frames) == []
+        await clock.advance(0.1, sleepers=2)
+        assert (await commanding).status == 200
+        assert [frame["state"]["power"] for frame in await quiet.heard(frames)] == ["on"]
+
+
+async def test_a_light_that_does_not_do_it_fails_with_what_was_read_and_the_hub_shows_that(
+    quiet: House, clock: VirtualClock
+) -> None:
+    quiet.light.faults.stubborn = True
+    quiet.light.lights[0].brightness = 9
+    async with quiet.stream() as frames:
+        commanding = asyncio.ensure_future(quiet.command(LIGHT, "power", "on"))
+        await clock.advance(0.9, sleepers=3)
+        await clock.advance(0.2, sleepers=2)
+        answer = await commanding
+        told = f"{quiet.light.url}: light 0 was told on 1 but shows 0"
+        assert (answer.status, answer.json) == (400, {"error": told})
+        attributes = await shown(quiet)
+        assert (attributes["power"], attributes["brightness"], attributes["state"]) == ("off", 9, "online")
+        assert [frame["state"]["brightness"] for frame in await quiet.heard(frames)] == [9]
+
+
+@pytest.mark.parametrize(
+    ("faults", "told"),
+    [
+        ({"status": 500}, "{}/elgato/lights answered 500 Internal Server Error"),
+        ({"status": 404}, "{}/elgato/lights answered 404 Not Found"),
+        ({"status": 302}, "{}/elgato/lights answered 302 Found"),
+        ({"body": b""}, "{} answered with something that is not JSON"),
+        ({"body": b"<html>"}, "{} answered with something that is not JSON"),
+        ({"body": b"[]"}, "{} answered with JSON that is not an object"),
+        ({"body": b"{}"}, "{}/elgato/lights answered without a list of lights"),
+        ({"body": b"x" * 300_000}, "{} answered with more than 256 KiB"),
+    ],
+)
+async def test_a_light_that_answers_wrongly_is_a_400_with_a_sentence_and_stays_online(
+    quiet: House, faults: dict[str, Any], told: str
+) -> None:
+    for name, value in faults.items():
+        setattr(quiet.light.faults, name, value)
+    async with quiet.stream() as frames:
+        answer = await quiet.command(LIGHT, "power", "on")
+        assert (answer.status, answer.json) == (400, {"error": told.format(quiet.light.url)})
+        assert await quiet.heard(frames) == []
+    assert (await shown(quiet))["state"] == "online"
+
+
+# --- what was asked before a command ended -------------------------------------------------------
+
+
+async def test_a_lamp_never_flips_back(quiet: House, clock: VirtualClock) -> None:
+    """A poll is on its way back with the old state while the command is asked, done and answered."""
+    quiet.light.faults.delay = 0.5
+    async with quiet.stream() as frames:
+        await clock.advance(1, sleepers=2)
+        await until(lambda: quiet.light.requests[-1] == GET and clock.sleepers == 2)
+        quiet.light.faults.delay = 0.0
+        assert (await quiet.command(LIGHT, "power", "on")).status == 200
+        await clock.advance(0.5, sleepers=2)
+        assert [frame["state"]["power"] for frame in await quiet.heard(frames)] == ["on"]
+        assert (await shown(quiet))["power"] == "on"
+        await clock.advance(3, sleepers=2)
+        assert await quiet.heard(frames) == []
+
+
+async def test_a_lamp_that_is_slow_to_change_does_not_flip_while_it_is_confirmed(
+    quiet: House, clock: VirtualClock
+) -> None:
+    quiet.light.faults.lag = 0.85
+    async with quiet.stream() as frames:
+        await clock.advance(0.5, sleepers=2)
+        commanding = asyncio.ensure_future(quiet.command(LIGHT, "power", "on"))
+        await clock.advance(0.8, sleepers=3)
+        await clock.advance(0.1, sleepers=2)
+        assert (await commanding).status == 200
+        await clock.advance(3, sleepers=2)
+        assert [frame["state"]["power"] for frame in await quiet.heard(frames)] == ["on"]
+
+
+# --- requests that are not answered --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("action", "requests", "status"), [("on", [GET, PUT, PUT, GET], 200), ("toggle", [GET, PUT], 400)]
+)
+async def test_a_write_that_was_not_answered_is_repeated_once_and_a_toggle_never(
+    quiet: House, clock: VirtualClock, action: str, requests: list[tuple[str, str]], status: int
+) -> None:
+    quiet.light.requests.clear()
+    quiet.light.faults.delay = 0.1
+    commanding = asyncio.ensure_future(quiet.command(LIGHT, "power", action))
+    await until(lambda: clock.sleepers == 3)
+    quiet.light.faults.delay, quiet.light.faults.drop = 0.0, 1  # the reading is on its way, the write is next
+    await clock.advance(0.1, sleepers=2)
+    await until(lambda: commanding.done() or clock.sleepers == 3)
+    await clock.advance(0.25, sleepers=2)
+    answer = await commanding
+    assert (answer.status, quiet.light.requests) == (status, requests)
+    assert quiet.light.lights[0].on is (status == 200)
+    assert (await shown(quiet))["state"] == "online", "it answered the reading"
+
+
+# --- two sections of one address, and operations -------------------------------------------------
+
+
+async def test_two_sections_may_name_one_address_and_are_commanded_in_turn(clock: VirtualClock) -> None:
+    async with LightSimulator(clock=clock) as lamp:
+        section = ElgatoLights(base_url=lamp.url, poll_interval_secs=3600)
+        async with open_house(clock=clock, adapters={"desk": section, "shelf": section}) as house:
+            lamp.requests.clear()
+            lamp.faults.delay = 0.25
+            first = asyncio.ensure_future(house.command("desk:light:0", "power", "toggle"))
+            await until(lambda: len(lamp.requests) == 1)
+            second = asyncio.ensure_future(house.command("shelf:light:0", "power", "toggle"))
+            await clock.advance(0.75, sleepers=3)
+            assert (await first).status == 200
+            assert lamp.requests[:3] == [GET, PUT, GET]
+            await until(lambda: len(lamp.requests) == 4)
+            lamp.faults.delay = 0.0
+            await clock.advance(0.25, sleepers=2)
+            assert (await second).status == 200
+            assert lamp.requests[3:] == [GET, PUT, GET]
+            assert [write["lights"][0]["on"] for write in lamp.writes] == [1, 0]
+            await clock.advance(3600, sleepers=2)
+            for device_id in ("desk:light:0", "shelf:light:0"):
+                assert (await shown(house, device_id))["power"] == "off"
+
+
+async def test_the_adapter_s_own_operations_are_invoked_by_the_name_of_its_section() -> None:
+    async with LightSimulator() as lamp, TvSimulator() as tv:
+        section = ElgatoLights(base_url=lamp.url, poll_interval_secs=1)
+        async with open_house(adapters={"desk": section}, light=LightSimulator(), tv=tv) as house:
+            invoke = house.hub.dispatcher.invoke
+            assert await invoke("desk:info", {}) == lamp.info
+            assert await invoke("desk:identify", {"device_id": "desk:light:0"}) is None
+            assert lamp.identified == 1
+            with pytest.raises(Invalid, match="identify needs the device_id of a light of desk"):
+                await invoke("desk:identify", {"device_id": LIGHT})
+            for target in ("elgato_lights:info", "roku_tv:info", "desk:reboot", "desk"):
+                with pytest.raises(Unsupported, match=f"invoke target '{target}' is not supported"):
+                    await invoke(target, {})
+            await lamp.unplug()
+            with pytest.raises(Unreachable, match="connection refused"):
+                await invoke("desk:info", {})
+
+
+async def test_a_failed_command_is_one_line_in_the_log(house: House, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "adapters")
+    await warmth(house, 2500)
+    told = "color_temperature must be from 2900 to 7000 kelvin for this light, not 2500"
+    assert [record.message for record in caplog.records if record.name == "adapters"] == [
+        f"{LIGHT}: color_temperature set failed: {told}"
+    ]

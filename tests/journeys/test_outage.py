@@ -1,0 +1,227 @@
+"""A lamp and a TV are unplugged for ten minutes of virtual time: what is heard, logged, answered, and healed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from appliance.simulators.device import SimulatedDevice
+from appliance.simulators.light import Light, LightSimulator
+from appliance.simulators.tv import TvSimulator
+from tests.fakes.clock import VirtualClock
+from tests.fakes.house import LIGHT, TV, House, Received, open_house
+from tests.fakes.patience import until
+
+SECOND = "elgato_lights:light:1"
+TEN_MINUTES = 600
+
+
+@pytest.fixture
+async def home(clock: VirtualClock, caplog: pytest.LogCaptureFixture) -> AsyncIterator[House]:
+    """A quiet house with two lamps behind one address and a TV, whose log is kept from now on."""
+    lamps = LightSimulator(lights=[Light(on=True, temperature=200), Light(temperature=300)], clock=clock)
+    async with open_house(clock=clock, light=lamps, tv=TvSimulator(clock=clock)) as home:
+        caplog.set_level(logging.INFO)
+        caplog.clear()
+        yield home
+
+
+def _lines(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
+    """The log of the adapters' room: level and message."""
+    return [(record.levelname, record.message) for record in caplog.records if record.name == "adapters"]
+
+
+async def _wait_out(clock: VirtualClock, asking: asyncio.Task[Received]) -> Received:
+    """The answer to a command that is repeated once after 250 ms, while the adapters' polls sleep."""
+    await until(lambda: clock.sleepers == 3)
+    await clock.advance(0.25, sleepers=2)
+    return await asking
+
+
+def _asking(house: House, device_id: str, action: str) -> asyncio.Task[Received]:
+    return asyncio.ensure_future(house.command(device_id, "power", action))
+
+
+async def _states(house: House) -> dict[str, str]:
+    return {device["id"]: device["attributes"]["state"] for device in (await house.get("/devices")).json}
+
+
+def _frames(*expected: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"type": "device.state_changed", "id": id_, "state": state} for id_, state in expected]
+
+
+CASES = [("elgato_lights", [LIGHT, SECOND]), ("roku_tv", [TV])]
+
+
+def _device(house: House, adapter: str) -> SimulatedDevice:
+    return house.light if adapter == "elgato_lights" else house.tv
+
+
+@pytest.mark.parametrize(("adapter", "ids"), CASES)
+async def test_ten_minutes_without_power_are_one_event_a_device_one_error_and_one_line_each_way(
+    home: House, clock: VirtualClock, caplog: pytest.LogCaptureFixture, adapter: str, ids: list[str]
+) -> None:
+    device = _device(home, adapter)
+    before = {id_: (await home.device(id_))["attributes"] for id_ in ids}
+    seen = {id_: (await home.device(id_))["last_seen"] for id_ in ids}
+    told = f"{adapter}: {device.url} does not answer (connection refused)"
+    async with home.stream() as frames:
+        await device.unplug()
+        await clock.advance(1.5, sleepers=2)
+        assert await home.heard(frames) == [], "one poll without an answer is no outage"
+        await clock.advance(TEN_MINUTES, sleepers=2)
+        assert await home.heard(frames) == [
+            *_frames(*((id_, {**before[id_], "state": "offline"}) for id_ in ids)),
+            {"type": "system.error", "message": told},
+        ]
+        assert _lines(caplog) == [("WARNING", told)]
+        assert {id_: (await home.device(id_))["last_seen"] for id_ in ids} == seen
+        assert [id_ for id_, state in (await _states(home)).items() if state == "offline"] == ids
+        assert (await home.get("/ready", token=None)).status == 200
+        shown = (await home.get(f"/adapters/{adapter}")).json
+        assert (shown["runtime_status"], f"{adapter}: {shown['last_error']}") == ("degraded", told)
+
+        await device.plug_in()
+        caplog.clear()
+        await clock.advance(61, sleepers=2)
+        assert await home.heard(frames) == _frames(*before.items())
+        assert _lines(caplog) == [("INFO", f"{adapter}: answers again")]
+        assert (await home.get(f"/adapters/{adapter}")).json["runtime_status"] == "running"
+
+        polled = len(device.requests)
+        await clock.advance(3, sleepers=2)
+        assert len(device.requests) == polled + 3, "polled every second again"
+        assert await home.heard(frames) == []
+
+
+@pytest.mark.parametrize(("adapter", "ids"), CASES)
+async def test_polls_grow_seldom_while_it_is_away(
+    home: House, clock: VirtualClock, adapter: str, ids: list[str]
+) -> None:
+    await _device(home, adapter).unplug()
+    await clock.advance(TEN_MINUTES, sleepers=2)
+    events = [type(event).__name__ for event in home.events]
+    assert 10 <= events.count("AdapterFaltered") <= 25
+
+
+@pytest.mark.parametrize(("adapter", "ids"), CASES)
+async def test_commands_meanwhile_are_refused_in_time_and_the_first_one_after_is_obeyed_and_ends_the_outage(
+    home: House, clock: VirtualClock, caplog: pytest.LogCaptureFixture, adapter: str, ids: list[str]
+) -> None:
+    device = _device(home, adapter)
+    await device.unplug()
+    await clock.advance(TEN_MINUTES, sleepers=2)
+    told = f"{device.url} does not answer (connection refused)"
+    caplog.clear()
+    async with home.stream() as frames:
+        for id_ in ids:
+            for action in ("on", "off", "toggle"):
+                began = clock.monotonic()
+                answer = await _wait_out(clock, _asking(home, id_, action))
+                assert (answer.status, answer.json) == (400, {"error": told})
+                assert clock.monotonic() - began == 0.25
+        assert await home.heard(frames) == [], "the outage was told before"
+        assert _lines(caplog) == []
+
+        await device.plug_in()
+        device.requests.clear()
+        caplog.clear()
+        began = clock.monotonic()
+        assert (await home.command(ids[0], "power", "toggle")).status == 200
+        assert clock.monotonic() == began, "it did not wait for a poll"
+        heard = await home.heard(frames)
+        assert [(frame["type"], frame["id"], frame["state"]["state"]) for frame in heard] == [
+            ("device.state_changed", id_, "online") for id_ in ids
+        ]
+        assert heard[0]["state"]["power"] == "off"
+        assert _lines(caplog) == [("INFO", f"{adapter}: answers again")]
+        assert set((await _states(home)).values()) == {"online"}
+
+        await until(lambda: len(device.requests) == 4 and clock.sleepers == 2)
+        await clock.advance(3, sleepers=2)
+        assert len(device.requests) == 7, "polled at once, and every second again, without waiting for the back-off"
+        assert await home.heard(frames) == []
+
+
+@pytest.mark.parametrize(("adapter", "ids"), CASES)
+async def test_one_command_without_an_answer_is_an_outage_at_once(
+    home: House, clock: VirtualClock, caplog: pytest.LogCaptureFixture, adapter: str, ids: list[str]
+) -> None:
+    device = _device(home, adapter)
+    told = f"{device.url} does not answer (connection refused)"
+    async with home.stream() as frames:
+        await device.unplug()
+        answer = await _wait_out(clock, _asking(home, ids[0], "toggle"))
+        assert (answer.status, answer.json) == (400, {"error": told})
+        heard = await home.heard(frames)
+        assert [frame.get("id") for frame in heard] == [*ids, None]
+        assert heard[-1] == {"type": "system.error", "message": f"{adapter}: {told}"}
+        await clock.advance(TEN_MINUTES, sleepers=2)
+        assert await home.heard(frames) == []
+    assert _lines(caplog) == [("WARNING", f"{adapter}: {told}")]
+
+
+@pytest.mark.parametrize(("adapter", "ids"), CASES)
+async def test_an_answer_that_refuses_is_no_outage_and_ends_one(
+    home: House, clock: VirtualClock, adapter: str, ids: list[str]
+) -> None:
+    device = _device(home, adapter)
+    device.faults.status = 500
+    for _ in range(3):
+        assert (await home.command(ids[0], "power", "on")).status == 400
+    await clock.advance(5, sleepers=2)
+    assert set((await _states(home)).values()) == {"online"}
+    await device.unplug()
+    await clock.advance(5, sleepers=2)
+    assert [id_ for id_, state in (await _states(home)).items() if state == "offline"] == ids
+    await device.plug_in()
+    assert (await home.command(ids[0], "power", "on")).status == 400
+    assert set((await _states(home)).values()) == {"online"}
+
+
+async def test_both_lost_and_found_are_told_each_for_itself(
+    home: House, clock: VirtualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with home.stream() as frames:
+        await home.light.unplug()
+        await home.tv.unplug()
+        await clock.advance(TEN_MINUTES, sleepers=2)
+        heard = await home.heard(frames)
+        assert sorted(frame["id"] for frame in heard if "id" in frame) == [LIGHT, SECOND, TV]
+        assert sorted(frame["message"].partition(":")[0] for frame in heard if "message" in frame) == [
+            "elgato_lights",
+            "roku_tv",
+        ]
+        await home.light.plug_in()
+        await home.tv.plug_in()
+        await clock.advance(61, sleepers=2)
+        assert sorted(frame["id"] for frame in await home.heard(frames)) == [LIGHT, SECOND, TV]
+    assert sorted(_lines(caplog)) == sorted(
+        [
+            ("WARNING", f"elgato_lights: {home.light.url} does not answer (connection refused)"),
+            ("WARNING", f"roku_tv: {home.tv.url} does not answer (connection refused)"),
+            ("INFO", "elgato_lights: answers again"),
+            ("INFO", "roku_tv: answers again"),
+        ]
+    )
+
+
+async def test_an_outage_in_a_room_is_each_devices_own_error(home: House, clock: VirtualClock) -> None:
+    await home.post("/rooms", {"id": "den", "name": "Den"})
+    for id_ in (LIGHT, SECOND, TV):
+        await home.post(f"/devices/{id_}/room", {"room_id": "den"})
+    await home.light.unplug()
+    asking = asyncio.ensure_future(home.post("/rooms/den/command", {"capability": "power", "action": "off"}))
+    for _ in range(2):
+        await until(lambda: clock.sleepers == 3)
+        await clock.advance(0.25, sleepers=2)
+    told = f"{home.light.url} does not answer (connection refused)"
+    assert (await asking).json == [
+        {"device_id": LIGHT, "status": "error", "message": told},
+        {"device_id": SECOND, "status": "error", "message": told},
+        {"device_id": TV, "status": "ok", "message": None},
+    ]

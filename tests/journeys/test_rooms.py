@@ -1,0 +1,245 @@
+"""Rooms over HTTP, and commands to all that is in one."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from appliance.config import ElgatoLights
+from appliance.simulators.light import Light, LightSimulator
+from tests.fakes.clock import VirtualClock
+from tests.fakes.house import LARGE, LIGHT, TV, House, Received, open_house
+from tests.fakes.patience import until
+
+ON = {"capability": "power", "action": "on"}
+
+
+async def put(house: House, room_id: str, name: str = "Den") -> Received:
+    """Create or rename a room."""
+    return await house.post("/rooms", {"id": room_id, "name": name})
+
+
+async def furnish(house: House, room_id: str, *device_ids: str) -> None:
+    """Create a room with these devices in it."""
+    await put(house, room_id)
+    for device_id in device_ids:
+        assert (await house.post(f"/devices/{device_id}/room", {"room_id": room_id})).status == 200
+
+
+# --- the rooms themselves ------------------------------------------------------------------------
+
+
+async def test_a_room_is_created_renamed_and_removed_and_each_is_heard_once(house: House) -> None:
+    den, lounge = {"id": "den", "name": "Den"}, {"id": "den", "name": "Lounge"}
+    async with house.stream() as frames:
+        for room in (den, den, lounge, lounge):
+            answer = await house.post("/rooms", room)
+            assert (answer.status, answer.json) == (200, room)
+            assert (await house.get("/rooms/den")).json == room
+        assert await house.heard(frames) == [
+            {"type": "room.added", "room": den},
+            {"type": "room.updated", "room": lounge},
+        ]
+        answer = await house.delete("/rooms/den")
+        assert (answer.status, answer.json) == (204, None)
+        assert await house.heard(frames) == [{"type": "room.removed", "id": "den"}]
+        for missing in (await house.get("/rooms/den"), await house.delete("/rooms/den")):
+            assert (missing.status, missing.json) == (404, {"error": "room 'den' not found"})
+        assert await house.heard(frames) == []
+
+
+async def test_rooms_are_listed_by_id(house: House) -> None:
+    assert (await house.get("/rooms")).json == []
+    for room_id in ("den", "attic", "Zoo", "10", "9"):
+        await put(house, room_id, f"The {room_id}")
+    answer = await house.get("/rooms")
+    assert answer.status == 200
+    assert answer.json == [{"id": id_, "name": f"The {id_}"} for id_ in ("10", "9", "Zoo", "attic", "den")]
+
+
+async def test_outer_white_space_is_cut_other_fields_are_ignored_and_any_name_goes(house: House) -> None:
+    answer = await house.post("/rooms", {"id": " a/b käse%20 ", "name": "\t Käse & <b>📺</b> ", "size": 7})
+    assert answer.json == {"id": "a/b käse%20", "name": "Käse & <b>📺</b>"}
+    assert (await house.get("/rooms/a%2Fb%20k%C3%A4se%2520")).json == answer.json
+    assert (await house.delete("/rooms/a%2Fb%20k%C3%A4se%2520")).status == 204
+    longest = {"id": "i" * 256, "name": "n" * 1000}
+    assert (await house.post("/rooms", longest)).json == longest
+
+
+FAULTS: list[tuple[Any, str]] = [
+    ({}, "id is missing"),
+    ({"id": "den"}, "name is missing"),
+    ({"name": "Den"}, "id is missing"),
+    ({"id": "", "name": "Den"}, "id must have 1 to 256 characters, not 0"),
+    ({"id": " ", "name": "Den"}, "id must have 1 to 256 characters, not 0"),
+    ({"id": "den", "name": ""}, "name must have 1 to 1000 characters, not 0"),
+    ({"id": "den", "name": " \t"}, "name must have 1 to 1000 characters, not 0"),
+    ({"id": "i" * 257, "name": "Den"}, "id must have 1 to 256 characters, not 257"),
+    ({"id": "den", "name": "n" * 1001}, "name must have 1 to 1000 characters, not 1001"),
+    ({"id": "d\ne", "name": "Den"}, "id must not contain control characters"),
+    ({"id": "den", "name": "D\x00n"}, "name must not contain control characters"),
+    ({"id": 7, "name": "Den"}, "id must be a string, not 7"),
+    ({"id": None, "name": "Den"}, "id must be a string, not null"),
+    ({"id": "den", "name": ["Den"]}, "name must be a string, not an array"),
+    ({"id": "den", "name": None}, "name must be a string, not null"),
+    ([], "the body must be a JSON object, not an array"),
+    ("den", "the body must be a JSON object, not 'den'"),
+]
+
+
+async def test_a_room_that_cannot_be_is_refused_and_changes_nothing(house: House) -> None:
+    async with house.stream() as frames:
+        for body, message in FAULTS:
+            answer = await house.post("/rooms", body)
+            assert (answer.status, answer.json) == (400, {"error": message})
+        assert (await house.post("/rooms", data=b"{")).status == 400
+        answer = await house.post("/rooms", data=LARGE)
+        assert (answer.status, answer.json) == (413, {"error": "the body is larger than 1048576 bytes"})
+        assert await house.heard(frames) == []
+    assert (await house.get("/rooms")).json == []
+
+
+async def test_a_room_that_does_not_exist_is_named_whatever_the_body_is(house: House) -> None:
+    for answer in (
+        await house.get("/rooms/a%2Fb"),
+        await house.delete("/rooms/a%2Fb"),
+        await house.get("/rooms/a%2Fb/devices"),
+        await house.post("/rooms/a%2Fb/command", ON),
+        await house.post("/rooms/a%2Fb/command", data=b"not JSON"),
+    ):
+        assert (answer.status, answer.json) == (404, {"error": "room 'a/b' not found"})
+    for path in ("/rooms/", "/rooms/den/", "/rooms/den/devices/", "/rooms/den/members"):
+        assert (await house.get(path)).json == {"error": "there is no such path"}
+
+
+# --- what is in them -----------------------------------------------------------------------------
+
+
+async def test_a_room_holds_the_devices_that_were_put_there_by_id(house: House) -> None:
+    await furnish(house, "den", TV, LIGHT)
+    await put(house, "attic")
+    answer = await house.get("/rooms/den/devices")
+    assert (answer.status, [device["id"] for device in answer.json]) == (200, [LIGHT, TV])
+    assert answer.json == [await house.device(LIGHT), await house.device(TV)]
+    assert (await house.get("/rooms/attic/devices")).json == []
+    await house.post(f"/devices/{TV}/room", {"room_id": "attic"})
+    assert [device["id"] for device in (await house.get("/rooms/attic/devices")).json] == [TV]
+    assert [device["id"] for device in (await house.get("/rooms/den/devices")).json] == [LIGHT]
+
+
+async def test_removing_a_room_frees_its_devices_first_and_leaves_the_others(house: House) -> None:
+    await furnish(house, "den", TV, LIGHT)
+    await put(house, "attic")
+    before = [await house.device(LIGHT), await house.device(TV)]
+    async with house.stream() as frames:
+        assert (await house.delete("/rooms/den")).status == 204
+        assert await house.heard(frames) == [
+            {"type": "device.room_changed", "id": LIGHT, "room_id": None},
+            {"type": "device.room_changed", "id": TV, "room_id": None},
+            {"type": "room.removed", "id": "den"},
+        ]
+    for old in before:
+        device = await house.device(old["id"])
+        assert (device["room_id"], device["updated_at"]) == (None, old["updated_at"])
+    await put(house, "den")
+    assert (await house.get("/rooms/den/devices")).json == []
+    assert (await house.get("/rooms")).json == [{"id": id_, "name": "Den"} for id_ in ("attic", "den")]
+
+
+async def test_renaming_a_room_leaves_its_devices_in_it(house: House) -> None:
+    await furnish(house, "den", LIGHT)
+    await put(house, "den", "Lounge")
+    assert (await house.device(LIGHT))["room_id"] == "den"
+
+
+# --- commands ------------------------------------------------------------------------------------
+
+
+def _ok(device_id: str) -> dict[str, Any]:
+    return {"device_id": device_id, "status": "ok", "message": None}
+
+
+async def test_a_command_goes_to_every_device_and_each_has_its_result(house: House) -> None:
+    house.tv.power_mode = "Ready"
+    await furnish(house, "den", TV, LIGHT)
+    answer = await house.post("/rooms/den/command", ON)
+    assert (answer.status, answer.json) == (200, [_ok(LIGHT), _ok(TV)])
+    assert house.light.lights[0].on and house.tv.power_mode == "PowerOn"
+
+
+async def test_a_room_without_devices_has_no_results(house: House) -> None:
+    await put(house, "den")
+    answer = await house.post("/rooms/den/command", ON)
+    assert (answer.status, answer.json) == (200, [])
+
+
+async def test_a_device_that_does_not_offer_it_is_unsupported_and_the_others_go_on(house: House) -> None:
+    await furnish(house, "den", TV, LIGHT)
+    body = {"capability": "brightness", "action": "set", "value": 5}
+    unsupported = {
+        "device_id": TV,
+        "status": "unsupported",
+        "message": f"device '{TV}' does not offer brightness set",
+    }
+    answer = await house.post("/rooms/den/command", body)
+    assert (answer.status, answer.json) == (200, [_ok(LIGHT), unsupported])
+    assert house.light.lights[0].brightness == 5
+
+
+async def test_a_device_that_refuses_or_fails_is_an_error_and_the_others_go_on(house: House) -> None:
+    await furnish(house, "den", TV, LIGHT)
+    warm = {"capability": "color_temperature", "action": "set", "value": {"value": 2500, "unit": "kelvin"}}
+    [light, tv] = (await house.post("/rooms/den/command", warm)).json
+    assert light["status"] == "error" and tv["status"] == "unsupported"
+    assert light["message"] == "color_temperature must be from 2900 to 7000 kelvin for this light, not 2500"
+
+    house.tv.limited = True
+    [light, tv] = (await house.post("/rooms/den/command", {**ON, "action": "toggle"})).json
+    assert (light, tv["status"]) == (_ok(LIGHT), "error")
+    assert tv["message"].startswith(f"{house.tv.url} refuses to be controlled")
+
+    house.tv.limited = False
+    await house.light.unplug()
+    answer = await house.post("/rooms/den/command", {**ON, "action": "off"})
+    assert answer.status == 200
+    assert answer.json == [
+        {
+            "device_id": LIGHT,
+            "status": "error",
+            "message": f"{house.light.url} does not answer (connection refused)",
+        },
+        _ok(TV),
+    ]
+
+
+async def test_a_command_that_cannot_be_read_is_refused_as_a_whole(house: House) -> None:
+    await furnish(house, "den", TV, LIGHT)
+    for data, status in ((b"", 400), (b"{", 400), (b"{}", 400), (LARGE, 413)):
+        answer = await house.post("/rooms/den/command", data=data)
+        assert (answer.status, set(answer.json)) == (status, {"error"})
+    assert house.light.writes == [] and house.tv.keys == []
+
+
+async def test_devices_at_different_addresses_are_commanded_at_once(quiet: House, clock: VirtualClock) -> None:
+    await furnish(quiet, "den", TV, LIGHT)
+    quiet.light.faults.delay = 1.0
+    commanding = asyncio.ensure_future(quiet.post("/rooms/den/command", {**ON, "action": "toggle"}))
+    await until(lambda: quiet.tv.keys and clock.sleepers == 3)
+    assert quiet.light.writes == [], "the light has yet to answer the reading"
+    quiet.light.faults.delay = 0.0
+    await clock.advance(1.0, sleepers=2)
+    assert (await commanding).json == [_ok(LIGHT), _ok(TV)]
+
+
+async def test_devices_at_one_address_are_commanded_one_after_another() -> None:
+    lamps = LightSimulator(lights=[Light(temperature=200), Light(temperature=300)])
+    async with lamps:
+        section = ElgatoLights(base_url=lamps.url, poll_interval_secs=3600)
+        async with open_house(adapters={"desk": section, "shelf": section}) as house:
+            ids = ["desk:light:0", "desk:light:1", "shelf:light:0", "shelf:light:1"]
+            await furnish(house, "den", *reversed(ids))
+            lamps.requests.clear()
+            answer = await house.post("/rooms/den/command", {**ON, "action": "toggle"})
+            assert answer.json == [_ok(device_id) for device_id in ids]
+    assert [method for method, _ in lamps.requests] == ["GET", "PUT", "GET"] * 4
+    assert [[light["on"] for light in write["lights"]] for write in lamps.writes] == [[1, 0], [1, 1], [0, 1], [0, 0]]

@@ -1,0 +1,76 @@
+"""What the documents promise is there: keys, events, errors, routes, and the README's own commands."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+from types import ModuleType
+
+import tomli
+
+from appliance import errors
+from appliance.api.app import ROUTES
+from appliance.api.errors import STATUSES, status_of
+from appliance.api.payloads import FRAMES
+from appliance.home import events
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text()
+
+NEVER_ANSWERED = {errors.ConfigFailed, errors.StartFailed}
+"""Errors that end the start, before anybody could be answered."""
+
+
+def classes_of(module: ModuleType, base: type) -> set[type]:
+    """The classes below the base that the module defines."""
+    found = {kind for kind in vars(module).values() if inspect.isclass(kind) and issubclass(kind, base)}
+    return found - {base}
+
+
+def test_every_event_has_a_frame_or_says_that_it_stays_inside() -> None:
+    assert classes_of(events, events.Event) == set(FRAMES)
+    for event, build in FRAMES.items():
+        assert (build is None) == ("Internal" in (inspect.getdoc(event) or "")), event
+
+
+def test_every_error_has_a_status() -> None:
+    for kind in classes_of(errors, errors.LaresError) - NEVER_ANSWERED:
+        assert any(each in STATUSES for each in kind.__mro__), kind
+    assert status_of(errors.BadAnswer("a refusal is an answer")) == 400
+
+
+def test_the_error_tree_is_drawn_as_it_is() -> None:
+    drawn = set(re.findall(r"^[│├└─ ]*([A-Z]\w+)", inspect.getdoc(errors) or "", re.MULTILINE)) - {"The"}
+    assert drawn == {kind.__name__ for kind in classes_of(errors, Exception)}
+
+
+def test_only_health_and_ready_need_no_key() -> None:
+    assert {route.path for route in ROUTES if route.role is None} == {"/health", "/ready"}
+
+
+def test_the_readme_names_every_route() -> None:
+    interface = README.split("## The interface")[1]
+    for route in ROUTES:
+        path = re.sub(r"<name>", "{name}", re.sub(r"<\w+_id>", "{id}", route.path))
+        assert path in interface, f"the README does not name {path}"
+
+
+def test_the_readme_enables_adapters_with_keys_that_exist() -> None:
+    from appliance import config
+
+    [block] = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
+    assert set(config.parse(block, "README.md", {}).adapters) == {"elgato_lights", "tv_upstairs"}
+
+
+def test_the_bundled_configuration_is_sound_and_listens_to_the_lan() -> None:
+    bundled = tomli.loads((ROOT / "config" / "default.toml").read_text())
+    assert bundled["api"]["bind_address"] == "0.0.0.0:3000"
+    assert not any(adapter["enabled"] for adapter in bundled["adapters"].values())
+
+
+def test_files_that_the_architecture_names_exist() -> None:
+    for name in re.findall(r"`((?:\w+/)+[\w*]+\.\w+)`", ARCHITECTURE):
+        base = ROOT if name.startswith(("tests/", "config/default")) else ROOT / "appliance"
+        assert list(base.glob(name)), f"ARCHITECTURE.md names {name}"

@@ -23,7 +23,7 @@ def main() -> int:
         module = importlib.import_module(f"benchmarks.{name}")
         print(f"\n{name}: {(module.__doc__ or '').splitlines()[0]}")
         for label, figure in module.measure():
-            print(f"  {label:<58} {figure}")
+            print(f"  {label:<72} {figure}")
     return 0
 
 

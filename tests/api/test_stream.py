@@ -190,9 +190,10 @@ class TestReading:
             for number in range(first, first + 100):
                 house.hub.bus.publish(note(number))
             assert (await caller.reply()).status == 101
-            got = [number_of(await caller.event()) for _ in range(100)]
-        assert got[-1] == first + 99 or got == list(range(got[0], got[0] + 100)), "without a gap"
-        assert got[0] <= first
+            got = [number_of(await caller.event())]
+            while got[-1] < first + 99:
+                got.append(number_of(await caller.event()))
+        assert got[0] <= first and got == list(range(got[0], first + 100)), "from then on, without a gap"
 
     async def test_an_event_is_encoded_once_whoever_reads(self) -> None:
         class Counting:
@@ -297,22 +298,23 @@ class TestPings:
             assert answer[0] == TEXT
 
     async def test_pings_come_as_often_as_the_limit_says(self) -> None:
-        async with quiet_house(limits=Limits(ping_secs=0.4)) as house, read_events(house.url) as stream:
+        async with quiet_house(limits=Limits(ping_secs=0.4)) as house:
             began = time.monotonic()
-            for _ in range(3):
-                opcode, payload = await stream.frame()
-                await stream.say(frame(PONG, payload))
-            assert opcode == PING and 3 * 0.4 <= time.monotonic() - began < 3 * 0.4 + SLACK
+            async with read_events(house.url) as stream:
+                for _ in range(3):
+                    opcode, payload = await stream.frame()
+                    await stream.say(frame(PONG, payload))
+                assert opcode == PING and 3 * 0.4 <= time.monotonic() - began < 3 * 0.4 + SLACK
 
     async def test_a_reader_that_never_answers_is_cut_with_1011(self, quiet_log: pytest.LogCaptureFixture) -> None:
-        async with quiet_house(limits=Limits(ping_secs=0.3)) as house, read_events(house.url) as stream:
-            began = time.monotonic()
+        began = time.monotonic()
+        async with quiet_house(limits=Limits(ping_secs=0.5)) as house, read_events(house.url) as stream:
             assert (await stream.frame())[0] == PING
             house.hub.bus.publish(note(1))
             assert (await stream.frame())[0] == TEXT, "events do not count as life of the reader"
             opcode, payload = await stream.frame()
             assert (opcode, payload[:2]) == (CLOSE, b"\x03\xf3")
-            assert time.monotonic() - began >= 2 * 0.3
+            assert time.monotonic() - began >= 2 * 0.5
             assert await stream.rest() == b""
 
     async def test_one_that_is_unplugged_is_cut(self) -> None:

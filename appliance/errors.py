@@ -14,6 +14,7 @@ LaresError
 ├── AdapterFailed        a vendor's device did not do it
 │   ├── Unreachable      it did not answer
 │   └── BadAnswer        it answered with a refusal or with something that is not its protocol
+├── StoreFailed          the card does not take the change now: try again
 ├── ConfigFailed         configuration that cannot be used; holds every fault
 └── StartFailed          the hub cannot start here; holds the exit code
 """
@@ -80,6 +81,10 @@ class Unreachable(AdapterFailed):
 
 class BadAnswer(AdapterFailed):
     """The device answered with a refusal, or with something that is not its protocol."""
+
+
+class StoreFailed(LaresError):
+    """The card does not take the change now; nothing of it counts."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -24,6 +24,7 @@ STATUSES: Mapping[type[errors.LaresError], int] = {
     errors.Forbidden: 403,
     errors.AdapterFailed: 400,
     errors.NotReady: 503,
+    errors.StoreFailed: 503,
     errors.UpgradeRequired: 426,
 }
 """The status of each class; a class that is missing has that of the nearest one above it."""

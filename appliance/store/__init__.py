@@ -1,0 +1,1 @@
+"""What outlives the power: one document in a snapshot and a journal."""

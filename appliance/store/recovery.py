@@ -1,0 +1,224 @@
+"""Recovery: from whatever files are there to the document, and a plain account of what was wrong with them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import orjson
+
+from appliance.errors import StartFailed
+from appliance.store import journal, names, snapshot
+from appliance.store.disk import Disk
+from appliance.store.journal import Reading
+from appliance.store.seal import unseal
+from appliance.store.snapshot import Snapshot
+
+Migration = Callable[[dict[str, bytes]], dict[str, bytes]]
+"""Makes the values of one format those of the next."""
+
+Migrations = Mapping[int, Migration]
+"""The migration from each older format."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Recovered:
+    """The document as the files tell it.
+
+    `base` is the generation whose snapshot it starts from, `generation` the newest of which there is a file.
+    `is_clean` says that the two are one, that it is whole, and that its journal can be continued at `journal_end`,
+    behind the line `last`. `notes` are sentences about what was found. `damaged` names the files to keep aside,
+    `outdated` those of an older format; `lost` counts good records behind damage, `torn` the bytes of a write that
+    the power cut.
+    """
+
+    values: dict[str, bytes] = field(default_factory=dict)
+    base: int = 0
+    generation: int = 0
+    sequence: int = 0
+    format: int = names.FORMAT
+    records: int = 0
+    snapshot_size: int = 0
+    journal_end: int = 0
+    last: bytes = b""
+    is_clean: bool = False
+    lost: int = 0
+    torn: int = 0
+    damaged: list[str] = field(default_factory=list)
+    outdated: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def damage(self) -> list[str]:
+        """The notes, where files were damaged; a write that the power cut is no damage."""
+        return self.notes if self.damaged or self.lost else []
+
+def recover(disk: Disk, migrations: Migrations) -> Recovered:
+    """Read the newest document that the files hold, in the present format; writes nothing.
+
+    It starts from the newest snapshot that is whole and replays each journal from there on. Raises `StartFailed`
+    where files exist and none of them can be the base (the hub never starts empty then), or where a newer Lares wrote
+    them, and `OSError` where they cannot be read.
+    """
+    found = disk.list_names()
+    generations = names.generations(found)
+    result = Recovered()
+    if not generations:
+        return result
+    newest = result.generation = generations[0]
+    base = _newest_whole(disk, found, generations, result)
+    journals = _read_journals(disk, found, range(0 if base is None else base.generation, newest + 1))
+    if base is None:
+        _check_cut_start(disk, found, journals)
+        return result
+    _start_from(base, result)
+    for generation in range(base.generation, newest + 1):
+        _replay(journals, generation, result, migrations)
+    _migrate(result, names.FORMAT, migrations)
+    result.is_clean = result.is_clean and base.generation == newest and not (result.damaged or result.outdated)
+    return result
+
+
+def _newest_whole(disk: Disk, found: Sequence[str], generations: Sequence[int], result: Recovered) -> Snapshot | None:
+    for generation in generations:
+        if (base := _read_snapshot(disk, found, generation, result)) is not None:
+            return base
+    return None
+
+
+def _check_cut_start(disk: Disk, found: Sequence[str], journals: Mapping[int, Reading]) -> None:
+    """Let the document be empty where a first start was cut short: no more than journals' beginnings are there."""
+    has_snapshot = any(names.snapshot(each) in found for each in names.generations(found))
+    if has_snapshot or any(each.is_damaged or each.torn or each.sequence for each in journals.values()):
+        raise StartFailed(
+            f"the store in {disk.folder} cannot be read: no snapshot in it is whole. Restore a backup, or move its "
+            "snapshot and journal files away to start empty",
+            os.EX_DATAERR,
+        )
+
+
+def _start_from(base: Snapshot, result: Recovered) -> None:
+    result.values = dict(base.values)
+    result.base = base.generation
+    result.sequence = base.sequence
+    result.format = base.format
+    result.snapshot_size = base.size
+    if base.format < names.FORMAT:
+        result.outdated.append(names.snapshot(base.generation))
+
+
+def _replay(journals: Mapping[int, Reading], generation: int, result: Recovered, migrations: Migrations) -> None:
+    """Replay a generation's journal as far as the next one begins; what lies behind that was never acknowledged."""
+    name = names.journal(generation)
+    reading = journals.get(generation)
+    if reading is None:
+        result.notes.append(f"{name} is missing")
+        return
+    _note_damage(reading, name, result)
+    if reading.header is None:
+        return
+    _note_begin(reading, name, result)
+    _migrate(result, reading.header["format"], migrations)
+    _apply(reading, _begin_of_next(journals, generation), result)
+    if generation == result.generation:
+        _note_end(reading, name, result)
+
+
+def _begin_of_next(journals: Mapping[int, Reading], generation: int) -> int | None:
+    headers = (journals[each].header for each in sorted(journals) if each > generation)
+    return next((header["sequence"] for header in headers if header is not None), None)
+
+
+def _note_begin(reading: Reading, name: str, result: Recovered) -> None:
+    """Tell of an older format, and of a gap in front of the journal.
+
+    A gap in front of one without records may be no damage: nothing that is missing there was ever acknowledged if the
+    power was cut between a failed sync and the next generation.
+    """
+    assert reading.header is not None
+    if reading.header["format"] < names.FORMAT:
+        result.outdated.append(name)
+    if reading.header["sequence"] != result.sequence:
+        result.notes.append(f"{name} begins at record {reading.header['sequence']}, not at {result.sequence}")
+        result.damaged += [name] if reading.records else []
+
+
+def _note_end(reading: Reading, name: str, result: Recovered) -> None:
+    """Tell how the newest journal ends, and whether it can go on.
+
+    One without records may have a name that is not on the device yet: its first record is what proves the name.
+    """
+    result.journal_end, result.last, result.torn = reading.end, reading.last, reading.torn
+    if reading.torn and not reading.is_damaged:
+        result.notes.append(f"{name}: {reading.torn} bytes of a write that the power cut are left out")
+    result.is_clean = bool(reading.records)
+
+
+def _migrate(result: Recovered, format_: int, migrations: Migrations) -> None:
+    """Bring the values to this format."""
+    for each in range(result.format, format_):
+        if each not in migrations:
+            raise StartFailed(f"the store is of format {each}, which this Lares cannot read any more", os.EX_CONFIG)
+        result.values = migrations[each](result.values)
+    result.format = max(result.format, format_)
+
+
+def _apply(reading: Reading, upto: int | None, result: Recovered) -> None:
+    """Replay the records, those up to a sequence number if one is given."""
+    for record in reading.records:
+        if record["seq"] <= result.sequence:
+            continue
+        if upto is not None and record["seq"] > upto:
+            return
+        for key, value in record["put"].items():
+            if value is None:
+                result.values.pop(key, None)
+            else:
+                result.values[key] = orjson.dumps(value)
+        result.sequence = record["seq"]
+        result.records += 1
+
+
+def _note_damage(reading: Reading, name: str, result: Recovered) -> None:
+    if not reading.is_damaged:
+        return
+    where = "in its first line" if reading.header is None else f"behind record {reading.sequence}"
+    lost = f"{reading.lost} whole records lie behind the damage and are left out"
+    result.notes.append(f"{name} is damaged {where}; {lost}")
+    result.damaged.append(name)
+    result.lost += reading.lost
+
+
+def _read_snapshot(disk: Disk, found: Iterable[str], generation: int, result: Recovered) -> Snapshot | None:
+    name = names.snapshot(generation)
+    if name not in found:
+        result.notes.append(f"{name} is missing")
+        return None
+    data = disk.read(name)
+    _refuse_newer(data, disk, name)
+    decoded = snapshot.decode(data, generation)
+    if decoded is None:
+        result.notes.append(f"{name} is damaged")
+        result.damaged.append(name)
+    return decoded
+
+
+def _read_journals(disk: Disk, found: Sequence[str], generations: Iterable[int]) -> dict[int, Reading]:
+    result = {}
+    for generation in generations:
+        if (name := names.journal(generation)) in found:
+            data = disk.read(name)
+            _refuse_newer(data, disk, name)
+            result[generation] = journal.read(data, generation)
+    return result
+
+
+def _refuse_newer(data: bytes, disk: Disk, name: str) -> None:
+    header = unseal(data.partition(b"\n")[0])
+    if header is not None and isinstance(header.get("format"), int) and header["format"] > names.FORMAT:
+        raise StartFailed(
+            f"{disk.folder / name} was written by a newer Lares (format {header['format']}, this one reads "
+            f"{names.FORMAT}); run that version, or restore a backup made by this one",
+            os.EX_CONFIG,
+        )

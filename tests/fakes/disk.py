@@ -1,0 +1,246 @@
+"""A disk in memory that logs what is asked of it and refuses when told to.
+
+`tests.store.cuts` tells from the log what a power cut may leave of it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from appliance.store.disk import Disk
+
+Image = Mapping[str, bytes]
+"""What is on a disk: contents by name."""
+
+Refusal = Literal["ENOSPC", "EIO", "EROFS", "short"]
+"""How an operation fails; `short` is a write of which half is done before the disk is full."""
+
+Fault = Callable[[int, str], Refusal | None]
+"""What happens to the operation of this number and name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Bytes that were written to a file."""
+
+    file: int
+    offset: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate:
+    """A file that was cut, or emptied by being created once more."""
+
+    file: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A file that got a name, by creating, linking or renaming; `old` is the name that a rename takes away."""
+
+    file: int
+    name: str
+    old: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """A name that was removed."""
+
+    file: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """A sync of a file, or of the folder when there is no file."""
+
+    file: int | None
+    is_done: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What a start may find from here on: one of these documents; and whether it may speak of damage."""
+
+    allowed: tuple[dict[str, bytes], ...]
+    may_be_damaged: bool = False
+
+
+Event = Write | Truncate | Named | Removed | Sync | Mark
+Content = Write | Truncate
+Naming = Named | Removed
+
+
+class RecordingDisk(Disk):
+    """A disk in memory. `log` tells what was done, `fault` what is refused and `refusals` how often.
+
+    `operations` names all that was asked.
+    """
+
+    def __init__(self, image: Image | None = None) -> None:
+        super().__init__(Path("/in-memory"))
+        self.start: Image = dict(image or {})
+        self.log: list[Event] = []
+        self.operations: list[str] = []
+        self.refusals = 0
+        self.fault: Fault = lambda index, operation: None
+        self._files = [bytearray(content) for content in self.start.values()]
+        self._names = {name: number for number, name in enumerate(self.start)}
+        self._open: dict[int, int] = {}
+        self._broken: set[int] = set()
+        self._next_descriptor = 100
+
+    @property
+    def open_descriptors(self) -> int:
+        """How many descriptors are open now."""
+        return len(self._open)
+
+    def forget_descriptors(self) -> None:
+        """The process ended: nobody has a file open any more."""
+        self._open.clear()
+        self._broken.clear()
+
+    def mark(self, mark: Mark) -> None:
+        """Note what a start may find from here on."""
+        self.log.append(mark)
+
+    def image(self) -> Image:
+        """What a reader finds now, without a power cut."""
+        return {name: bytes(self._files[number]) for name, number in self._names.items()}
+
+    def list_names(self) -> list[str]:
+        return sorted(self._names)
+
+    def read(self, name: str) -> bytes:
+        return bytes(self._files[self._number(name)])
+
+    def create(self, name: str) -> int:
+        self._ask("create")
+        number = self._names.get(name)
+        if number is None:
+            number = self._names[name] = len(self._files)
+            self._files.append(bytearray())
+            self.log.append(Named(number, name))
+        else:
+            self._files[number].clear()
+            self.log.append(Truncate(number, 0))
+        return self._descriptor(number)
+
+    def open(self, name: str) -> int:
+        self._ask("open")
+        return self._descriptor(self._number(name))
+
+    def write(self, descriptor: int, data: bytes, offset: int) -> None:
+        number = self._trusted(descriptor)
+        refusal = self._refusal("write")
+        if refusal is not None:
+            self._put(number, data[: len(data) // 2] if refusal == "short" else b"", offset)
+            raise _error(refusal)
+        self._put(number, data, offset)
+
+    def allocate(self, descriptor: int, length: int) -> None:
+        number = self._trusted(descriptor)
+        self._ask("allocate")
+        apply(self._files[number], Truncate(number, length))
+        self.log.append(Truncate(number, length))
+
+    def sync(self, descriptor: int) -> None:
+        self.syncs += 1
+        number = self._trusted(descriptor)
+        refusal = self._refusal("sync")
+        self.log.append(Sync(number, refusal is None))
+        if refusal is not None:
+            self._broken.add(descriptor)
+            raise _error(refusal)
+
+    def sync_folder(self) -> None:
+        self.syncs += 1
+        refusal = self._refusal("sync_folder")
+        self.log.append(Sync(None, refusal is None))
+        if refusal is not None:
+            raise _error(refusal)
+
+    def truncate(self, descriptor: int, length: int) -> None:
+        self._ask("truncate")
+        number = self._trusted(descriptor)
+        apply(self._files[number], Truncate(number, length))
+        self.log.append(Truncate(number, length))
+
+    def rename(self, old: str, new: str) -> None:
+        self._ask("rename")
+        number = self._number(old)
+        del self._names[old]
+        self._names[new] = number
+        self.log.append(Named(number, new, old))
+
+    def link(self, old: str, new: str) -> None:
+        self._ask("link")
+        number = self._number(old)
+        if new not in self._names:
+            self._names[new] = number
+            self.log.append(Named(number, new))
+
+    def remove(self, name: str) -> None:
+        self._ask("remove")
+        if name in self._names:
+            self.log.append(Removed(self._names.pop(name), name))
+
+    def close(self, descriptor: int) -> None:
+        del self._open[descriptor]
+        self._ask("close")
+
+    def _put(self, number: int, data: bytes, offset: int) -> None:
+        if data:
+            write = Write(number, offset, bytes(data))
+            apply(self._files[number], write)
+            self.log.append(write)
+            self.bytes_written += len(data)
+
+    def _trusted(self, descriptor: int) -> int:
+        """The file of the descriptor, which must be open and have had no failed sync."""
+        assert descriptor not in self._broken, "a descriptor is used whose sync has failed"
+        return self._open[descriptor]
+
+    def _refusal(self, operation: str) -> Refusal | None:
+        self.operations.append(operation)
+        refusal = self.fault(len(self.operations) - 1, operation)
+        self.refusals += refusal is not None
+        return refusal
+
+    def _ask(self, operation: str) -> None:
+        refusal = self._refusal(operation)
+        if refusal is not None:
+            raise _error(refusal)
+
+    def _number(self, name: str) -> int:
+        if name not in self._names:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+        return self._names[name]
+
+    def _descriptor(self, number: int) -> int:
+        self._next_descriptor += 1
+        self._open[self._next_descriptor] = number
+        return self._next_descriptor
+
+
+def apply(content: bytearray, event: Content) -> None:
+    """Change a file's content as the event says."""
+    if isinstance(event, Truncate):
+        del content[event.length :]
+        content.extend(bytes(event.length - len(content)))
+        return
+    content.extend(bytes(max(0, event.offset - len(content))))
+    content[event.offset : event.offset + len(event.data)] = event.data
+
+
+def _error(refusal: Refusal) -> OSError:
+    number = {"ENOSPC": errno.ENOSPC, "short": errno.ENOSPC, "EIO": errno.EIO, "EROFS": errno.EROFS}[refusal]
+    return OSError(number, os.strerror(number))

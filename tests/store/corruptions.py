@@ -1,0 +1,302 @@
+"""Files that are not as they were written: each kind is detected or harmless, never silently wrong.
+
+Every function here takes the maker of a store, so that mutants can be asked the same.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import combinations
+
+import orjson
+import pytest
+
+from appliance.errors import StartFailed
+from appliance.store.journal import encode_header, encode_record
+from appliance.store.names import FORMAT
+from appliance.store.recovery import Recovered
+from appliance.store.seal import seal
+from appliance.store.snapshot import encode
+from tests.fakes.disk import Image, RecordingDisk
+from tests.store.cuts import durable
+from tests.store.proof import AFTER, Maker, Values, changed
+
+RECORDS: tuple[dict[str, bytes | None], ...] = (
+    {"room/a": b'{"name":"Attic"}'},
+    {"room/b": b'{"name":"B\xc3\xbcro"}', "room/c": b"[1,2]"},
+    {"room/a": None, "n": b"1"},
+    {"n": b"2"},
+    {"room/c": b"{}"},
+)
+BEGIN: Values = {"room/z": b'"before"', "n": b"0"}
+SNAPSHOT, JOURNAL = "snapshot.000002.json", "journal.000002.json"
+OLD_SNAPSHOT, OLD_JOURNAL = "snapshot.000001.json", "journal.000001.json"
+KEPT = ".corrupt-20260101T000000Z"
+
+
+def states() -> list[Values]:
+    """The document after none, one … all of the records."""
+    found = [BEGIN]
+    for record in RECORDS:
+        found.append(changed(found[-1], record))
+    return found
+
+
+LINES = tuple(encode_record(11 + index, record) for index, record in enumerate(RECORDS))
+HEADER = encode_header(2, 10)
+
+
+def journal(*lines: bytes, header: bytes = HEADER, tail: int = 64) -> bytes:
+    """A journal of these lines, and zeros."""
+    return header + b"".join(lines) + bytes(tail)
+
+
+def healthy() -> dict[str, bytes]:
+    """Two generations, of which the first leads to where the second begins."""
+    first = [encode_record(9, {"room/z": b'"before"'}), encode_record(10, {"n": b"0"})]
+    return {
+        OLD_SNAPSHOT: encode(1, 8, {}),
+        OLD_JOURNAL: journal(*first, header=encode_header(1, 8)),
+        SNAPSHOT: encode(2, 10, BEGIN),
+        JOURNAL: journal(*LINES),
+    }
+
+
+def start(maker: Maker, image: Image) -> tuple[Recovered, Values]:
+    """Start from the image; what is damaged must be kept aside, and what is changed then must last."""
+    disk = RecordingDisk(image)
+    files = maker(disk)
+    found = files.open()
+    values = dict(files.values)
+    kept = disk.image()
+    for name in found.damaged:
+        assert kept[name + KEPT] == image[name], f"{name} is not kept"
+    files.append(AFTER)
+    files.close()
+    again = maker(RecordingDisk(durable(disk)))
+    assert not again.open().damaged
+    assert again.values == changed(values, AFTER)
+    again.close()
+    return found, values
+
+
+def check_healthy_files_are_read(maker: Maker) -> None:
+    """Without damage everything is read and nothing is said."""
+    found, values = start(maker, healthy())
+    assert values == states()[-1]
+    assert not found.notes and not found.damaged and found.is_clean and found.records == len(RECORDS)
+
+
+def check_every_flipped_bit_of_a_journal(maker: Maker) -> None:
+    """A flipped bit costs the record that it is in and those behind; they are counted, or it was the last."""
+    all_states, starts = states(), _starts()
+    image = healthy()
+    for position, flipped in _flips(image[JOURNAL]):
+        found, values = start(maker, {**image, JOURNAL: flipped})
+        index = max(each for each, begin in enumerate(starts) if begin <= position) - 1
+        _check_flip(index, found, values, all_states)
+
+
+def _check_flip(index: int, found: Recovered, values: Values, all_states: list[Values]) -> None:
+    """`index` is of the record that the flip is in, -1 for the header, their number for the zeros behind them."""
+    behind = len(RECORDS) - 1 - max(index, -1)
+    if index == len(RECORDS):
+        assert values == all_states[-1] and found.torn and found.notes and not found.damaged
+    elif index == len(RECORDS) - 1:
+        assert values == all_states[index] and found.torn > 0 and found.notes and not found.damaged
+    else:
+        assert values == all_states[max(index, 0)]
+        assert found.damaged == [JOURNAL] and found.lost == behind, (index, found)
+
+
+def check_every_flipped_bit_of_a_snapshot(maker: Maker) -> None:
+    """A damaged snapshot is noticed and nothing is lost: the previous generation leads to the same document."""
+    image = healthy()
+    for _, flipped in _flips(image[SNAPSHOT]):
+        found, values = start(maker, {**image, SNAPSHOT: flipped})
+        assert values == states()[-1] and found.damaged == [SNAPSHOT] and found.lost == 0
+
+
+def check_the_only_snapshot_damaged(maker: Maker) -> None:
+    """Without any whole snapshot the hub does not start, and leaves everything as it is."""
+    image = {name: content for name, content in healthy().items() if name not in (OLD_SNAPSHOT, OLD_JOURNAL)}
+    damages: list[dict[str, bytes]] = [{SNAPSHOT: flipped} for _, flipped in _flips(image[SNAPSHOT])]
+    for damage in [*damages[::7], {SNAPSHOT: b""}, {SNAPSHOT: bytes(500)}]:
+        check_refused(maker, {**image, **damage}, os.EX_DATAERR)
+    check_refused(maker, {JOURNAL: image[JOURNAL]}, os.EX_DATAERR)
+    check_refused(maker, {JOURNAL: journal(*LINES, header=encode_header(2, 0))}, os.EX_DATAERR)
+    check_refused(maker, {JOURNAL: journal(header=HEADER)}, os.EX_DATAERR)
+    check_refused(maker, {JOURNAL: b""}, os.EX_DATAERR)
+
+
+def check_refused(maker: Maker, image: Image, code: int) -> None:
+    """A start is refused with this code and has written nothing."""
+    disk = RecordingDisk(image)
+    with pytest.raises(StartFailed) as caught:
+        maker(disk).open()
+    assert caught.value.exit_code == code
+    assert disk.image() == image and not disk.log
+
+
+def check_swapped_and_repeated_records(maker: Maker) -> None:
+    """Records in another order, twice or left out: those before the first wrong one count, the others are counted."""
+    for first, second in combinations(range(len(LINES)), 2):
+        lines = list(LINES)
+        lines[first], lines[second] = lines[second], lines[first]
+        _check_lines(maker, lines, good=first)
+    for index, line in enumerate(LINES):
+        _check_lines(maker, [*LINES[: index + 1], line, *LINES[index + 1 :]], good=index + 1)
+        if index < len(LINES) - 1:
+            _check_lines(maker, [*LINES[:index], *LINES[index + 1 :]], good=index)
+
+
+def _check_lines(maker: Maker, lines: list[bytes], good: int) -> None:
+    found, values = start(maker, {**healthy(), JOURNAL: journal(*lines)})
+    assert values == states()[good]
+    assert found.damaged == [JOURNAL] and found.lost == len(lines) - good
+
+
+def check_zeroed_segments(maker: Maker) -> None:
+    """Zeros over part of the journal: noticed unless they reach from a record's begin over all that is behind it.
+
+    Those are what a journal looks like before the records are written: an earlier document, whole, and the one loss
+    that two files cannot tell from none.
+    """
+    whole, all_states, starts = journal(*LINES), states(), _starts()
+    end = starts[-1]
+    for length in (1, 16, 64, 128, 512):
+        for begin in range(0, end, 7):
+            zeroed = whole[:begin] + bytes(min(length, end - begin)) + whole[begin + length :]
+            found, values = start(maker, {**healthy(), JOURNAL: zeroed[: len(whole)]})
+            good = max(0, max(each for each, start_ in enumerate(starts) if start_ <= begin) - 1)
+            assert values == all_states[good]
+            assert found.notes or (begin in starts and begin + length >= end)
+            if begin + length < starts[-2]:
+                assert found.damaged == [JOURNAL] and found.lost > 0
+
+
+def check_missing_and_empty_files(maker: Maker) -> None:
+    """A file that is gone, empty or without its first line is told of; the other files lead as far as they can."""
+    for name, content, expected, lost in (
+        (JOURNAL, None, BEGIN, 0),
+        (JOURNAL, b"", BEGIN, 0),
+        (JOURNAL, bytes(len(HEADER)) + journal(*LINES)[len(HEADER) :], BEGIN, len(LINES)),
+        (JOURNAL, bytes(4096), BEGIN, 0),
+        (SNAPSHOT, None, states()[-1], 0),
+        (SNAPSHOT, b"", states()[-1], 0),
+        (SNAPSHOT, bytes(4096), states()[-1], 0),
+        (SNAPSHOT, healthy()[JOURNAL], states()[-1], 0),
+        (JOURNAL, healthy()[SNAPSHOT], BEGIN, 0),
+        (SNAPSHOT, healthy()[OLD_SNAPSHOT], states()[-1], 0),
+        (JOURNAL, healthy()[OLD_JOURNAL], BEGIN, 2),
+    ):
+        image = {**healthy(), name: content if content is not None else b""}
+        if content is None:
+            del image[name]
+        found, values = start(maker, image)
+        assert values == expected, (name, content)
+        assert found.notes and not found.is_clean and found.lost == lost
+        assert found.damaged == ([] if content is None else [name])
+
+
+def check_forged_lines(maker: Maker) -> None:
+    """What is sealed rightly and yet cannot be is not believed either."""
+    record, forged_length = LINES[2], LINES[2].replace(b'"length":', b'"length":1')
+    assert record != forged_length
+    for line in (forged_length, LINES[2].replace(b'"put":{', b'"put":[{').replace(b'},"crc"', b'}],"crc"')):
+        found, values = start(maker, {**healthy(), JOURNAL: journal(*LINES[:2], _reseal(line), *LINES[3:])})
+        assert values == states()[2] and found.damaged == [JOURNAL] and found.lost == 2
+    good = healthy()[SNAPSHOT]
+    for change in ({"kind": "journal"}, {"generation": 3}, {"length": 1}, {"body_crc": "00000000"}):
+        found, values = start(maker, {**healthy(), SNAPSHOT: reheaded(good, **change)})
+        assert values == states()[-1] and found.damaged == [SNAPSHOT], change
+    for change in ({"kind": "snapshot"}, {"generation": 3}):
+        found, values = start(maker, {**healthy(), JOURNAL: reheaded(journal(*LINES), **change)})
+        assert values == BEGIN and found.damaged == [JOURNAL] and found.lost == len(LINES), change
+
+
+def check_journals_that_do_not_follow(maker: Maker) -> None:
+    """A journal that begins elsewhere than its snapshot ends is told of, and replays nothing that is old."""
+    lines = [encode_record(9, {"n": b'"old"'}), encode_record(10, {"n": b'"older"'}), *LINES]
+    found, values = start(maker, {**healthy(), JOURNAL: journal(*lines, header=encode_header(2, 8))})
+    assert values == states()[-1] and found.damaged == [JOURNAL] and found.records == len(LINES)
+    old = {"n": b'"old"'}
+    lines = [encode_record(9, old)]
+    found, values = start(maker, {**healthy(), JOURNAL: journal(*lines, header=encode_header(2, 8))})
+    assert values == BEGIN and found.damaged == [JOURNAL]
+    lines = [encode_record(12 + index, record) for index, record in enumerate(RECORDS)]
+    found, values = start(maker, {**healthy(), JOURNAL: journal(*lines, header=encode_header(2, 11))})
+    assert found.damaged == [JOURNAL] and any("begins at record 11" in note for note in found.notes)
+
+
+def check_previous_generation(maker: Maker) -> None:
+    """From the previous snapshot its journal is replayed as far as the newest begins: more was never acknowledged."""
+    image = healthy()
+    image[OLD_JOURNAL] = image[OLD_JOURNAL].rstrip(b"\0") + encode_record(11, {"refused": b"1"}) + bytes(64)
+    del image[SNAPSHOT]
+    found, values = start(maker, image)
+    assert values == states()[-1] and found.records == 2 + len(RECORDS) and not found.damaged
+    image[JOURNAL] = journal()
+    found, values = start(maker, image)
+    assert values == BEGIN
+    older = {"snapshot.000003.json": b"", "journal.000003.json": journal(header=encode_header(3, 15))}
+    found, values = start(maker, {**healthy(), **older, SNAPSHOT: b""})
+    assert values == states()[-1] and sorted(found.damaged) == [SNAPSHOT, "snapshot.000003.json"]
+
+
+def check_a_first_start_that_was_cut(maker: Maker) -> None:
+    """A journal without records and no snapshot is what a cut first start leaves: nothing was stored."""
+    found, values = start(maker, {OLD_JOURNAL: journal(header=encode_header(1, 0))})
+    assert values == {} and not found.damaged
+    found, values = start(maker, {SNAPSHOT + ".part": b"half", JOURNAL + ".part": b""})
+    assert values == {} and not found.damaged
+
+
+def check_newer_formats(maker: Maker) -> None:
+    """What a newer Lares wrote is refused, whichever file it is."""
+    for name in (SNAPSHOT, JOURNAL):
+        newer = reheaded(healthy()[name], format=FORMAT + 1)
+        check_refused(maker, {**healthy(), name: newer}, os.EX_CONFIG)
+
+
+CHECKS = (
+    check_healthy_files_are_read,
+    check_newer_formats,
+    check_forged_lines,
+    check_journals_that_do_not_follow,
+    check_previous_generation,
+    check_a_first_start_that_was_cut,
+    check_missing_and_empty_files,
+    check_swapped_and_repeated_records,
+    check_the_only_snapshot_damaged,
+    check_zeroed_segments,
+    check_every_flipped_bit_of_a_snapshot,
+    check_every_flipped_bit_of_a_journal,
+)
+
+
+def _starts() -> list[int]:
+    """Where header, records and zeros begin."""
+    starts = [0, len(HEADER)]
+    for line in LINES:
+        starts.append(starts[-1] + len(line))
+    return starts
+
+
+def _flips(content: bytes) -> Iterator[tuple[int, bytes]]:
+    for position in range(len(content)):
+        for bit in range(8):
+            yield position, content[:position] + bytes([content[position] ^ 1 << bit]) + content[position + 1 :]
+
+
+def _reseal(line: bytes) -> bytes:
+    return seal(line.rpartition(b',"crc"')[0] + b"}")
+
+
+def reheaded(content: bytes, **changes: object) -> bytes:
+    """The file with these fields of its first line changed, and sealed again."""
+    header, _, rest = content.partition(b"\n")
+    fields = orjson.loads(header)
+    del fields["crc"]
+    return seal(orjson.dumps({**fields, **changes})) + rest

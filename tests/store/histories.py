@@ -1,0 +1,153 @@
+"""What happens to a store before the power goes: scripted, with every operation refused or its last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+from tests.fakes.disk import Fault, Image, RecordingDisk, Refusal
+from tests.store.proof import Died, Maker, Owner
+
+History = Callable[[Owner], None]
+
+
+def small(owner: Owner) -> None:
+    """A first start, small changes, a removal, several keys at once, and a second start."""
+    owner.start()
+    for number in range(4):
+        owner.put({f"room/{number}": b'{"name":"Room %d"}' % number})
+    owner.put({"room/1": None, "group/a": b"[1,2]", "room/2": b'{"name":"B\xc3\xbcro"}'})
+    owner.put({"room/9": None})
+    owner.stop()
+    owner.start()
+    owner.put({"room/0": b'{"name":"Attic"}'})
+    owner.put({"room/4": b"4"})
+
+
+def large(owner: Owner) -> None:
+    """Changes longer than a block, longer than what is preallocated, and small ones after them."""
+    owner.start()
+    owner.put({"a": b"1"})
+    owner.put({"block": b'"' + b"x" * 5000 + b'"'})
+    owner.put({"b": b"2"})
+    owner.put({"long": b'"' + b"y" * 40_000 + b'"'})
+    owner.put({"c": b"3"})
+    owner.put({"longer": b'"' + b"z" * 70_000 + b'"'})
+    owner.put({"d": b"4"})
+    owner.stop()
+    owner.start()
+    owner.put({"e": b"5"})
+
+
+def compacting(owner: Owner) -> None:
+    """Changes until the third generation stands and has records, with a start between."""
+    owner.start()
+    for number in range(9):
+        owner.put({f"key/{number % 4}": b'"%s"' % (b"%d" % number * 180)})
+        if number == 4:
+            owner.stop()
+            owner.start()
+    owner.put({"key/0": None})
+
+
+def brief(owner: Owner) -> None:
+    """A first start, another one, changes and one compaction: the least in which every operation occurs."""
+    owner.start()
+    owner.put({"a": b'"%s"' % (b"a" * 500)})
+    owner.stop()
+    owner.start()
+    owner.put({"b": b'"%s"' % (b"b" * 500)})
+    owner.put({"a": b'"%s"' % (b"c" * 500)})
+    owner.put({"c": b"3"})
+    owner.put({"d": b"4"})
+    owner.put({"e": b"5"})
+
+
+def reopening(owner: Owner) -> None:
+    """A start from files with records, changes and one compaction."""
+    owner.start()
+    owner.put({"d": b'"%s"' % (b"d" * 700)})
+    owner.put({"d": b'"%s"' % (b"e" * 700)})
+    owner.put({"f": b"6"})
+
+
+def heal(owner: Owner) -> None:
+    """The disk takes everything again; so must the store, now and after a start."""
+    assert owner.put({"healed": b"1"}), "the store does not heal"
+    assert owner.put({"healed": b"2"})
+    owner.stop()
+    owner.start()
+    assert owner.put({"healed": b"3"})
+
+
+def plain(maker: Maker, history: History, image: Image | None = None, state: dict[str, bytes] | None = None) -> Owner:
+    """A history without faults."""
+    owner = Owner(RecordingDisk(image), maker, state)
+    history(owner)
+    return owner
+
+
+def dying(maker: Maker, history: History) -> Iterator[tuple[RecordingDisk, int]]:
+    """The history with the process killed before each operation and started again; where in the log that was."""
+    for number in range(len(plain(maker, history).disk.operations)):
+        owner = Owner(RecordingDisk(), maker)
+        owner.disk.fault = _death(number)
+        with suppress(Died):
+            history(owner)
+        begin = len(owner.disk.log)
+        owner.disk.fault = lambda index, operation: None
+        owner.start()
+        owner.put({"revived": b"1"})
+        owner.put({"revived": b"2"})
+        yield owner.disk, begin
+
+
+def failing(
+    maker: Maker, history: History, *, refusal: Refusal, lasts: int, dies: bool = False
+) -> Iterator[tuple[RecordingDisk, int]]:
+    """The history with each operation and those `lasts` behind it refused, then healed.
+
+    Where it `dies` the process is killed at the operation behind those, and another one heals.
+    """
+    for number in range(len(plain(maker, history).disk.operations)):
+        owner = Owner(RecordingDisk(), maker)
+        owner.disk.fault = _refusal(number, number + lasts, refusal, dies)
+        begin = _run_to_first_refusal(owner, history)
+        owner.disk.fault = lambda index, operation: None
+        if dies:
+            owner.start()
+        heal(owner)
+        yield owner.disk, begin
+
+
+def _run_to_first_refusal(owner: Owner, history: History) -> int:
+    fault, begins = owner.disk.fault, []
+
+    def watch(index: int, operation: str) -> Refusal | None:
+        refusal = fault(index, operation)
+        if refusal is not None:
+            begins.append(len(owner.disk.log))
+        return refusal
+
+    owner.disk.fault = watch
+    with suppress(Died):
+        history(owner)
+    return begins[0] if begins else len(owner.disk.log)
+
+
+def _refusal(first: int, last: int, refusal: Refusal, dies: bool) -> Fault:
+    def fault(index: int, operation: str) -> Refusal | None:
+        if dies and index > last:
+            raise Died
+        return refusal if first <= index <= last else None
+
+    return fault
+
+
+def _death(number: int) -> Fault:
+    def fault(index: int, operation: str) -> Refusal | None:
+        if index == number:
+            raise Died
+        return None
+
+    return fault

@@ -1,0 +1,231 @@
+"""The proof of the store: whatever a power cut leaves, a start finds what was acknowledged and little else.
+
+The rule for a change that was refused: it may be found only where the disk also refused to take it back, that is
+where its whole record was written and not cut off again by a truncation and a sync that were done. Nothing better is
+possible there. Before a start is finished it may find the change that was in flight; what a finished start has shown
+is held to like what was acknowledged, unless the disk refused to be made ready by it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from appliance.store.files import Files
+from appliance.store.journal import Changes, encode_record
+from tests.fakes.disk import Event, Image, Mark, RecordingDisk, Sync, Truncate, Write
+from tests.store.cuts import Bounds, PowerCut, durable
+
+Maker = Callable[[RecordingDisk], Files]
+"""How the store under proof is made; mutants make other ones."""
+
+Values = dict[str, bytes]
+
+SMALLEST = 1200
+"""Bytes that a journal may hold in these histories: little, so that generations are short."""
+
+AFTER: Changes = {"after": b'"the cut"'}
+
+
+def make(disk: RecordingDisk) -> Files:
+    """The store as it is."""
+    return Files(disk, "20260101T000000Z", smallest=SMALLEST)
+
+
+def make_roomy(disk: RecordingDisk) -> Files:
+    """The store as it is, with journals as long as in life."""
+    return Files(disk, "20260101T000000Z")
+
+
+class Died(BaseException):
+    """The process was killed here; the disk is as it was, with all that no sync has covered."""
+
+
+class Owner:
+    """Does with a store what the hub does, and marks in the disk's log what a start may find from there on."""
+
+    def __init__(
+        self, disk: RecordingDisk, maker: Maker, state: Values | None = None, *, may_be_damaged: bool = False
+    ) -> None:
+        self.disk = disk
+        self.state: Values = {} if state is None else state
+        self.may_be_damaged = may_be_damaged
+        self._maker = maker
+        self._perhaps: list[Values] = []
+        self._files: Files | None = None
+        self._mark()
+
+    def start(self) -> None:
+        """Start; whatever was running is forgotten like a process that was killed."""
+        allowed = [self.state, *self._perhaps]
+        refusals = self.disk.refusals
+        self.disk.forget_descriptors()
+        self._files = self._maker(self.disk)
+        found = self._files.open()
+        assert self._files.values in allowed, "a start without a power cut finds another document"
+        assert self.may_be_damaged or not (found.damaged or found.lost), found.notes
+        self.state = dict(self._files.values)
+        is_ready = self.disk.refusals == refusals
+        self._perhaps = [] if is_ready else [each for each in allowed if each != self.state]
+        self._mark()
+
+    def put(self, changes: Changes) -> bool:
+        """Change something; tells whether it was acknowledged."""
+        assert self._files is not None
+        wanted = changed(self.state, changes)
+        self._perhaps.append(wanted)
+        self._mark()
+        begin, refusals = len(self.disk.log), self.disk.refusals
+        try:
+            self._files.append(changes)
+        except OSError:
+            assert self._files.values == self.state, "a refused change counts"
+            if not _may_be_there(self.disk.log[begin:], changes):
+                self._perhaps.pop()
+            else:
+                assert self.disk.refusals > refusals + 1, "a refused change is not taken back"
+            self._mark()
+            return False
+        assert self._files.values == wanted
+        self._check_thrift(begin)
+        self.state, self._perhaps = wanted, []
+        self._mark()
+        return True
+
+    def _check_thrift(self, begin: int) -> None:
+        """One sync for a change, three for a compaction."""
+        if not self.disk.refusals:
+            syncs = sum(isinstance(each, Sync) for each in self.disk.log[begin:])
+            has_compacted = any(isinstance(each, Sync) and each.file is None for each in self.disk.log[begin:])
+            assert syncs <= (4 if has_compacted else 1), "too many syncs"
+
+    def stop(self) -> None:
+        """Stop in order."""
+        assert self._files is not None
+        with suppress(OSError):
+            self._files.close()
+        assert not self.disk.open_descriptors, "files stay open"
+
+    def _mark(self) -> None:
+        self.disk.mark(Mark((self.state, *self._perhaps), self.may_be_damaged))
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What a start found in an image: the document's hash, and whether it spoke of damage."""
+
+    values: int
+    is_damaged: bool
+
+
+class Proof:
+    """Loads the images that a power cut may leave of histories, each distinct one once."""
+
+    def __init__(self, maker: Maker = make, bounds: Bounds | None = None, twice: int = 0) -> None:
+        self._maker = maker
+        self._bounds = Bounds() if bounds is None else bounds
+        self._twice = twice
+        self._loaded: dict[bytes, Loaded] = {}
+        self.points = 0
+
+    @property
+    def images(self) -> int:
+        """How many distinct images were loaded."""
+        return len(self._loaded)
+
+    def prove(self, disk: RecordingDisk, begin: int = 0, twice: int | None = None) -> None:
+        """Cut the power at each point of the log from `begin` on; each `twice`-th image's recovery is cut as well."""
+        twice = self._twice if twice is None else twice
+        cut = PowerCut(disk.start, self._bounds)
+        mark = Mark(({},))
+        for position, event in enumerate(disk.log):
+            cut.advance(event)
+            mark = event if isinstance(event, Mark) else mark
+            if position >= begin:
+                self.points += 1
+                self._prove_point(cut.images(), mark, f"after {position} {_describe(event)}", twice)
+
+    def _prove_point(self, images: Iterable[tuple[bytes, Image]], mark: Mark, where: str, twice: int) -> None:
+        allowed = {_hash(each) for each in mark.allowed}
+        for digest, image in images:
+            loaded = self._loaded.get(digest)
+            is_new = loaded is None
+            if loaded is None:
+                loaded = self._loaded[digest] = self._load(image, where)
+            sizes = {name: len(content) for name, content in image.items()}
+            assert loaded.values in allowed, f"{where}: neither what was acknowledged nor what was in flight, {sizes}"
+            assert mark.may_be_damaged or not loaded.is_damaged, f"{where}: a cut is called damage, {sizes}"
+            if is_new and twice and len(self._loaded) % twice == 0:
+                self._cut_again(image, mark, loaded)
+
+    def _load(self, image: Image, where: str) -> Loaded:
+        """Start from the image, change something, and start once more from what is sure to be left then."""
+        disk = RecordingDisk(image)
+        files = self._maker(disk)
+        found = files.open()
+        values = dict(files.values)
+        assert disk.syncs <= 5, f"{where}: a start takes {disk.syncs} syncs"
+        files.append(AFTER)
+        files.close()
+        assert not disk.open_descriptors, f"{where}: files stay open"
+        assert not [name for name in disk.list_names() if name.endswith(".part")], f"{where}: halves stay behind"
+        again = self._maker(RecordingDisk(durable(disk)))
+        second = again.open()
+        again.close()
+        assert again.values == changed(values, AFTER), f"{where}: what is acknowledged after the start is lost"
+        assert not second.damaged, f"{where}: a start leaves damage behind"
+        return Loaded(_hash(values), bool(found.damaged or found.lost))
+
+    def _cut_again(self, image: Image, mark: Mark, loaded: Loaded) -> None:
+        """Cut the power during the start from an image, and after the first change."""
+        disk = RecordingDisk(image)
+        state = next(dict(each) for each in mark.allowed if _hash(each) == loaded.values)
+        owner = Owner(disk, self._maker, state, may_be_damaged=mark.may_be_damaged)
+        owner.start()
+        owner.put({"again": b"1"})
+        self.prove(disk, begin=1, twice=0)
+
+
+def changed(values: Mapping[str, bytes], changes: Changes) -> Values:
+    """The values with the changes made."""
+    return {key: value for key, value in {**values, **changes}.items() if value is not None}
+
+
+@contextmanager
+def silence() -> Iterator[None]:
+    """The store's complaints are not printed a hundred thousand times."""
+    logger = logging.getLogger("store")
+    logger.disabled = True
+    try:
+        yield
+    finally:
+        logger.disabled = False
+
+
+def _may_be_there(log: Sequence[Event], changes: Changes) -> bool:
+    """Whether a refused change's whole record was written and not taken back."""
+    put = encode_record(1, changes).partition(b'"put":')[2].rpartition(b',"crc"')[0]
+    written = [index for index, each in enumerate(log) if isinstance(each, Write) and put in each.data]
+    if not written:
+        return False
+    match [each for each in log[written[-1] :] if isinstance(each, Truncate | Sync)]:
+        case [*_, Truncate(), Sync(is_done=True)]:
+            return False
+        case _:
+            return True
+
+
+def _hash(values: Mapping[str, bytes]) -> int:
+    return hash(frozenset(values.items()))
+
+
+def _describe(event: Event) -> str:
+    match event:
+        case Write(offset=offset, data=data):
+            return f"write of {len(data)} bytes at {offset}"
+        case Mark():
+            return "mark"
+        case _:
+            return str(event)

@@ -1,0 +1,161 @@
+"""Damage in the files: told of or harmless, the files kept, and never an empty start from files that exist."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from appliance.store.disk import Disk
+from appliance.store.files import Files
+from appliance.store.journal import encode_header
+from appliance.store.names import FORMAT
+from appliance.store.snapshot import encode
+from tests.fakes.disk import RecordingDisk
+from tests.store.corruptions import (
+    BEGIN,
+    CHECKS,
+    JOURNAL,
+    LINES,
+    SNAPSHOT,
+    check_refused,
+    healthy,
+    journal,
+    reheaded,
+    start,
+    states,
+)
+from tests.store.cuts import durable
+from tests.store.proof import AFTER, Maker, Values, changed, make, silence
+
+STAMP = "20260101T000000Z"
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """The store's warnings are not what is looked at here."""
+    with silence():
+        yield
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
+def test_detected_or_harmless(check: Callable[[Maker], None]) -> None:
+    check(make)
+
+
+def older() -> dict[str, bytes]:
+    """One generation of the format before this one."""
+    return {
+        SNAPSHOT: reheaded(encode(2, 10, BEGIN), format=FORMAT - 1),
+        JOURNAL: reheaded(journal(*LINES), format=FORMAT - 1),
+    }
+
+
+def migrate(values: Values) -> Values:
+    """Every key gets another name; doing it twice would show."""
+    return {f"new/{key}": value for key, value in values.items()}
+
+
+def migrating(disk: Disk) -> Files:
+    """A store that knows how to read the format before this one."""
+    return Files(disk, STAMP, migrations={FORMAT - 1: migrate})
+
+
+def test_files_of_an_older_format_are_migrated_once_and_kept() -> None:
+    disk = RecordingDisk(older())
+    files = migrating(disk)
+    files.open()
+    assert files.values == migrate(states()[-1])
+    for name, content in older().items():
+        assert durable(disk)[f"{name}.before-format-{FORMAT}-{STAMP}"] == content
+    files.append(AFTER)
+    files.close()
+    again = migrating(RecordingDisk(durable(disk)))
+    found = again.open()
+    assert again.values == changed(migrate(states()[-1]), AFTER)
+    assert not found.outdated
+
+
+def test_a_damaged_snapshot_behind_a_migration_migrates_only_what_is_older() -> None:
+    disk = RecordingDisk(older())
+    files = migrating(disk)
+    files.open()
+    files.append(AFTER)
+    files.close()
+    image = {**durable(disk), "snapshot.000003.json": b"damaged"}
+    found, values = start(migrating, image)
+    assert values == changed(migrate(states()[-1]), AFTER)
+    assert found.damaged == ["snapshot.000003.json"]
+
+
+def test_an_older_format_that_nobody_migrates_is_refused() -> None:
+    check_refused(make, older(), os.EX_CONFIG)
+
+
+def test_a_damaged_file_is_kept_even_when_the_card_takes_nothing_at_first() -> None:
+    image = {**healthy(), JOURNAL: journal(LINES[0], LINES[2])}
+    disk = RecordingDisk(image)
+    disk.fault = lambda index, operation: "ENOSPC"
+    files = make(disk)
+    files.open()
+    with pytest.raises(OSError):
+        files.append(AFTER)
+    disk.fault = lambda index, operation: None
+    for number in range(30):
+        files.append({"n": b'"%s"' % (b"%d" % number * 300)})
+    assert JOURNAL not in disk.list_names(), "compacted long ago"
+    assert durable(disk)[f"{JOURNAL}.corrupt-{STAMP}"] == image[JOURNAL]
+
+
+def test_the_last_whole_generation_stays_until_the_next_stands_whole() -> None:
+    damaged = {**healthy(), SNAPSHOT: b""}
+    disk = RecordingDisk(damaged)
+    files = make(disk)
+    files.open()
+    files.append(AFTER)
+    files.close()
+    image = {**durable(disk), "snapshot.000003.json": b"damaged as well"}
+    found, values = start(make, image)
+    assert values == changed(states()[-1], AFTER)
+    assert sorted(found.damaged) == [SNAPSHOT, "snapshot.000003.json"]
+
+
+def test_notes_name_the_file_and_count_what_lies_behind_the_damage() -> None:
+    found, _ = start(make, {**healthy(), JOURNAL: journal(LINES[0], *LINES[2:])})
+    lost = "3 whole records lie behind the damage and are left out"
+    assert found.notes == [f"{JOURNAL} is damaged behind record 11; {lost}"]
+    found, _ = start(make, {**healthy(), JOURNAL: journal(*LINES[1:], header=encode_header(2, 10)[:-3] + b"?}\n")})
+    assert "in its first line" in found.notes[0]
+
+
+def test_a_torn_tail_is_cut_and_told_but_is_no_damage() -> None:
+    found, values = start(make, {**healthy(), JOURNAL: journal(*LINES[:4], LINES[4][:30])})
+    assert values == states()[4]
+    assert found.torn == 30
+    assert found.notes == [f"{JOURNAL}: 30 bytes of a write that the power cut are left out"]
+    assert not found.damaged
+
+
+def test_a_damaged_file_that_somebody_took_away_stops_nothing() -> None:
+    disk = RecordingDisk({**healthy(), SNAPSHOT: b""})
+    disk.fault = lambda index, operation: "ENOSPC"
+    files = make(disk)
+    files.open()
+    disk.fault = lambda index, operation: None
+    disk.remove(SNAPSHOT)
+    files.append(AFTER)
+    assert files.values == changed(states()[-1], AFTER)
+
+
+def test_only_halves_of_the_stores_own_files_are_removed() -> None:
+    halves = {"journal.000003.json.part": b"", f"{SNAPSHOT}.corrupt-{STAMP}.part": b""}
+    disk = RecordingDisk({**healthy(), **halves, "first-key.part": b"somebody else's"})
+    make(disk).open()
+    assert [name for name in disk.list_names() if name.endswith(".part")] == ["first-key.part"]
+
+
+def test_a_generation_without_records_is_begun_anew_as_its_names_may_not_be_on_the_device() -> None:
+    files = make(RecordingDisk({**healthy(), JOURNAL: journal()}))
+    assert not files.open().is_clean
+    assert files.figures()["generation"] == 3

@@ -1,0 +1,131 @@
+"""The power is cut at every point of everything the store does; no start loses, invents or half keeps a change."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from itertools import product
+
+import pytest
+
+from appliance.clock import Clock
+from appliance.store.document import Document
+from tests.fakes.disk import Mark, RecordingDisk, Refusal
+from tests.store import histories
+from tests.store.cuts import Bounds, durable
+from tests.store.histories import dying, failing, plain
+from tests.store.proof import Owner, Proof, Values, make, make_roomy, silence
+
+REFUSALS: tuple[Refusal, ...] = ("ENOSPC", "EIO", "short")
+QUICK_REFUSALS: tuple[Refusal, ...] = ("EIO", "short")
+FOREVER = 10**9
+COARSE = Bounds(torn_bytes=8, names=3, mixtures=3)
+"""Little enough to go through every operation that is refused in seconds; the slow proof is finer."""
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """The store's warnings are not what is looked at here."""
+    with silence():
+        yield
+
+
+def report(what: str, proof: Proof, capsys: pytest.CaptureFixture[str]) -> None:
+    """Print how much was proved, also when pytest captures."""
+    with capsys.disabled():
+        sys.stdout.write(f"\n{what}: {proof.images} distinct disk images, at {proof.points} points of the logs")
+
+
+def test_a_cut_at_any_point_keeps_what_was_acknowledged(capsys: pytest.CaptureFixture[str]) -> None:
+    proof = Proof(bounds=COARSE, twice=250)
+    for history in (histories.small, histories.compacting):
+        proof.prove(plain(make, history).disk)
+    report("plain histories", proof, capsys)
+    for disk, begin in dying(make, histories.brief):
+        proof.prove(disk, begin)
+    report("and killed processes", proof, capsys)
+    for refusal in QUICK_REFUSALS:
+        for lasts, dies in ((0, False), (1, True), (3, True), (FOREVER, False)):
+            for disk, begin in failing(make, histories.brief, refusal=refusal, lasts=lasts, dies=dies):
+                proof.prove(disk, begin, twice=0)
+        report(f"and operations refused with {refusal}", proof, capsys)
+    assert proof.images >= 10_000
+
+
+def test_a_cut_tears_short_records_at_every_byte(capsys: pytest.CaptureFixture[str]) -> None:
+    proof = Proof(bounds=Bounds(names=3))
+    proof.prove(plain(make, histories.small).disk)
+    report("every byte", proof, capsys)
+    assert proof.images >= 1_000
+
+
+def test_a_cut_keeps_changes_longer_than_blocks_and_preallocation(capsys: pytest.CaptureFixture[str]) -> None:
+    proof = Proof(make_roomy, COARSE, twice=300)
+    proof.prove(plain(make_roomy, histories.large).disk)
+    report("large changes", proof, capsys)
+    assert proof.images >= 500
+
+
+@pytest.mark.parametrize("name", ["journal.000002.json", "snapshot.000002.json"])
+def test_a_cut_while_starting_from_damage_keeps_what_was_found(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    proof = Proof(bounds=COARSE, twice=20)
+    owner = damaged(name)
+    histories.reopening(owner)
+    proof.prove(owner.disk)
+    report(f"starts with {name} damaged", proof, capsys)
+    assert proof.images >= 300
+
+
+def test_a_cut_while_changes_share_a_sync_keeps_those_that_were_answered(capsys: pytest.CaptureFixture[str]) -> None:
+    proof = Proof(bounds=COARSE)
+    disk = asyncio.run(shared_syncs())
+    proof.prove(disk)
+    report("shared syncs", proof, capsys)
+    assert proof.images >= 100
+
+
+@pytest.mark.slow
+def test_a_cut_at_any_point_of_every_history_keeps_what_was_acknowledged(capsys: pytest.CaptureFixture[str]) -> None:
+    roomy = Proof(make_roomy, Bounds(torn_bytes=200), twice=1000)
+    roomy.prove(plain(make_roomy, histories.large).disk)
+    report("large changes", roomy, capsys)
+    proof = Proof(twice=500)
+    for history in (histories.small, histories.compacting, histories.brief):
+        proof.prove(plain(make, history).disk)
+    report("plain histories", proof, capsys)
+    for disk, begin in dying(make, histories.compacting):
+        proof.prove(disk, begin)
+    report("and killed processes", proof, capsys)
+    for refusal in REFUSALS:
+        for lasts, dies in product((0, 1, 3, FOREVER), (False, True)):
+            for disk, begin in failing(make, histories.brief, refusal=refusal, lasts=lasts, dies=dies):
+                proof.prove(disk, begin)
+        report(f"and operations refused with {refusal}", proof, capsys)
+    assert proof.images >= 100_000
+
+
+def damaged(name: str) -> Owner:
+    """A store of two generations of which this file is damaged in its middle."""
+    image = dict(durable(plain(make, histories.brief).disk))
+    content = image[name]
+    middle = len(content.rstrip(b"\0")) // 2
+    image[name] = content[:middle] + b"?" + content[middle + 1 :]
+    files = make(RecordingDisk(image))
+    assert files.open().damaged == [name]
+    files.close()
+    return Owner(RecordingDisk(image), make, dict(files.values), may_be_damaged=True)
+
+
+async def shared_syncs() -> RecordingDisk:
+    """Changes that wait together, marked in the log as they are answered."""
+    disk = RecordingDisk()
+    state: Values = {}
+    async with Document(disk, Clock()) as document:
+        for beat in range(4):
+            several = {f"{beat}/{number}": b"%d" % number for number in range(3)}
+            disk.mark(Mark((dict(state), {**state, **several})))
+            await asyncio.gather(*(document.put_many({key: int(value)}) for key, value in several.items()))
+            state |= several
+            disk.mark(Mark((dict(state),)))
+    return disk

@@ -1,0 +1,291 @@
+"""The document: what was answered outlives the power, and nobody sees anything else."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from appliance.clock import Clock
+from appliance.errors import StartFailed, StoreFailed
+from appliance.store.disk import Disk
+from appliance.store.document import Document
+from tests.fakes.disk import Image, RecordingDisk, Refusal
+from tests.store.cuts import durable
+
+
+class GatedDisk(RecordingDisk):
+    """A disk whose syncs wait at a gate once it is shut."""
+
+    def __init__(self, image: Image | None = None) -> None:
+        super().__init__(image)
+        self.gate = threading.Event()
+        self.gate.set()
+        self.is_waiting = threading.Event()
+
+    def sync(self, descriptor: int) -> None:
+        """Wait at the gate, then sync."""
+        if not self.gate.is_set():
+            self.is_waiting.set()
+            assert self.gate.wait(10)
+        super().sync(descriptor)
+
+    async def until_waiting(self) -> None:
+        """Return once a sync waits at the gate."""
+        assert await asyncio.to_thread(self.is_waiting.wait, 10)
+        self.is_waiting.clear()
+
+
+@pytest.fixture
+def disk() -> GatedDisk:
+    """An empty disk."""
+    return GatedDisk()
+
+
+@pytest.fixture
+async def document(disk: GatedDisk) -> AsyncIterator[Document]:
+    """A document on it."""
+    async with Document(disk, Clock()) as document:
+        yield document
+
+
+async def reread(disk: RecordingDisk) -> dict[str, object]:
+    """The document that a power cut now would leave at least."""
+    async with Document(RecordingDisk(durable(disk)), Clock()) as document:
+        return dict(document.items(""))
+
+
+async def test_what_was_put_is_got_and_outlives_the_power(document: Document, disk: GatedDisk) -> None:
+    await document.put_many({"room/b": {"name": "Büro"}, "room/a": [1, 2.5, None], "other": "x"})
+    await document.put_many({"other": None})
+    assert document.items("room/") == [("a", [1, 2.5, None]), ("b", {"name": "Büro"})]
+    assert document.get("room/a") == b"[1,2.5,null]"
+    assert document.get("other") is None
+    assert await reread(disk) == {"room/a": [1, 2.5, None], "room/b": {"name": "Büro"}}
+
+
+async def test_changes_that_wait_together_share_a_sync(document: Document, disk: GatedDisk) -> None:
+    before = disk.syncs
+    await asyncio.gather(*(document.put_many({f"key/{number}": number}) for number in range(50)))
+    assert disk.syncs == before + 1
+    assert document.figures()["sequence"] == 1
+
+
+async def test_changes_that_come_during_a_sync_share_the_next(document: Document, disk: GatedDisk) -> None:
+    before = disk.syncs
+    disk.gate.clear()
+    first = asyncio.create_task(document.put_many({"first": 1}))
+    await disk.until_waiting()
+    others = [asyncio.create_task(document.put_many({f"other/{number}": number})) for number in range(20)]
+    await asyncio.sleep(0)
+    disk.gate.set()
+    await asyncio.gather(first, *others)
+    assert disk.syncs == before + 2
+
+
+async def test_of_changes_that_share_a_sync_the_later_one_wins(document: Document, disk: GatedDisk) -> None:
+    await asyncio.gather(document.put_many({"a": 1, "b": 1}), document.put_many({"a": 2, "b": None}))
+    assert document.items("") == [("a", 2)]
+    assert await reread(disk) == {"a": 2}
+
+
+async def test_nobody_sees_a_change_before_its_sync(document: Document, disk: GatedDisk) -> None:
+    await document.put_many({"a": 1})
+    disk.gate.clear()
+    change = asyncio.create_task(document.put_many({"a": 2, "b": 2}))
+    await disk.until_waiting()
+    assert document.items("") == [("a", 1)]
+    assert not change.done()
+    assert await reread(disk) == {"a": 1}
+    disk.gate.set()
+    await change
+    assert document.items("") == [("a", 2), ("b", 2)]
+
+
+@pytest.mark.parametrize("operation", ["write", "sync"])
+async def test_a_refusal_is_told_to_all_who_share_it_and_nothing_of_it_counts(
+    operation: str, document: Document, disk: GatedDisk, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "store")
+    await document.put_many({"a": 1})
+
+    def fault(index: int, asked: str) -> Refusal | None:
+        return "EIO" if asked == operation else None
+
+    disk.fault = fault
+    for _ in range(3):
+        answers = await asyncio.gather(
+            *(document.put_many({f"key/{number}": 1}) for number in range(5)), return_exceptions=True
+        )
+        assert all(isinstance(answer, StoreFailed) for answer in answers)
+        assert "input/output error" in str(answers[0])
+    assert document.items("") == [("a", 1)]
+    assert document.figures()["failure"] == "input/output error"
+    assert await reread(disk) == {"a": 1}
+    disk.fault = lambda index, operation: None
+    await document.put_many({"b": 2})
+    assert document.figures()["failure"] is None
+    assert await reread(disk) == {"a": 1, "b": 2}
+    said = [record.message for record in caplog.records if record.name == "store" and "stored" in record.message]
+    assert said == [
+        "changes cannot be stored: input/output error; the home runs on and tries again",
+        "changes are stored again",
+    ]
+
+
+async def test_a_card_that_takes_nothing_is_read_all_the_same() -> None:
+    disk = RecordingDisk()
+    async with Document(disk, Clock()) as document:
+        await document.put_many({"a": 1})
+    disk.fault = lambda index, operation: "EROFS"
+    async with Document(disk, Clock()) as document:
+        assert document.items("") == [("a", 1)]
+        with pytest.raises(StoreFailed, match="read-only"):
+            await document.put_many({"a": 2})
+        assert document.items("") == [("a", 1)]
+        disk.fault = lambda index, operation: None
+        await document.put_many({"a": 3})
+    assert await reread(disk) == {"a": 3}
+
+
+async def test_a_caller_who_gives_up_does_not_take_the_change_back(document: Document, disk: GatedDisk) -> None:
+    disk.gate.clear()
+    given_up = asyncio.create_task(document.put_many({"a": 1}))
+    await disk.until_waiting()
+    given_up.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await given_up
+    disk.gate.set()
+    await document.put_many({"b": 2})
+    assert document.items("") == [("a", 1), ("b", 2)]
+    assert await reread(disk) == {"a": 1, "b": 2}
+
+
+async def test_a_caller_who_gave_up_a_refused_change_disturbs_nobody(document: Document, disk: GatedDisk) -> None:
+    disk.gate.clear()
+    given_up = asyncio.create_task(document.put_many({"a": 1}))
+    await disk.until_waiting()
+    given_up.cancel()
+    disk.fault = lambda index, operation: "EIO"
+    disk.gate.set()
+    with pytest.raises(StoreFailed):
+        await document.put_many({"b": 2})
+
+
+async def test_leaving_waits_for_what_is_being_written(disk: GatedDisk) -> None:
+    async with Document(disk, Clock()) as document:
+        disk.gate.clear()
+        changes = [asyncio.create_task(document.put_many({"a": 1}))]
+        await disk.until_waiting()
+        changes.append(asyncio.create_task(document.put_many({"b": 2})))
+        await asyncio.sleep(0)
+        asyncio.get_running_loop().call_later(0.02, disk.gate.set)
+    await asyncio.gather(*changes)
+    assert await reread(disk) == {"a": 1, "b": 2}
+    assert not disk.open_descriptors
+
+
+async def test_a_change_after_the_end_is_refused(disk: GatedDisk, caplog: pytest.LogCaptureFixture) -> None:
+    async with Document(disk, Clock()) as document:
+        await document.put_many({"a": 1})
+    with pytest.raises(StoreFailed):
+        await document.put_many({"b": 2})
+    assert document.items("") == [("a", 1)]
+
+
+async def test_a_mistake_in_the_store_keeps_nobody_waiting(document: Document, disk: GatedDisk) -> None:
+    def fault(index: int, operation: str) -> Refusal | None:
+        raise RuntimeError("a mistake")
+
+    disk.fault = fault
+    with pytest.raises(StoreFailed):
+        await asyncio.wait_for(document.put_many({"a": 1}), 5)
+    disk.fault = lambda index, operation: None
+
+
+async def test_what_cannot_be_json_is_refused_before_it_disturbs_others(document: Document) -> None:
+    with pytest.raises(TypeError):
+        await document.put_many({"a": object()})
+    await document.put_many({})
+    await document.put_many({"b": 1})
+    assert document.items("") == [("b", 1)]
+
+
+async def test_a_value_without_json_is_gone_at_once_like_after_a_start(document: Document, disk: GatedDisk) -> None:
+    await document.put_many({"a": 1, "b": 2})
+    await document.put_many({"a": float("nan")})
+    assert document.items("") == [("b", 2)]
+    assert await reread(disk) == {"b": 2}
+
+
+async def test_a_folder_that_cannot_be_read_stops_the_start(tmp_path: Path) -> None:
+    with pytest.raises(StartFailed, match="cannot be read") as caught:
+        async with Document(Disk(tmp_path / "missing"), Clock()):
+            pass
+    assert caught.value.exit_code == 74
+
+
+async def test_figures_tell_of_files_device_and_recovery() -> None:
+    disk = RecordingDisk()
+    async with Document(disk, Clock()) as document:
+        assert document.figures()["last_write"] is None
+        await document.put_many({"a": 1})
+        figures = document.figures()
+    assert (figures["generation"], figures["sequence"], figures["keys"]) == (1, 1, 1)
+    assert (figures["syncs"], figures["bytes_written"]) == (disk.syncs, disk.bytes_written)
+    assert figures["last_write"].endswith("Z")
+    assert figures["failure"] is None
+    torn = {name: content.rstrip(b"\0") + b'{"seq":2,"le' for name, content in disk.image().items() if "jour" in name}
+    async with Document(RecordingDisk({**disk.image(), **torn}), Clock()) as document:
+        recovery = document.figures()["last_recovery"]
+    assert (recovery["records"], recovery["torn_bytes"], recovery["lost_records"]) == (1, 12, 0)
+    assert recovery["notes"] == ["journal.000001.json: 12 bytes of a write that the power cut are left out"]
+
+
+def modes(folder: Path) -> set[int]:
+    """Who may read the files."""
+    return {file.stat().st_mode & 0o777 for file in folder.iterdir()}
+
+
+async def test_a_journal_longer_than_its_snapshot_is_compacted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "store")
+    disk = Disk(tmp_path)
+    async with Document(disk, Clock()) as document:
+        for number in range(30):
+            await document.put_many({f"key/{number % 3}": "x" * 20_000})
+        figures = document.figures()
+        assert figures["generation"] == 3
+        assert figures["journal_bytes"] < 256 * 1024
+        assert figures["syncs"] == 3 + 30 + 2 * 3
+    assert disk.list_names() == [
+        "journal.000002.json",
+        "journal.000003.json",
+        "snapshot.000002.json",
+        "snapshot.000003.json",
+    ]
+    assert modes(tmp_path) == {0o600}
+    async with Document(Disk(tmp_path), Clock()) as document:
+        assert dict(document.items("key/")) == {str(number): "x" * 20_000 for number in range(3)}
+        assert document.recovered.is_clean
+    assert not caplog.records
+
+
+async def test_a_compaction_that_fails_refuses_nothing() -> None:
+    disk = RecordingDisk()
+    async with Document(disk, Clock()) as document:
+        await document.put_many({"big": "x" * 200_000})
+        disk.fault = lambda index, operation: "ENOSPC" if operation == "create" else None
+        for number in range(8):
+            await document.put_many({"big": "x" * 20_000 + str(number)})
+        assert document.figures()["generation"] == 1
+        disk.fault = lambda index, operation: None
+        for number in range(8):
+            await document.put_many({"big": "x" * 20_000 + str(number)})
+        assert document.figures()["generation"] == 2
+    assert await reread(disk) == {"big": "x" * 20_000 + "7"}

@@ -1,0 +1,102 @@
+"""One hub for each data directory."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from appliance.errors import StartFailed
+from appliance.store.lock import Lock
+
+HOLD = """
+import sys, pathlib
+from appliance.store.lock import Lock
+lock = Lock(pathlib.Path(sys.argv[1]))
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def another_hub(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A real process that holds the lock."""
+    command = [sys.executable, "-c", HOLD, str(folder)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=Path(__file__).parents[2]
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"held\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_a_second_process_is_refused_and_the_first_is_named(tmp_path: Path) -> None:
+    with another_hub(tmp_path) as process:
+        with pytest.raises(StartFailed, match=rf"in use by another hub, process {process.pid}$") as caught:
+            Lock(tmp_path)
+    assert caught.value.exit_code == 75
+
+
+def test_the_lock_of_a_process_that_was_killed_is_free(tmp_path: Path) -> None:
+    with another_hub(tmp_path) as process:
+        process.kill()
+        process.wait()
+        Lock(tmp_path).release()
+
+
+def test_a_released_lock_can_be_taken_again(tmp_path: Path) -> None:
+    lock = Lock(tmp_path)
+    with pytest.raises(StartFailed):
+        Lock(tmp_path)
+    lock.release()
+    lock.release()
+    Lock(tmp_path).release()
+
+
+def test_the_lock_file_is_private_and_names_its_holder(tmp_path: Path) -> None:
+    lock = Lock(tmp_path)
+    assert (tmp_path / "lock").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "lock").read_text() == f"{os.getpid()}\n"
+    lock.release()
+
+
+def test_a_folder_that_is_not_there_cannot_be_locked(tmp_path: Path) -> None:
+    with pytest.raises(StartFailed, match="cannot lock") as caught:
+        Lock(tmp_path / "missing")
+    assert caught.value.exit_code == os.EX_CANTCREAT
+
+
+def refusing(number: int) -> Callable[..., int]:
+    """An `os.open` that makes no files."""
+    system_open = os.open
+
+    def refuse(path: Path, flags: int, mode: int = 0o777) -> int:
+        if flags & os.O_CREAT:
+            raise OSError(number, os.strerror(number))
+        return system_open(path, flags, mode)
+
+    return refuse
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.ENOSPC])
+@pytest.mark.parametrize("was_locked_before", [True, False])
+def test_a_card_that_takes_no_file_is_locked_all_the_same(
+    number: int, was_locked_before: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if was_locked_before:
+        Lock(tmp_path).release()
+    monkeypatch.setattr(os, "open", refusing(number))
+    lock = Lock(tmp_path)
+    with pytest.raises(StartFailed) as caught:
+        Lock(tmp_path)
+    assert caught.value.exit_code == 75
+    lock.release()

@@ -1,0 +1,157 @@
+"""Each sync and each check of the store is needed: without any one of them a proof fails.
+
+The sites are found in the syntax tree; `LISTED` only says which must be among them.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from tests.store import histories
+from tests.store.corruptions import CHECKS
+from tests.store.cuts import Bounds
+from tests.store.histories import dying, failing, plain
+from tests.store.mutants import MODULES, Site, find_sites, load
+from tests.store.proof import SMALLEST, Maker, Proof, silence
+
+LISTED = Counter(
+    {
+        "disk.Disk.sync": 1,
+        "disk.Disk.sync_folder": 1,
+        "disk.Disk._copy": 1,
+        "files.Files._renew": 1,
+        "journal.Journal.reopen": 1,
+        "journal.Journal._commit": 1,
+        "journal.read": 3,
+        "journal._record_at": 1,
+        "recovery._note_begin": 1,
+        "recovery._apply": 2,
+        "recovery._refuse_newer": 1,
+        "seal.unseal": 1,
+        "snapshot.write_new": 1,
+        "snapshot.decode": 4,
+    }
+)
+"""How many precautions each function has at least."""
+
+COARSE = Bounds(torn_bytes=3, names=2, mixtures=2)
+
+SITES = [site for site in find_sites() if site.module in MODULES]
+
+Prover = Callable[[dict[str, ModuleType], Path], None]
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    """The store's warnings are not what is looked at here."""
+    with silence():
+        yield
+
+
+def test_every_listed_precaution_is_found(capsys: pytest.CaptureFixture[str]) -> None:
+    found = Counter(f"{site.module}.{site.function}" for site in SITES)
+    with capsys.disabled():
+        sys.stdout.write(f"\n{len(SITES)} precautions found")
+    assert not LISTED - found
+
+
+def test_the_scratch_copy_passes_every_proof(tmp_path: Path) -> None:
+    assert first_failure(load(), tmp_path, PROVERS) is None
+
+
+@pytest.mark.parametrize("site", SITES, ids=str)
+def test_without_it_a_proof_fails(site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    provers = PROVERS if "sync" in site.source else (*PROVERS[2:], *PROVERS[:2])
+    failure = first_failure(load(site), tmp_path, provers)
+    with capsys.disabled():
+        sys.stdout.write(f"\n{site!s:90} {failure}")
+    assert failure is not None
+
+
+def first_failure(store: dict[str, ModuleType], tmp_path: Path, provers: tuple[Prover, ...]) -> str | None:
+    """The first proof that fails with this store, or None."""
+    for prover in provers:
+        try:
+            prover(store, tmp_path)
+        except (Exception, pytest.fail.Exception) as failure:
+            reason = str(failure).partition("\n")[0]
+            return f"{prover.__name__.removeprefix('prove_')}: {type(failure).__name__}: {reason[:90]}"
+    return None
+
+
+def prove_device(store: dict[str, ModuleType], tmp_path: Path) -> None:
+    """The real disk asks the device for each sync, and copies where it cannot link."""
+    module: Any = store["disk"]
+    module.os = system = _System()
+    disk = module.Disk(tmp_path)
+    descriptor = disk.create("file")
+    disk.write(descriptor, b"content", 0)
+    disk.sync(descriptor)
+    assert system.calls == ["fdatasync"]
+    disk.close(descriptor)
+    disk.sync_folder()
+    assert system.calls == ["fdatasync", "fsync of the folder"]
+    disk.link("file", "copy")
+    assert system.calls[2:] == ["fdatasync"]
+    assert (tmp_path / "copy").read_bytes() == b"content"
+    assert disk.list_names() == ["copy", "file"]
+
+
+def prove_crashes(store: dict[str, ModuleType], tmp_path: Path) -> None:
+    """The enumeration of crashes, as far as seconds go."""
+    maker = _maker(store)
+    proof = Proof(maker, bounds=COARSE)
+    for history in (histories.small, histories.brief):
+        proof.prove(plain(maker, history).disk)
+    for disk, begin in dying(maker, histories.brief):
+        proof.prove(disk, begin)
+    for lasts, dies in ((0, False), (1, True), (3, True)):
+        for disk, begin in failing(maker, histories.brief, refusal="EIO", lasts=lasts, dies=dies):
+            proof.prove(disk, begin)
+
+
+def prove_corruption(store: dict[str, ModuleType], tmp_path: Path) -> None:
+    """Damage of every kind."""
+    for check in CHECKS:
+        check(_maker(store))
+
+
+PROVERS: tuple[Prover, ...] = (prove_device, prove_crashes, prove_corruption)
+
+
+def _maker(store: dict[str, ModuleType]) -> Maker:
+    files: Any = store["files"].Files
+    return lambda disk: files(disk, "20260101T000000Z", smallest=SMALLEST)
+
+
+class _System:
+    """The operating system, with its syncs noted and no links."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(os, name)
+
+    def fdatasync(self, descriptor: int) -> None:
+        """Note it, and do it."""
+        self.calls.append("fdatasync")
+        os.fdatasync(descriptor)
+
+    def fsync(self, descriptor: int) -> None:
+        """Note it, and do it."""
+        self.calls.append("fsync of the folder")
+        os.fsync(descriptor)
+
+    def link(self, old: Path, new: Path) -> None:
+        """There are no links here."""
+        raise OSError(errno.EPERM, os.strerror(errno.EPERM))

@@ -17,6 +17,7 @@ from appliance.sections import Key, Reader, boolean, nearest, one_of, shown, str
 
 SHORTEST_MASTER_KEY = 16
 
+MASTER_KEY = ("auth", "master_key")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
@@ -67,6 +68,13 @@ class Runtime:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Persistence:
+    """`[persistence]`."""
+
+    flush_secs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ElgatoLights:
     """An enabled adapter of the kind `elgato_lights`."""
 
@@ -95,6 +103,7 @@ class Config:
     auth: Auth
     logging: Logging
     runtime: Runtime
+    persistence: Persistence
     adapters: Mapping[str, AdapterSettings]
     warnings: tuple[str, ...]
 
@@ -113,17 +122,17 @@ def load(file: Path, environment: Mapping[str, str]) -> Config:
 
 def parse(text: str, name: str, environment: Mapping[str, str]) -> Config:
     """As `load`, for a text that was read already; `name` is what faults call the file."""
-    raw = _parse_toml(text, name)
+    raw = parse_toml(text, name)
     reader = Reader(raw, text, [f"{section}.{key}" for section, keys in SECTIONS.items() for key in keys])
     sections = {section: reader.section((section,), keys) for section, keys in SECTIONS.items()}
     reader.refuse_unknown((), raw, [*SECTIONS, "adapters"])
     adapters = _read_adapters(reader, raw.get("adapters", {}))
     faults = [Fault(name, line, message) for line, message in reader.faults]
     api = Api(**sections["api"])
-    in_file = Auth(**sections["auth"], source=name, line=reader.line_of(("auth", "master_key")))
+    in_file = Auth(**sections["auth"], source=name, line=reader.line_of(MASTER_KEY))
     auth = _choose_key(in_file, environment, faults)
     weaknesses = _weaknesses(auth)
-    if not api.bind_address.is_loopback:
+    if not api.bind_address.is_loopback or any("api.bind_address" in message for _, message in reader.faults):
         faults += weaknesses
     if faults:
         raise ConfigFailed(sorted(faults))
@@ -133,12 +142,14 @@ def parse(text: str, name: str, environment: Mapping[str, str]) -> Config:
         auth=auth,
         logging=Logging(**sections["logging"]),
         runtime=Runtime(**sections["runtime"]),
+        persistence=Persistence(**sections["persistence"]),
         adapters=adapters,
         warnings=tuple(str(weakness) for weakness in weaknesses),
     )
 
 
-def _parse_toml(text: str, name: str) -> dict[str, Any]:
+def parse_toml(text: str, name: str) -> dict[str, Any]:
+    """A TOML text as it stands, unchecked; `ConfigFailed` where it is none."""
     try:
         return tomli.loads(text)
     except tomli.TOMLDecodeError as error:
@@ -214,6 +225,7 @@ SECTIONS: Mapping[str, Mapping[str, Key]] = {
         "format": Key(one_of("text", "json"), "text"),
     },
     "runtime": {"event_bus_capacity": Key(whole(1, 1 << 20), 1024)},
+    "persistence": {"flush_secs": Key(whole(1, 86_400), 300)},
 }
 """Every key of every section but the adapters'."""
 

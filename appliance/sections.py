@@ -84,6 +84,11 @@ class Reader:
         return f"{lead} {', '.join(_dotted((*path, name)) for name in names)}"
 
 
+def line_of(text: str, path: tuple[str, ...]) -> int:
+    """The line of a key in a TOML text, counted from 1; 0 if it cannot be found."""
+    return _lines_of(text).get(path, 0)
+
+
 def nearest(word: str, words: Iterable[str], likeness: float = 0.6) -> str | None:
     """The word that is most like the given one, if any is at least so like it (1 is the same)."""
     return next(iter(difflib.get_close_matches(word, list(words), n=1, cutoff=likeness)), None)

@@ -171,6 +171,7 @@ ACCEPTED: list[tuple[str, str, str, Any]] = [
 WHOLE = [
     ("api", "max_body_bytes"),
     ("runtime", "event_bus_capacity"),
+    ("persistence", "flush_secs"),
     ("adapters.elgato_lights", "poll_interval_secs"),
     ("adapters.roku_tv", "poll_interval_secs"),
     ("adapters.roku_tv", "port"),
@@ -253,7 +254,7 @@ def test_a_fault_says_what_is_wanted_and_what_came(text: str, fault: str) -> Non
     ("text", "fault"),
     [
         ("[apl]", "1: apl is not a key of Lares; did you mean api"),
-        ("[API]", "1: API is not a key of Lares; there are api, auth, logging, runtime, adapters"),
+        ("[API]", "1: API is not a key of Lares; there are api, auth, logging, runtime, persistence, adapters"),
         ("\n[log]", "2: log is not a key of Lares; did you mean logging"),
         ("[adapter.roku_tv]", "1: adapter is not a key of Lares; did you mean adapters"),
         ("[api]\nbind_adress = 'x'", "2: api.bind_adress is not a key of Lares; did you mean api.bind_address"),
@@ -691,3 +692,9 @@ def test_every_file_is_a_configuration_or_has_faults(
         config.load(file, {})
     except ConfigFailed as failed:
         assert all(fault.file == str(file) for fault in failed.faults)
+
+
+def test_a_weak_key_is_told_beside_an_address_that_is_none() -> None:
+    with pytest.raises(ConfigFailed) as failed:
+        config.parse('[api]\nbind_address = "0.0.0.0"\n[auth]\nmaster_key = "short"\n', "home.toml", {})
+    assert [fault.line for fault in failed.value.faults] == [2, 4]

@@ -12,6 +12,10 @@ from appliance.adapters.http import VendorHttp
 from appliance.adapters.roku_tv.adapter import RokuAdapter
 from appliance.clock import Clock
 from appliance.config import AdapterSettings, ElgatoLights, RokuTv
+from appliance.home.model import Kind
+
+KINDS: Mapping[type[AdapterSettings], Kind] = {ElgatoLights: Kind.LIGHT, RokuTv: Kind.SWITCH}
+"""The kind of device that each kind of adapter makes."""
 
 
 def build_adapters(

@@ -20,6 +20,9 @@ from appliance.home.values import Value
 POLLS_TO_LOSE = 2
 """Polls in a row without an answer that make an adapter's devices offline; one command does it alone."""
 
+TURN_LIMIT = TIME_LIMIT + 1.0
+"""Seconds that a command may wait for those before it at the same address."""
+
 T = TypeVar("T")
 
 log = logging.getLogger("adapters")
@@ -29,7 +32,8 @@ class Link:
     """Polls and commands one adapter, and keeps count of what was answered.
 
     `turn` is held by the command that is under way at the vendor's address. `recovered` is set when an outage
-    ends, so that polling need not wait out its back-off. `misses` counts polls and commands without an answer.
+    ends, so that polling need not wait out its back-off. `misses` counts polls without an answer; a command
+    without one counts as enough of them.
     """
 
     def __init__(self, adapter: Adapter, turn: asyncio.Lock, registry: Registry, bus: Bus, clock: Clock) -> None:
@@ -47,7 +51,7 @@ class Link:
 
     async def poll(self) -> None:
         """Poll once and take in what came. What was asked before a command ended is dropped, answer or none."""
-        ended_before = self._commands_ended
+        ended_before, answers_before = self._commands_ended, self.adapter.http.answers
         try:
             outcome: Report | AdapterFailed = await self._within_limit(self.adapter.poll())
         except AdapterFailed as error:
@@ -62,29 +66,40 @@ class Link:
         elif isinstance(outcome, Unreachable):
             self._missed(outcome, self.misses + 1)
         else:
-            self._heard()
+            if self.adapter.http.answers != answers_before:
+                self._heard()
             self._faltered(outcome)
 
     async def command(self, device_id: str, command: Command) -> None:
         """Send the command in its turn and take in what was read; raises `AdapterFailed` if it was not done."""
+        await self._wait_for_turn()
         self._commands_under_way += 1
         try:
-            async with self._turn:
-                self._conclude(await self._within_limit(self.adapter.command(device_id, command)))
+            self._conclude(await self._within_limit(self.adapter.command(device_id, command)))
         except Unreachable as error:
-            self._missed(error, max(self.misses + 1, POLLS_TO_LOSE))
+            self._missed(error, max(self.misses, POLLS_TO_LOSE))
             raise
         except AdapterFailed as error:
             self._heard()
             self._tell_health(error)
             raise
         finally:
+            self._turn.release()
             self._commands_under_way -= 1
             self._commands_ended += 1
 
     async def invoke(self, operation: str, payload: Mapping[str, Value]) -> Value:
         """What an operation of the adapter's own returns; it has the time that a command has."""
         return await self._within_limit(self.adapter.operations[operation](payload))
+
+    async def _wait_for_turn(self) -> None:
+        """Take the turn. Who waits too long is not sent at all: nobody wants a lamp to obey out of the blue."""
+        try:
+            async with asyncio.timeout(TURN_LIMIT):
+                await self._turn.acquire()
+        except TimeoutError:
+            address = self.adapter.http.address
+            raise AdapterFailed(f"{address} is busy with earlier commands; this one was not sent") from None
 
     def _conclude(self, answer: Answer) -> None:
         if answer.report is None:

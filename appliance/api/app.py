@@ -119,6 +119,7 @@ def _build_resources(hub: Hub, stream: EventStream, peers: Peers) -> Mapping[str
         "hub": lambda: _probe_hub(hub),
         "counts": lambda: _probe_counts(hub),
         "adapters": lambda: {each.name: adapter_payload(each) for each in hub.health.list_adapters()},
+        "store": hub.document.figures,
         "events": lambda: {
             "published": hub.bus.published,
             "readers": stream.readers,
@@ -130,9 +131,9 @@ def _build_resources(hub: Hub, stream: EventStream, peers: Peers) -> Mapping[str
     built = (
         system.System(hub.health, probes),
         adapters.Adapters(hub.health),
-        devices.Devices(hub.registry, hub.dispatcher, encoder),
-        rooms.Rooms(hub.registry, hub.dispatcher, encoder),
-        groups.Groups(hub.registry, hub.dispatcher, encoder),
+        devices.Devices(hub.registry, hub.changes, hub.dispatcher, encoder),
+        rooms.Rooms(hub.registry, hub.changes, hub.dispatcher, encoder),
+        groups.Groups(hub.registry, hub.changes, hub.dispatcher, encoder),
         events.Events(stream),
     )
     return {type(each).__name__: each for each in built}

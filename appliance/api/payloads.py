@@ -23,6 +23,9 @@ from appliance.home.values import shown
 LONGEST_ID = 256
 LONGEST_NAME = 1000
 
+_BLANKS = "\t\n\v\f\r " + "".join(each for each in map(chr, range(0xA0, 0x3001)) if each.isspace())
+"""White space that may stand around a text. Python also counts some control characters as such."""
+
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -62,7 +65,7 @@ def text(longest: int) -> Callable[[Any], str]:
     def check(value: Any) -> str:
         if not isinstance(value, str):
             raise Invalid(f"must be a string, not {shown(value)}")
-        if _CONTROL.search(stripped := value.strip()) is not None:
+        if _CONTROL.search(stripped := value.strip(_BLANKS)) is not None:
             raise Invalid("must not contain control characters")
         if not 1 <= len(stripped) <= longest:
             raise Invalid(f"must have 1 to {longest} characters, not {len(stripped)}")
@@ -76,13 +79,19 @@ def nullable(check: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda value: None if value is None else check(value)
 
 
-def list_of(check: Callable[[Any], Any]) -> Callable[[Any], list[Any]]:
+def list_of(check: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
     """A check for an array whose items all pass the given one."""
 
-    def check_all(value: Any) -> list[Any]:
+    def check_item(index: int, item: Any) -> Any:
+        try:
+            return check(item)
+        except Invalid as fault:
+            raise Invalid(f"at index {index} {fault}") from None
+
+    def check_all(value: Any) -> tuple[Any, ...]:
         if not isinstance(value, list):
             raise Invalid(f"must be an array, not {shown(value)}")
-        return [check(item) for item in value]
+        return tuple(check_item(index, item) for index, item in enumerate(value))
 
     return check_all
 

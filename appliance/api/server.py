@@ -115,8 +115,8 @@ def _bind(address: Address) -> socket.socket:
 def _why(error: OSError, address: Address) -> str:
     if error.errno == errno.EADDRINUSE:
         return (
-            f"port {address.port} is taken by another program (another hub?); stop it, or set "
-            "api.bind_address to another port"
+            f"port {address.port} is taken by another program (another hub?); stop it, or choose another port "
+            "(api.bind_address, for the demo --port)"
         )
     if error.errno == errno.EACCES:
         return f"port {address.port} needs more rights than this user has; choose one from 1024 up"

@@ -19,7 +19,7 @@ from appliance.api import payloads
 from appliance.api.auth import Authenticator
 from appliance.api.keys import Token
 from appliance.cli.logs import start_logging
-from appliance.cli.paths import CONFIG_FILE, write_bundled_config
+from appliance.cli.paths import CONFIG_FILE, make_data_dir, write_bundled_config
 from appliance.cli.serve import serve
 from appliance.config import Address, Config, ElgatoLights, RokuTv
 from appliance.home.events import Event
@@ -40,11 +40,12 @@ def demo(arguments: argparse.Namespace) -> int:
         write_bundled_config(file.parent)
         settings = config.load(file, {})
         start_logging(replace(settings.logging, level="warning"), os.environ)
-        asyncio.run(_run(settings, port))
+        asyncio.run(_run(settings, Path(folder) / "data", port))
     return os.EX_OK
 
 
-async def _run(settings: Config, port: int) -> None:
+async def _run(settings: Config, data_dir: Path, port: int) -> None:
+    make_data_dir(data_dir)
     async with LightSimulator() as light, TvSimulator() as tv:
         key = Token.make("demo").text
         home = replace(
@@ -60,7 +61,7 @@ async def _run(settings: Config, port: int) -> None:
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _end)
             _when_ready(hub, lambda: _tell(hub, _greeting(f"{LOOPBACK}:{port}", key, light.url, tv.url)))
 
-        await serve(home, Authenticator(master_key=key), greet)
+        await serve(home, data_dir, Authenticator(master_key=key), greet)
         print("The demo has ended; nothing of it is left.", flush=True)
 
 

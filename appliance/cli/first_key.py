@@ -10,6 +10,7 @@ from pathlib import Path
 
 from appliance.api.auth import Authenticator, Credential, Role
 from appliance.api.keys import Token, hash_token, is_hash
+from appliance.cli.private import write_private
 from appliance.config import Auth
 from appliance.errors import StartFailed
 
@@ -44,37 +45,13 @@ def _make(hash_file: Path, key_file: Path) -> str:
     token_hash = hash_token(token.text)
     on_terminal = sys.stdout.isatty()
     if not on_terminal:
-        write_private(key_file, token.text + "\n")
-    write_private(hash_file, token_hash + "\n")
+        write_private(key_file, f"{token.text}\n".encode())
+    write_private(hash_file, f"{token_hash}\n".encode())
     if on_terminal:
         print(f"\nThe master key of this hub, shown this once:\n\n    {token.text}\n", flush=True)
     else:
         log.warning("the master key was made and is in %s until it is first used", key_file)
     return token_hash
-
-
-def write_private(file: Path, text: str) -> None:
-    """Write the file for this user's eyes only, whole or not at all; `StartFailed` if it cannot be written."""
-    part = file.with_name(file.name + ".part")
-    try:
-        part.unlink(missing_ok=True)
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="ascii") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        part.replace(file)
-        _sync_folder(file.parent)
-    except OSError as error:
-        raise StartFailed(f"cannot write {file}: {error.strerror}", os.EX_IOERR) from None
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _remover(key_file: Path) -> Callable[[str], None]:

@@ -63,6 +63,16 @@ class Places:
         return beside if beside.exists() and not here.exists() else here
 
 
+def config_folder(file: Path) -> Path:
+    """The folder that is the configuration as a whole; `StartFailed` where the file lies among other things."""
+    if file.parent.name != "config":
+        raise StartFailed(
+            f"{file} lies in {file.parent}, which may hold more than configuration; move it to a folder named config",
+            os.EX_CONFIG,
+        )
+    return file.parent
+
+
 def bundled_config() -> Path:
     """The folder of the configuration that comes with Lares."""
     package = Path(appliance.__file__).parent
@@ -97,10 +107,14 @@ def _copy(file: Path, target: Path) -> None:
 
 
 def make_data_dir(folder: Path) -> None:
-    """Make the data directory if it is not there; `StartFailed` if it cannot be made or written."""
+    """Make the data directory if it is not there; `StartFailed` if it cannot be made, or is not this user's to write.
+
+    One on a card that is read-only now will do: the store serves from it, and waits for the card to heal.
+    """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise StartFailed(f"cannot make the data directory {folder}: {error.strerror}", os.EX_CANTCREAT) from None
-    if not os.access(folder, os.W_OK | os.X_OK):
+    is_read_only = os.statvfs(folder).f_flag & os.ST_RDONLY
+    if not is_read_only and not os.access(folder, os.W_OK | os.X_OK):
         raise StartFailed(f"the data directory {folder} cannot be written by this user", os.EX_CANTCREAT)

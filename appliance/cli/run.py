@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
         log.warning("%s", warning)
     make_data_dir(data_dir)
     authenticator = open_door(settings.auth, data_dir)
-    asyncio.run(serve(settings, authenticator, lambda hub, port: _say_listening(settings, port)))
+    asyncio.run(serve(settings, data_dir, authenticator, lambda hub, port: _say_listening(settings, port)))
     return os.EX_OK
 
 

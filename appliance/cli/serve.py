@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 from collections.abc import Callable
+from pathlib import Path
 
 from appliance.api.app import build_app
 from appliance.api.auth import Authenticator
@@ -15,11 +16,14 @@ from appliance.api.server import Server
 from appliance.clock import Clock
 from appliance.config import Config
 from appliance.hub import Hub
+from appliance.store.disk import Disk
 
 log = logging.getLogger("hub")
 
 
-async def serve(config: Config, authenticator: Authenticator, on_listening: Callable[[Hub, int], None]) -> None:
+async def serve(
+    config: Config, data_dir: Path, authenticator: Authenticator, on_listening: Callable[[Hub, int], None]
+) -> None:
     """Run the hub until SIGTERM or SIGINT; a second one ends the process at once.
 
     `on_listening` is called with the hub and the port as soon as requests are answered.
@@ -27,7 +31,7 @@ async def serve(config: Config, authenticator: Authenticator, on_listening: Call
     stop = _stop_on_signals()
     clock = Clock()
     limits = Limits(body_bytes=config.api.max_body_bytes)
-    async with Hub(config, clock) as hub:
+    async with Hub(config, Disk(data_dir), clock) as hub:
         app = build_app(hub, authenticator, limits, config.runtime.event_bus_capacity)
         async with Server(app, authenticator, config.api.bind_address, limits, clock) as server:
             on_listening(hub, server.port)

@@ -1,16 +1,21 @@
-"""The registry: the only hand that changes devices, rooms and groups. Each change is published once it is true."""
+"""The registry: the only hand that changes devices, rooms and groups. Each change is published once it is true.
+
+What people decide (rooms, groups, places) is checked by `propose` and comes true by `arrange`; in between it is
+stored.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
 
 from appliance.clock import Clock
-from appliance.errors import Invalid, NotFound
+from appliance.errors import NotFound
 from appliance.home import events
 from appliance.home.bus import Bus
+from appliance.home.changes import Change, Order
 from appliance.home.model import Device, Group, Metadata, Observation, Report, Room
 
 ONLINE, OFFLINE = "online", "offline"
@@ -19,16 +24,16 @@ T = TypeVar("T")
 
 
 class Registry:
-    """All that the home knows, in memory. Whatever is named and missing raises `NotFound`."""
+    """All that the home knows, in memory. Whatever is named and missing raises `NotFound`.
+
+    `order` is what people decided, as it is in force.
+    """
 
     def __init__(self, bus: Bus, clock: Clock) -> None:
         self._bus = bus
         self._clock = clock
         self._devices: dict[str, Device] = {}
-        self._rooms: dict[str, Room] = {}
-        self._groups: dict[str, Group] = {}
-        self._places: dict[str, str] = {}
-        """The room of each device that has one, also of devices that have vanished for now."""
+        self.order = Order()
 
     def list_devices(self) -> list[Device]:
         """Every device, by id."""
@@ -36,11 +41,11 @@ class Registry:
 
     def list_rooms(self) -> list[Room]:
         """Every room, by id."""
-        return _by_id(self._rooms)
+        return _by_id(self.order.rooms)
 
     def list_groups(self) -> list[Group]:
         """Every group, by id."""
-        return _by_id(self._groups)
+        return _by_id(self.order.groups)
 
     def find_devices(self, ids: Iterable[str]) -> list[Device]:
         """Those of the devices that exist, in the order asked for, each once."""
@@ -48,15 +53,17 @@ class Registry:
 
     def get_device(self, device_id: str) -> Device:
         """The device of this id."""
-        return _found(self._devices, "device", device_id)
+        if device_id not in self._devices:
+            raise NotFound("device", device_id)
+        return self._devices[device_id]
 
     def get_room(self, room_id: str) -> Room:
         """The room of this id."""
-        return _found(self._rooms, "room", room_id)
+        return self.order.get_room(room_id)
 
     def get_group(self, group_id: str) -> Group:
         """The group of this id."""
-        return _found(self._groups, "group", group_id)
+        return self.order.get_group(group_id)
 
     def list_room_devices(self, room_id: str) -> list[Device]:
         """The devices in the room, by id."""
@@ -84,59 +91,29 @@ class Registry:
             if device.attributes.get("state") != state:
                 self._change(device, {**device.attributes, "state": state}, now)
 
-    def put_room(self, room_id: str, name: str) -> Room:
-        """Create the room, or give it this name."""
-        room, previous = Room(id=room_id, name=name), self._rooms.get(room_id)
-        if room != previous:
-            self._rooms[room_id] = room
-            kind = events.RoomAdded if previous is None else events.RoomUpdated
+    def restore(self, order: Order, devices: Iterable[Device]) -> None:
+        """Begin with what outlived the last run; nothing is published, for nothing has happened."""
+        self.order = order
+        self._devices = {device.id: device for device in devices}
+
+    def propose(self, change: Change, order: Order) -> Order:
+        """What the order would be after the change; raises `NotFound` or `Invalid`. Nothing comes true by asking."""
+        return change.upon(order, self._devices)
+
+    def arrange(self, after: Order) -> None:
+        """Let the order be this from now on, and publish what is different."""
+        before, self.order = self.order, after
+        for room in _new_or_different(before.rooms, after.rooms):
+            kind = events.RoomUpdated if room.id in before.rooms else events.RoomAdded
             self._bus.publish(kind(room=room))
-        return room
-
-    def remove_room(self, room_id: str) -> None:
-        """Remove the room; its devices are in no room afterwards."""
-        inside = self.list_room_devices(room_id)
-        del self._rooms[room_id]
-        self._places = {device: room for device, room in self._places.items() if room != room_id}
-        for device in inside:
-            self._move(device, None)
-        self._bus.publish(events.RoomRemoved(room_id=room_id))
-
-    def assign_room(self, device_id: str, room_id: str | None) -> Device:
-        """Put the device into the room, or into none; `Invalid` when there is no such room."""
-        device = self.get_device(device_id)
-        if room_id is None:
-            self._places.pop(device_id, None)
-        elif room_id in self._rooms:
-            self._places[device_id] = room_id
-        else:
-            raise Invalid(f"room '{room_id}' not found")
-        return device if device.room_id == room_id else self._move(device, room_id)
-
-    def put_group(self, group_id: str, name: str, members: Sequence[str] | None) -> Group:
-        """Create the group or change it. Members left out (None) stay as they are, or empty in a new group."""
-        previous = self._groups.get(group_id)
-        if members is None:
-            kept = () if previous is None else previous.members
-        else:
-            kept = self._members(members)
-        group = Group(id=group_id, name=name, members=kept)
-        self._groups[group_id] = group
-        if previous is None:
-            self._bus.publish(events.GroupAdded(group=group))
-        else:
-            self._publish_difference(previous, group)
-        return group
-
-    def set_members(self, group_id: str, members: Sequence[str]) -> Group:
-        """Give the group these members; `Invalid` when one of them is not a device."""
-        return self.put_group(group_id, self.get_group(group_id).name, members)
-
-    def remove_group(self, group_id: str) -> None:
-        """Remove the group; its devices stay."""
-        self.get_group(group_id)
-        del self._groups[group_id]
-        self._bus.publish(events.GroupRemoved(group_id=group_id))
+        if after.places != before.places:
+            self._move_all(after.places)
+        for room_id in before.rooms.keys() - after.rooms.keys():
+            self._bus.publish(events.RoomRemoved(room_id=room_id))
+        for group in _new_or_different(before.groups, after.groups):
+            self._publish_group(before.groups.get(group.id), group)
+        for group_id in before.groups.keys() - after.groups.keys():
+            self._bus.publish(events.GroupRemoved(group_id=group_id))
 
     def _observe(self, seen: Observation, adapter: str, now: datetime) -> None:
         attributes = {**seen.attributes, "state": ONLINE}
@@ -155,7 +132,7 @@ class Registry:
     ) -> None:
         device = Device(
             id=seen.device_id,
-            room_id=self._places.get(seen.device_id),
+            room_id=self.order.places.get(seen.device_id),
             kind=seen.kind,
             attributes=attributes,
             metadata=metadata,
@@ -170,19 +147,18 @@ class Registry:
         self._devices[device.id] = changed
         self._bus.publish(events.DeviceStateChanged(device=changed, previous=device))
 
-    def _move(self, device: Device, room_id: str | None) -> Device:
-        moved = replace(device, room_id=room_id)
-        self._devices[device.id] = moved
-        self._bus.publish(events.DeviceRoomChanged(device_id=device.id, room_id=room_id))
-        return moved
+    def _move_all(self, places: Mapping[str, str]) -> None:
+        """Put every device into the room that it has now, by id."""
+        for device in self.list_devices():
+            room_id = places.get(device.id)
+            if device.room_id != room_id:
+                self._devices[device.id] = replace(device, room_id=room_id)
+                self._bus.publish(events.DeviceRoomChanged(device_id=device.id, room_id=room_id))
 
-    def _members(self, members: Sequence[str]) -> tuple[str, ...]:
-        for device_id in members:
-            if device_id not in self._devices:
-                raise Invalid(f"device '{device_id}' not found")
-        return tuple(dict.fromkeys(members))
-
-    def _publish_difference(self, previous: Group, group: Group) -> None:
+    def _publish_group(self, previous: Group | None, group: Group) -> None:
+        if previous is None:
+            self._bus.publish(events.GroupAdded(group=group))
+            return
         if group.name != previous.name:
             self._bus.publish(events.GroupUpdated(group=group))
         if group.members != previous.members:
@@ -192,12 +168,9 @@ class Registry:
         return [device for device in self._devices.values() if device.metadata.source == adapter]
 
 
-def _by_id(things: dict[str, T]) -> list[T]:
+def _by_id(things: Mapping[str, T]) -> list[T]:
     return [things[id_] for id_ in sorted(things)]
 
 
-def _found(things: dict[str, T], what: str, name: str) -> T:
-    try:
-        return things[name]
-    except KeyError:
-        raise NotFound(what, name) from None
+def _new_or_different(before: Mapping[str, T], after: Mapping[str, T]) -> list[T]:
+    return [thing for key, thing in after.items() if before.get(key) != thing]

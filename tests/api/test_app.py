@@ -22,11 +22,11 @@ from appliance.config import ElgatoLights
 from appliance.home.bus import Bus
 from appliance.home.events import SystemError
 from appliance.home.model import Device, Kind, Metadata, Observation, Report
-from appliance.home.registry import Registry
 from appliance.home.values import Value
 from appliance.version import VERSION
 from tests.fakes.clock import VirtualClock
-from tests.fakes.house import READER, House, open_house
+from tests.fakes.house import MASTER, READER, House, open_house
+from tests.fakes.registry import PromptRegistry
 
 PUBLIC = {"/health", "/ready"}
 MOMENT = datetime(2026, 11, 20, 8, 9, 11, 42_999, tzinfo=UTC)
@@ -105,7 +105,7 @@ class TestDiagnostics:
         await house.post("/groups", {"id": "all", "name": "All"})
         async with house.stream():
             told = (await house.get("/diagnostics")).json
-        assert set(told) == {"hub", "counts", "adapters", "events", "sockets", "process"}
+        assert set(told) == {"hub", "counts", "adapters", "store", "events", "sockets", "process"}
         assert told["counts"] == {"adapters": 2, "devices": 2, "rooms": 1, "groups": 1}
         assert set(told["hub"]) == {"version", "python", "started_at", "now", "uptime_secs"}
         assert told["hub"]["version"] == VERSION and told["hub"]["uptime_secs"] >= 0
@@ -133,7 +133,7 @@ class TestDiagnostics:
 
     async def test_they_hold_no_secret(self, house: House) -> None:
         text = orjson.dumps((await house.get("/diagnostics")).json).decode()
-        assert "key" not in text and "lrs_" not in text and str(Path.cwd()) not in text
+        assert MASTER not in text and "lrs_" not in text and str(Path.cwd()) not in text
 
 
 def make(number: int, **attributes: Value) -> Device:
@@ -229,7 +229,7 @@ class TestEncodedDevices:
 
     def test_what_the_registry_makes_of_reports_is_encoded_as_it_is(self) -> None:
         clock = VirtualClock()
-        registry, encoder = Registry(Bus(), clock), DeviceEncoder()
+        registry, encoder = PromptRegistry(Bus(), clock), DeviceEncoder()
         registry.put_room("hall", "Hall")
         for step in range(40):
             if step % 3 == 1:

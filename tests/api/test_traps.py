@@ -21,10 +21,13 @@ from appliance.api.limits import Limits
 from appliance.api.server import Server
 from appliance.clock import Clock
 from appliance.config import Address
+from appliance.home.changes import PutRoom
 from appliance.home.events import DeviceStateChanged, SystemError
+from appliance.home.model import Room
 from tests.api.caller import CLOSE, KEY, TEXT, UPGRADE, Caller, call, frame, read_events, request, shown
 from tests.fakes.house import MASTER, House, open_house
 from tests.fakes.patience import until
+from tests.fakes.registry import make
 
 LIGHT = "elgato_lights:light:0"
 TURN_ON = b'{"capability": "power", "action": "on"}'
@@ -209,7 +212,7 @@ class TestLettingGo:
 
     async def test_a_client_that_asks_and_never_reads_is_cut(self, quiet_log: pytest.LogCaptureFixture) -> None:
         async with open_house(limits=Limits(stall_secs=0.3)) as house, call(house.url, small=True) as caller:
-            house.hub.registry.put_room("large", "x" * 1000)
+            make(house.hub.registry, PutRoom(room=Room(id="large", name="x" * 1000)))
             caller.take_nothing()
             caller.say_at_once(request("GET", "/capabilities", KEY) * 300)
             await shown(house, "sockets", "open", 1)

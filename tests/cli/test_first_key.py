@@ -13,7 +13,8 @@ import pytest
 
 from appliance.api.auth import Authenticator, Principal, Role
 from appliance.api.keys import Token, hash_token
-from appliance.cli.first_key import open_door, write_private
+from appliance.cli.first_key import open_door
+from appliance.cli.private import write_private
 from appliance.config import Auth
 from appliance.errors import StartFailed, Unauthenticated
 
@@ -172,7 +173,7 @@ class TestPrivateFiles:
     def test_they_are_for_their_owner_alone_whatever_the_umask_allows(self, tmp_path: Path) -> None:
         before = os.umask(0)
         try:
-            write_private(tmp_path / "key", "secret\n")
+            write_private(tmp_path / "key", b"secret\n")
         finally:
             os.umask(before)
         assert stat.S_IMODE((tmp_path / "key").stat().st_mode) == 0o600
@@ -182,19 +183,19 @@ class TestPrivateFiles:
     def test_one_that_exists_is_replaced_and_its_rights_with_it(self, tmp_path: Path) -> None:
         (tmp_path / "key").write_text("old and longer\n")
         (tmp_path / "key").chmod(0o644)
-        write_private(tmp_path / "key", "new\n")
+        write_private(tmp_path / "key", b"new\n")
         assert stat.S_IMODE((tmp_path / "key").stat().st_mode) == 0o600
         assert (tmp_path / "key").read_text() == "new\n"
 
     def test_a_link_laid_in_the_way_is_not_followed(self, tmp_path: Path) -> None:
         (tmp_path / "victim").write_text("precious")
         (tmp_path / "key.part").symlink_to(tmp_path / "victim")
-        write_private(tmp_path / "key", "secret\n")
+        write_private(tmp_path / "key", b"secret\n")
         assert (tmp_path / "victim").read_text() == "precious"
         assert (tmp_path / "key").read_text() == "secret\n"
 
     def test_where_they_cannot_be_written_the_start_ends(self, tmp_path: Path) -> None:
         with pytest.raises(StartFailed) as failed:
-            write_private(tmp_path / "gone" / "key", "secret\n")
+            write_private(tmp_path / "gone" / "key", b"secret\n")
         assert str(failed.value) == f"cannot write {tmp_path}/gone/key: No such file or directory"
         assert failed.value.exit_code == os.EX_IOERR

@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -177,3 +178,10 @@ class TestDataDirectory:
             make_data_dir(tmp_path / "data")
         assert str(failed.value) == f"the data directory {tmp_path}/data cannot be written by this user"
         assert failed.value.exit_code == 73
+
+    def test_one_on_a_card_that_is_read_only_now_will_do(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(os, "access", lambda folder, mode: False)
+        monkeypatch.setattr(os, "statvfs", lambda folder: SimpleNamespace(f_flag=os.ST_RDONLY))
+        make_data_dir(tmp_path)

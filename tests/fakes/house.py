@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json as jsonlib
+import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -26,6 +28,7 @@ from appliance.home.events import Event, SystemError
 from appliance.hub import Hub
 from appliance.simulators.light import LightSimulator
 from appliance.simulators.tv import TvSimulator
+from appliance.store.disk import Disk
 from tests.fakes import witness
 
 MASTER = "test-master-key-of-the-house"
@@ -158,6 +161,8 @@ async def open_house(
     tv: TvSimulator | None = None,
     adapters: Mapping[str, AdapterSettings] | None = None,
     poll_interval_secs: int = 1,
+    data_dir: Path | None = None,
+    disk: Disk | None = None,
     limits: Limits | None = None,
     event_capacity: int = 1024,
     wait_until_ready: bool = True,
@@ -172,7 +177,8 @@ async def open_house(
                 "elgato_lights": ElgatoLights(base_url=lamp.url, poll_interval_secs=poll_interval_secs),
                 "roku_tv": RokuTv(ip_address=set_.host, port=set_.port, poll_interval_secs=poll_interval_secs),
             }
-        hub = Hub(_configure(enabled), clock or Clock())
+        folder = data_dir or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lares-house-")))
+        hub = Hub(_configure(enabled), disk or Disk(folder), clock or Clock())
         events = _record(hub.bus)
         await stack.enter_async_context(hub)
         server = await stack.enter_async_context(_serve(hub, limits or Limits(), event_capacity))

@@ -16,7 +16,8 @@ from appliance.errors import Invalid, NotFound
 from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.model import Device, Group, Kind, Metadata, Observation, Report, Room
-from appliance.home.registry import OFFLINE, ONLINE, Registry
+from appliance.home.registry import OFFLINE, ONLINE
+from tests.fakes.registry import PromptRegistry
 
 NOON = datetime(2026, 6, 1, 12, 0, tzinfo=UTC)
 
@@ -41,7 +42,7 @@ class Home:
         self.heard: list[events.Event] = []
         self.bus.listen(self.heard.append)
         self.clock = TickingClock()
-        self.registry = Registry(self.bus, self.clock)
+        self.registry = PromptRegistry(self.bus, self.clock)
         for each in setup:
             self.registry.apply(each)
         self.news()
@@ -579,7 +580,7 @@ def told_of(event: events.Event) -> Any:
     raise AssertionError(event)
 
 
-def do(registry: Registry, step: tuple[Any, ...]) -> None:
+def do(registry: PromptRegistry, step: tuple[Any, ...]) -> None:
     """Take the step with the real registry."""
     name, *arguments = step
     if name == "apply":
@@ -592,7 +593,7 @@ def do(registry: Registry, step: tuple[Any, ...]) -> None:
         getattr(registry, name)(*arguments)
 
 
-def shown_by(registry: Registry) -> Any:
+def shown_by(registry: PromptRegistry) -> Any:
     """Everything that the registry shows, as the model keeps it."""
     devices = {
         device.id: [

@@ -32,7 +32,7 @@ async def test_the_hub_is_ready_and_an_adapter_started_once_its_first_poll_has_e
     light.faults.delay, tv.faults.delay = 1.0, 2.0
     async with open_house(clock=clock, light=light, tv=tv, wait_until_ready=False) as house:
         async with house.stream() as frames:
-            await until(lambda: clock.sleepers == 2)
+            await until(lambda: clock.sleepers == 3)
             answer = await house.get("/ready", token=None)
             assert (answer.status, answer.json) == (503, {"error": "starting: elgato_lights, roku_tv"})
             assert await statuses(house) == {"elgato_lights": "starting", "roku_tv": "starting"}
@@ -44,11 +44,11 @@ async def test_the_hub_is_ready_and_an_adapter_started_once_its_first_poll_has_e
                 "last_error": None,
             }
             light.faults.delay = 0.0
-            await clock.advance(1.0, sleepers=2)
+            await clock.advance(1.0, sleepers=3)
             answer = await house.get("/ready", token=None)
             assert (answer.status, answer.json) == (503, {"error": "starting: roku_tv"})
             assert await statuses(house) == {"elgato_lights": "running", "roku_tv": "starting"}
-            await clock.advance(1.0, sleepers=2)
+            await clock.advance(1.0, sleepers=3)
             answer = await house.get("/ready", token=None)
             assert (answer.status, answer.json) == (200, {"status": "ok"})
             assert await house.heard(frames) == [
@@ -70,7 +70,7 @@ async def test_devices_that_were_never_there_do_not_keep_the_house_from_being_re
         }
         async with open_house(clock=clock, adapters=adapters, wait_until_ready=False) as house:
             async with house.stream() as frames:
-                await clock.advance(0.25, sleepers=2)
+                await clock.advance(0.25, sleepers=3)
                 assert (await house.get("/ready", token=None)).json == {"status": "ok"}
                 assert await statuses(house) == {"elgato_lights": "degraded", "roku_tv": "degraded"}
                 assert (await house.get("/devices")).json == []
@@ -80,7 +80,7 @@ async def test_devices_that_were_never_there_do_not_keep_the_house_from_being_re
 
                 await light.plug_in()
                 tv.faults.status = None
-                await clock.advance(2.0, sleepers=2)
+                await clock.advance(2.0, sleepers=3)
                 assert await statuses(house) == {"elgato_lights": "running", "roku_tv": "running"}
                 frames_later = await house.heard(frames)
                 assert {frame["id"] for frame in frames_later if "id" in frame} == {LIGHT, TV}
@@ -103,7 +103,7 @@ async def test_an_adapter_is_shown_with_what_was_right_and_wrong_last(quiet: Hou
     assert (answer.status, answer.json) == (200, {**well, "last_error": None})
 
     quiet.light.faults.body = b"<html>"
-    await clock.advance(1, sleepers=2)
+    await clock.advance(1, sleepers=3)
     told, at = f"{quiet.light.url} answered with something that is not JSON", "2026-01-01T12:00:01.000Z"
     assert (await quiet.get("/adapters/elgato_lights")).json == {
         **well,
@@ -114,7 +114,7 @@ async def test_an_adapter_is_shown_with_what_was_right_and_wrong_last(quiet: Hou
     assert await statuses(quiet) == {"elgato_lights": "degraded", "roku_tv": "running"}
 
     quiet.light.faults.body = None
-    await clock.advance(1, sleepers=2)
+    await clock.advance(1, sleepers=3)
     again = "2026-01-01T12:00:02.000Z"
     assert (await quiet.get("/adapters/elgato_lights")).json == {
         **well,
@@ -129,7 +129,7 @@ async def test_a_refused_command_is_told_too_and_the_next_answer_mends_it(quiet:
     refusal = (await quiet.command(TV, "power", "off")).json["error"]
     shown = (await quiet.get("/adapters/roku_tv")).json
     assert (shown["runtime_status"], shown["last_error"]) == ("degraded", refusal)
-    await clock.advance(1, sleepers=2)
+    await clock.advance(1, sleepers=3)
     shown = (await quiet.get("/adapters/roku_tv")).json
     assert (shown["runtime_status"], shown["last_error"]) == ("running", refusal)
 
@@ -138,13 +138,13 @@ async def test_an_answer_that_is_wrong_is_an_error_once_and_no_outage(quiet: Hou
     before = await quiet.device(TV)
     quiet.tv.faults.body = b"<!DOCTYPE html><html>Log in</html>"
     async with quiet.stream() as frames:
-        await clock.advance(5, sleepers=2)
+        await clock.advance(5, sleepers=3)
         told = f"roku_tv: {quiet.tv.url} answered with XML that declares a document type, which is refused"
         assert await quiet.heard(frames) == [{"type": "system.error", "message": told}]
         assert await quiet.device(TV) == before
         assert (await quiet.get("/ready", token=None)).status == 200
         quiet.tv.faults.body = None
-        await clock.advance(1, sleepers=2)
+        await clock.advance(1, sleepers=3)
         assert await quiet.heard(frames) == []
 
 
@@ -159,7 +159,7 @@ async def test_a_vendor_that_says_what_no_text_can_hold_does_no_harm(quiet: Hous
     quiet.light._release()
     server = await asyncio.start_server(speak, quiet.light.host, quiet.light.port)
     async with server, quiet.stream() as frames:
-        await clock.advance(3, sleepers=2)
+        await clock.advance(3, sleepers=3)
         [frame] = await quiet.heard(frames)
         assert frame["message"].startswith(f"elgato_lights: {quiet.light.url}")
         answer = await quiet.command(LIGHT, "power", "on")

@@ -140,7 +140,7 @@ async def test_times_are_rfc_3339_in_utc_with_milliseconds(house: House) -> None
 async def test_a_sighting_moves_last_seen_alone_and_is_not_heard(quiet: House, clock: VirtualClock) -> None:
     before = await quiet.device(LIGHT)
     async with quiet.stream() as frames:
-        await clock.advance(3.5, sleepers=2)
+        await clock.advance(3.5, sleepers=3)
         assert await quiet.heard(frames) == []
     assert await quiet.device(LIGHT) == {**before, "last_seen": "2026-01-01T12:00:03.000Z"}
 
@@ -148,7 +148,7 @@ async def test_a_sighting_moves_last_seen_alone_and_is_not_heard(quiet: House, c
 async def test_a_change_at_the_device_moves_both_and_is_heard_once(quiet: House, clock: VirtualClock) -> None:
     quiet.light.lights[0].brightness = 7
     async with quiet.stream() as frames:
-        await clock.advance(2, sleepers=2)
+        await clock.advance(2, sleepers=3)
         changed = await quiet.device(LIGHT)
         assert await quiet.heard(frames) == [
             {"type": "device.state_changed", "id": LIGHT, "state": changed["attributes"]}
@@ -163,7 +163,7 @@ async def test_a_change_of_metadata_alone_is_shown_and_neither_heard_nor_dated(
 ) -> None:
     quiet.tv.user_device_name = "Den"
     async with quiet.stream() as frames:
-        await clock.advance(1, sleepers=2)
+        await clock.advance(1, sleepers=3)
         assert await quiet.heard(frames) == []
     renamed = await quiet.device(TV)
     assert renamed["metadata"]["vendor_specific"]["friendly_name"] == "Den"
@@ -178,7 +178,7 @@ async def test_a_device_is_put_into_a_room_moved_and_taken_out(quiet: House, clo
     for room in ("den", "attic"):
         await quiet.post("/rooms", {"id": room, "name": room})
     before = await quiet.device(LIGHT)
-    await clock.advance(0.5, sleepers=2)
+    await clock.advance(0.5, sleepers=3)
     async with quiet.stream() as frames:
         for room_id in ("den", "den", "attic", None, None):
             answer = await quiet.post(f"/devices/{LIGHT}/room", {"room_id": room_id})
@@ -193,7 +193,7 @@ async def test_a_room_survives_what_the_adapter_sees(quiet: House, clock: Virtua
     await quiet.post("/rooms", {"id": "den", "name": "Den"})
     await quiet.post(f"/devices/{LIGHT}/room", {"room_id": "den"})
     quiet.light.lights[0].on = True
-    await clock.advance(3, sleepers=2)
+    await clock.advance(3, sleepers=3)
     device = await quiet.device(LIGHT)
     assert (device["room_id"], device["attributes"]["power"]) == ("den", "on")
     await quiet.command(LIGHT, "power", "off")

@@ -117,10 +117,10 @@ MEMBER_FAULTS: list[tuple[Any, str]] = [
     (None, "members must be an array, not null"),
     ({}, "members must be an array, not an object"),
     (LIGHT, f"members must be an array, not '{LIGHT}'"),
-    ([7], "members must be a string, not 7"),
-    ([None], "members must be a string, not null"),
-    ([[LIGHT]], "members must be a string, not an array"),
-    ([""], "members must have 1 to 256 characters, not 0"),
+    ([7], "members at index 0 must be a string, not 7"),
+    ([None], "members at index 0 must be a string, not null"),
+    ([[LIGHT]], "members at index 0 must be a string, not an array"),
+    ([""], "members at index 0 must have 1 to 256 characters, not 0"),
     (["nothing"], "device 'nothing' not found"),
     ([LIGHT, SECOND, TV], f"device '{SECOND}' not found"),
     ([LIGHT.upper()], f"device '{LIGHT.upper()}' not found"),
@@ -200,10 +200,10 @@ async def test_a_member_that_vanished_stays_listed_is_left_out_and_comes_back(
 ) -> None:
     lamp = Light(temperature=213)
     quiet.light.lights = [lamp, lamp]
-    await clock.advance(1, sleepers=2)
+    await clock.advance(1, sleepers=3)
     await put(quiet, "all", SECOND, TV, LIGHT)
     quiet.light.lights = [lamp]
-    await clock.advance(1, sleepers=2)
+    await clock.advance(1, sleepers=3)
     assert (await quiet.get("/groups/all")).json["members"] == [SECOND, TV, LIGHT]
     assert (await quiet.get("/groups")).json[0]["members"] == [SECOND, TV, LIGHT]
     assert _ids(await quiet.get("/groups/all/devices")) == [TV, LIGHT]
@@ -223,7 +223,7 @@ async def test_a_member_that_vanished_stays_listed_is_left_out_and_comes_back(
         assert await quiet.heard(frames) == []
 
     quiet.light.lights = [lamp, lamp]
-    await clock.advance(1, sleepers=2)
+    await clock.advance(1, sleepers=3)
     assert _ids(await quiet.get("/groups/all/devices")) == [SECOND, TV, LIGHT]
 
 
@@ -275,10 +275,10 @@ async def test_members_at_different_addresses_are_commanded_at_once(quiet: House
     await put(quiet, "all", TV, LIGHT)
     quiet.tv.faults.delay = 1.0
     commanding = asyncio.ensure_future(quiet.post("/groups/all/command", TOGGLE))
-    await until(lambda: quiet.light.lights[0].on and clock.sleepers == 3)
+    await until(lambda: quiet.light.lights[0].on and clock.sleepers == 4)
     assert quiet.tv.keys == [], "the TV has yet to answer the reading"
     quiet.tv.faults.delay = 0.0
-    await clock.advance(1.0, sleepers=2)
+    await clock.advance(1.0, sleepers=3)
     assert (await commanding).json == [_ok(TV), _ok(LIGHT)]
 
 

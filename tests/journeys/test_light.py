@@ -102,7 +102,7 @@ async def test_a_light_in_colour_has_no_colour_temperature_until_it_is_given_one
 ) -> None:
     quiet.light.lights = [Light(on=True, hue=358.0, saturation=6.0)]
     async with quiet.stream() as frames:
-        await clock.advance(1, sleepers=2)
+        await clock.advance(1, sleepers=3)
         state = {"power": "on", "brightness": 50, "state": "online"}
         assert await quiet.heard(frames) == [{"type": "device.state_changed", "id": LIGHT, "state": state}]
         vendor = (await quiet.device(LIGHT))["metadata"]["vendor_specific"]
@@ -137,7 +137,7 @@ async def test_each_light_is_a_device_by_its_index_and_commanded_alone() -> None
 
 async def test_a_change_at_another_light_that_a_command_reads_is_taken_in(quiet: House, clock: VirtualClock) -> None:
     quiet.light.lights = [Light(temperature=200), Light(temperature=200)]
-    await clock.advance(1, sleepers=2)
+    await clock.advance(1, sleepers=3)
     quiet.light.lights[1].on = True
     async with quiet.stream() as frames:
         await quiet.command(LIGHT, "power", "on")
@@ -150,14 +150,14 @@ async def test_a_change_at_another_light_that_a_command_reads_is_taken_in(quiet:
 async def test_a_light_that_vanishes_is_removed_and_keeps_its_place(quiet: House, clock: VirtualClock) -> None:
     lights = [Light(temperature=200), Light(brightness=7, temperature=200)]
     quiet.light.lights = lights
-    await clock.advance(1, sleepers=2)
+    await clock.advance(1, sleepers=3)
     await quiet.post("/rooms", {"id": "den", "name": "Den"})
     await quiet.post(f"/devices/{SECOND}/room", {"room_id": "den"})
     await quiet.post("/groups", {"id": "all", "name": "All", "members": [SECOND, LIGHT]})
     before = await quiet.device(SECOND)
     async with quiet.stream() as frames:
         quiet.light.lights = lights[:1]
-        await clock.advance(3, sleepers=2)
+        await clock.advance(3, sleepers=3)
         assert await quiet.heard(frames) == [{"type": "device.removed", "id": SECOND}]
         assert (await quiet.get(f"/devices/{SECOND}")).json == {"error": f"device '{SECOND}' not found"}
         assert (await quiet.command(SECOND, "power", "on")).status == 404
@@ -167,7 +167,7 @@ async def test_a_light_that_vanishes_is_removed_and_keeps_its_place(quiet: House
         assert (await quiet.get("/groups/all")).json["members"] == [SECOND, LIGHT]
 
         quiet.light.lights = lights
-        await clock.advance(1, sleepers=2)
+        await clock.advance(1, sleepers=3)
         assert await quiet.heard(frames) == [
             {"type": "device.state_changed", "id": SECOND, "state": before["attributes"]}
         ]
@@ -184,10 +184,10 @@ async def test_a_room_removed_while_its_light_is_away_is_not_there_when_it_retur
     await quiet.post(f"/devices/{LIGHT}/room", {"room_id": "den"})
     lights = list(quiet.light.lights)
     quiet.light.lights = []
-    await clock.advance(1, sleepers=2)
+    await clock.advance(1, sleepers=3)
     await quiet.delete("/rooms/den")
     quiet.light.lights = lights
-    await clock.advance(1, sleepers=2)
+    await clock.advance(1, sleepers=3)
     assert (await quiet.device(LIGHT))["room_id"] is None
 
 
@@ -201,11 +201,11 @@ async def test_one_bad_light_keeps_its_last_state_and_the_others_go_on(
     quiet: House, clock: VirtualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     quiet.light.lights = [Light(temperature=200), Light(on=True, temperature=200)]
-    await clock.advance(1, sleepers=2)
+    await clock.advance(1, sleepers=3)
     before = await quiet.device(SECOND)
     quiet.light.lights = [Light(brightness=9, temperature=200), {"on": "perhaps"}]
     async with quiet.stream() as frames:
-        await clock.advance(5, sleepers=2)
+        await clock.advance(5, sleepers=3)
         assert [frame["id"] for frame in await quiet.heard(frames)] == [LIGHT]
         assert await quiet.device(SECOND) == before
         assert (await quiet.command(LIGHT, "power", "on")).status == 200
@@ -226,9 +226,9 @@ async def test_a_light_that_is_late_is_waited_for_and_its_change_heard_once(
     quiet.light.faults.lag = 0.45
     async with quiet.stream() as frames:
         commanding = asyncio.ensure_future(quiet.command(LIGHT, "power", "on"))
-        await clock.advance(0.4, sleepers=3)
+        await clock.advance(0.4, sleepers=4)
         assert not commanding.done() and await quiet.heard(frames) == []
-        await clock.advance(0.1, sleepers=2)
+        await clock.advance(0.1, sleepers=3)
         assert (await commanding).status == 200
         assert [frame["state"]["power"] for frame in await quiet.heard(frames)] == ["on"]
 
@@ -240,8 +240,8 @@ async def test_a_light_that_does_not_do_it_fails_with_what_was_read_and_the_hub_
     quiet.light.lights[0].brightness = 9
     async with quiet.stream() as frames:
         commanding = asyncio.ensure_future(quiet.command(LIGHT, "power", "on"))
-        await clock.advance(0.9, sleepers=3)
-        await clock.advance(0.2, sleepers=2)
+        await clock.advance(0.9, sleepers=4)
+        await clock.advance(0.2, sleepers=3)
         answer = await commanding
         told = f"{quiet.light.url}: light 0 was told on 1 but shows 0"
         assert (answer.status, answer.json) == (400, {"error": told})
@@ -282,14 +282,14 @@ async def test_a_lamp_never_flips_back(quiet: House, clock: VirtualClock) -> Non
     """A poll is on its way back with the old state while the command is asked, done and answered."""
     quiet.light.faults.delay = 0.5
     async with quiet.stream() as frames:
-        await clock.advance(1, sleepers=2)
-        await until(lambda: quiet.light.requests[-1] == GET and clock.sleepers == 2)
+        await clock.advance(1, sleepers=3)
+        await until(lambda: quiet.light.requests[-1] == GET and clock.sleepers == 3)
         quiet.light.faults.delay = 0.0
         assert (await quiet.command(LIGHT, "power", "on")).status == 200
-        await clock.advance(0.5, sleepers=2)
+        await clock.advance(0.5, sleepers=3)
         assert [frame["state"]["power"] for frame in await quiet.heard(frames)] == ["on"]
         assert (await shown(quiet))["power"] == "on"
-        await clock.advance(3, sleepers=2)
+        await clock.advance(3, sleepers=3)
         assert await quiet.heard(frames) == []
 
 
@@ -298,12 +298,12 @@ async def test_a_lamp_that_is_slow_to_change_does_not_flip_while_it_is_confirmed
 ) -> None:
     quiet.light.faults.lag = 0.85
     async with quiet.stream() as frames:
-        await clock.advance(0.5, sleepers=2)
+        await clock.advance(0.5, sleepers=3)
         commanding = asyncio.ensure_future(quiet.command(LIGHT, "power", "on"))
-        await clock.advance(0.8, sleepers=3)
-        await clock.advance(0.1, sleepers=2)
+        await clock.advance(0.8, sleepers=4)
+        await clock.advance(0.1, sleepers=3)
         assert (await commanding).status == 200
-        await clock.advance(3, sleepers=2)
+        await clock.advance(3, sleepers=3)
         assert [frame["state"]["power"] for frame in await quiet.heard(frames)] == ["on"]
 
 
@@ -319,11 +319,11 @@ async def test_a_write_that_was_not_answered_is_repeated_once_and_a_toggle_never
     quiet.light.requests.clear()
     quiet.light.faults.delay = 0.1
     commanding = asyncio.ensure_future(quiet.command(LIGHT, "power", action))
-    await until(lambda: clock.sleepers == 3)
+    await until(lambda: clock.sleepers == 4)
     quiet.light.faults.delay, quiet.light.faults.drop = 0.0, 1  # the reading is on its way, the write is next
-    await clock.advance(0.1, sleepers=2)
-    await until(lambda: commanding.done() or clock.sleepers == 3)
-    await clock.advance(0.25, sleepers=2)
+    await clock.advance(0.1, sleepers=3)
+    await until(lambda: commanding.done() or clock.sleepers == 4)
+    await clock.advance(0.25, sleepers=3)
     answer = await commanding
     assert (answer.status, quiet.light.requests) == (status, requests)
     assert quiet.light.lights[0].on is (status == 200)
@@ -342,16 +342,16 @@ async def test_two_sections_may_name_one_address_and_are_commanded_in_turn(clock
             first = asyncio.ensure_future(house.command("desk:light:0", "power", "toggle"))
             await until(lambda: len(lamp.requests) == 1)
             second = asyncio.ensure_future(house.command("shelf:light:0", "power", "toggle"))
-            await clock.advance(0.75, sleepers=3)
+            await clock.advance(0.75, sleepers=4)
             assert (await first).status == 200
             assert lamp.requests[:3] == [GET, PUT, GET]
             await until(lambda: len(lamp.requests) == 4)
             lamp.faults.delay = 0.0
-            await clock.advance(0.25, sleepers=2)
+            await clock.advance(0.25, sleepers=3)
             assert (await second).status == 200
             assert lamp.requests[3:] == [GET, PUT, GET]
             assert [write["lights"][0]["on"] for write in lamp.writes] == [1, 0]
-            await clock.advance(3600, sleepers=2)
+            await clock.advance(3600, sleepers=3)
             for device_id in ("desk:light:0", "shelf:light:0"):
                 assert (await shown(house, device_id))["power"] == "off"
 

@@ -37,8 +37,8 @@ def _lines(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
 
 async def _wait_out(clock: VirtualClock, asking: asyncio.Task[Received]) -> Received:
     """The answer to a command that is repeated once after 250 ms, while the adapters' polls sleep."""
-    await until(lambda: clock.sleepers == 3)
-    await clock.advance(0.25, sleepers=2)
+    await until(lambda: clock.sleepers == 4)
+    await clock.advance(0.25, sleepers=3)
     return await asking
 
 
@@ -71,9 +71,9 @@ async def test_ten_minutes_without_power_are_one_event_a_device_one_error_and_on
     told = f"{adapter}: {device.url} does not answer (connection refused)"
     async with home.stream() as frames:
         await device.unplug()
-        await clock.advance(1.5, sleepers=2)
+        await clock.advance(1.5, sleepers=3)
         assert await home.heard(frames) == [], "one poll without an answer is no outage"
-        await clock.advance(TEN_MINUTES, sleepers=2)
+        await clock.advance(TEN_MINUTES, sleepers=3)
         assert await home.heard(frames) == [
             *_frames(*((id_, {**before[id_], "state": "offline"}) for id_ in ids)),
             {"type": "system.error", "message": told},
@@ -87,13 +87,13 @@ async def test_ten_minutes_without_power_are_one_event_a_device_one_error_and_on
 
         await device.plug_in()
         caplog.clear()
-        await clock.advance(61, sleepers=2)
+        await clock.advance(61, sleepers=3)
         assert await home.heard(frames) == _frames(*before.items())
         assert _lines(caplog) == [("INFO", f"{adapter}: answers again")]
         assert (await home.get(f"/adapters/{adapter}")).json["runtime_status"] == "running"
 
         polled = len(device.requests)
-        await clock.advance(3, sleepers=2)
+        await clock.advance(3, sleepers=3)
         assert len(device.requests) == polled + 3, "polled every second again"
         assert await home.heard(frames) == []
 
@@ -103,7 +103,7 @@ async def test_polls_grow_seldom_while_it_is_away(
     home: House, clock: VirtualClock, adapter: str, ids: list[str]
 ) -> None:
     await _device(home, adapter).unplug()
-    await clock.advance(TEN_MINUTES, sleepers=2)
+    await clock.advance(TEN_MINUTES, sleepers=3)
     events = [type(event).__name__ for event in home.events]
     assert 10 <= events.count("AdapterFaltered") <= 25
 
@@ -114,7 +114,7 @@ async def test_commands_meanwhile_are_refused_in_time_and_the_first_one_after_is
 ) -> None:
     device = _device(home, adapter)
     await device.unplug()
-    await clock.advance(TEN_MINUTES, sleepers=2)
+    await clock.advance(TEN_MINUTES, sleepers=3)
     told = f"{device.url} does not answer (connection refused)"
     caplog.clear()
     async with home.stream() as frames:
@@ -141,8 +141,8 @@ async def test_commands_meanwhile_are_refused_in_time_and_the_first_one_after_is
         assert _lines(caplog) == [("INFO", f"{adapter}: answers again")]
         assert set((await _states(home)).values()) == {"online"}
 
-        await until(lambda: len(device.requests) == 4 and clock.sleepers == 2)
-        await clock.advance(3, sleepers=2)
+        await until(lambda: len(device.requests) == 4 and clock.sleepers == 3)
+        await clock.advance(3, sleepers=3)
         assert len(device.requests) == 7, "polled at once, and every second again, without waiting for the back-off"
         assert await home.heard(frames) == []
 
@@ -160,7 +160,7 @@ async def test_one_command_without_an_answer_is_an_outage_at_once(
         heard = await home.heard(frames)
         assert [frame.get("id") for frame in heard] == [*ids, None]
         assert heard[-1] == {"type": "system.error", "message": f"{adapter}: {told}"}
-        await clock.advance(TEN_MINUTES, sleepers=2)
+        await clock.advance(TEN_MINUTES, sleepers=3)
         assert await home.heard(frames) == []
     assert _lines(caplog) == [("WARNING", f"{adapter}: {told}")]
 
@@ -173,10 +173,10 @@ async def test_an_answer_that_refuses_is_no_outage_and_ends_one(
     device.faults.status = 500
     for _ in range(3):
         assert (await home.command(ids[0], "power", "on")).status == 400
-    await clock.advance(5, sleepers=2)
+    await clock.advance(5, sleepers=3)
     assert set((await _states(home)).values()) == {"online"}
     await device.unplug()
-    await clock.advance(5, sleepers=2)
+    await clock.advance(5, sleepers=3)
     assert [id_ for id_, state in (await _states(home)).items() if state == "offline"] == ids
     await device.plug_in()
     assert (await home.command(ids[0], "power", "on")).status == 400
@@ -189,7 +189,7 @@ async def test_both_lost_and_found_are_told_each_for_itself(
     async with home.stream() as frames:
         await home.light.unplug()
         await home.tv.unplug()
-        await clock.advance(TEN_MINUTES, sleepers=2)
+        await clock.advance(TEN_MINUTES, sleepers=3)
         heard = await home.heard(frames)
         assert sorted(frame["id"] for frame in heard if "id" in frame) == [LIGHT, SECOND, TV]
         assert sorted(frame["message"].partition(":")[0] for frame in heard if "message" in frame) == [
@@ -198,7 +198,7 @@ async def test_both_lost_and_found_are_told_each_for_itself(
         ]
         await home.light.plug_in()
         await home.tv.plug_in()
-        await clock.advance(61, sleepers=2)
+        await clock.advance(61, sleepers=3)
         assert sorted(frame["id"] for frame in await home.heard(frames)) == [LIGHT, SECOND, TV]
     assert sorted(_lines(caplog)) == sorted(
         [
@@ -217,8 +217,8 @@ async def test_an_outage_in_a_room_is_each_devices_own_error(home: House, clock:
     await home.light.unplug()
     asking = asyncio.ensure_future(home.post("/rooms/den/command", {"capability": "power", "action": "off"}))
     for _ in range(2):
-        await until(lambda: clock.sleepers == 3)
-        await clock.advance(0.25, sleepers=2)
+        await until(lambda: clock.sleepers == 4)
+        await clock.advance(0.25, sleepers=3)
     told = f"{home.light.url} does not answer (connection refused)"
     assert (await asking).json == [
         {"device_id": LIGHT, "status": "error", "message": told},

@@ -224,10 +224,10 @@ async def test_devices_at_different_addresses_are_commanded_at_once(quiet: House
     await furnish(quiet, "den", TV, LIGHT)
     quiet.light.faults.delay = 1.0
     commanding = asyncio.ensure_future(quiet.post("/rooms/den/command", {**ON, "action": "toggle"}))
-    await until(lambda: quiet.tv.keys and clock.sleepers == 3)
+    await until(lambda: quiet.tv.keys and clock.sleepers == 4)
     assert quiet.light.writes == [], "the light has yet to answer the reading"
     quiet.light.faults.delay = 0.0
-    await clock.advance(1.0, sleepers=2)
+    await clock.advance(1.0, sleepers=3)
     assert (await commanding).json == [_ok(LIGHT), _ok(TV)]
 
 
@@ -243,3 +243,10 @@ async def test_devices_at_one_address_are_commanded_one_after_another() -> None:
             assert answer.json == [_ok(device_id) for device_id in ids]
     assert [method for method, _ in lamps.requests] == ["GET", "PUT", "GET"] * 4
     assert [[light["on"] for light in write["lights"]] for write in lamps.writes] == [[1, 0], [1, 1], [0, 1], [0, 0]]
+
+
+async def test_control_characters_are_refused_at_the_ends_too(house: House) -> None:
+    for name in ("\u0085q", "q\u001f", "\u001cq", "q\u0000"):
+        answer = await house.post("/rooms", {"id": "Y", "name": name})
+        assert (answer.status, answer.json) == (400, {"error": "name must not contain control characters"})
+    assert (await house.post("/rooms", {"id": " Y\u2003", "name": "\tq\r\n"})).json == {"id": "Y", "name": "q"}

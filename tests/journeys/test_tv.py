@@ -94,15 +94,15 @@ async def test_a_stick_that_tells_nothing_of_power_is_on_and_pressing_is_a_succe
 ) -> None:
     quiet.tv.power_mode = None
     async with quiet.stream() as frames:
-        await clock.advance(1, sleepers=2)
+        await clock.advance(1, sleepers=3)
         assert await quiet.heard(frames) == [], "on before and on after; only the metadata changed"
         assert (await quiet.device(TV))["metadata"]["vendor_specific"]["power_mode"] is None
         assert (await power(quiet, "on")).status == 200
         quiet.tv.requests.clear()
         commanding = asyncio.ensure_future(power(quiet, "off"))
         for seconds in (1, 1, 2):
-            await until(lambda: clock.sleepers == 3)
-            await clock.advance(seconds, sleepers=2)
+            await until(lambda: clock.sleepers == 4)
+            await clock.advance(seconds, sleepers=3)
         assert (await commanding).status == 200
         assert await quiet.heard(frames) == []
     assert (await shown(quiet), quiet.tv.keys) == ("on", ["PowerOn", "PowerOff"])
@@ -122,10 +122,10 @@ async def test_a_tv_that_takes_its_time_is_read_again_after_1_2_and_4_seconds(
         house.tv.requests.clear()
         commanding = asyncio.ensure_future(power(house, "off"))
         for number, seconds in enumerate(waits):
-            await until(lambda: clock.sleepers == 3)
+            await until(lambda: clock.sleepers == 4)
             assert not commanding.done()
             assert house.tv.requests == [INFO, _press("PowerOff"), *[INFO] * (number + 1)]
-            await clock.advance(seconds, sleepers=2)
+            await clock.advance(seconds, sleepers=3)
         answer = await commanding
         assert (answer.status, answer.json) == (200, {"status": "ok"}), "an answered press is a success"
         assert house.tv.requests == [INFO, _press("PowerOff"), *[INFO] * (len(waits) + 1)]
@@ -138,12 +138,12 @@ async def test_what_polls_see_meanwhile_is_left_out_so_that_the_power_does_not_f
     quiet.tv.faults.lag = 1.5
     async with quiet.stream() as frames:
         commanding = asyncio.ensure_future(power(quiet, "toggle"))
-        await until(lambda: clock.sleepers == 3)
-        await clock.advance(1.9, sleepers=3)
+        await until(lambda: clock.sleepers == 4)
+        await clock.advance(1.9, sleepers=4)
         assert await quiet.heard(frames) == []
-        await clock.advance(0.1, sleepers=2)
+        await clock.advance(0.1, sleepers=3)
         assert (await commanding).status == 200
-        await clock.advance(3, sleepers=2)
+        await clock.advance(3, sleepers=3)
         assert [frame["state"]["power"] for frame in await quiet.heard(frames)] == ["off"]
 
 
@@ -179,13 +179,13 @@ async def test_a_press_that_was_not_answered_is_never_repeated(
     quiet.tv.requests.clear()
     quiet.tv.faults.delay = 0.25
     commanding = asyncio.ensure_future(power(quiet, action))
-    await until(lambda: clock.sleepers == 3)
+    await until(lambda: clock.sleepers == 4)
     quiet.tv.faults.delay, quiet.tv.faults.drop = 0.0, 1  # the reading is on its way, the press is next
-    await clock.advance(0.25, sleepers=2)
+    await clock.advance(0.25, sleepers=3)
     answer = await commanding
     told = f"{quiet.tv.url} does not answer (it closed the connection)"
     assert (answer.status, answer.json) == (400, {"error": told})
-    await clock.advance(0.5, sleepers=2)
+    await clock.advance(0.5, sleepers=3)
     assert len(quiet.tv.keys) == 1
     assert [method for method, _ in quiet.tv.requests] == ["GET", "POST"]
     assert (await quiet.device(TV))["attributes"]["state"] == "online", "it answered the reading"
@@ -220,7 +220,7 @@ async def test_a_tv_that_answers_wrongly_is_a_400_with_a_sentence_and_not_presse
 async def test_the_name_is_the_owners_else_the_tvs_own(quiet: House, clock: VirtualClock) -> None:
     for given, name in [("Den & Söhne", "Den & Söhne"), ("", "Lounge"), (None, "Lounge")]:
         quiet.tv.user_device_name, quiet.tv.friendly_device_name = given, "Lounge"
-        await clock.advance(1, sleepers=2)
+        await clock.advance(1, sleepers=3)
         assert (await quiet.device(TV))["metadata"]["vendor_specific"]["friendly_name"] == name
 
 

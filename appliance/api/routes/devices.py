@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from sanic import HTTPResponse
@@ -13,15 +14,20 @@ from appliance.api.auth import Role
 from appliance.api.payloads import DeviceEncoder
 from appliance.api.route import Call, Route
 from appliance.errors import Invalid, Unsupported
+from appliance.home.changes import AssignRoom
 from appliance.home.commands import Command
 from appliance.home.registry import Registry
+from appliance.store.changes import Changes
 
 
 class Devices:
     """What answers the routes under `/devices`."""
 
-    def __init__(self, registry: Registry, dispatcher: Dispatcher, encoder: DeviceEncoder) -> None:
+    def __init__(
+        self, registry: Registry, changes: Changes, dispatcher: Dispatcher, encoder: DeviceEncoder
+    ) -> None:
         self._registry = registry
+        self._changes = changes
         self._dispatcher = dispatcher
         self._encoder = encoder
 
@@ -37,9 +43,10 @@ class Devices:
 
     async def assign_room(self, call: Call, device_id: str) -> HTTPResponse:
         """Put the device into a room, or into none; the answer is the device."""
-        self._registry.get_device(device_id)
+        device = self._registry.get_device(device_id)
         fields = await call.body()
-        return json_answer(self._encoder.encode(self._registry.assign_room(device_id, fields["room_id"])))
+        order = await self._changes.make(AssignRoom(device_id=device_id, room_id=fields["room_id"]))
+        return json_answer(self._encoder.encode(replace(device, room_id=order.places.get(device_id))))
 
     async def command(self, call: Call, device_id: str) -> HTTPResponse:
         """Command the device, and answer when it has shown the result."""
@@ -74,7 +81,7 @@ ROUTES = (
         path="/devices/<device_id>/room",
         role=Role.WRITE,
         handler=Devices.assign_room,
-        answers=(200, 400, 404, 413),
+        answers=(200, 400, 404, 413, 503),
         body=partial(payloads.parse, payloads.ASSIGNMENT),
         summary="Put the device into a room, or (null) into none.",
     ),

@@ -12,15 +12,20 @@ from appliance.api.answers import json_answer, no_content
 from appliance.api.auth import Role
 from appliance.api.payloads import DeviceEncoder
 from appliance.api.route import Call, Route
+from appliance.home.changes import PutGroup, RemoveGroup, SetMembers
 from appliance.home.commands import Command
 from appliance.home.registry import Registry
+from appliance.store.changes import Changes
 
 
 class Groups:
     """What answers the routes under `/groups`."""
 
-    def __init__(self, registry: Registry, dispatcher: Dispatcher, encoder: DeviceEncoder) -> None:
+    def __init__(
+        self, registry: Registry, changes: Changes, dispatcher: Dispatcher, encoder: DeviceEncoder
+    ) -> None:
         self._registry = registry
+        self._changes = changes
         self._dispatcher = dispatcher
         self._encoder = encoder
 
@@ -31,8 +36,9 @@ class Groups:
     async def put(self, call: Call) -> HTTPResponse:
         """Create a group, or change the one that has this id."""
         fields = await call.body()
-        group = self._registry.put_group(fields["id"], fields["name"], fields["members"])
-        return json_answer(payloads.group(group))
+        change = PutGroup(group_id=fields["id"], name=fields["name"], members=fields["members"])
+        order = await self._changes.make(change)
+        return json_answer(payloads.group(order.get_group(change.group_id)))
 
     async def get(self, call: Call, group_id: str) -> HTTPResponse:
         """One group."""
@@ -40,14 +46,15 @@ class Groups:
 
     async def remove(self, call: Call, group_id: str) -> HTTPResponse:
         """Remove the group; its devices stay."""
-        self._registry.remove_group(group_id)
+        await self._changes.make(RemoveGroup(group_id=group_id))
         return no_content()
 
     async def set_members(self, call: Call, group_id: str) -> HTTPResponse:
         """Replace the group's members."""
         self._registry.get_group(group_id)
         fields = await call.body()
-        return json_answer(payloads.group(self._registry.set_members(group_id, fields["members"])))
+        order = await self._changes.make(SetMembers(group_id=group_id, members=fields["members"]))
+        return json_answer(payloads.group(order.get_group(group_id)))
 
     async def list_devices(self, call: Call, group_id: str) -> HTTPResponse:
         """The group's devices that exist at present, in membership order."""
@@ -76,7 +83,7 @@ ROUTES = (
         path="/groups",
         role=Role.WRITE,
         handler=Groups.put,
-        answers=(200, 400, 413),
+        answers=(200, 400, 413, 503),
         body=partial(payloads.parse, payloads.GROUP),
         summary="Create a group, or change the one that has this id; members left out stay as they are.",
     ),
@@ -93,7 +100,7 @@ ROUTES = (
         path="/groups/<group_id>",
         role=Role.WRITE,
         handler=Groups.remove,
-        answers=(204, 404),
+        answers=(204, 404, 503),
         summary="Remove the group; its devices stay.",
     ),
     Route(
@@ -101,7 +108,7 @@ ROUTES = (
         path="/groups/<group_id>/members",
         role=Role.WRITE,
         handler=Groups.set_members,
-        answers=(200, 400, 404, 413),
+        answers=(200, 400, 404, 413, 503),
         body=partial(payloads.parse, payloads.MEMBERS),
         summary="Replace the group's members.",
     ),

@@ -12,15 +12,21 @@ from appliance.api.answers import json_answer, no_content
 from appliance.api.auth import Role
 from appliance.api.payloads import DeviceEncoder
 from appliance.api.route import Call, Route
+from appliance.home.changes import PutRoom, RemoveRoom
 from appliance.home.commands import Command
+from appliance.home.model import Room
 from appliance.home.registry import Registry
+from appliance.store.changes import Changes
 
 
 class Rooms:
     """What answers the routes under `/rooms`."""
 
-    def __init__(self, registry: Registry, dispatcher: Dispatcher, encoder: DeviceEncoder) -> None:
+    def __init__(
+        self, registry: Registry, changes: Changes, dispatcher: Dispatcher, encoder: DeviceEncoder
+    ) -> None:
         self._registry = registry
+        self._changes = changes
         self._dispatcher = dispatcher
         self._encoder = encoder
 
@@ -30,8 +36,9 @@ class Rooms:
 
     async def put(self, call: Call) -> HTTPResponse:
         """Create a room, or rename the one that has this id."""
-        fields = await call.body()
-        return json_answer(payloads.room(self._registry.put_room(fields["id"], fields["name"])))
+        room = Room(**await call.body())
+        await self._changes.make(PutRoom(room=room))
+        return json_answer(payloads.room(room))
 
     async def get(self, call: Call, room_id: str) -> HTTPResponse:
         """One room."""
@@ -39,7 +46,7 @@ class Rooms:
 
     async def remove(self, call: Call, room_id: str) -> HTTPResponse:
         """Remove the room; its devices are in none afterwards."""
-        self._registry.remove_room(room_id)
+        await self._changes.make(RemoveRoom(room_id=room_id))
         return no_content()
 
     async def list_devices(self, call: Call, room_id: str) -> HTTPResponse:
@@ -69,7 +76,7 @@ ROUTES = (
         path="/rooms",
         role=Role.WRITE,
         handler=Rooms.put,
-        answers=(200, 400, 413),
+        answers=(200, 400, 413, 503),
         body=partial(payloads.parse, payloads.ROOM),
         summary="Create a room, or rename the one that has this id.",
     ),
@@ -86,7 +93,7 @@ ROUTES = (
         path="/rooms/<room_id>",
         role=Role.WRITE,
         handler=Rooms.remove,
-        answers=(204, 404),
+        answers=(204, 404, 503),
         summary="Remove the room; its devices are in none afterwards.",
     ),
     Route(

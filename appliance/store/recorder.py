@@ -1,0 +1,95 @@
+"""The recorder: what devices show is gathered, and written rarely, and only if it changed."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import orjson
+
+from appliance.clock import Clock, timestamp
+from appliance.errors import StoreFailed
+from appliance.home import events
+from appliance.home.bus import Bus
+from appliance.home.model import Device
+from appliance.home.registry import Registry
+from appliance.store.document import Document
+from appliance.store.records import CARD, DEVICE, STATE, encode_device
+from appliance.tasks import Tasks
+
+log = logging.getLogger("store")
+
+
+class Recorder:
+    """Writes changed devices every `flush_secs`, and a last time when its context is left."""
+
+    def __init__(self, registry: Registry, bus: Bus, document: Document, clock: Clock, *, flush_secs: float) -> None:
+        self._registry = registry
+        self._bus = bus
+        self._document = document
+        self._clock = clock
+        self._flush_secs = flush_secs
+        self._dirty: set[str] = set()
+        self._tasks = Tasks()
+
+    async def __aenter__(self) -> Recorder:
+        self._unlisten = self._bus.listen(self._mark)
+        stored = self._document.get(CARD)
+        nothing = {"bytes_written": 0, "syncs": 0, "since": timestamp(self._clock.now())}
+        self._before: dict[str, Any] = nothing if stored is None else orjson.loads(stored)
+        self._tasks.start(self._beat(), "recording of devices")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._unlisten()
+        await self._tasks.__aexit__()
+        await self.flush()
+
+    async def flush(self) -> None:
+        """Write what changed since the last time. What cannot be stored now is tried again with the next."""
+        dirty, self._dirty = self._dirty, set()
+        told = {key: value for device_id in dirty for key, value in self._tell(device_id).items()}
+        changes = {key: value for key, value in told.items() if self._differs(key, value)}
+        if not changes:
+            return
+        try:
+            await self._document.put_many({**changes, CARD: self._count()})
+        except StoreFailed:
+            self._dirty |= dirty
+        except Exception as error:  # one that nobody foresaw must not end the recording
+            self._dirty |= dirty
+            log.error("devices cannot be recorded: %s: %s", type(error).__name__, error)
+
+    async def _beat(self) -> None:
+        while True:
+            await self._clock.sleep(self._flush_secs)
+            await self.flush()
+
+    def _mark(self, event: events.Event) -> None:
+        match event:
+            case events.DeviceStateChanged(device=Device(id=device_id)) | events.DeviceRemoved(device_id=device_id):
+                self._dirty.add(device_id)
+
+    def _tell(self, device_id: str) -> dict[str, Any]:
+        found = self._registry.find_devices([device_id])
+        return encode_device(found[0]) if found else {DEVICE + device_id: None, STATE + device_id: None}
+
+    def _count(self) -> dict[str, Any]:
+        """What this run and those before it asked of the card, as far as it was noted."""
+        figures = self._document.figures()
+        return {
+            "bytes_written": self._before["bytes_written"] + figures["bytes_written"],
+            "syncs": self._before["syncs"] + figures["syncs"],
+            "since": self._before["since"],
+        }
+
+    def _differs(self, key: str, value: dict[str, Any] | None) -> bool:
+        """Whether the document tells something else, times aside: a change and its reverse need no write."""
+        stored = self._document.get(key)
+        if stored is None or value is None:
+            return stored is not None or value is not None
+        return _without_time(orjson.loads(stored)) != _without_time(orjson.loads(orjson.dumps(value)))
+
+
+def _without_time(value: dict[str, Any]) -> dict[str, Any]:
+    return {key: each for key, each in value.items() if key != "at"}

@@ -1,0 +1,130 @@
+"""A hub as a process of its own, so that it can be killed, and be given a card that misbehaves."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+ROOT = Path(__file__).parents[2]
+KEY = "master-key-of-the-process"
+_LISTENING = re.compile(r"listening at (http://\S+)")
+_PATIENCE = 20.0
+
+
+@dataclass(slots=True, kw_only=True)
+class Process:
+    """A hub that answers at `url`."""
+
+    popen: subprocess.Popen[bytes]
+    log: Path
+    url: str
+    session: aiohttp.ClientSession
+
+    async def ask(self, method: str, path: str, json: Any = None) -> tuple[int, Any]:
+        """Status and body of an answer; None where there is no body."""
+        async with self.session.request(method, self.url + path, json=json) as response:
+            return response.status, await response.json() if await response.read() else None
+
+    async def get(self, path: str) -> Any:
+        """What GET answers."""
+        status, body = await self.ask("GET", path)
+        assert status == 200, (path, status, body)
+        return body
+
+    async def post(self, path: str, **fields: Any) -> int:
+        """The status of a POST with these fields."""
+        return (await self.ask("POST", path, fields))[0]
+
+    async def store(self) -> dict[str, Any]:
+        """The store's figures."""
+        figures: dict[str, Any] = (await self.get("/diagnostics"))["store"]
+        return figures
+
+    async def ready(self) -> None:
+        """Wait until every adapter was polled."""
+        async with asyncio.timeout(_PATIENCE):
+            while (await self.ask("GET", "/ready"))[0] != 200:  # noqa: ASYNC110 - asked over HTTP
+                await asyncio.sleep(0.01)
+
+    async def kill(self) -> None:
+        """Kill it with -9 and see it gone."""
+        self.popen.kill()
+        await asyncio.to_thread(self.popen.wait, _PATIENCE)
+
+    async def stop(self) -> int:
+        """Ask it to stop; its exit code."""
+        self.popen.send_signal(signal.SIGTERM)
+        return await asyncio.to_thread(self.popen.wait, _PATIENCE)
+
+
+def configure(folder: Path, adapters: str = "") -> None:
+    """Write the configuration of a hub that lives in the folder, on a free port of loopback."""
+    file = folder / "config" / "default.toml"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(f'[api]\nbind_address = "127.0.0.1:0"\n{adapters}')
+
+
+def light_section(url: str) -> str:
+    """The section of a light at this address."""
+    return f'[adapters.elgato_lights]\nenabled = true\nbase_url = "{url}"\npoll_interval_secs = 1\n'
+
+
+def spawn(folder: Path, log: Path, extra: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
+    """Start `lares run` in the folder; what it says goes to the log file."""
+    environment = {**os.environ, "LARES_MASTER_KEY": KEY, "PYTHONPATH": str(ROOT), **(extra or {})}
+    command = [sys.executable, "-m", "appliance", "run"]
+    with log.open("wb") as stream:
+        return subprocess.Popen(command, cwd=folder, env=environment, stdout=stream, stderr=stream)
+
+
+def refused(folder: Path, extra: Mapping[str, str] | None = None) -> tuple[int, str]:
+    """The exit code of a hub that does not start, and what it said."""
+    log = folder / "refused.log"
+    with spawn(folder, log, extra) as popen:
+        try:
+            code = popen.wait(_PATIENCE)
+        finally:
+            popen.kill()
+    return code, log.read_text()
+
+
+@asynccontextmanager
+async def running(folder: Path, extra: Mapping[str, str] | None = None) -> AsyncIterator[Process]:
+    """A hub of the folder's configuration from its first answer on; killed at the end if it still runs."""
+    log = folder / "hub.log"
+    headers = {"Authorization": f"Bearer {KEY}"}
+    with spawn(folder, log, extra) as popen:
+        try:
+            url = await _listening(popen, log)
+            async with aiohttp.ClientSession(headers=headers) as session:
+                yield Process(popen=popen, log=log, url=url, session=session)
+        finally:
+            popen.kill()
+
+
+async def _listening(popen: subprocess.Popen[bytes], log: Path) -> str:
+    async with asyncio.timeout(_PATIENCE):
+        while (url := _url_in(log)) is None:
+            assert popen.poll() is None, f"the hub has ended: {_said(log)}"
+            await asyncio.sleep(0.005)
+    return url
+
+
+def _url_in(log: Path) -> str | None:
+    found = _LISTENING.search(_said(log))
+    return None if found is None else found[1]
+
+
+def _said(log: Path) -> str:
+    return log.read_text()

@@ -1,0 +1,442 @@
+"""A card that takes nothing: changes are refused, nothing of them shows, the home runs on, and it heals by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import shutil
+import subprocess
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from appliance.errors import NotFound, StoreFailed
+from appliance.home.changes import Order, RemoveGroup, RemoveRoom, SetMembers
+from appliance.simulators.light import LightSimulator
+from tests.fakes.card import Card
+from tests.fakes.house import LIGHT, House, open_house
+from tests.fakes.moody_disk import MoodyDisk
+from tests.fakes.patience import until
+from tests.fakes.process import Process, configure, light_section, running
+
+PLACE = f"/devices/{LIGHT}/room"
+
+CHANGES: list[tuple[str, str, Any]] = [
+    ("POST", "/rooms", {"id": "attic", "name": "Attic"}),
+    ("POST", "/rooms", {"id": "den", "name": "Renamed"}),
+    ("DELETE", "/rooms/den", None),
+    ("POST", "/groups", {"id": "all", "name": "All", "members": [LIGHT]}),
+    ("POST", "/groups", {"id": "all-of-downstairs", "name": "Renamed"}),
+    ("DELETE", "/groups/all-of-downstairs", None),
+    ("POST", "/groups/all-of-downstairs/members", {"members": []}),
+    ("POST", PLACE, {"room_id": None}),
+    ("POST", PLACE, {"room_id": "bath"}),
+]
+"""Every sort of durable change, each of which would show in a home that was `furnished`."""
+
+FURNISHING: list[tuple[str, str, Any]] = [
+    ("POST", "/rooms", {"id": "den", "name": "Den"}),
+    ("POST", "/rooms", {"id": "bath", "name": "Bath"}),
+    ("POST", "/groups", {"id": "all-of-downstairs", "name": "Downstairs", "members": [LIGHT]}),
+    ("POST", PLACE, {"room_id": "den"}),
+]
+
+SENTENCES = {
+    "EIO": "input/output error",
+    "ENOSPC": "no space left on device",
+    "brim": "no space left on device",
+    "EROFS": "read-only file system",
+}
+
+
+class TestEveryRoute:
+    """In one process, over HTTP: each durable route says 503, and means it."""
+
+    @pytest.fixture
+    def disk(self, tmp_path: Path) -> MoodyDisk:
+        """The card."""
+        return MoodyDisk(tmp_path)
+
+    @pytest.fixture
+    async def home(self, disk: MoodyDisk) -> AsyncIterator[House]:
+        """A furnished home on that card."""
+        async with open_house(disk=disk) as home:
+            for method, path, body in FURNISHING:
+                assert (await home.ask(method, path, json=body)).status == 200
+            yield home
+
+    @pytest.mark.parametrize(("method", "path", "body"), CHANGES)
+    async def test_it_answers_503_shows_nothing_and_works_again_when_the_card_does(
+        self, home: House, disk: MoodyDisk, method: str, path: str, body: Any
+    ) -> None:
+        before = await _seen_in(home)
+        async with home.stream() as frames:
+            disk.mood = errno.ENOSPC
+            for _ in range(2):
+                answer = await home.ask(method, path, json=body)
+                refusal = {"error": "the change cannot be stored now: no space left on device"}
+                assert (answer.status, answer.json) == (503, refusal)
+            assert await home.heard(frames) == []
+            assert await _seen_in(home) == before
+            store = (await home.get("/diagnostics")).json["store"]
+            assert store["failure"] == "no space left on device"
+
+            disk.mood = None
+            assert (await home.ask(method, path, json=body)).status in (200, 204)
+            assert await home.heard(frames) != []
+            assert await _seen_in(home) != before
+            assert (await home.get("/diagnostics")).json["store"]["failure"] is None
+
+    async def test_what_is_wrong_with_a_request_is_said_before_the_card_is_asked(
+        self, home: House, disk: MoodyDisk
+    ) -> None:
+        disk.mood = errno.EIO
+        assert (await home.delete("/rooms/nowhere")).status == 404
+        assert (await home.post("/groups/none/members", {"members": []})).status == 404
+        assert (await home.post("/groups", {"id": "x", "name": "X", "members": ["ghost"]})).status == 400
+        assert (await home.post("/rooms", {"id": "x"})).status == 400
+
+    async def test_changes_that_came_to_nothing_are_no_reason_to_refuse_others(
+        self, home: House, disk: MoodyDisk
+    ) -> None:
+        group, changes = "all-of-downstairs", home.hub.changes
+        asked = (RemoveGroup(group_id=group), SetMembers(group_id=group, members=()), RemoveRoom(room_id="nowhere"))
+        disk.mood = errno.EIO
+        answers = await asyncio.gather(*map(changes.make, asked), return_exceptions=True)
+        assert [type(each) for each in answers] == [StoreFailed, StoreFailed, NotFound]
+        disk.mood = None
+        answers = await asyncio.gather(*map(changes.make, asked), return_exceptions=True)
+        assert [type(each) for each in answers] == [Order, NotFound, NotFound]
+
+    async def test_a_change_that_changes_nothing_needs_no_card(self, home: House, disk: MoodyDisk) -> None:
+        disk.mood = errno.EIO
+        assert (await home.post("/rooms", {"id": "den", "name": "Den"})).status == 200
+
+
+async def _seen_in(home: House) -> list[Any]:
+    device = await home.device(LIGHT)
+    return [(await home.get("/rooms")).json, (await home.get("/groups")).json, device["room_id"]]
+
+
+class Told:
+    """The frames that a process's event stream sends, noted in the background."""
+
+    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+        self._socket = socket
+        self.frames: list[Any] = []
+
+    def order(self) -> list[Any]:
+        """Those that tell of rooms, groups and places."""
+        return [each for each in self.frames if each["type"] not in ("device.state_changed", "adapter.started")]
+
+    def has_shown(self, **attributes: Any) -> bool:
+        """Whether a device has shown this."""
+        states = [each["state"] for each in self.frames if each["type"] == "device.state_changed"]
+        return any(attributes.items() <= state.items() for state in states)
+
+    async def note(self) -> None:
+        """Note them until the stream ends."""
+        async for message in self._socket:
+            self.frames.append(message.json())
+
+
+@asynccontextmanager
+async def listening(hub: Process) -> AsyncIterator[Told]:
+    """What the hub tells from now on."""
+    async with hub.session.ws_connect(f"{hub.url}/events") as socket:
+        told = Told(socket)
+        noting = asyncio.ensure_future(told.note())
+        yield told
+        noting.cancel()
+
+
+@pytest.fixture
+def card(tmp_path: Path) -> Card:
+    """The card under the hub of `home`."""
+    return Card(tmp_path)
+
+
+@pytest.fixture
+async def light(tmp_path: Path) -> AsyncIterator[LightSimulator]:
+    """The light of the hub that is configured in the folder."""
+    async with LightSimulator() as light:
+        configure(tmp_path, light_section(light.url))
+        yield light
+
+
+async def _seen(hub: Process) -> list[Any]:
+    device = await hub.get(f"/devices/{LIGHT}")
+    return [await hub.get("/rooms"), await hub.get("/groups"), device["room_id"]]
+
+
+async def _furnish(hub: Process) -> None:
+    await hub.ready()
+    for method, path, body in FURNISHING:
+        assert (await hub.ask(method, path, body))[0] == 200
+
+
+async def _refuse_all(hub: Process, reason: str) -> None:
+    """Every change is answered 503 with the sentence, one by one and all at once."""
+    refusal = (503, {"error": f"the change cannot be stored now: {reason}"})
+    for change in CHANGES:
+        assert await hub.ask(*change) == refusal
+    assert await asyncio.gather(*(hub.ask(*change) for change in CHANGES)) == [refusal] * len(CHANGES)
+
+
+async def _live_on(hub: Process, light: LightSimulator, told: Told, brightness: int) -> None:
+    """Lights are switched, and what they show by themselves is read."""
+    power = "off" if light.lights[0].on else "on"
+    command = {"capability": "power", "action": power}
+    assert await hub.ask("POST", f"/devices/{LIGHT}/command", command) == (200, {"status": "ok"})
+    assert light.lights[0].on == (power == "on")
+    light.lights[0].brightness = brightness
+    await until(lambda: told.has_shown(power=power, brightness=brightness))
+    assert (await hub.get(f"/devices/{LIGHT}"))["attributes"]["brightness"] == brightness
+
+
+@pytest.mark.parametrize("mood", SENTENCES)
+async def test_a_card_that_fails_under_a_running_hub_costs_the_changes_and_nothing_else(
+    mood: str, tmp_path: Path, card: Card, light: LightSimulator
+) -> None:
+    async with running(tmp_path, card.environment) as hub:
+        await _furnish(hub)
+        before = await _seen(hub)
+        async with listening(hub) as told:
+            card.switch_on(mood)
+            await _refuse_all(hub, SENTENCES[mood])
+            await _live_on(hub, light, told, 77)
+            assert await _seen(hub) == before
+            assert told.order() == []
+            assert (await hub.store())["failure"] == SENTENCES[mood]
+
+            card.switch_off(mood)
+            assert await hub.post("/rooms", id="cellar", name="Cellar") == 200
+            await until(told.order)
+            room = {"id": "cellar", "name": "Cellar"}
+            assert told.order() == [{"type": "room.added", "room": room}]
+        after = await _seen(hub)
+        assert after == [[before[0][0], room, before[0][1]], *before[1:]]
+        card.switch_on(mood)
+        await _refuse_all(hub, SENTENCES[mood])
+        await hub.kill()
+        log = hub.log.read_text()
+    assert log.count("changes cannot be stored") == 2
+    assert log.count("changes are stored again") == 1
+    async with running(tmp_path) as hub:
+        await hub.ready()
+        assert await _seen(hub) == after, "what was acknowledged is there, what was refused is not"
+        assert "damaged" not in hub.log.read_text()
+        assert await hub.stop() == 0
+
+
+@pytest.mark.parametrize("mood", ["EIO", "ENOSPC", "EROFS"])
+async def test_a_hub_stops_in_order_on_a_card_that_takes_nothing(
+    mood: str, tmp_path: Path, card: Card, light: LightSimulator
+) -> None:
+    async with running(tmp_path, card.environment) as hub:
+        await _furnish(hub)
+        before = await _seen(hub)
+        card.switch_on(mood)
+        assert await hub.stop() == 0
+        assert "Traceback" not in hub.log.read_text()
+    async with running(tmp_path, card.environment) as hub:
+        await hub.ready()
+        assert await _seen(hub) == before, "and starts on it"
+        await _refuse_all(hub, SENTENCES[mood])
+        card.switch_off(mood)
+        assert await hub.post("/rooms", id="cellar", name="Cellar") == 200
+        assert await hub.stop() == 0
+
+
+async def test_a_card_that_takes_writes_piecemeal_is_no_trouble(
+    tmp_path: Path, card: Card, light: LightSimulator
+) -> None:
+    card.switch_on("short")
+    async with running(tmp_path, card.environment) as hub:
+        await _furnish(hub)
+        for change in CHANGES:
+            assert (await hub.ask(*change))[0] in (200, 204, 404)
+        before = await _seen(hub)
+        await hub.kill()
+    async with running(tmp_path) as hub:
+        await hub.ready()
+        assert await _seen(hub) == before
+        assert await hub.stop() == 0
+
+
+def _mount(folder: Path, options: list[str]) -> None:
+    """Mount something at the folder; skips where this user may not."""
+    made = subprocess.run(["mount", *options, str(folder)], capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        pytest.skip(f"no filesystem can be mounted here: {made.stderr.strip()[:200]}")
+
+
+@contextmanager
+def _tmpfs(folder: Path) -> Iterator[Path]:
+    """A tmpfs of one mebibyte as the hub's data directory."""
+    data = folder / "data"
+    data.mkdir(mode=0o700)
+    _mount(data, ["-t", "tmpfs", "-o", "size=1m,mode=700", "tmpfs"])
+    try:
+        yield data
+    finally:
+        subprocess.run(["umount", str(data)], check=True)
+
+
+@contextmanager
+def _ext4(folder: Path) -> Iterator[Path]:
+    """An ext4 of which one mebibyte is free as the hub's data directory."""
+    if shutil.which("mkfs.ext4") is None:
+        pytest.skip("there is no mkfs.ext4")
+    data, image = folder / "data", folder / "card.img"
+    data.mkdir(mode=0o700)
+    with image.open("wb") as stream:
+        stream.truncate(4 << 20)
+    subprocess.run(["mkfs.ext4", "-q", "-m", "0", "-J", "size=1", str(image)], check=True, capture_output=True)
+    _mount(data, ["-o", "loop", str(image)])
+    try:
+        free = os.statvfs(data)
+        (data / "other").write_bytes(bytes(max(0, free.f_bavail * free.f_frsize - (1 << 20))))
+        yield data
+    finally:
+        subprocess.run(["umount", str(data)], check=True)
+
+
+def _remount(folder: Path, how: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,{how}", str(folder)], check=True)
+
+
+def _fill(folder: Path) -> Path:
+    """Fill the folder's filesystem to the last byte; the file that does."""
+    filler = folder / "filler"
+    descriptor = os.open(filler, os.O_WRONLY | os.O_CREAT, 0o600)
+    for size in (4096, 1):
+        try:
+            while True:
+                os.write(descriptor, bytes(size))
+        except OSError as error:
+            assert error.errno == errno.ENOSPC
+    os.close(descriptor)
+    return filler
+
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts filesystems")
+every_filesystem = pytest.mark.parametrize(
+    "mounted", [pytest.param(_tmpfs, id="tmpfs"), pytest.param(_ext4, id="ext4", marks=pytest.mark.slow)]
+)
+
+
+async def _change_until_refused(hub: Process) -> str:
+    """Rename a room until the card has no space even for a short change: the journal has some in advance.
+
+    Returns the last name that the card took.
+    """
+    held, names = "", (f"{number:05d}" for number in range(5000))
+    for length in (990, 300, 100, 30, 0):
+        status = 200
+        while status == 200:
+            name = next(names) + "x" * length
+            status, body = await hub.ask("POST", "/rooms", {"id": "a", "name": name})
+            held = name if status == 200 else held
+        assert (status, body) == (503, {"error": "the change cannot be stored now: no space left on device"})
+    return held
+
+
+@needs_root
+@every_filesystem
+async def test_a_filesystem_that_is_filled_to_the_brim_and_freed_again(
+    mounted: Callable[[Path], Any], tmp_path: Path, light: LightSimulator
+) -> None:
+    with mounted(tmp_path) as data:
+        async with running(tmp_path) as hub:
+            await _furnish(hub)
+            async with listening(hub) as told:
+                filler = _fill(data)
+                held = await _change_until_refused(hub)
+                before = await _seen(hub)
+                await until(lambda: told.order()[-1]["room"] == {"id": "a", "name": held})
+                told.frames.clear()
+                await _refuse_all(hub, "no space left on device")
+                await _live_on(hub, light, told, 77)
+                assert await _seen(hub) == before
+                assert told.order() == []
+            await hub.kill()
+        async with running(tmp_path) as hub:
+            await hub.ready()
+            assert await _seen(hub) == before, "it starts on a full card"
+            filler.unlink()
+            assert await hub.post("/rooms", id="cellar", name="Cellar") == 200
+            before = await _seen(hub)
+            assert await hub.stop() == 0
+        async with running(tmp_path) as hub:
+            await hub.ready()
+            assert await _seen(hub) == before
+            assert await hub.stop() == 0
+
+
+@needs_root
+@every_filesystem
+async def test_one_mebibyte_is_enough_to_start_and_to_work(
+    mounted: Callable[[Path], Any], tmp_path: Path, light: LightSimulator
+) -> None:
+    with mounted(tmp_path):
+        async with running(tmp_path) as hub:
+            await _furnish(hub)
+            for number in range(800):
+                assert await hub.post("/rooms", id="den", name=f"{number:04d}" + "x" * 996) == 200
+            store = await hub.store()
+            assert store["generation"] >= 3, "the journal was compacted"
+            before = await _seen(hub)
+            assert await hub.stop() == 0
+        async with running(tmp_path) as hub:
+            await hub.ready()
+            assert await _seen(hub) == before
+            assert await hub.stop() == 0
+
+
+@needs_root
+@every_filesystem
+async def test_a_hub_starts_on_a_card_that_is_read_only_and_heals_when_it_is_not(
+    mounted: Callable[[Path], Any], tmp_path: Path, light: LightSimulator
+) -> None:
+    with mounted(tmp_path) as data:
+        async with running(tmp_path) as hub:
+            await _furnish(hub)
+            before = await _seen(hub)
+            assert await hub.stop() == 0
+        _remount(data, "ro")
+        async with running(tmp_path) as hub:
+            await hub.ready()
+            async with listening(hub) as told:
+                await _refuse_all(hub, "read-only file system")
+                await _live_on(hub, light, told, 77)
+                assert told.order() == []
+            assert await _seen(hub) == before
+            _remount(data, "rw")
+            assert await hub.post("/rooms", id="cellar", name="Cellar") == 200
+            after = await _seen(hub)
+            await hub.kill()
+        async with running(tmp_path) as hub:
+            await hub.ready()
+            assert await _seen(hub) == after != before
+            assert await hub.stop() == 0
+
+
+@needs_root
+async def test_a_first_start_on_a_card_that_is_read_only_is_empty_and_heals(
+    tmp_path: Path, light: LightSimulator
+) -> None:
+    with _tmpfs(tmp_path) as data:
+        _remount(data, "ro")
+        async with running(tmp_path) as hub:
+            await hub.ready()
+            assert await hub.post("/rooms", id="den", name="Den") == 503
+            assert await hub.get("/rooms") == []
+            _remount(data, "rw")
+            await _furnish(hub)
+            assert await hub.stop() == 0

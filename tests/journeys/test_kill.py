@@ -1,0 +1,163 @@
+"""The hub is killed in the middle of changes, again and again: what it acknowledged is there, and nothing else is."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from appliance.simulators.light import Light, LightSimulator
+from tests.fakes.process import Process, configure, light_section, running, spawn
+
+WRITERS = 8
+MARGIN = "x" * 900
+"""Makes names long, so that the journal is compacted now and then, and the kill comes upon that too."""
+
+
+@dataclass(slots=True)
+class Memory:
+    """What one thing of the home may be: what was acknowledged last, or what was asked for and never answered."""
+
+    held: Any = None
+    asked: list[Any] = field(default_factory=list)
+
+    def may_be(self, found: Any) -> bool:
+        """Whether a start may find this."""
+        return found == self.held or found in self.asked
+
+    def settle(self, found: Any) -> None:
+        """What was found holds from now on."""
+        self.held, self.asked = found, []
+
+
+class Writer:
+    """Changes a room or two, a group and the place of one lamp, one after another, and remembers what it was told.
+
+    Some of what it asks for must be refused: those things must never be found.
+    """
+
+    def __init__(self, number: int) -> None:
+        self.lamp = f"elgato_lights:light:{number}"
+        self.home, self.guest, self.group = f"home-{number}", f"guest-{number}", f"group-{number}"
+        self.memories = {thing: Memory() for thing in (self.home, self.guest, self.group, self.lamp)}
+        self.acknowledged = self.refused = 0
+        self._numbers = itertools.count()
+
+    async def work(self, hub: Process) -> None:
+        """Change things until the hub is gone."""
+        try:
+            while True:
+                await self._round(hub)
+        except (aiohttp.ClientError, ConnectionError):
+            return
+
+    async def _round(self, hub: Process) -> None:
+        await self._put(hub, "/rooms", self.home, {"name": self._name()})
+        await self._put(hub, "/rooms", self.guest, {"name": self._name()})
+        await self._place(hub, self.home)
+        members = [self.lamp] * (next(self._numbers) % 2)
+        await self._put(hub, "/groups", self.group, {"name": self._name(), "members": members})
+        await self._refuse(hub, 400, "/groups", id=f"refused-{self.group}", name="x", members=["nobody"])
+        await self._refuse(hub, 400, "/rooms", id=f"refused-{self.home}")
+        await self._refuse(hub, 400, f"/devices/{self.lamp}/room", room_id="nowhere")
+        await self._place(hub, None)
+        await self._remove(hub, "/rooms", self.guest)
+        await self._remove(hub, "/groups", self.group)
+
+    def _name(self) -> str:
+        return f"{next(self._numbers)}{MARGIN}"
+
+    async def _put(self, hub: Process, path: str, id_: str, fields: dict[str, Any]) -> None:
+        await self._change(id_, fields, lambda: hub.ask("POST", path, {"id": id_, **fields}))
+
+    async def _place(self, hub: Process, room: str | None) -> None:
+        await self._change(self.lamp, room, lambda: hub.ask("POST", f"/devices/{self.lamp}/room", {"room_id": room}))
+
+    async def _remove(self, hub: Process, path: str, id_: str) -> None:
+        await self._change(id_, None, lambda: hub.ask("DELETE", f"{path}/{id_}"))
+
+    async def _change(self, thing: str, wanted: Any, ask: Callable[[], Awaitable[tuple[int, Any]]]) -> None:
+        memory = self.memories[thing]
+        memory.asked.append(wanted)
+        status, body = await ask()
+        if status == 404 and wanted is None:
+            assert memory.held is None, (thing, body)
+        else:
+            assert status in (200, 204), (thing, status, body)
+            self.acknowledged += 1
+        memory.settle(wanted)
+
+    async def _refuse(self, hub: Process, status: int, path: str, **fields: Any) -> None:
+        assert await hub.post(path, **fields) == status
+        self.refused += 1
+
+
+async def _look(hub: Process) -> dict[str, Any]:
+    """Everything that the writers could have changed, as GET shows it."""
+    await hub.ready()
+    rooms = {each["id"]: {"name": each["name"]} for each in await hub.get("/rooms")}
+    groups = {
+        each["id"]: {"name": each["name"], "members": each["members"]} for each in await hub.get("/groups")
+    }
+    places = {each["id"]: each["room_id"] for each in await hub.get("/devices")}
+    return {**rooms, **groups, **{device: room for device, room in places.items() if room is not None}}
+
+
+def _check(found: dict[str, Any], writers: list[Writer]) -> None:
+    """Nothing acknowledged is missing; and there is nothing but what was acknowledged, or was never answered."""
+    memories = {thing: memory for writer in writers for thing, memory in writer.memories.items()}
+    assert found.keys() <= memories.keys(), "something is there that was refused"
+    for thing, memory in memories.items():
+        assert memory.may_be(found.get(thing)), (thing, found.get(thing), memory)
+        memory.settle(found.get(thing))
+
+
+async def _kill_during_changes(hub: Process, writers: list[Writer], after: float) -> None:
+    working = [asyncio.ensure_future(writer.work(hub)) for writer in writers]
+    await asyncio.sleep(after)
+    await hub.kill()
+    await asyncio.gather(*working)
+
+
+async def _kill_during_start(folder: Path, after: float) -> None:
+    with spawn(folder, folder / "start.log") as popen:
+        await asyncio.sleep(after)
+        popen.kill()
+
+
+@pytest.mark.parametrize("kills", [5, pytest.param(100, marks=pytest.mark.slow)])
+async def test_no_acknowledged_change_is_missing_after_kills_at_random_moments(kills: int, tmp_path: Path) -> None:
+    seed = random.randrange(1 << 32)
+    moments = random.Random(seed)
+    writers = [Writer(number) for number in range(WRITERS)]
+    checked: list[int] = []
+    print(f"seed {seed}")
+    async with LightSimulator(lights=[Light(temperature=213) for _ in writers]) as light:
+        configure(tmp_path, light_section(light.url))
+        for number in range(kills + 1):
+            async with running(tmp_path) as hub:
+                _check(await _look(hub), writers)
+                checked.append(sum(writer.acknowledged for writer in writers))
+                store = await hub.store()
+                assert store["last_recovery"]["lost_records"] == 0
+                if number < kills:
+                    await _kill_during_changes(hub, writers, moments.uniform(0.05, 0.6))
+                else:
+                    assert await hub.stop() == 0
+            if number % 5 == 4:
+                await _kill_during_start(tmp_path, moments.uniform(0.05, 0.5))
+    refused = sum(writer.refused for writer in writers)
+    print(
+        f"{kills} kills: {checked[-1]} acknowledged changes checked, {refused} refused ones, "
+        f"{store['generation']} generations"
+    )
+    assert checked[-1] >= 10 * kills
+    assert refused >= kills
+    assert kills < 100 or store["generation"] > 10, "the kill came upon compactions too"

@@ -1,0 +1,388 @@
+"""What outlives a restart, what is written for it and when, and what a start says of files that it cannot trust."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import zlib
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from appliance.config import RokuTv
+from appliance.home.events import SystemError
+from appliance.simulators.light import Light, LightSimulator
+from appliance.simulators.tv import TvSimulator
+from appliance.store.disk import Disk
+from tests.fakes.clock import VirtualClock
+from tests.fakes.house import LIGHT, TV, House, open_house
+from tests.fakes.patience import until
+from tests.fakes.process import configure, refused, running
+
+SECOND = "elgato_lights:light:1"
+FLUSH_SECS = 300
+SLEEPERS = 3
+"""Who sleeps in a quiet house: both adapters' polls and the recorder."""
+
+Lamps = Sequence[Light]
+ONE: Lamps = (Light(on=True, temperature=200),)
+TWO: Lamps = (*ONE, Light(brightness=30, temperature=300))
+
+
+@asynccontextmanager
+async def living(
+    folder: Path, clock: VirtualClock, lamps: Lamps = TWO, *, interval: int = 30, late: float = 0.0
+) -> AsyncIterator[House]:
+    """A house on the data directory. With `late` its devices answer only after so many seconds."""
+    light, tv = LightSimulator(lights=lamps, clock=clock), TvSimulator(clock=clock)
+    light.faults.delay = tv.faults.delay = late
+    async with open_house(
+        clock=clock, light=light, tv=tv, data_dir=folder, poll_interval_secs=interval, wait_until_ready=not late
+    ) as house:
+        if late:
+            await until(lambda: light.requests and tv.requests and clock.sleepers >= SLEEPERS)
+        yield house
+
+
+async def furnish(house: House) -> None:
+    """Two rooms with a lamp each, and a group of both and the TV."""
+    for path, body in (
+        ("/rooms", {"id": "den", "name": "Den"}),
+        ("/rooms", {"id": "bath", "name": "Bath"}),
+        ("/groups", {"id": "all", "name": "All", "members": [SECOND, TV, LIGHT]}),
+        ("/groups", {"id": "none", "name": "None"}),
+        (f"/devices/{LIGHT}/room", {"room_id": "den"}),
+        (f"/devices/{SECOND}/room", {"room_id": "bath"}),
+    ):
+        assert (await house.post(path, body)).status == 200
+
+
+async def order_of(house: House) -> list[Any]:
+    """Rooms and groups."""
+    return [(await house.get(path)).json for path in ("/rooms", "/groups")]
+
+
+async def devices_of(house: House) -> dict[str, Any]:
+    """The devices by id, but for when they were last seen."""
+    return {each["id"]: each | {"last_seen": None} for each in (await house.get("/devices")).json}
+
+
+async def store_of(house: House) -> dict[str, Any]:
+    """The store's figures as an administrator is shown them."""
+    figures: dict[str, Any] = (await house.get("/diagnostics")).json["store"]
+    return figures
+
+
+async def cost_of(house: House) -> tuple[int, int]:
+    """Bytes and syncs until now."""
+    figures = await store_of(house)
+    return figures["bytes_written"], figures["syncs"]
+
+
+def offline(device: dict[str, Any]) -> dict[str, Any]:
+    """The device as it is restored."""
+    return device | {"attributes": device["attributes"] | {"state": "offline"}}
+
+
+class TestWhatIsThereAgain:
+    """Order and devices."""
+
+    async def test_rooms_groups_memberships_and_places_are(self, tmp_path: Path, clock: VirtualClock) -> None:
+        async with living(tmp_path, clock) as house:
+            await furnish(house)
+            await house.post("/rooms", {"id": "gone", "name": "Gone"})
+            await house.delete("/rooms/gone")
+            await house.post("/rooms", {"id": "den", "name": "Study"})
+            before = await order_of(house), await devices_of(house)
+        async with living(tmp_path, clock) as house:
+            assert (await order_of(house), await devices_of(house)) == before
+            [bath, den], [everything, _] = await order_of(house)
+            assert (bath["name"], den["name"]) == ("Bath", "Study")
+            assert everything["members"] == [SECOND, TV, LIGHT]
+            members = (await house.get("/groups/all/devices")).json
+            assert [each["id"] for each in members] == [SECOND, TV, LIGHT]
+            assert (await house.delete("/rooms/den")).status == 204
+        async with living(tmp_path, clock) as house:
+            assert (await house.device(LIGHT))["room_id"] is None, "a room took its places along"
+
+    async def test_devices_are_offline_as_they_were_until_they_are_seen_and_online_with_one_frame_each(
+        self, tmp_path: Path, clock: VirtualClock
+    ) -> None:
+        async with living(tmp_path, clock) as house:
+            await furnish(house)
+            before = await devices_of(house)
+        async with living(tmp_path, clock, late=1.0) as house:
+            assert (await house.get("/ready", token=None)).status == 503
+            assert await devices_of(house) == {id_: offline(device) for id_, device in before.items()}
+            assert [each["id"] for each in (await house.get("/groups/all/devices")).json] == [SECOND, TV, LIGHT]
+            assert house.events == [], "nothing has happened yet"
+            async with house.stream() as frames:
+                await clock.advance(1.0, sleepers=SLEEPERS)
+                await house.ready()
+                heard = [frame for frame in await house.heard(frames) if frame["type"] != "adapter.started"]
+            assert sorted(heard, key=lambda frame: str(frame["id"])) == [
+                {"type": "device.state_changed", "id": id_, "state": device["attributes"]}
+                for id_, device in sorted(before.items())
+            ]
+            after = await devices_of(house)
+            assert {id_: each["room_id"] for id_, each in after.items()} == {LIGHT: "den", SECOND: "bath", TV: None}
+
+    async def test_a_device_that_the_first_good_poll_does_not_show_is_removed_and_keeps_its_place(
+        self, tmp_path: Path, clock: VirtualClock
+    ) -> None:
+        async with living(tmp_path, clock) as house:
+            await furnish(house)
+        for _ in range(2):
+            async with living(tmp_path, clock, ONE, late=1.0) as house:
+                was_restored = SECOND in await devices_of(house)
+                async with house.stream() as frames:
+                    await clock.advance(1.0, sleepers=SLEEPERS)
+                    await house.ready()
+                    heard = [frame for frame in await house.heard(frames) if frame["type"] == "device.removed"]
+                assert heard == [{"type": "device.removed", "id": SECOND}] * was_restored
+                assert set(await devices_of(house)) == {LIGHT, TV}
+                assert (await house.get("/groups/all")).json["members"] == [SECOND, TV, LIGHT]
+        assert not was_restored, "what was removed is not restored again"
+        async with living(tmp_path, clock) as house:
+            assert (await house.device(SECOND))["room_id"] == "bath"
+            members = (await house.get("/groups/all/devices")).json
+            assert [each["id"] for each in members] == [SECOND, TV, LIGHT]
+
+    async def test_the_place_of_a_device_that_vanished_before_the_restart_is_kept(
+        self, tmp_path: Path, clock: VirtualClock
+    ) -> None:
+        async with living(tmp_path, clock) as house:
+            await furnish(house)
+            house.light.lights = ONE
+            await clock.advance(30, sleepers=SLEEPERS)
+            assert set(await devices_of(house)) == {LIGHT, TV}
+        async with living(tmp_path, clock, ONE) as house:
+            assert (await house.get("/groups/all")).json["members"] == [SECOND, TV, LIGHT]
+            house.light.lights = TWO
+            await clock.advance(30, sleepers=SLEEPERS)
+            assert (await house.device(SECOND))["room_id"] == "bath"
+
+    async def test_devices_of_an_adapter_that_is_not_enabled_are_not_but_their_places_are(
+        self, tmp_path: Path, clock: VirtualClock
+    ) -> None:
+        async with living(tmp_path, clock) as house:
+            await furnish(house)
+        async with TvSimulator(clock=clock) as tv:
+            alone = {"roku_tv": RokuTv(ip_address=tv.host, port=tv.port, poll_interval_secs=30)}
+            async with open_house(clock=clock, adapters=alone, data_dir=tmp_path) as house:
+                assert set(await devices_of(house)) == {TV}
+                assert (await house.get("/groups/all")).json["members"] == [SECOND, TV, LIGHT]
+                assert (await house.post("/rooms", {"id": "hall", "name": "Hall"})).status == 200
+        async with living(tmp_path, clock) as house:
+            rooms = {id_: each["room_id"] for id_, each in (await devices_of(house)).items()}
+            assert rooms == {LIGHT: "den", SECOND: "bath", TV: None}
+
+
+class TestWhatIsWritten:
+    """Of what devices show: rarely, and only what is new."""
+
+    async def test_what_a_device_shows_is_written_once_when_flush_secs_are_over(
+        self, tmp_path: Path, clock: VirtualClock
+    ) -> None:
+        async with living(tmp_path, clock) as house:
+            await clock.advance(FLUSH_SECS, sleepers=SLEEPERS)
+            bytes_before, syncs_before = await cost_of(house)
+            for value in (10, 20, 35):
+                assert (await house.command(LIGHT, "brightness", "set", value)).status == 200
+            assert (await house.command(TV, "power", "off")).status == 200
+            await clock.advance(FLUSH_SECS - 1, sleepers=SLEEPERS)
+            assert await cost_of(house) == (bytes_before, syncs_before)
+            await clock.advance(1, sleepers=SLEEPERS)
+            bytes_after, syncs_after = await cost_of(house)
+            assert syncs_after == syncs_before + 1
+            assert 0 < bytes_after - bytes_before < 2048
+            assert (await store_of(house))["last_write"] == "2026-01-01T12:10:00.000Z"
+
+    async def test_what_is_new_at_the_stop_is_written_then(self, tmp_path: Path, clock: VirtualClock) -> None:
+        async with living(tmp_path, clock) as house:
+            await clock.advance(FLUSH_SECS, sleepers=SLEEPERS)
+            assert (await house.command(LIGHT, "brightness", "set", 35)).status == 200
+            _, syncs = await cost_of(house)
+        assert house.hub.document.figures()["syncs"] == syncs + 1
+        async with living(tmp_path, clock, late=1.0) as house:
+            assert (await house.device(LIGHT))["attributes"]["brightness"] == 35
+
+    async def test_an_hour_of_polls_in_which_nothing_changes_and_the_stop_after_it_write_nothing(
+        self, tmp_path: Path, clock: VirtualClock
+    ) -> None:
+        async with living(tmp_path, clock) as house:
+            await furnish(house)
+        async with living(tmp_path, clock) as house:
+            seen, polls = (await house.device(LIGHT))["last_seen"], len(house.light.requests)
+            cost = await cost_of(house)
+            await clock.advance(3600, sleepers=SLEEPERS)
+            assert len(house.light.requests) >= polls + 120
+            assert (await house.device(LIGHT))["last_seen"] > seen
+            assert await cost_of(house) == cost
+        figures = house.hub.document.figures()
+        assert (figures["bytes_written"], figures["syncs"]) == cost
+
+    async def test_a_change_and_its_reverse_write_nothing(self, tmp_path: Path, clock: VirtualClock) -> None:
+        async with living(tmp_path, clock) as house:
+            await clock.advance(FLUSH_SECS, sleepers=SLEEPERS)
+            cost = await cost_of(house)
+            for action in ("off", "on"):
+                assert (await house.command(LIGHT, "power", action)).status == 200
+            await house.light.unplug()
+            await clock.advance(FLUSH_SECS, sleepers=SLEEPERS)
+            assert (await house.device(LIGHT))["attributes"]["state"] == "offline"
+            assert await cost_of(house) == cost
+
+
+async def test_diagnostics_tell_what_the_card_had_to_bear(tmp_path: Path, clock: VirtualClock) -> None:
+    async with living(tmp_path, clock) as house:
+        first = await store_of(house)
+        await house.post("/rooms", {"id": "den", "name": "Den"})
+        await clock.advance(10, sleepers=SLEEPERS)
+        await house.post("/rooms", {"id": "den", "name": "Study"})
+        second = await store_of(house)
+    assert (first["generation"], first["last_write"], first["failure"]) == (1, None, None)
+    assert first["last_recovery"] == {"records": 0, "torn_bytes": 0, "lost_records": 0, "notes": []}
+    assert second["syncs"] == first["syncs"] + 2
+    assert second["bytes_written"] > first["bytes_written"]
+    assert second["last_write"] == "2026-01-01T12:00:10.000Z"
+    async with living(tmp_path, clock) as house:
+        third = await store_of(house)
+    assert third["last_recovery"] == {"records": 3, "torn_bytes": 0, "lost_records": 0, "notes": []}
+    assert third["bytes_written"] < second["bytes_written"], "since the start"
+
+
+class TestFilesThatCannotBeTrusted:
+    """Damage is told; what is whole is there."""
+
+    async def test_damage_is_told_in_the_log_as_an_event_and_in_diagnostics(
+        self, tmp_path: Path, clock: VirtualClock, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        async with living(tmp_path, clock) as house:
+            for number in range(5):
+                assert (await house.post("/rooms", {"id": f"room-{number}", "name": "Room"})).status == 200
+        journal = tmp_path / "journal.000001.json"
+        journal.write_bytes(journal.read_bytes().replace(b"room-2", b"room-X"))
+        caplog.clear()
+        async with living(tmp_path, clock) as house:
+            lost = "3 whole records lie behind the damage and are left out"
+            told = f"journal.000001.json is damaged behind record 2; {lost}"
+            assert [room["id"] for room in (await house.get("/rooms")).json] == ["room-0", "room-1"]
+            assert told in [record.message for record in caplog.records if record.name == "store"]
+            errors = [event.message for event in house.events if isinstance(event, SystemError)]
+            assert errors == [f"store: {told}"]
+            recovery = (await store_of(house))["last_recovery"]
+            assert (recovery["lost_records"], recovery["notes"]) == (3, [told])
+            assert (await house.post("/rooms", {"id": "new", "name": "New"})).status == 200
+        assert "journal.000001.json.corrupt-20260101T120000Z" in Disk(tmp_path).list_names()
+        async with living(tmp_path, clock) as house:
+            assert [room["id"] for room in (await house.get("/rooms")).json] == ["new", "room-0", "room-1"]
+            assert (await store_of(house))["last_recovery"]["notes"] == []
+
+    async def test_a_torn_end_is_cut_and_told_and_no_damage(
+        self, tmp_path: Path, clock: VirtualClock, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        async with living(tmp_path, clock) as house:
+            await furnish(house)
+            before = await order_of(house)
+        journal = tmp_path / "journal.000001.json"
+        content = journal.read_bytes().rstrip(b"\0")
+        journal.write_bytes(content + b'{"seq":99,"length":40,"put":{"room/torn"')
+        async with living(tmp_path, clock) as house:
+            assert await order_of(house) == before
+            told = "journal.000001.json: 40 bytes of a write that the power cut are left out"
+            assert (await store_of(house))["last_recovery"]["notes"] == [told]
+            assert told in [record.message for record in caplog.records if record.name == "store"]
+            assert not [event for event in house.events if isinstance(event, SystemError)]
+
+
+class TestAStartThatEnds:
+    """As a process: the exit code, and a sentence."""
+
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        """A hub's folder whose store holds a room."""
+        configure(tmp_path)
+        return tmp_path
+
+    async def _use(self, folder: Path) -> None:
+        async with running(folder) as hub:
+            assert await hub.post("/rooms", id="den", name="Den") == 200
+            assert await hub.stop() == 0
+
+    async def test_a_second_hub_on_the_same_data_is_told_who_has_it(self, folder: Path) -> None:
+        async with running(folder) as hub:
+            assert await hub.post("/rooms", id="den", name="Den") == 200
+            code, said = await asyncio.to_thread(refused, folder)
+            assert await hub.get("/rooms") == [{"id": "den", "name": "Den"}]
+            assert await hub.stop() == 0
+        assert code == os.EX_TEMPFAIL
+        self._is_a_sentence(said, f"{folder}/data is in use by another hub, process {hub.popen.pid}")
+        await self._use(folder)
+
+    @pytest.mark.parametrize("name", ["snapshot.000001.json", "journal.000001.json"])
+    async def test_a_newer_format_is_refused(self, folder: Path, name: str) -> None:
+        await self._use(folder)
+        file = folder / "data" / name
+        line, _, rest = file.read_bytes().partition(b"\n")
+        file.write_bytes(_sealed_again(line, format=2) + rest)
+        before = file.read_bytes()
+        code, said = await asyncio.to_thread(refused, folder)
+        assert code == os.EX_CONFIG
+        self._is_a_sentence(said, "was written by a newer Lares (format 2, this one reads 1)")
+        assert file.read_bytes() == before
+
+    async def test_a_store_without_a_whole_snapshot_is_not_started_empty(self, folder: Path) -> None:
+        await self._use(folder)
+        for file in (folder / "data").glob("snapshot.*"):
+            file.write_bytes(b"nonsense\n" + file.read_bytes()[20:])
+        code, said = await asyncio.to_thread(refused, folder)
+        assert code == os.EX_DATAERR
+        self._is_a_sentence(said, "cannot be read: no snapshot in it is whole. Restore a backup")
+
+    async def test_a_store_that_cannot_be_read_is_said_to_be(self, folder: Path) -> None:
+        await self._use(folder)
+        journal = folder / "data" / "journal.000001.json"
+        journal.unlink()
+        journal.mkdir()
+        code, said = await asyncio.to_thread(refused, folder)
+        assert code == os.EX_IOERR
+        self._is_a_sentence(said, "the store cannot be read: ")
+
+    def _is_a_sentence(self, said: str, expected: str) -> None:
+        assert "Traceback" not in said
+        assert said.splitlines()[-1].startswith("lares: ")
+        assert expected in said.splitlines()[-1]
+
+
+def _sealed_again(line: bytes, **changed: Any) -> bytes:
+    """The header with other fields, and a checksum that is right."""
+    fields = json.loads(line) | changed
+    del fields["crc"]
+    opened = json.dumps(fields, separators=(",", ":")).encode()[:-1]
+    return b'%b,"crc":"%08x"}\n' % (opened, zlib.crc32(opened))
+
+
+async def test_what_another_kind_of_adapter_left_under_the_same_name_is_not_restored(
+    tmp_path: Path, clock: VirtualClock
+) -> None:
+    async with living(tmp_path, clock) as house:
+        await furnish(house)
+        tv = {"elgato_lights": RokuTv(ip_address="127.0.0.1", port=9, poll_interval_secs=30)}
+    async with open_house(clock=clock, data_dir=tmp_path, adapters=tv) as house:
+        assert (await house.get("/devices")).json == []
+        assert (await house.get("/groups/all")).json["members"] == [SECOND, TV, LIGHT]
+
+
+async def test_each_of_many_who_move_a_device_at_once_is_told_of_the_own_move(house: House) -> None:
+    rooms = [f"r{number}" for number in range(4)]
+    for room in rooms:
+        await house.post("/rooms", {"id": room, "name": room})
+    asked = rooms * 3
+    answers = await asyncio.gather(*(house.post(f"/devices/{LIGHT}/room", {"room_id": room}) for room in asked))
+    assert [answer.json["room_id"] for answer in answers] == asked
+    assert (await house.device(LIGHT))["room_id"] in rooms

@@ -1,0 +1,130 @@
+"""A card on which every sync takes 300 ms: changes wait for it, share it, and nobody and nothing else does."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from tests.fakes.card import Card
+from tests.fakes.patience import until
+from tests.fakes.process import Process, configure, running
+
+DELAY = 0.3
+"""Seconds that a sync takes."""
+
+PROMPT = 0.05
+"""Seconds within which everything answers that need not wait for the card."""
+
+
+@pytest.fixture
+def card(tmp_path: Path) -> Card:
+    """The card, quick until told."""
+    return Card(tmp_path)
+
+
+@pytest.fixture
+async def hub(tmp_path: Path, card: Card) -> AsyncIterator[Process]:
+    """A hub on the card, which is slow from now on."""
+    configure(tmp_path)
+    async with running(tmp_path, card.environment) as hub:
+        assert await hub.post("/rooms", id="first", name="First") == 200
+        card.switch_on("slow")
+        yield hub
+        assert await hub.stop() == 0
+
+
+async def test_a_change_is_acknowledged_when_its_sync_has_returned_and_seen_by_nobody_before(
+    hub: Process, card: Card
+) -> None:
+    frames: list[tuple[float, str]] = []
+
+    async def listen(socket: aiohttp.ClientWebSocketResponse) -> None:
+        async for message in socket:
+            frames.append((time.perf_counter() - began, message.json()["type"]))
+
+    async with hub.session.ws_connect(f"{hub.url}/events") as socket:
+        syncs = card.syncs
+        began = time.perf_counter()
+        listening = asyncio.ensure_future(listen(socket))
+        changing = asyncio.ensure_future(hub.post("/rooms", id="den", name="Den"))
+        looks = 0
+        while not changing.done() and (await hub.ask("GET", "/rooms/den"))[0] == 404:
+            looks += 1
+        seen = time.perf_counter() - began
+        assert await changing == 200
+        acknowledged = time.perf_counter() - began
+        assert (await hub.ask("GET", "/rooms/den"))[0] == 200
+        await until(lambda: frames)
+        listening.cancel()
+    print(f"acknowledged after {acknowledged:.3f} s; looked {looks} times meanwhile and saw nothing")
+    assert acknowledged >= DELAY
+    assert seen >= DELAY
+    assert looks >= 10
+    assert frames[0][1] == "room.added"
+    assert frames[0][0] >= DELAY
+    assert card.syncs == syncs + 1
+
+
+async def test_sixteen_changes_at_once_share_their_syncs(hub: Process, card: Card) -> None:
+    syncs, began = card.syncs, time.perf_counter()
+    answers = await asyncio.gather(*(hub.post("/rooms", id=f"room-{number}", name="Room") for number in range(16)))
+    took = time.perf_counter() - began
+    print(f"sixteen changes took {took:.3f} s and {card.syncs - syncs} syncs")
+    assert answers == [200] * 16
+    assert 1 <= card.syncs - syncs <= 2
+    assert (await hub.store())["syncs"] == card.syncs + _folder_syncs(await hub.store())
+    assert took < 16 * DELAY / 4
+    assert len(await hub.get("/rooms")) == 17
+
+
+def _folder_syncs(store: dict[str, int]) -> int:
+    """Syncs of the folder, which are no fdatasync: one for each generation that was begun."""
+    return store["generation"]
+
+
+async def test_what_needs_no_card_does_not_wait_for_it(hub: Process) -> None:
+    changing = asyncio.ensure_future(
+        asyncio.gather(*(hub.post("/rooms", id=f"room-{number}", name="Room") for number in range(16)))
+    )
+    await asyncio.sleep(0.02)
+    took = []
+    while not changing.done():
+        began = time.perf_counter()
+        assert (await hub.ask("GET", "/health"))[0] == 200
+        took.append(time.perf_counter() - began)
+        await asyncio.sleep(0.002)
+    assert await changing == [200] * 16
+    took.sort()
+    ordinary = took[len(took) * 95 // 100]
+    print(f"/health was asked {len(took)} times during the sync: 95 % within {ordinary * 1000:.1f} ms")
+    assert len(took) >= 10
+    assert ordinary < PROMPT, "all but the few that the machine itself held up"
+    assert took[-1] < DELAY / 2, "nobody waited for the sync"
+
+
+async def test_a_change_whose_client_goes_away_is_made_all_the_same(hub: Process) -> None:
+    with pytest.raises(asyncio.TimeoutError):
+        async with asyncio.timeout(DELAY / 3):
+            await hub.post("/rooms", id="den", name="Den")
+    assert (await hub.ask("GET", "/rooms/den"))[0] == 404
+    async with asyncio.timeout(5):
+        while (await hub.ask("GET", "/rooms/den"))[0] != 200:  # noqa: ASYNC110 - asked over HTTP
+            await asyncio.sleep(0.01)
+
+
+async def test_a_change_under_way_at_the_stop_is_there_afterwards_if_it_was_acknowledged(
+    tmp_path: Path, hub: Process
+) -> None:
+    changing = asyncio.ensure_future(hub.post("/rooms", id="den", name="Den"))
+    await asyncio.sleep(DELAY / 3)
+    assert await hub.stop() == 0
+    [answer] = await asyncio.gather(changing, return_exceptions=True)
+    assert answer == 200, "the hub waits for what it has begun"
+    async with running(tmp_path) as again:
+        assert len(await again.get("/rooms")) == 2
+        assert await again.stop() == 0

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.machinery
 import io
 import logging
 import os
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from appliance.errors import LaresError, StartFailed
@@ -39,20 +40,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _command(parsed: argparse.Namespace) -> int:
-    """Import what the command needs, and only that, and do it."""
-    match parsed.command:
-        case "demo":
-            from appliance.cli.demo import demo
-
-            return demo(parsed)
-        case "check":
-            from appliance.cli.check import check
-
-            return check(parsed)
-        case _:
-            from appliance.cli.run import run
-
-            return run(parsed)
+    """Import the command's own module, and only that, and do it; without a command, run."""
+    name = parsed.command or "run"
+    do: Callable[[argparse.Namespace], int] = getattr(importlib.import_module(f"appliance.cli.{name}"), name)
+    return do(parsed)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -78,6 +69,11 @@ def _parser() -> argparse.ArgumentParser:
     demo = commands.add_parser("demo", parents=common, help="run a hub with a simulated light and TV")
     demo.add_argument("--port", type=_port, metavar="N", help="the port on 127.0.0.1 (3000, or a free one)")
     commands.add_parser("check", parents=common, help="list every fault of the configuration")
+    backup = commands.add_parser("backup", parents=common, help="write state and configuration to one file")
+    backup.add_argument("file", metavar="FILE", help="the archive to write")
+    restore = commands.add_parser("restore", parents=common, help="put a backup in place; not while the hub runs")
+    restore.add_argument("file", metavar="FILE", help="the archive to restore")
+    commands.add_parser("doctor", parents=common, help="look at paths, card, clock and store")
     return parser
 
 

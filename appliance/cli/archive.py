@@ -1,0 +1,135 @@
+"""The archive of `lares backup`: state and all of `config/` in one compressed tar, with a page that says what it is.
+
+Members: `lares-backup.json` (format, version, time, the configuration's name), `state.json` (the document's keys and
+values), and `config/…` as it lies on the box, without `auth.master_key`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import tarfile
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import orjson
+
+from appliance.cli.private import write_private
+from appliance.errors import StartFailed
+from appliance.store.records import read_devices, read_order
+from appliance.version import VERSION
+
+FORMAT = 1
+PAGE, STATE, CONFIG = "lares-backup.json", "state.json", "config"
+LARGEST = 64 << 20
+"""Bytes that an archive may have when it is unpacked; a home has far fewer."""
+
+UNREADABLE = (
+    *(tarfile.TarError, zlib.error, OSError, EOFError),
+    *(LookupError, TypeError, ValueError, ArithmeticError, AttributeError),
+)
+"""What reading raises where a file is no archive, or its content not of the form that ours has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Archive:
+    """What an archive holds: the document's values, and the files of `config/` by their path in it.
+
+    `main` is the name of the configuration file among them, which need not be there.
+    """
+
+    created_at: str
+    main: str
+    values: Mapping[str, Any]
+    files: Mapping[PurePosixPath, bytes]
+
+    def items(self, prefix: str) -> list[tuple[str, Any]]:
+        """The keys of the state that begin with the prefix, without it, and their values."""
+        return [(key.removeprefix(prefix), value) for key, value in self.values.items() if key.startswith(prefix)]
+
+
+def write(file: Path, archive: Archive) -> None:
+    """Write the archive for this user's eyes only, whole or not at all; `StartFailed` if it cannot be written."""
+    page = {"kind": "lares-backup", "format": FORMAT, "version": VERSION, "created_at": archive.created_at}
+    members = {
+        PAGE: orjson.dumps({**page, "main": archive.main}, option=orjson.OPT_INDENT_2),
+        STATE: orjson.dumps(archive.values, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS),
+        **{f"{CONFIG}/{path}": data for path, data in archive.files.items()},
+    }
+    tar = _pack(members)
+    if len(tar) > LARGEST:
+        raise StartFailed(
+            f"the configuration's folder holds {len(tar) >> 20} MiB, more than a backup takes ({LARGEST >> 20} MiB); "
+            "move what is not configuration out of it",
+            os.EX_DATAERR,
+        )
+    write_private(file, gzip.compress(tar))
+
+
+def read(file: Path) -> Archive:
+    """What the archive holds; `StartFailed` says why it is none that this Lares can restore."""
+    try:
+        packed = file.read_bytes()
+    except OSError as error:
+        raise StartFailed(f"{file} cannot be read: {error.strerror}", os.EX_NOINPUT) from None
+    try:
+        return _understand(_unpack(packed), file)
+    except UNREADABLE:
+        raise StartFailed(f"{file} is not a backup of Lares, or not all of one", os.EX_DATAERR) from None
+
+
+def _pack(members: Mapping[str, bytes]) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:") as tar:
+        for name, data in members.items():
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode = len(data), 0o600
+            tar.addfile(entry, io.BytesIO(data))
+    return packed.getvalue()
+
+
+def _unpack(packed: bytes) -> dict[str, bytes]:
+    """Every member's name and bytes; what would unpack to more than any backup is not unpacked."""
+    with gzip.GzipFile(fileobj=io.BytesIO(packed)) as stream:
+        plain = stream.read(LARGEST + 1)
+    if len(plain) > LARGEST:
+        raise ValueError("too large")
+    with tarfile.open(fileobj=io.BytesIO(plain), mode="r:") as tar:
+        return dict(_members(tar))
+
+
+def _members(tar: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
+    """Every member's name and bytes. One that is no plain file of an archive of ours ends the reading."""
+    for entry in tar:
+        path = PurePosixPath(entry.name)
+        is_ours = entry.name in (PAGE, STATE) or (path.parts[:1] == (CONFIG,) and len(path.parts) > 1)
+        stream = tar.extractfile(entry) if entry.isreg() else None
+        if stream is None or not is_ours or ".." in path.parts or "\0" in entry.name:
+            raise ValueError(entry.name)
+        data = stream.read()
+        if len(data) != entry.size:
+            raise EOFError
+        yield entry.name, data
+
+
+def _understand(members: dict[str, bytes], file: Path) -> Archive:
+    """The archive that the members are; raises what the missing and the wrong raise."""
+    page = orjson.loads(members.pop(PAGE))
+    if page["kind"] != "lares-backup" or page["format"] < 1:
+        raise ValueError(PAGE)
+    if page["format"] > FORMAT:
+        raise StartFailed(
+            f"{file} was made by a newer Lares, {page['version']}; restore it with that version or a later one",
+            os.EX_CONFIG,
+        )
+    files = {PurePosixPath(name).relative_to(CONFIG): data for name, data in members.items() if name != STATE}
+    main, values = page["main"], orjson.loads(members[STATE])
+    if any(parent in files for path in files for parent in path.parents) or not isinstance(main, str):
+        raise ValueError(CONFIG)
+    found = Archive(created_at=str(page["created_at"]), main=main, values=values, files=files)
+    read_devices(found, read_order(found))
+    return found

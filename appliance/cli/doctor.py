@@ -1,0 +1,118 @@
+"""`lares doctor`: is this box fit, and what does its store hold?"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import orjson
+
+from appliance import config
+from appliance.cli.paths import Places
+from appliance.clock import Clock, timestamp
+from appliance.errors import ConfigFailed, StartFailed
+from appliance.store.lock import holder_of
+from appliance.store.reading import read_document
+from appliance.store.records import CARD
+from appliance.store.recovery import Recovered
+
+NEEDED_BYTES = 4 << 20
+EARLIEST = datetime(2026, 1, 1, tzinfo=UTC)
+"""A clock that shows an earlier time has not been set since this program was made."""
+
+Finding = tuple[str, str, str]
+"""How it is (`ok`, `care`), what, and the sentence."""
+
+
+def doctor(arguments: argparse.Namespace) -> int:
+    """Print a line for each thing looked at; 0 when all is well, 1 when something needs care."""
+    places = Places.of_process(arguments.config, arguments.data_dir)
+    findings = [*_look_at_config(places), *_look_at_data(places), *_look_at_box()]
+    for how, what, sentence in findings:
+        print(f"{how:<5} {what:<15} {sentence}")
+    return int(any(how != "ok" for how, _, _ in findings))
+
+
+def _look_at_config(places: Places) -> Iterator[Finding]:
+    try:
+        file = places.find_config()
+    except StartFailed as error:
+        yield "care", "configuration", str(error)
+        return
+    if not file.exists():
+        yield "care", "configuration", f"there is none at {file}; `lares run` writes one there"
+        return
+    try:
+        config.load(file, os.environ)
+    except ConfigFailed as failed:
+        for fault in failed.faults:
+            yield "care", "configuration", str(fault)
+    else:
+        yield "ok", "configuration", str(file)
+
+
+def _look_at_data(places: Places) -> Iterator[Finding]:
+    folder = places.find_data_dir()
+    if not folder.is_dir():
+        yield "care", "data directory", f"{folder} does not exist; `lares run` makes it"
+        return
+    yield _look_at_folder(folder)
+    yield _look_at_space(folder)
+    holder = holder_of(folder)
+    yield "ok", "hub", "none runs on it" if holder is None else f"process {holder} runs on it"
+    yield from _look_at_store(folder)
+
+
+def _look_at_space(folder: Path) -> Finding:
+    free = shutil.disk_usage(folder).free
+    sentence = f"{free / 1e6:.1f} MB on the card of {folder}"
+    if free < NEEDED_BYTES:
+        return "care", "free space", f"{sentence}, which needs {NEEDED_BYTES / 1e6:.1f} MB; make room on it"
+    return "ok", "free space", sentence
+
+
+def _look_at_folder(folder: Path) -> Finding:
+    found = folder.stat()
+    mode = found.st_mode & 0o777
+    shown = f"{folder} (mode {mode:04o})"
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        return "care", "data directory", f"{shown} belongs to user {found.st_uid}; this user cannot use it"
+    if mode & 0o077:
+        return "care", "data directory", f"{shown} is open to others; `chmod 700 {folder}` closes it"
+    return "ok", "data directory", shown
+
+
+def _look_at_store(folder: Path) -> Iterator[Finding]:
+    try:
+        found = read_document(folder)
+    except StartFailed as error:
+        yield "care", "store", str(error)
+        return
+    except OSError as error:
+        yield "care", "store", f"{error.filename or folder} cannot be read: {error.strerror}"
+        return
+    how = "care" if found.damage else "ok"
+    for note in found.notes:
+        yield how, "store", note
+    yield "ok", "store", f"generation {found.generation}, record {found.sequence}, {len(found.values)} keys"
+    yield "ok", "written", _tell_wear(found)
+
+
+def _tell_wear(found: Recovered) -> str:
+    stored = found.values.get(CARD)
+    if stored is None:
+        return "nothing is noted yet"
+    card = orjson.loads(stored)
+    return f"{card['bytes_written'] / 1e6:.1f} MB in {card['syncs']} syncs since {card['since']}"
+
+
+def _look_at_box() -> Iterator[Finding]:
+    now = Clock().now()
+    is_set = now >= EARLIEST
+    yield "ok" if is_set else "care", "clock", timestamp(now) + ("" if is_set else ", which cannot be: it is not set")
+    yield "ok", "platform", f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"

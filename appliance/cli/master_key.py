@@ -1,0 +1,74 @@
+"""The master key as a configuration states it: taken out of its text for a backup, put back by a restore."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from appliance.config import MASTER_KEY, parse_toml
+from appliance.errors import ConfigFailed, Fault
+from appliance.sections import line_of
+
+LEFT_OUT = "# master_key: left out of the backup; restoring keeps the one on the box"
+
+_SECTION = re.compile(r"\s*\[\s*auth\s*\]\s*(#.*)?")
+
+
+def key_of(text: str, name: str) -> str | None:
+    """The master key that a configuration states, or None."""
+    section = parse_toml(text, name).get("auth")
+    key = section.get("master_key") if isinstance(section, dict) else None
+    return key if isinstance(key, str) else None
+
+
+def without_key(text: str, name: str) -> str:
+    """The configuration without its master key; `ConfigFailed` where the key cannot be taken out line by line."""
+    key = key_of(text, name)
+    if key is None:
+        return text
+    number, lines = line_of(text, MASTER_KEY) or line_of(text, MASTER_KEY[:1]), text.split("\n")
+    lines[number - 1] = LEFT_OUT
+    changed = "\n".join(lines)
+    if not _tell_the_same(changed, text) or key_of(changed, name) is not None:
+        message = 'auth.master_key cannot be left out; write it as a line of its own, master_key = "…" below [auth]'
+        raise ConfigFailed([Fault(name, number, message)])
+    return changed
+
+
+def with_key(text: str, key: str, name: str) -> str:
+    """The configuration with this master key, whether or not it states one."""
+    bare = without_key(text, name)
+    for changed in _with_line(bare.split("\n"), json.dumps(key)):
+        if _tell_the_same(changed, bare) and key_of(changed, name) == key:
+            return changed
+    raise ConfigFailed([Fault(name, 0, "has no place for auth.master_key; give it a section [auth]")])
+
+
+def _with_line(lines: list[str], value: str) -> list[str]:
+    """The text with the key in each place where it could be; not all of them need be TOML."""
+    texts: list[list[str]] = []
+    for number, line in enumerate(lines):
+        if line.strip() == LEFT_OUT:
+            texts.append([*lines[:number], f"master_key = {value}", *lines[number + 1 :]])
+            texts.append([*lines[:number], f"auth.master_key = {value}", *lines[number + 1 :]])
+        elif _SECTION.fullmatch(line):
+            texts.append([*lines[: number + 1], f"master_key = {value}", *lines[number + 1 :]])
+    texts.append([f"auth.master_key = {value}", *lines])
+    return ["\n".join(each) for each in texts]
+
+
+def _tell_the_same(one: str, other: str) -> bool:
+    """Whether both are sound and differ in nothing but the master key."""
+    try:
+        return _bare(one) == _bare(other)
+    except ConfigFailed:
+        return False
+
+
+def _bare(text: str) -> dict[str, Any]:
+    raw = parse_toml(text, "")
+    section = raw.setdefault("auth", {})
+    if isinstance(section, dict):
+        section.pop("master_key", None)
+    return raw

@@ -1,0 +1,651 @@
+"""`lares backup` and `lares restore`: what one takes the other brings back, and whatever fails changes nothing."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import tarfile
+import threading
+import urllib.request
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from appliance.cli import archive
+from appliance.cli.main import main
+from appliance.cli.master_key import LEFT_OUT, key_of, with_key, without_key
+from appliance.errors import ConfigFailed, StartFailed
+from appliance.store.disk import Disk
+from appliance.store.lock import Lock
+from appliance.store.reading import read_document, replace_document
+from appliance.store.recovery import recover
+from tests.cli.test_commands_line import ANY_TRACE, KEY, LOOPBACK, ROOT, WITH_KEY, box, ended, environment, lares
+
+HOME: Mapping[str, Any] = {
+    "room/kitchen": {"name": "Kitchen"},
+    "group/all": {"name": "All", "members": ["lamp:light:0"]},
+    "place/lamp:light:0": "kitchen",
+    "device/lamp:light:0": {"kind": "Light", "source": "lamp", "vendor_specific": {}},
+    "state/lamp:light:0": {"at": 1767225600000, "is": {"power": "on"}},
+}
+CARD = {"bytes_written": 7, "syncs": 3, "since": "2026-01-01T00:00:00.000Z"}
+SECRET = "the-key-of-this-very-box"
+PAGE = {"kind": "lares-backup", "format": 1, "version": "1", "created_at": "2026-01-01", "main": "default.toml"}
+
+
+def ask(url: str, method: str, path: str, body: Any = None) -> Any:
+    """What the hub answers the owner."""
+    data = None if body is None else json.dumps(body).encode()
+    headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
+    with urllib.request.urlopen(
+        urllib.request.Request(url + path, data=data, headers=headers, method=method), timeout=30
+    ) as answer:
+        return json.loads(answer.read() or b"null")
+
+
+def home(folder: Path, values: Mapping[str, Any] = HOME, text: str = LOOPBACK) -> Path:
+    """A box with this state and configuration, on which no hub runs."""
+    box(folder, text)
+    (folder / "data").mkdir(mode=0o700, exist_ok=True)
+    replace_document(folder / "data", values, "before")
+    for file in (folder / "data").glob("*.before-restore-*"):
+        file.unlink()
+    return folder
+
+
+def told(folder: Path) -> dict[str, Any]:
+    """The state that the box's files tell."""
+    return {key: orjson.loads(value) for key, value in read_document(folder / "data").values.items()}
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    """Every file of the box and its bytes, the lock aside."""
+    files = (path for path in folder.rglob("*") if path.is_file() and path.name != "lock")
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+class Command:
+    """Commands on a box, in this process; their words and codes."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        self._capsys = capsys
+        self._monkeypatch = monkeypatch
+
+    def __call__(self, folder: Path, *arguments: str) -> tuple[int, str]:
+        """The code, and all that was said."""
+        self._monkeypatch.chdir(folder)
+        code = main(arguments)
+        said = self._capsys.readouterr()
+        assert not ANY_TRACE.search(said.out + said.err)
+        return code, said.out + said.err
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Runs commands."""
+    for name in [each for each in os.environ if each.startswith(("LARES_", "STATE_D", "CONFIGURATION_D"))]:
+        monkeypatch.delenv(name)
+    return Command(capsys, monkeypatch)
+
+
+def members(file: Path) -> dict[str, bytes]:
+    """What is in an archive, read by other means than ours."""
+    with tarfile.open(file) as tar:
+        return {each.name: (tar.extractfile(each) or io.BytesIO()).read() for each in tar}
+
+
+def pack(file: Path, entries: Mapping[str, bytes], change: Callable[[tarfile.TarFile], None] | None = None) -> Path:
+    """An archive with these members, and what else is done to it."""
+    with tarfile.open(file, "w:gz") as tar:
+        for name, data in entries.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(data)
+            tar.addfile(entry, io.BytesIO(data))
+        if change is not None:
+            change(tar)
+    return file
+
+
+def entries(page: Mapping[str, Any] = PAGE, state: Any = HOME) -> dict[str, bytes]:
+    """The members of an archive."""
+    said = {archive.PAGE: json.dumps(page), archive.STATE: json.dumps(state), "config/default.toml": LOOPBACK}
+    return {name: text.encode() for name, text in said.items()}
+
+
+class TestBackup:
+    """What is in an archive."""
+
+    def test_state_configuration_and_lua_are_in_it_for_this_user_only(self, tmp_path: Path, command: Command) -> None:
+        (home(tmp_path, {**HOME, "counter/card": CARD}) / "config" / "scenes").mkdir()
+        (tmp_path / "config" / "scenes" / "dusk.lua").write_text("return {}\n")
+        old = os.umask(0)
+        try:
+            code, said = command(tmp_path, "backup", "b.tar.gz")
+        finally:
+            os.umask(old)
+        assert (code, said) == (0, "b.tar.gz: 5 keys of state and 2 files of configuration\n")
+        assert stat.S_IMODE((tmp_path / "b.tar.gz").stat().st_mode) == 0o600
+        found = members(tmp_path / "b.tar.gz")
+        assert found.keys() == {archive.PAGE, archive.STATE, "config/default.toml", "config/scenes/dusk.lua"}
+        assert json.loads(found[archive.STATE]) == HOME
+        assert json.loads(found[archive.PAGE])["format"] == 1
+        assert found["config/scenes/dusk.lua"] == b"return {}\n"
+
+    def test_while_a_hub_runs_and_people_change_things_it_is_consistent(self, tmp_path: Path) -> None:
+        box(tmp_path)
+        with lares(tmp_path, "run", variables=WITH_KEY) as running:
+            url, stop = running.url(), threading.Event()
+            answered = []
+
+            def change() -> None:
+                number = 0
+                while not stop.is_set():
+                    for room in ("first", "second"):
+                        ask(url, "POST", "/rooms", {"id": room, "name": f"{number}"})
+                    answered.append(number)
+                    number += 1
+
+            person = threading.Thread(target=change)
+            person.start()
+            try:
+                for each in range(4):
+                    before = len(answered)
+                    assert ended(tmp_path, "backup", f"{each}.tgz").code == 0
+                    state = json.loads(members(tmp_path / f"{each}.tgz")[archive.STATE])
+                    rooms = [state.get(f"room/{room}", {"name": -1}) for room in ("first", "second")]
+                    first, second = (int(room["name"]) for room in rooms)
+                    assert before - 1 <= second <= first <= second + 1
+            finally:
+                stop.set()
+                person.join()
+            running.stop()
+        assert stat.S_IMODE((tmp_path / "0.tgz").stat().st_mode) == 0o600
+
+    def test_an_older_backup_of_the_same_name_is_replaced(self, tmp_path: Path, command: Command) -> None:
+        (home(tmp_path) / "b").write_text("old")
+        (tmp_path / "b").chmod(0o644)
+        assert command(tmp_path, "backup", "b")[0] == 0
+        assert stat.S_IMODE((tmp_path / "b").stat().st_mode) == 0o600
+        assert archive.read(tmp_path / "b").values == HOME
+
+    def test_a_cut_write_at_the_end_of_the_journal_is_no_warning(self, tmp_path: Path, command: Command) -> None:
+        journal = next((home(tmp_path) / "data").glob("journal.*"))
+        text = journal.read_bytes().rstrip(b"\0")
+        journal.write_bytes(text + b'{"seq":1,"len')
+        assert command(tmp_path, "backup", "b") == (0, "b: 5 keys of state and 1 files of configuration\n")
+
+    @pytest.mark.parametrize(
+        ("place", "code", "sentence"),
+        [
+            ("gone/b", 74, "lares: cannot write gone/b: No such file or directory\n"),
+            ("data", 74, "lares: cannot write data: Is a directory\n"),
+            ("config/b", 73, "lares: config/b lies in {0}/config, which is backed up; name another place\n"),
+        ],
+    )
+    def test_a_place_that_cannot_be_written_is_a_sentence(
+        self, tmp_path: Path, command: Command, place: str, code: int, sentence: str
+    ) -> None:
+        before = everything(home(tmp_path))
+        assert command(tmp_path, "backup", place) == (code, sentence.format(tmp_path))
+        assert everything(tmp_path) == before
+
+    def test_where_there_is_nothing_it_says_so(self, tmp_path: Path, command: Command) -> None:
+        code, said = command(tmp_path, "backup", "b")
+        assert code == 66
+        assert said.startswith("lares: there is nothing to back up: neither ")
+
+    def test_a_store_that_cannot_be_read_is_not_backed_up_as_empty(self, tmp_path: Path, command: Command) -> None:
+        next((home(tmp_path) / "data").glob("snapshot.*")).write_bytes(b"\0" * 100)
+        code, said = command(tmp_path, "backup", "b")
+        assert code == 65 and "no snapshot in it is whole" in said
+        assert not (tmp_path / "b").exists()
+
+    def test_a_configuration_among_other_things_is_not_taken_for_a_folder(
+        self, tmp_path: Path, command: Command
+    ) -> None:
+        (home(tmp_path) / "mine.toml").write_text(LOOPBACK)
+        for word in ("backup", "restore"):
+            file = str(pack(tmp_path / "b", entries()))
+            code, said = command(tmp_path, "--config", "mine.toml", word, file)
+            assert code == 78
+            assert said.endswith("which may hold more than configuration; move it to a folder named config\n")
+
+    def test_a_configuration_that_is_too_large_for_a_restore_is_refused_now(
+        self, tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(archive, "LARGEST", 1 << 20)
+        (home(tmp_path) / "config" / "film").write_bytes(bytes(2 << 20))
+        code, said = command(tmp_path, "backup", "b")
+        assert code == 65 and "move what is not configuration out of it" in said
+
+    def test_a_copy_that_still_holds_the_key_is_told(self, tmp_path: Path, command: Command) -> None:
+        home(tmp_path, text=f'[auth]\nmaster_key = "{SECRET}"\n')
+        shutil.copy(tmp_path / "config" / "default.toml", tmp_path / "config" / "old.toml")
+        code, said = command(tmp_path, "backup", "b")
+        assert code == 0
+        assert f"warning: {tmp_path}/config/old.toml holds the master key too" in said
+        assert "default.toml holds" not in said
+
+
+WAYS = {
+    "section": f'[api]\nmax_body_bytes = 4096\n[auth]\nmaster_key = "{SECRET}"\n[logging]\n',
+    "comment": f"[auth] # who may\n  'master_key'='{SECRET}' # mine\n",
+    "dotted": f'auth.master_key = "{SECRET}"\n[api]\nmax_body_bytes = 4096\n',
+    "quoted": f'"auth"."master_key" = "{SECRET}"\n',
+    "inline": f'auth = {{ master_key = "{SECRET}" }}\n[api]\nmax_body_bytes = 4096\n',
+    "windows": f'[auth]\r\nmaster_key = "{SECRET}"\r\n',
+    "marked": f'\ufeff[auth]\nmaster_key = "{SECRET}"\n',
+}
+NO_KEY = {
+    "none": "[api]\nmax_body_bytes = 4096\n",
+    "empty": "",
+    "bare": "[api]\nmax_body_bytes = 4096\n[ auth ]\n",
+    "windows": "[auth]\r\n[api]\r\n",
+}
+
+
+class TestMasterKey:
+    """The key stays on its box, however it is written."""
+
+    @pytest.mark.parametrize("text", WAYS.values(), ids=WAYS)
+    def test_it_is_in_no_backup(self, tmp_path: Path, command: Command, text: str) -> None:
+        home(tmp_path, text=text)
+        assert command(tmp_path, "backup", "b")[0] == 0
+        assert SECRET.encode() not in b"".join(members(tmp_path / "b").values())
+
+    @pytest.mark.parametrize("there", [*WAYS.values(), *NO_KEY.values()], ids=[*WAYS, *map("no-{}".format, NO_KEY)])
+    @pytest.mark.parametrize("here", WAYS.values(), ids=WAYS)
+    def test_the_boxs_own_is_kept_whatever_the_backup_looks_like(
+        self, tmp_path: Path, command: Command, there: str, here: str
+    ) -> None:
+        (tmp_path / "other").mkdir()
+        home(tmp_path / "other", text=there.replace(SECRET, "the-key-of-the-other-box"))
+        home(tmp_path, text=here)
+        assert command(tmp_path / "other", "backup", "../b")[0] == 0
+        assert command(tmp_path, "restore", "b")[0] == 0
+        restored = (tmp_path / "config" / "default.toml").read_text()
+        assert key_of(restored, "") == SECRET
+        assert ("4096" in restored) == ("4096" in there)
+        assert command(tmp_path, "check")[0] == 0
+
+    def test_a_box_without_one_gets_none(self, tmp_path: Path, command: Command) -> None:
+        text = f'[auth]\nmaster_key = "{SECRET}"\n'
+        pack(tmp_path / "b", {**entries(), "config/default.toml": text.encode()})
+        assert command(home(tmp_path), "restore", "b")[0] == 0
+        assert (tmp_path / "config" / "default.toml").read_text() == f"[auth]\n{LEFT_OUT}\n"
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            f'[auth]\nmaster_key = """\n{SECRET}"""\n',
+            f'auth = {{ master_key = "{SECRET}", more = 1 }}\n',
+        ],
+    )
+    def test_one_that_cannot_be_taken_out_is_a_sentence_and_no_backup(
+        self, tmp_path: Path, command: Command, text: str
+    ) -> None:
+        home(tmp_path, text=text)
+        code, said = command(tmp_path, "backup", "b")
+        assert code == 78
+        assert re.search(r"default\.toml:\d: auth\.master_key cannot be left out; write it as a line of its", said)
+        assert SECRET not in said and not (tmp_path / "b").exists()
+
+    def test_a_text_in_which_there_is_no_place_for_it_is_a_sentence(self) -> None:
+        with pytest.raises(ConfigFailed, match=r"x: has no place for auth\.master_key"):
+            with_key("auth = { more = 1 }\n", SECRET, "x")
+
+    def test_any_key_comes_back_as_it_was(self) -> None:
+        for key in ('quote"back\\slash', "#hash='x'", "x" * 500):
+            assert key_of(with_key("[api]\n", key, ""), "") == key
+            assert without_key(with_key("[auth]\n", key, ""), "") == f"[auth]\n{LEFT_OUT}\n"
+
+    def test_a_broken_configuration_is_not_replaced_for_its_key_would_be_lost(
+        self, tmp_path: Path, command: Command
+    ) -> None:
+        pack(tmp_path / "b", entries())
+        before = everything(home(tmp_path, text="[auth\n"))
+        code, said = command(tmp_path, "restore", "b")
+        assert code == 78
+        assert "default.toml:1: is not TOML" in said and "mend the file or move it away" in said
+        assert everything(tmp_path) == before
+
+
+class TestRestore:
+    """What a restore brings back and what it keeps."""
+
+    def test_the_home_is_there_again_in_a_running_hub(self, tmp_path: Path) -> None:
+        box(tmp_path)
+        with lares(tmp_path, "run", variables=WITH_KEY) as running:
+            url = running.url()
+            for number in range(3):
+                ask(url, "POST", "/rooms", {"id": f"r{number}", "name": f"Room {number}"})
+            ask(url, "POST", "/groups", {"id": "g", "name": "Group", "members": []})
+            before = [ask(url, "GET", path) for path in ("/rooms", "/groups", "/devices")]
+            assert ended(tmp_path, "backup", "b").code == 0
+            ask(url, "DELETE", "/rooms/r1")
+            ask(url, "DELETE", "/groups/g")
+            running.stop()
+        said = ended(tmp_path, "restore", "b")
+        assert said.code == 0
+        with lares(tmp_path, "run", variables=WITH_KEY) as running:
+            url = running.url()
+            assert [ask(url, "GET", path) for path in ("/rooms", "/groups", "/devices")] == before
+            running.stop()
+
+    def test_devices_and_their_places_are_restored(self, tmp_path: Path, command: Command) -> None:
+        text = f'{LOOPBACK}[adapters.elgato_lights]\nbase_url = "http://127.0.0.1:9"\n'
+        state = json.loads(json.dumps(HOME).replace("lamp", "elgato_lights"))
+        pack(tmp_path / "b", {**entries(state=state), "config/default.toml": text.encode()})
+        assert command(tmp_path, "restore", "b")[0] == 0
+        with lares(tmp_path, "run", variables=WITH_KEY) as running:
+            found = ask(running.url(), "GET", "/devices/elgato_lights:light:0")
+            running.stop()
+        assert found["room_id"] == "kitchen"
+        assert found["attributes"] == {"power": "on", "state": "offline"}
+
+    def test_what_it_replaces_is_kept_and_named(self, tmp_path: Path, command: Command) -> None:
+        home(tmp_path, {"room/old": {"name": "Old"}}, "[logging]\nlevel = 'debug'\n")
+        (tmp_path / "config" / "own.lua").write_text("-- mine")
+        pack(tmp_path / "b", entries())
+        code, said = command(tmp_path, "restore", "b")
+        kept = re.findall(r"what was there is kept as (.+)", said)
+        assert code == 0
+        assert [re.sub(r"\d{8}T\d{6}Z$", "T", Path(each).name) for each in kept] == [
+            "config.before-restore-T",
+            "journal.000001.json.before-restore-T",
+            "snapshot.000001.json.before-restore-T",
+        ]
+        assert (Path(kept[0]) / "own.lua").read_text() == "-- mine"
+        assert not (tmp_path / "config" / "own.lua").exists()
+        back = tmp_path / "back"
+        back.mkdir()
+        for each in kept[1:]:
+            shutil.copy(each, back / Path(each).name.partition(".before")[0])
+        assert read_document(back).values == {"room/old": b'{"name":"Old"}'}
+        assert told(tmp_path) == HOME
+
+    def test_an_empty_place_works_too(self, tmp_path: Path, command: Command) -> None:
+        pack(tmp_path / "b", entries())
+        code, said = command(tmp_path, "restore", "b")
+        assert (code, said) == (0, "restored the backup of 2026-01-01: 5 keys, 1 files\n")
+        assert told(tmp_path) == HOME
+        assert stat.S_IMODE((tmp_path / "data").stat().st_mode) == 0o700
+
+    @pytest.mark.parametrize("damage", [b"", b"\0" * 4096, b"nonsense\n", b'{"format": 99}\n'])
+    def test_a_damaged_store_is_replaced(self, tmp_path: Path, command: Command, damage: bytes) -> None:
+        for file in (home(tmp_path) / "data").glob("*.json"):
+            file.write_bytes(damage)
+        pack(tmp_path / "b", entries())
+        code, said = command(tmp_path, "restore", "b")
+        assert code == 0 and said.count(".json.before-restore-") == 2
+        assert told(tmp_path) == HOME
+
+    def test_the_figures_of_the_card_are_the_boxs_own(self, tmp_path: Path, command: Command) -> None:
+        home(tmp_path, {"counter/card": CARD})
+        pack(tmp_path / "b", entries(state={**HOME, "counter/card": {**CARD, "syncs": 1000}}))
+        assert command(tmp_path, "restore", "b")[0] == 0
+        assert told(tmp_path) == {**HOME, "counter/card": CARD}
+
+    def test_a_backup_without_configuration_leaves_the_boxs_own(self, tmp_path: Path, command: Command) -> None:
+        (tmp_path / "bare" / "data").mkdir(parents=True)
+        assert command(tmp_path / "bare", "backup", "../b")[0] == 0
+        home(tmp_path, text=WAYS["section"])
+        assert command(tmp_path, "restore", "b")[0] == 0
+        assert (tmp_path / "config" / "default.toml").read_text() == WAYS["section"]
+        assert told(tmp_path) == {}
+
+    def test_the_configuration_gets_the_name_that_it_has_here(self, tmp_path: Path, command: Command) -> None:
+        home(tmp_path, text=WAYS["section"])
+        (tmp_path / "config" / "default.toml").rename(tmp_path / "config" / "home.toml")
+        pack(tmp_path / "b", entries())
+        assert command(tmp_path, "--config", "config/home.toml", "restore", "b")[0] == 0
+        assert [each.name for each in (tmp_path / "config").iterdir()] == ["home.toml"]
+        assert key_of((tmp_path / "config" / "home.toml").read_text(), "") == SECRET
+
+    def test_files_get_the_rights_of_those_they_replace(self, tmp_path: Path, command: Command) -> None:
+        (home(tmp_path) / "config").chmod(0o750)
+        (tmp_path / "config" / "default.toml").chmod(0o640)
+        pack(tmp_path / "b", {**entries(), "config/lua/new.lua": b""})
+        assert command(tmp_path, "restore", "b")[0] == 0
+        modes = {each.name: oct(each.stat().st_mode & 0o777) for each in (tmp_path / "config").rglob("*")}
+        assert modes == {"default.toml": "0o640", "lua": "0o750", "new.lua": "0o640"}
+
+    def test_while_a_hub_runs_it_is_refused_and_the_hub_named(self, tmp_path: Path) -> None:
+        box(tmp_path)
+        pack(tmp_path / "b", entries())
+        with lares(tmp_path, "run", variables=WITH_KEY) as running:
+            running.url()
+            before = everything(tmp_path / "config")
+            said = ended(tmp_path, "restore", "b")
+            assert said.code == 75
+            assert said.err == (
+                f"lares: the data directory {tmp_path}/data is in use by another hub, process {running.process.pid}\n"
+            )
+            assert everything(tmp_path / "config") == before
+            running.stop()
+
+
+def _link(kind: bytes, name: str = "config/x", **more: Any) -> Callable[[tarfile.TarFile], None]:
+    def add(tar: tarfile.TarFile) -> None:
+        entry = tarfile.TarInfo(name)
+        entry.type = kind
+        for field, value in more.items():
+            setattr(entry, field, value)
+        tar.addfile(entry)
+
+    return add
+
+
+HOSTILE: dict[str, Callable[[Path], Path]] = {
+    "empty": lambda file: _raw(file, b""),
+    "junk": lambda file: _raw(file, os.urandom(5000)),
+    "text": lambda file: _raw(file, b"hello\n" * 500),
+    "a plain tar": lambda file: _raw(file, gzip.decompress(pack(file, entries()).read_bytes())),
+    "an empty tar": lambda file: pack(file, {}),
+    "no page": lambda file: pack(file, {archive.STATE: b"{}"}),
+    "no state": lambda file: pack(file, {archive.PAGE: json.dumps(PAGE).encode()}),
+    "another kind": lambda file: pack(file, entries({**PAGE, "kind": "else"})),
+    "format zero": lambda file: pack(file, entries({**PAGE, "format": 0})),
+    "format as text": lambda file: pack(file, entries({**PAGE, "format": "1"})),
+    "no format": lambda file: pack(file, entries({"kind": "lares-backup"})),
+    "main is no name": lambda file: pack(file, entries({**PAGE, "main": ["x"]})),
+    "newer without version": lambda file: pack(file, entries({"kind": "lares-backup", "format": 2})),
+    "page is a list": lambda file: pack(file, {**entries(), archive.PAGE: b"[]"}),
+    "page is not JSON": lambda file: pack(file, {**entries(), archive.PAGE: b"{"}),
+    "page is deep": lambda file: pack(file, {**entries(), archive.PAGE: b"[" * 100_000}),
+    "state is a list": lambda file: pack(file, entries(state=[])),
+    "state is a number": lambda file: pack(file, entries(state=5)),
+    "state is not JSON": lambda file: pack(file, {**entries(), archive.STATE: b"\xff"}),
+    "room is a number": lambda file: pack(file, entries(state={"room/x": 5})),
+    "group without members": lambda file: pack(file, entries(state={"group/x": {"name": "X"}})),
+    "device of no kind": lambda file: pack(
+        file, entries(state={**HOME, "device/lamp:light:0": {"kind": "?", "source": "", "vendor_specific": {}}})
+    ),
+    "state of no time": lambda file: pack(
+        file, entries(state={**HOME, "state/lamp:light:0": {"at": "soon", "is": {}}})
+    ),
+    "state of the far future": lambda file: pack(
+        file, entries(state={**HOME, "state/lamp:light:0": {"at": 1 << 60, "is": {}}})
+    ),
+    "up and away": lambda file: pack(file, {**entries(), "config/../../evil": b"x"}),
+    "from the root": lambda file: pack(file, {**entries(), "/tmp/evil": b"x"}),
+    "beside": lambda file: pack(file, {**entries(), "data/evil": b"x"}),
+    "the folder itself": lambda file: pack(file, {**entries(), "config": b"x"}),
+    "file and folder": lambda file: pack(file, {**entries(), "config/a": b"", "config/a/b": b""}),
+    "symbolic link": lambda file: pack(file, entries(), _link(tarfile.SYMTYPE, linkname="/etc/passwd")),
+    "hard link": lambda file: pack(file, entries(), _link(tarfile.LNKTYPE, linkname="config/default.toml")),
+    "device": lambda file: pack(file, entries(), _link(tarfile.CHRTYPE, devmajor=1, devminor=5)),
+    "pipe": lambda file: pack(file, entries(), _link(tarfile.FIFOTYPE)),
+    "folder": lambda file: pack(file, entries(), _link(tarfile.DIRTYPE)),
+    "zero in a name": lambda file: pack(file, entries(), _link(tarfile.REGTYPE, pax_headers={"path": "config/a\0b"})),
+    "huge": lambda file: pack(file, {**entries(), "config/x": bytes(archive.LARGEST)}),
+    "says huge": lambda file: _raw(file, _lying_size(file)),
+}
+
+
+def _raw(file: Path, data: bytes) -> Path:
+    file.write_bytes(data)
+    return file
+
+
+def _lying_size(file: Path) -> bytes:
+    """An archive whose last member says to be far larger than the archive."""
+    entry = tarfile.TarInfo("config/x")
+    entry.size = 1 << 40
+    plain = gzip.decompress(pack(file, entries()).read_bytes())[:-10240]
+    return gzip.compress(plain + entry.tobuf())
+
+
+class TestHostileArchives:
+    """Whatever is in the file: a sentence, and the box as it was."""
+
+    @pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE)
+    def test_it_is_refused_and_nothing_changes(
+        self, tmp_path: Path, command: Command, make: Callable[[Path], Path]
+    ) -> None:
+        folder = tmp_path / "box"
+        folder.mkdir()
+        file = make(tmp_path / "b")
+        before = everything(home(folder))
+        code, said = command(folder, "restore", str(file))
+        assert (code, said) == (65, f"lares: {file} is not a backup of Lares, or not all of one\n")
+        assert everything(folder) == before
+        assert sorted(each.name for each in tmp_path.iterdir()) == ["b", "box"]
+
+    def test_one_that_is_cut_or_bent_anywhere_is_refused_or_whole(self, tmp_path: Path) -> None:
+        file = pack(tmp_path / "b", entries())
+        data, whole = file.read_bytes(), archive.read(file)
+        for place in range(0, len(data), 3):
+            for bent in (data[:place], data[:place] + bytes([data[place] ^ 0x55]) + data[place + 1 :]):
+                file.write_bytes(bent)
+                try:
+                    found = archive.read(file)
+                except StartFailed as error:
+                    assert error.exit_code == 65
+                else:
+                    assert found == whole
+
+    def test_a_newer_one_is_78_and_says_what_to_do(self, tmp_path: Path, command: Command) -> None:
+        file = pack(tmp_path / "b", entries({**PAGE, "format": 2, "version": "9.1"}))
+        before = everything(home(tmp_path))
+        code, said = command(tmp_path, "restore", str(file))
+        assert code == 78
+        assert said == f"lares: {file} was made by a newer Lares, 9.1; restore it with that version or a later one\n"
+        assert everything(tmp_path) == before
+
+    @pytest.mark.parametrize(("name", "why"), [("gone", "No such file or directory"), ("data", "Is a directory")])
+    def test_one_that_cannot_be_read_is_66(self, tmp_path: Path, command: Command, name: str, why: str) -> None:
+        code, said = command(home(tmp_path), "restore", name)
+        assert (code, said) == (66, f"lares: {name} cannot be read: {why}\n")
+
+    def test_a_bomb_does_not_fill_the_memory(self, tmp_path: Path) -> None:
+        box(tmp_path)
+        with gzip.open(tmp_path / "b", "wb", compresslevel=1) as stream:
+            for _ in range(1024):
+                stream.write(bytes(1 << 20))
+        said = subprocess.run(
+            ["bash", "-c", f"ulimit -v 900000; exec {sys.executable} -m appliance restore b"],
+            cwd=tmp_path,
+            env=environment(),
+            capture_output=True,
+            text=True,
+        )
+        assert (said.returncode, said.stderr) == (65, "lares: b is not a backup of Lares, or not all of one\n")
+        assert str(ROOT) not in said.stderr
+
+
+class Refusing(Disk):
+    """A disk that fails at the n-th operation that changes something."""
+
+    left = 0
+
+    def _count(self) -> None:
+        Refusing.left -= 1
+        if Refusing.left < 0:
+            raise OSError(28, "No space left on device", str(self.folder))
+
+    def write(self, descriptor: int, data: bytes, offset: int) -> None:
+        """Write, or fail."""
+        self._count()
+        super().write(descriptor, data, offset)
+
+    def sync(self, descriptor: int) -> None:
+        """Sync, or fail."""
+        self._count()
+        super().sync(descriptor)
+
+    def sync_folder(self) -> None:
+        """Sync, or fail."""
+        self._count()
+        super().sync_folder()
+
+    def rename(self, old: str, new: str) -> None:
+        """Rename, or fail."""
+        self._count()
+        super().rename(old, new)
+
+
+class TestHalfway:
+    """A restore that fails leaves the box as it was."""
+
+    @pytest.mark.parametrize("left", range(12))
+    def test_a_store_that_cannot_be_written_leaves_state_and_configuration(
+        self, tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch, left: int
+    ) -> None:
+        home(tmp_path, {"room/old": {"name": "Old"}}, WAYS["section"])
+        pack(tmp_path / "b", entries())
+        before, old = everything(tmp_path), told(tmp_path)
+        Refusing.left = left
+        monkeypatch.setattr("appliance.store.reading.Disk", Refusing)
+        code, said = command(tmp_path, "restore", "b")
+        monkeypatch.undo()
+        if code == 0:
+            assert left > 5 and told(tmp_path) == HOME
+            return
+        assert code == 74
+        assert said == f"lares: cannot restore: {tmp_path}/data: No space left on device; everything is as it was\n"
+        assert everything(tmp_path) == before
+        assert told(tmp_path) == old
+
+    def test_a_folder_of_configuration_that_cannot_be_renamed_leaves_everything(
+        self, tmp_path: Path, command: Command
+    ) -> None:
+        home(tmp_path)
+        pack(tmp_path / "b", {**entries(), f"config/{'x' * 300}": b""})
+        before = everything(tmp_path)
+        code, said = command(tmp_path, "restore", "b")
+        assert code == 74
+        assert said.endswith("File name too long; everything is as it was\n")
+        assert everything(tmp_path) == before
+        assert not (tmp_path / "config.restore-part").exists()
+
+    def test_a_cut_between_the_new_names_loses_no_acknowledged_change(self, tmp_path: Path) -> None:
+        folder = home(tmp_path, {"room/old": {"name": "Old"}}) / "data"
+        with lares(tmp_path, "run", variables=WITH_KEY) as running:
+            ask(running.url(), "POST", "/rooms", {"id": "new", "name": "New"})
+            running.stop()
+        old = {each.name: each.read_bytes() for each in folder.glob("*.json")}
+        replace_document(folder, HOME, "x")
+        journal = max(folder.glob("journal.*.json"))
+        cut = tmp_path / "cut"
+        cut.mkdir()
+        for name, data in {**old, journal.name: journal.read_bytes()}.items():
+            (cut / name).write_bytes(data)
+        found = recover(Disk(cut), {})
+        assert {"room/old", "room/new"} <= found.values.keys()
+        assert not found.damage
+
+    def test_the_lock_is_let_go_after_a_failure(self, tmp_path: Path, command: Command) -> None:
+        pack(home(tmp_path) / "b", {**entries(), f"config/{'x' * 300}": b""})
+        assert command(tmp_path, "restore", "b")[0] == 74
+        Lock(tmp_path / "data").release()

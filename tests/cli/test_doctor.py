@@ -1,0 +1,208 @@
+"""`lares doctor`: a line for each thing it looks at, for boxes that are well and for those that are not."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from appliance.clock import Clock
+from appliance.store.lock import Lock
+from tests.cli.test_backup import CARD, HOME, Command, command, home
+from tests.cli.test_commands_line import LOOPBACK, WITH_KEY, box, ended, environment, lares
+
+__all__ = ["command"]
+
+
+AS_NOBODY = """
+import contextlib, io, os, sys
+from appliance.cli.main import main
+with contextlib.redirect_stdout(io.StringIO()):
+    main(["doctor"])  # imports all that nobody may not read
+os.setuid(65534)
+sys.exit(main(["doctor"]))
+"""
+
+
+class Findings:
+    """What doctor said: how it is and the sentence, by what was looked at."""
+
+    def __init__(self, said: tuple[int, str]) -> None:
+        self.code, text = said
+        lines = [re.fullmatch(r"(ok|care) +(\S+(?: \S+)?)  +(.*)", line) for line in text.splitlines()]
+        assert all(lines), text
+        self.all = [(each[1], each[2], each[3]) for each in lines if each is not None]
+
+    def of(self, what: str) -> list[tuple[str, str]]:
+        """What was found of this."""
+        return [(how, sentence) for how, each, sentence in self.all if each == what]
+
+    @property
+    def cares(self) -> list[str]:
+        """What needs care."""
+        return [what for how, what, _ in self.all if how == "care"]
+
+
+def test_a_box_that_is_well_is_0_and_every_line_ok(tmp_path: Path, command: Command) -> None:
+    found = Findings(command(home(tmp_path), "doctor"))
+    assert found.code == 0 and not found.cares
+    assert [what for _, what, _ in found.all] == [
+        "configuration",
+        "data directory",
+        "free space",
+        "hub",
+        "store",
+        "written",
+        "clock",
+        "platform",
+    ]
+    assert found.of("configuration") == [("ok", f"{tmp_path}/config/default.toml")]
+    assert found.of("data directory") == [("ok", f"{tmp_path}/data (mode 0700)")]
+    assert found.of("hub") == [("ok", "none runs on it")]
+    assert found.of("store") == [("ok", f"generation 1, record 0, {len(HOME)} keys")]
+    assert found.of("written") == [("ok", "nothing is noted yet")]
+    assert f"Python {sys.version.split()[0]}" in found.of("platform")[0][1]
+
+
+def test_it_writes_nothing(tmp_path: Path, command: Command) -> None:
+    command(home(tmp_path), "doctor")
+    assert not (tmp_path / "data" / "lock").exists()
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    command(empty, "doctor")
+    assert not list(empty.iterdir())
+
+
+def test_an_empty_place_is_1_and_says_what_makes_what_is_missing(tmp_path: Path, command: Command) -> None:
+    found = Findings(command(tmp_path, "doctor"))
+    assert found.code == 1
+    assert found.of("configuration") == [
+        ("care", f"there is none at {tmp_path}/config/default.toml; `lares run` writes one there")
+    ]
+    assert found.of("data directory") == [("care", f"{tmp_path}/data does not exist; `lares run` makes it")]
+    assert found.cares == ["configuration", "data directory"]
+
+
+def test_a_named_configuration_that_is_gone_is_told(tmp_path: Path, command: Command) -> None:
+    found = Findings(command(home(tmp_path), "doctor", "--config", "gone.toml"))
+    assert found.code == 1
+    assert found.of("configuration") == [("care", f"there is no configuration file {tmp_path}/gone.toml")]
+
+
+def test_every_fault_is_a_line(tmp_path: Path, command: Command) -> None:
+    home(tmp_path, text="[api]\nx = 1\ny = 2\n")
+    found = Findings(command(tmp_path, "doctor"))
+    file = tmp_path / "config" / "default.toml"
+    assert found.code == 1
+    assert [how for how, _ in found.of("configuration")] == ["care", "care"]
+    assert [sentence.partition(" is ")[0] for _, sentence in found.of("configuration")] == [
+        f"{file}:2: api.x",
+        f"{file}:3: api.y",
+    ]
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o750, 0o701])
+def test_a_data_directory_that_others_can_enter_needs_care(tmp_path: Path, command: Command, mode: int) -> None:
+    (home(tmp_path) / "data").chmod(mode)
+    found = Findings(command(tmp_path, "doctor"))
+    assert found.code == 1
+    assert found.of("data directory") == [
+        ("care", f"{tmp_path}/data (mode {mode:04o}) is open to others; `chmod 700 {tmp_path}/data` closes it")
+    ]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+@pytest.mark.parametrize("mode", [0o700, 0o755])
+def test_a_user_who_may_not_use_the_data_is_told_so(tmp_path: Path, mode: int) -> None:
+    (home(tmp_path) / "data").chmod(mode)
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(0o755)
+    said = subprocess.run(
+        [sys.executable, "-c", AS_NOBODY], cwd=tmp_path, env=environment(), capture_output=True, text=True
+    )
+    assert said.stderr == ""
+    found = Findings((said.returncode, said.stdout))
+    assert found.code == 1
+    assert found.of("data directory") == [
+        ("care", f"{tmp_path}/data (mode {mode:04o}) belongs to user 0; this user cannot use it")
+    ]
+    assert found.of("store")[0][0] == "care"
+    assert "cannot be read: Permission denied" in found.of("store")[0][1]
+
+
+def test_a_cut_write_is_told_and_needs_no_care(tmp_path: Path, command: Command) -> None:
+    journal = next((home(tmp_path) / "data").glob("journal.*"))
+    journal.write_bytes(journal.read_bytes().rstrip(b"\0") + b'{"seq":1,"len')
+    found = Findings(command(tmp_path, "doctor"))
+    assert found.code == 0
+    assert found.of("store")[0] == (
+        "ok",
+        "journal.000001.json: 13 bytes of a write that the power cut are left out",
+    )
+
+
+def test_a_damaged_journal_needs_care(tmp_path: Path, command: Command) -> None:
+    next((home(tmp_path) / "data").glob("journal.*")).write_bytes(b"\0" * 100)
+    found = Findings(command(tmp_path, "doctor"))
+    assert found.code == 1 and found.cares == ["store"]
+    assert "journal.000001.json is damaged in its first line" in found.of("store")[0][1]
+    assert found.of("store")[1] == ("ok", f"generation 1, record 0, {len(HOME)} keys")
+
+
+def test_a_store_that_cannot_be_read_needs_care_and_says_what_to_do(tmp_path: Path, command: Command) -> None:
+    next((home(tmp_path) / "data").glob("snapshot.*")).write_bytes(b"nonsense")
+    found = Findings(command(tmp_path, "doctor"))
+    assert found.code == 1
+    [(how, sentence)] = found.of("store")
+    assert how == "care" and "Restore a backup, or move" in sentence
+    assert found.of("written") == []
+
+
+def test_a_hub_that_runs_is_named_and_is_no_fault(tmp_path: Path) -> None:
+    box(tmp_path)
+    with lares(tmp_path, "run", variables=WITH_KEY) as running:
+        running.url()
+        said = ended(tmp_path, "doctor")
+        found = Findings((said.code, said.out))
+        running.stop()
+    assert found.of("hub") == [("ok", f"process {running.process.pid} runs on it")]
+    assert said.err == "" and found.code == 0
+
+
+def test_a_hub_that_is_gone_is_not_named(tmp_path: Path, command: Command) -> None:
+    Lock(home(tmp_path) / "data").release()
+    assert Findings(command(tmp_path, "doctor")).of("hub") == [("ok", "none runs on it")]
+
+
+def test_what_was_written_is_told(tmp_path: Path, command: Command) -> None:
+    home(tmp_path, {"counter/card": {**CARD, "bytes_written": 7_340_000, "syncs": 2081}})
+    found = Findings(command(tmp_path, "doctor"))
+    assert found.of("written") == [("ok", "7.3 MB in 2081 syncs since 2026-01-01T00:00:00.000Z")]
+
+
+def test_a_clock_that_was_never_set_needs_care(
+    tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Clock, "now", lambda _: datetime(1970, 1, 1, tzinfo=UTC))
+    found = Findings(command(home(tmp_path), "doctor"))
+    assert found.code == 1 and found.cares == ["clock"]
+    assert found.of("clock") == [("care", "1970-01-01T00:00:00.000Z, which cannot be: it is not set")]
+
+
+def test_little_free_space_needs_care(tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("appliance.cli.doctor.NEEDED_BYTES", 1 << 60)
+    found = Findings(command(home(tmp_path), "doctor"))
+    assert found.code == 1 and found.cares == ["free space"]
+    assert "needs" in found.of("free space")[0][1]
+
+
+def test_the_configuration_of_a_named_file_is_looked_at(tmp_path: Path, command: Command) -> None:
+    (home(tmp_path) / "other.toml").write_text(LOOPBACK)
+    found = Findings(command(tmp_path, "--config", "other.toml", "doctor", "--data-dir", "data"))
+    assert found.code == 0
+    assert found.of("configuration") == [("ok", f"{tmp_path}/other.toml")]

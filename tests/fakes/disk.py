@@ -78,6 +78,9 @@ Event = Write | Truncate | Named | Removed | Sync | Mark
 Content = Write | Truncate
 Naming = Named | Removed
 
+MOST_GRANTED = 6 * 1024
+"""Bytes that a file grows by at most when more are reserved: one zero is like another, and images stay small."""
+
 
 class RecordingDisk(Disk):
     """A disk in memory. `log` tells what was done, `fault` what is refused and `refusals` how often.
@@ -85,8 +88,9 @@ class RecordingDisk(Disk):
     `operations` names all that was asked.
     """
 
-    def __init__(self, image: Image | None = None) -> None:
+    def __init__(self, image: Image | None = None, *, most_granted: int = MOST_GRANTED) -> None:
         super().__init__(Path("/in-memory"))
+        self._most_granted = most_granted
         self.start: Image = dict(image or {})
         self.log: list[Event] = []
         self.operations: list[str] = []
@@ -149,8 +153,9 @@ class RecordingDisk(Disk):
     def allocate(self, descriptor: int, length: int) -> None:
         number = self._trusted(descriptor)
         self._ask("allocate")
-        apply(self._files[number], Truncate(number, length))
-        self.log.append(Truncate(number, length))
+        granted = min(length, len(self._files[number]) + self._most_granted)
+        apply(self._files[number], Truncate(number, granted))
+        self.log.append(Truncate(number, granted))
 
     def sync(self, descriptor: int) -> None:
         self.syncs += 1

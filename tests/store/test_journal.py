@@ -75,7 +75,7 @@ def test_values_that_look_like_records_are_not_counted() -> None:
 
 
 def test_an_append_is_one_sync_and_does_not_lengthen_the_file_while_there_is_room() -> None:
-    disk = RecordingDisk()
+    disk = RecordingDisk(most_granted=2 * PREALLOCATED)
     journal = Journal.create(disk, "journal", 1, 0)
     assert disk.syncs == 1
     length = len(disk.read("journal"))
@@ -87,7 +87,7 @@ def test_an_append_is_one_sync_and_does_not_lengthen_the_file_while_there_is_roo
 
 
 def test_records_longer_than_what_is_preallocated_harm_none() -> None:
-    disk = RecordingDisk()
+    disk = RecordingDisk(most_granted=PREALLOCATED)
     journal = Journal.create(disk, "journal", 1, 0)
     batches: list[dict[str, bytes | None]] = []
     for size in (10, 40_000, 10, 100_000, 10, 33_000, 5000):

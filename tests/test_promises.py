@@ -14,6 +14,7 @@ from appliance.api.app import ROUTES
 from appliance.api.errors import STATUSES, status_of
 from appliance.api.payloads import FRAMES
 from appliance.home import events
+from appliance.store import journal, snapshot
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -74,3 +75,13 @@ def test_files_that_the_architecture_names_exist() -> None:
     for name in re.findall(r"`((?:\w+/)+[\w*]+\.\w+)`", ARCHITECTURE):
         base = ROOT if name.startswith(("tests/", "config/default")) else ROOT / "appliance"
         assert list(base.glob(name)), f"ARCHITECTURE.md names {name}"
+
+
+def test_the_annotated_journal_is_one_that_the_store_reads() -> None:
+    blocks = re.findall(r"```text\n(\{.*?)```", ARCHITECTURE.split("## What is on the card")[1], re.DOTALL)
+    told, changed = ("".join(line + "\n" for line in block.splitlines() if line[0] == "{") for block in blocks)
+    whole = snapshot.decode(told.encode(), 7)
+    assert whole is not None and set(whole.values) == {"group/evening", "room/attic", "room/kitchen"}
+    reading = journal.read(changed.encode() + bytes(512), 7)
+    assert [record["seq"] for record in reading.records] == [4025, 4026, 4027]
+    assert not reading.is_damaged and not reading.torn and whole.sequence == 4024

@@ -24,6 +24,7 @@ from appliance.home.events import SystemError
 from appliance.home.model import Device, Kind, Metadata, Observation, Report
 from appliance.home.values import Value
 from appliance.version import VERSION
+from tests.api.caller import KEY, call, request
 from tests.fakes.clock import VirtualClock
 from tests.fakes.house import MASTER, READER, House, open_house
 from tests.fakes.registry import PromptRegistry
@@ -255,6 +256,15 @@ class TestEncodedDevices:
             assert [frozen(each) for each in answer.json] == [
                 frozen(plain(house.hub.registry.get_device(id_))) for id_ in ids
             ]
+
+
+async def test_an_assignment_is_answered_with_the_device_as_it_is_by_then(house: House) -> None:
+    await house.post("/rooms", {"id": "hall", "name": "Hall"})
+    async with call(house.url) as caller:
+        await caller.say(request("POST", "/devices/elgato_lights:light:0/room", KEY, "Content-Length: 19"))
+        await house.command("elgato_lights:light:0", "brightness", "set", 77)
+        told = (await caller.ask(b'{"room_id": "hall"}')).json
+    assert (told["room_id"], told["attributes"]["brightness"]) == ("hall", 77)
 
 
 def frozen(told: dict[str, Any]) -> dict[str, Any]:

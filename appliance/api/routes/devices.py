@@ -46,7 +46,8 @@ class Devices:
         device = self._registry.get_device(device_id)
         fields = await call.body()
         order = await self._changes.make(AssignRoom(device_id=device_id, room_id=fields["room_id"]))
-        return json_answer(self._encoder.encode(replace(device, room_id=order.places.get(device_id))))
+        [current] = self._registry.find_devices([device_id]) or [device]
+        return json_answer(self._encoder.encode(replace(current, room_id=order.places.get(device_id))))
 
     async def command(self, call: Call, device_id: str) -> HTTPResponse:
         """Command the device, and answer when it has shown the result."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import defaultdict
 from contextlib import AsyncExitStack
 from datetime import datetime
@@ -26,8 +25,6 @@ from appliance.store.document import Document
 from appliance.store.lock import Lock
 from appliance.store.recorder import Recorder
 from appliance.store.records import read_devices, read_order
-
-log = logging.getLogger("hub")
 
 
 class Hub:

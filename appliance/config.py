@@ -2,108 +2,58 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import tomli
 
 from appliance.errors import ConfigFailed, Fault
-from appliance.sections import Key, Reader, boolean, nearest, one_of, shown, string, whole
+from appliance.sections import Key, Reader, boolean, nearest, shown, string
+from appliance.settings import (
+    ADAPTER_KINDS,
+    SECTIONS,
+    AdapterSettings,
+    Api,
+    Auth,
+    AutomationRunner,
+    Automations,
+    Cors,
+    Locale,
+    Logging,
+    Persistence,
+    RateLimit,
+    Runtime,
+    Scenes,
+    Scripts,
+    master_key,
+)
 
 SHORTEST_MASTER_KEY = 16
 
 MASTER_KEY = ("auth", "master_key")
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Address:
-    """Where to listen."""
-
-    host: str
-    port: int
-
-    @property
-    def is_loopback(self) -> bool:
-        """Whether only this machine can connect."""
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host.lower() == "localhost"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Api:
-    """`[api]`."""
-
-    bind_address: Address
-    max_body_bytes: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Auth:
-    """`[auth]` or what the environment says instead; `source` and `line` tell where it came from (0: no line)."""
-
-    master_key: str | None
-    source: str
-    line: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Logging:
-    """`[logging]`."""
-
-    level: str
-    format: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Runtime:
-    """`[runtime]`."""
-
-    event_bus_capacity: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Persistence:
-    """`[persistence]`."""
-
-    flush_secs: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ElgatoLights:
-    """An enabled adapter of the kind `elgato_lights`."""
-
-    base_url: str
-    poll_interval_secs: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RokuTv:
-    """An enabled adapter of the kind `roku_tv`."""
-
-    ip_address: str
-    port: int
-    poll_interval_secs: int
-
-
-AdapterSettings = ElgatoLights | RokuTv
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """The whole configuration. `adapters` holds those that are enabled, by section name."""
+    """The whole configuration. `adapters` holds those that are enabled, by section name.
+
+    Relative paths in it start at `root`, the folder that holds the configuration's.
+    """
 
     file: str
+    root: Path
     api: Api
     auth: Auth
     logging: Logging
     runtime: Runtime
     persistence: Persistence
+    locale: Locale
+    scenes: Scenes
+    automations: Automations
+    scripts: Scripts
     adapters: Mapping[str, AdapterSettings]
     warnings: tuple[str, ...]
 
@@ -124,11 +74,15 @@ def parse(text: str, name: str, environment: Mapping[str, str]) -> Config:
     """As `load`, for a text that was read already; `name` is what faults call the file."""
     raw = parse_toml(text, name)
     reader = Reader(raw, text, [f"{section}.{key}" for section, keys in SECTIONS.items() for key in keys])
-    sections = {section: reader.section((section,), keys) for section, keys in SECTIONS.items()}
-    reader.refuse_unknown((), raw, [*SECTIONS, "adapters"])
+    sections = {section: _read_section(reader, section) for section in SECTIONS}
+    reader.refuse_unknown((), raw, [*_names_in(""), "adapters"])
+    _check_place(reader, raw.get("locale"))
     adapters = _read_adapters(reader, raw.get("adapters", {}))
     faults = [Fault(name, line, message) for line, message in reader.faults]
-    api = Api(**sections["api"])
+    api = Api(
+        **sections["api"], rate_limit=RateLimit(**sections["api.rate_limit"]), cors=Cors(**sections["api.cors"])
+    )
+    runner = AutomationRunner(**sections["automations.runner"])
     in_file = Auth(**sections["auth"], source=name, line=reader.line_of(MASTER_KEY))
     auth = _choose_key(in_file, environment, faults)
     weaknesses = _weaknesses(auth)
@@ -138,11 +92,16 @@ def parse(text: str, name: str, environment: Mapping[str, str]) -> Config:
         raise ConfigFailed(sorted(faults))
     return Config(
         file=name,
+        root=Path(name).absolute().parent.parent,
         api=api,
         auth=auth,
         logging=Logging(**sections["logging"]),
         runtime=Runtime(**sections["runtime"]),
         persistence=Persistence(**sections["persistence"]),
+        locale=Locale(**sections["locale"]),
+        scenes=Scenes(**sections["scenes"]),
+        automations=Automations(**sections["automations"], runner=runner),
+        scripts=Scripts(**sections["scripts"]),
         adapters=adapters,
         warnings=tuple(str(weakness) for weakness in weaknesses),
     )
@@ -160,87 +119,21 @@ def parse_toml(text: str, name: str) -> dict[str, Any]:
         raise ConfigFailed([Fault(name, 0, "is not TOML that Lares can read: a number is too long")]) from None
 
 
-def address(value: Any) -> Address:
-    """A check: `address:port`, with IPv6 addresses in brackets."""
-    match = re.fullmatch(r"(?:\[([^\[\]]+)\]|([^\[\]:]+)):([0-9]{1,5})", string(value))
-    try:
-        if match is None or int(match[3]) > 65535:
-            raise ValueError
-        host = _host(match[2]) if match[1] is None else str(ipaddress.IPv6Address(match[1]))
-    except ValueError:
-        wanted = 'an address and a port like "127.0.0.1:3000" or "[::]:3000"'
-        raise ValueError(f"must be {wanted}, not {shown(value)}") from None
-    return Address(host=host, port=int(match[3]))
+def _names_in(section: str) -> list[str]:
+    """The names of the sections right inside the section; in the file itself for the empty name."""
+    return [name.rpartition(".")[2] for name in SECTIONS if name.rpartition(".")[0] == section]
 
 
-def _base_url(value: Any) -> str:
-    text = string(value).rstrip("/")
-    try:
-        parts = urlsplit(text)
-        sound = parts.scheme in ("http", "https") and bool(_host(parts.hostname or "")) and parts.port != 0
-    except ValueError:
-        sound = False
-    is_clean = text.isprintable() and " " not in text
-    if not sound or not is_clean or parts.query or parts.fragment or parts.username is not None:
-        raise ValueError(f'must be an address like "http://192.168.1.20:9123", not {shown(value)}')
-    return text
+def _read_section(reader: Reader, section: str) -> dict[str, Any]:
+    return reader.section(tuple(section.split(".")), SECTIONS[section], inner=_names_in(section))
 
 
-def _host(value: Any) -> str:
-    """A check: an IP address, or a name that could have one."""
-    text = string(value)
-    try:
-        return str(ipaddress.ip_address(text))
-    except ValueError:
-        if re.fullmatch(r"(?=.*[^\W\d_])\w([\w.-]*[\w.])?", text) is None or not _fits_dns(text):
-            raise ValueError(f'must be an address like "192.168.1.30", not {shown(value)}') from None
-        return text
+def _check_place(reader: Reader, table: Any) -> None:
+    """Note a coordinate that stands alone: the sun needs both."""
+    for one, other in (("latitude", "longitude"), ("longitude", "latitude")):
+        if isinstance(table, dict) and one in table and other not in table:
+            reader.fault(("locale", one), f"needs locale.{other} beside it")
 
-
-def _fits_dns(name: str) -> bool:
-    try:
-        return len(name.encode("idna")) <= 253
-    except UnicodeError:
-        return False
-
-
-def _master_key(value: Any) -> str:
-    """A check that never tells the value."""
-    if not isinstance(value, str) or re.fullmatch(r"[\x21-\x7e]+", value) is None:
-        wanted = "not be empty" if value == "" else "be a string of visible ASCII characters without spaces"
-        raise ValueError(f"must {wanted}")
-    return value
-
-
-_POLL_INTERVAL = Key(whole(1, 86_400), 5)
-
-SECTIONS: Mapping[str, Mapping[str, Key]] = {
-    "api": {
-        "bind_address": Key(address, Address(host="127.0.0.1", port=3000)),
-        "max_body_bytes": Key(whole(1024, 1 << 30), 1 << 20),
-    },
-    "auth": {"master_key": Key(_master_key, optional=True)},
-    "logging": {
-        "level": Key(one_of("debug", "info", "warning", "error"), "info"),
-        "format": Key(one_of("text", "json"), "text"),
-    },
-    "runtime": {"event_bus_capacity": Key(whole(1, 1 << 20), 1024)},
-    "persistence": {"flush_secs": Key(whole(1, 86_400), 300)},
-}
-"""Every key of every section but the adapters'."""
-
-ADAPTER_KINDS: Mapping[str, tuple[Callable[..., AdapterSettings], Mapping[str, Key]]] = {
-    "elgato_lights": (ElgatoLights, {"base_url": Key(_base_url), "poll_interval_secs": _POLL_INTERVAL}),
-    "roku_tv": (
-        RokuTv,
-        {
-            "ip_address": Key(_host),
-            "port": Key(whole(1, 65535), 8060),
-            "poll_interval_secs": _POLL_INTERVAL,
-        },
-    ),
-}
-"""The settings of each kind of adapter and their keys, beside `type` and `enabled`."""
 
 _ADAPTER_KEYS: Mapping[str, Key] = {
     "type": Key(string, optional=True),
@@ -298,7 +191,7 @@ def _choose_key(in_file: Auth, environment: Mapping[str, str], faults: list[Faul
             if not source:
                 return in_file
             key = Path(source).read_text(encoding="ascii", errors="replace").strip()
-        return Auth(master_key=_master_key(key), source=source)
+        return Auth(master_key=master_key(key), source=source)
     except OSError as error:
         faults.append(Fault(source, 0, f"cannot be read (LARES_MASTER_KEY_FILE names it): {error.strerror}"))
     except ValueError as fault:

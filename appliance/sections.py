@@ -35,7 +35,7 @@ class Reader:
     def __init__(self, raw: dict[str, Any], text: str, elsewhere: Iterable[str] = ()) -> None:
         self._raw = raw
         self._lines = _lines_of(text)
-        self._elsewhere = {name.rpartition(".")[2]: name for name in elsewhere}
+        self._elsewhere = _unmistakable(elsewhere)
         self.faults: list[tuple[int, str]] = []
 
     def line_of(self, path: tuple[str, ...]) -> int:
@@ -53,15 +53,20 @@ class Reader:
             if key not in siblings:
                 self.fault((*path, key), f"is not a key of Lares; {self._hint(path, key, siblings)}")
 
-    def section(self, path: tuple[str, ...], keys: Mapping[str, Key], needed: bool = True) -> dict[str, Any]:
-        """The section's values, typed, with defaults; a key without one is a fault when the section is needed."""
+    def section(
+        self, path: tuple[str, ...], keys: Mapping[str, Key], *, needed: bool = True, inner: Iterable[str] = ()
+    ) -> dict[str, Any]:
+        """The section's values, typed, with defaults; a key without one is a fault when the section is needed.
+
+        `inner` are the sections that it may hold beside its keys; they are read by themselves.
+        """
         table: Any = self._raw
         for step in path:
-            table = table.get(step, {})
+            table = table.get(step, {}) if isinstance(table, dict) else {}
         if not isinstance(table, dict):
             self.fault(path, f"must be a section, [{_dotted(path)}], not {shown(table)}")
             return {name: key.default for name, key in keys.items()}
-        self.refuse_unknown(path, table, keys)
+        self.refuse_unknown(path, table, [*keys, *inner])
         return {name: self._value((*path, name), key, table, needed) for name, key in keys.items()}
 
     def _value(self, path: tuple[str, ...], key: Key, table: dict[str, Any], needed: bool) -> Any:
@@ -119,6 +124,28 @@ def whole(low: int, high: int) -> Callable[[Any], int]:
     return check
 
 
+def number(low: float, high: float) -> Callable[[Any], float]:
+    """A check: a number from `low` to `high`, whole or not."""
+
+    def check(value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+            raise ValueError(f"must be a number from {low} to {high}, not {shown(value)}")
+        return float(value)
+
+    return check
+
+
+def listed(each: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
+    """A check: an array whose every item passes the check given."""
+
+    def check(value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, list):
+            raise ValueError(f"must be an array, not {shown(value)}")
+        return tuple(each(item) for item in value)
+
+    return check
+
+
 def one_of(*words: str) -> Callable[[Any], str]:
     """A check: one of these strings."""
 
@@ -144,6 +171,14 @@ def shown(value: Any) -> str:
 
 def _dotted(path: tuple[str, ...]) -> str:
     return ".".join(name if re.fullmatch(r"[A-Za-z0-9_-]{1,60}", name) else shown(name) for name in path)
+
+
+def _unmistakable(names: Iterable[str]) -> dict[str, str]:
+    """The dotted names by their last part, without those that share it."""
+    by_last: dict[str, list[str]] = {}
+    for name in names:
+        by_last.setdefault(name.rpartition(".")[2], []).append(name)
+    return {last: among[0] for last, among in by_last.items() if len(among) == 1}
 
 
 def _lines_of(text: str) -> dict[tuple[str, ...], int]:

@@ -14,8 +14,8 @@ FILES = sorted((ROOT / "appliance").rglob("*.py"))
 
 FLOORS = {
     **dict.fromkeys(("errors", "clock", "sections", "tasks", "version"), 1),
-    **dict.fromkeys(("home", "config"), 2),
-    **dict.fromkeys(("adapters", "health", "store"), 3),
+    **dict.fromkeys(("home", "settings"), 2),
+    **dict.fromkeys(("config", "adapters", "health", "store"), 3),
     "hub": 6,
     "api": 7,
     "cli": 8,

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 import tomli
@@ -15,14 +16,23 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from appliance import config
-from appliance.config import ADAPTER_KINDS, SECTIONS, Address, Config, ElgatoLights, RokuTv
+from appliance.config import Config
 from appliance.errors import ConfigFailed, Fault
+from appliance.settings import ADAPTER_KINDS, SECTIONS, Address, ElgatoLights, RokuTv
 
 MANUAL = (Path(__file__).parent.parent / "config" / "default.toml").read_text(encoding="utf-8")
 
 STRONG = "a-key-that-is-long-enough"
 LIGHT = '[adapters.elgato_lights]\nbase_url = "http://lamp:9123"\n'
 TV = '[adapters.roku_tv]\nip_address = "192.168.1.30"\n'
+
+NEEDED = {
+    "adapters.elgato_lights": LIGHT.splitlines()[1],
+    "adapters.roku_tv": TV.splitlines()[1],
+    "latitude": "longitude = 13.4",
+    "longitude": "latitude = 52.5",
+}
+"""What some sections and keys need beside the line that is tried."""
 
 ALL_KEYS = [
     *[(section, key) for section, keys in SECTIONS.items() for key in keys],
@@ -53,7 +63,7 @@ def faults_of_file(file: Path) -> list[Fault]:
 
 def in_section(section: str, line: str) -> str:
     """A text with this line in this section, sound otherwise."""
-    needed = {"adapters.elgato_lights": LIGHT, "adapters.roku_tv": TV}.get(section, "\n\n").splitlines()[1]
+    needed = NEEDED.get(section, NEEDED.get(line.split()[0], ""))
     return f"[{section}]\n{line}\n{'' if needed.split()[:1] == line.split()[:1] else needed}\n"
 
 
@@ -126,6 +136,10 @@ class TestTheManual:
         ("section", "key", "low", "high"),
         [
             ("api", "max_body_bytes", 1024, 1073741824),
+            ("api", "max_connections_per_peer", 1, 65536),
+            ("api.rate_limit", "burst_size", 1, 1000000),
+            ("automations.runner", "default_max_concurrent", 1, 1000),
+            ("scripts", "max_memory_mb", 1, 1024),
             ("runtime", "event_bus_capacity", 1, 1048576),
             ("adapters.elgato_lights", "poll_interval_secs", 1, 86400),
             ("adapters.roku_tv", "poll_interval_secs", 1, 86400),
@@ -154,6 +168,16 @@ ACCEPTED: list[tuple[str, str, str, Any]] = [
     ("logging", "format", '"text"', "text"),
     ("logging", "format", "'json'", "json"),
     ("runtime", "event_bus_capacity", "1_000", 1000),
+    ("api.rate_limit", "requests_per_second", "0.5", 0.5),
+    ("api.rate_limit", "requests_per_second", "100", 100.0),
+    ("api.cors", "allowed_origins", '["http://panel", "https://[fe80::1]:8443"]', ("http://panel", "https://[fe80::1]:8443")),
+    ("locale", "timezone", '"Pacific/Chatham"', ZoneInfo("Pacific/Chatham")),
+    ("locale", "latitude", "-90", -90.0),
+    ("locale", "longitude", "180.0", 180.0),
+    ("scenes", "directory", '"/home/pi/scenes"', "/home/pi/scenes"),
+    ("automations", "watch", "true", True),
+    ("automations.runner", "backstop_timeout_secs", "0.5", 0.5),
+    ("scripts", "max_cpu_secs", "0.05", 0.05),
     ("adapters.elgato_lights", "base_url", '"http://192.168.1.20:9123/"', "http://192.168.1.20:9123"),
     ("adapters.elgato_lights", "base_url", '"https://lamp.local/behind/a/proxy//"', "https://lamp.local/behind/a/proxy"),
     ("adapters.elgato_lights", "base_url", '"http://[fe80::1]:9123"', "http://[fe80::1]:9123"),
@@ -170,6 +194,11 @@ ACCEPTED: list[tuple[str, str, str, Any]] = [
 
 WHOLE = [
     ("api", "max_body_bytes"),
+    ("api", "max_connections"),
+    ("api", "max_connections_per_peer"),
+    ("api.rate_limit", "burst_size"),
+    ("automations.runner", "default_max_concurrent"),
+    ("scripts", "max_memory_mb"),
     ("runtime", "event_bus_capacity"),
     ("persistence", "flush_secs"),
     ("adapters.elgato_lights", "poll_interval_secs"),
@@ -204,6 +233,19 @@ UNSOUND: dict[str, list[str]] = {
         *('"a b"', '".tv"', '"tv..lan"', f'"{"tv." * 100}"', '"tv\\n"', "192.168", "1", "true", "[]"),
     ],
     "enabled": ['"false"', "0", "1", "[]", "{}"],
+    "watch": ['"false"', "0", "1", "[]", "{}"],
+    "directory": ['""', '"a\\u0000b"', "5", "true", '["config/scenes"]'],
+    "timezone": ['""', '"Berlin"', '"europe/berlin"', '"../zone"', '"/etc/passwd"', '"Europe"', "1", "true", "[]"],
+    "latitude": ['"52.5"', "90.1", "-90.1", "true", "nan", "inf", "[]"],
+    "longitude": ['"13.4"', "180.1", "-180.1", "true", "nan", "inf", "[]"],
+    "requests_per_second": ['"5"', "0", "-1", "1e7", "true", "nan", "inf", "[]"],
+    "backstop_timeout_secs": ['"5"', "0", "-1", "604801", "true", "nan", "inf", "[]"],
+    "max_cpu_secs": ['"5"', "0", "-1", "3601", "true", "nan", "inf", "[]"],
+    "allowed_origins": [
+        *('"http://panel"', '["*"]', '["http://*"]', '["http://panel/"]', '["http://panel/a"]', '["panel"]'),
+        *('["http://Panel"]', '["HTTP://panel"]', '["http://panel:80"]', '["https://panel:443"]', '["null"]'),
+        *('["http://panel:0x1"]', '["http://u:p@panel"]', '["http://panel?a"]', '["ftp://panel"]', "[1]", "[[]]"),
+    ],
 }
 """What a key does not take, as the file says it."""
 
@@ -254,7 +296,11 @@ def test_a_fault_says_what_is_wanted_and_what_came(text: str, fault: str) -> Non
     ("text", "fault"),
     [
         ("[apl]", "1: apl is not a key of Lares; did you mean api"),
-        ("[API]", "1: API is not a key of Lares; there are api, auth, logging, runtime, persistence, adapters"),
+        (
+            "[API]",
+            "1: API is not a key of Lares; there are api, auth, logging, runtime, locale, scenes, automations, "
+            "scripts, persistence, adapters",
+        ),
         ("\n[log]", "2: log is not a key of Lares; did you mean logging"),
         ("[adapter.roku_tv]", "1: adapter is not a key of Lares; did you mean adapters"),
         ("[api]\nbind_adress = 'x'", "2: api.bind_adress is not a key of Lares; did you mean api.bind_address"),
@@ -277,7 +323,8 @@ def test_a_fault_says_what_is_wanted_and_what_came(text: str, fault: str) -> Non
             "adapters.elgato_lights.enabled, adapters.elgato_lights.base_url, "
             "adapters.elgato_lights.poll_interval_secs",
         ),
-        ("[api.tls]\ncert = 'x'", "1: api.tls is not a key of Lares; there are api.bind_address, api.max_body_bytes"),
+        ("[api.tls]\ncert = 'x'", "1: api.tls is not a key of Lares; there are api.bind_address, api.max_body_bytes, "
+            "api.max_connections, api.max_connections_per_peer, api.rate_limit, api.cors"),
         ("api.level = 'info'", "1: api.level is not a key of Lares; did you mean logging.level"),
         (
             "[adapters.elgato_light]",
@@ -305,6 +352,11 @@ def test_a_fault_says_what_is_wanted_and_what_came(text: str, fault: str) -> Non
 )
 def test_a_key_that_does_not_exist_is_named_with_the_nearest_that_does(text: str, fault: str) -> None:
     assert faults(text) == [f"home.toml:{fault}"]
+
+
+def test_coordinates_come_in_pairs() -> None:
+    assert faults("[locale]\nlatitude = 52.5") == ["home.toml:2: locale.latitude needs locale.longitude beside it"]
+    assert faults("[locale]\nlongitude = 13.4") == ["home.toml:2: locale.longitude needs locale.latitude beside it"]
 
 
 @pytest.mark.parametrize("section", SECTIONS)

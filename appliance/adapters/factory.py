@@ -11,8 +11,8 @@ from appliance.adapters.elgato_lights.adapter import ElgatoAdapter
 from appliance.adapters.http import VendorHttp
 from appliance.adapters.roku_tv.adapter import RokuAdapter
 from appliance.clock import Clock
-from appliance.config import AdapterSettings, ElgatoLights, RokuTv
 from appliance.home.model import Kind
+from appliance.settings import AdapterSettings, ElgatoLights, RokuTv
 
 KINDS: Mapping[type[AdapterSettings], Kind] = {ElgatoLights: Kind.LIGHT, RokuTv: Kind.SWITCH}
 """The kind of device that each kind of adapter makes."""

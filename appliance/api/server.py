@@ -14,8 +14,8 @@ from appliance.api.auth import Authenticator
 from appliance.api.connection import Connection
 from appliance.api.limits import Limits
 from appliance.clock import Clock
-from appliance.config import Address
 from appliance.errors import StartFailed
+from appliance.settings import Address
 
 BACKLOG = 512
 CHECK_EVERY = 0.02

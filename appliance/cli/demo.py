@@ -21,9 +21,10 @@ from appliance.api.keys import Token
 from appliance.cli.logs import start_logging
 from appliance.cli.paths import CONFIG_FILE, make_data_dir, write_bundled_config
 from appliance.cli.serve import serve
-from appliance.config import Address, Config, ElgatoLights, RokuTv
+from appliance.config import Config
 from appliance.home.events import Event
 from appliance.hub import Hub
+from appliance.settings import Address, ElgatoLights, RokuTv
 from appliance.simulators.light import LightSimulator
 from appliance.simulators.tv import TvSimulator
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from appliance.api.auth import Authenticator, Credential, Role
 from appliance.api.keys import Token, hash_token, is_hash
 from appliance.cli.private import write_private
-from appliance.config import Auth
 from appliance.errors import StartFailed
+from appliance.settings import Auth
 
 MASTER = "master"
 

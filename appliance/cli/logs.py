@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 import orjson
 
-from appliance.config import Logging
+from appliance.settings import Logging
 
 _PRIORITIES = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3, logging.CRITICAL: 2}
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}

@@ -13,9 +13,10 @@ from appliance.cli.first_key import open_door
 from appliance.cli.logs import start_logging
 from appliance.cli.paths import Places, make_data_dir, write_bundled_config
 from appliance.cli.serve import serve
+from appliance.settings import Logging
 from appliance.version import VERSION
 
-LOGGING = config.Logging(level="info", format="text")
+LOGGING = Logging(level="info", format="text")
 """How the log looks before the configuration was read."""
 
 log = logging.getLogger("hub")

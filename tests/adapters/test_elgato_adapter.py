@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from appliance.adapters.base import Answer
 from appliance.adapters.elgato_lights.adapter import ElgatoAdapter, kelvin_of, mired_of
-from appliance.config import ElgatoLights
 from appliance.errors import BadAnswer, Invalid, Unreachable
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.commands import Command
 from appliance.home.model import Kind, Observation, Report
+from appliance.settings import ElgatoLights
 from appliance.simulators.light import Light, LightSimulator
 from tests.fakes.clock import VirtualClock
 from tests.fakes.wire import Wire

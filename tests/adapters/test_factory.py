@@ -11,7 +11,7 @@ from appliance import config
 from appliance.adapters.elgato_lights.adapter import ElgatoAdapter
 from appliance.adapters.factory import build_adapters
 from appliance.adapters.roku_tv.adapter import RokuAdapter
-from appliance.config import AdapterSettings
+from appliance.settings import AdapterSettings
 from tests.fakes.clock import VirtualClock
 
 HOME = """

@@ -20,13 +20,13 @@ from appliance.adapters.http import CONNECT_LIMIT, VendorHttp
 from appliance.adapters.link import Link
 from appliance.adapters.roku_tv.adapter import RokuAdapter
 from appliance.clock import Clock
-from appliance.config import ElgatoLights, RokuTv
 from appliance.errors import AdapterFailed, BadAnswer, Unreachable
 from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.commands import Command
 from appliance.home.model import Device, Report
 from appliance.home.registry import Registry
+from appliance.settings import ElgatoLights, RokuTv
 from appliance.simulators.light import LightSimulator
 from appliance.simulators.tv import TvSimulator
 from tests.fakes.adapter import StubAdapter

@@ -10,11 +10,11 @@ import pytest
 
 from appliance.adapters.base import Answer
 from appliance.adapters.roku_tv.adapter import RokuAdapter
-from appliance.config import RokuTv
 from appliance.errors import BadAnswer, Unreachable
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.commands import Command
 from appliance.home.model import Kind, Observation, Report
+from appliance.settings import RokuTv
 from appliance.simulators.tv import TvSimulator
 from tests.fakes.clock import VirtualClock
 from tests.fakes.wire import Wire

@@ -18,11 +18,11 @@ from appliance.api.limits import Limits
 from appliance.api.payloads import DeviceEncoder
 from appliance.api.route import Route
 from appliance.clock import timestamp
-from appliance.config import ElgatoLights
 from appliance.home.bus import Bus
 from appliance.home.events import SystemError
 from appliance.home.model import Device, Kind, Metadata, Observation, Report
 from appliance.home.values import Value
+from appliance.settings import ElgatoLights
 from appliance.version import VERSION
 from tests.api.caller import KEY, call, request
 from tests.fakes.clock import VirtualClock

@@ -20,10 +20,10 @@ from appliance.api.connection import LINGER_SECS
 from appliance.api.limits import Limits
 from appliance.api.server import Server
 from appliance.clock import Clock
-from appliance.config import Address
 from appliance.home.changes import PutRoom
 from appliance.home.events import DeviceStateChanged, SystemError
 from appliance.home.model import Room
+from appliance.settings import Address
 from tests.api.caller import CLOSE, KEY, TEXT, UPGRADE, Caller, call, frame, read_events, request, shown
 from tests.fakes.house import MASTER, House, open_house
 from tests.fakes.patience import until

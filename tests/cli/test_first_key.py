@@ -15,8 +15,8 @@ from appliance.api.auth import Authenticator, Principal, Role
 from appliance.api.keys import Token, hash_token
 from appliance.cli.first_key import open_door
 from appliance.cli.private import write_private
-from appliance.config import Auth
 from appliance.errors import StartFailed, Unauthenticated
+from appliance.settings import Auth
 
 NONE = Auth(master_key=None, source="home.toml")
 OWNER = Principal(key_id="master", role=Role.ADMIN)

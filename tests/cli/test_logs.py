@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from appliance.cli.logs import JournalLines, JsonLines, TextLines, is_journal, start_logging
-from appliance.config import Logging
+from appliance.settings import Logging
 
 FORMATTERS: list[logging.Formatter] = [TextLines(), JournalLines(), JsonLines()]
 EVIL = "a\nb\r\x1b[31m\x00\u2028\u202e\udcff"

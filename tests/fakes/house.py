@@ -22,10 +22,11 @@ from appliance.api.keys import Token, hash_token
 from appliance.api.limits import Limits
 from appliance.api.server import Server
 from appliance.clock import Clock
-from appliance.config import AdapterSettings, Address, Config, ElgatoLights, RokuTv
+from appliance.config import Config
 from appliance.home.bus import Bus
 from appliance.home.events import Event, SystemError
 from appliance.hub import Hub
+from appliance.settings import AdapterSettings, Address, ElgatoLights, RokuTv
 from appliance.simulators.light import LightSimulator
 from appliance.simulators.tv import TvSimulator
 from appliance.store.disk import Disk

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import AsyncExitStack
 from typing import Any
 
-from appliance.config import ElgatoLights, RokuTv
+from appliance.settings import ElgatoLights, RokuTv
 from appliance.simulators.light import Light, LightSimulator
 from appliance.simulators.tv import TvSimulator
 from tests.fakes.clock import VirtualClock

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from appliance.config import ElgatoLights
 from appliance.errors import Invalid, Unreachable, Unsupported
+from appliance.settings import ElgatoLights
 from appliance.simulators.light import Light, LightSimulator
 from appliance.simulators.tv import TvSimulator
 from tests.fakes.clock import VirtualClock

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from appliance.config import RokuTv
 from appliance.home.events import SystemError
+from appliance.settings import RokuTv
 from appliance.simulators.light import Light, LightSimulator
 from appliance.simulators.tv import TvSimulator
 from appliance.store.disk import Disk

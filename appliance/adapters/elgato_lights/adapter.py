@@ -10,11 +10,11 @@ from appliance.adapters.base import Adapter, Answer, Operation
 from appliance.adapters.elgato_lights.client import MIRED_RANGE, ElgatoClient, LightState, RawLight
 from appliance.adapters.http import VendorHttp
 from appliance.clock import Clock
-from appliance.config import ElgatoLights
 from appliance.errors import BadAnswer, Invalid
 from appliance.home.commands import Command
 from appliance.home.model import Kind, Observation, Report
 from appliance.home.values import Value, shown
+from appliance.settings import ElgatoLights
 
 KELVIN_RANGE = (2900, 7000)
 CONFIRM_WITHIN = 1.0

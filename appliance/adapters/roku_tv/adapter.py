@@ -9,11 +9,11 @@ from appliance.adapters.base import TIME_LIMIT, Adapter, Answer, Operation
 from appliance.adapters.http import VendorHttp
 from appliance.adapters.roku_tv.client import DeviceInfo, RokuClient
 from appliance.clock import Clock
-from appliance.config import RokuTv
 from appliance.errors import AdapterFailed
 from appliance.home.commands import Command
 from appliance.home.model import Kind, Observation, Report
 from appliance.home.values import Value
+from appliance.settings import RokuTv
 
 KEYS: Mapping[str, str] = {"on": "PowerOn", "off": "PowerOff", "toggle": "Power"}
 """The key that each action on `power` presses."""

@@ -1,10 +1,10 @@
-"""Time as a part that is handed in, so that tests and simulations own it."""
+"""Time as a part that is handed in, so that tests and simulations own it; and whether it can be believed."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 
 class Clock:
@@ -15,8 +15,8 @@ class Clock:
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
-        """Seconds on a clock that is never set; only differences mean something."""
-        return time.monotonic()
+        """Seconds on a clock that is never set and goes on while the machine sleeps; only differences count."""
+        return time.clock_gettime(_REAL_TIME)
 
     async def sleep(self, seconds: float) -> None:
         """Return after this many seconds."""
@@ -30,6 +30,46 @@ class Clock:
         except TimeoutError:
             return event.is_set()
         return True
+
+
+_REAL_TIME = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+class Trust:
+    """Whether the clock can be believed: a box without a clock chip starts in the past until the network tells it.
+
+    It is believed once it shows a time later than both the newest that was ever stored and the time when this
+    version was made; from then on it stays believed.
+    """
+
+    def __init__(self, clock: Clock, since: datetime) -> None:
+        self.since = since
+        self._clock = clock
+        self._is_given = False
+
+    def is_given(self) -> bool:
+        """Whether the clock is believed by now."""
+        self._is_given = self._is_given or self._clock.now() > self.since
+        return self._is_given
+
+
+class Steps:
+    """Notices when somebody sets the clock."""
+
+    TOLERANCE = timedelta(seconds=1)
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._offset = self._measure()
+
+    def take(self) -> timedelta:
+        """How far the clock was set since the last time this was asked, negative when back; 0 for mere drift."""
+        offset = self._measure()
+        step, self._offset = offset - self._offset, offset
+        return step if abs(step) >= self.TOLERANCE else timedelta()
+
+    def _measure(self) -> timedelta:
+        return self._clock.now() - datetime.fromtimestamp(0, UTC) - timedelta(seconds=self._clock.monotonic())
 
 
 def timestamp(instant: datetime) -> str:

@@ -1,3 +1,7 @@
-"""The version, written once."""
+"""The version, written once, and when it was made: no clock that shows an earlier time is right."""
+
+from datetime import UTC, datetime
 
 VERSION = "0.1.0"
+
+MADE_AT = datetime(2026, 11, 20, tzinfo=UTC)

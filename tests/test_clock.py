@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from appliance.clock import Clock, timestamp
+from appliance.clock import Clock, Steps, Trust, timestamp
+from tests.fakes.clock import START, VirtualClock
 
 EAST, WEST = timezone(timedelta(hours=5, minutes=45)), timezone(timedelta(hours=-8))
 
@@ -93,3 +94,47 @@ async def test_who_waits_can_be_cancelled() -> None:
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
+
+
+@pytest.mark.parametrize(
+    ("shown", "trusted"),
+    [
+        (datetime(1970, 1, 1, tzinfo=UTC), False),
+        (START - timedelta(microseconds=1), False),
+        (START, False),
+        (START + timedelta(microseconds=1), True),
+    ],
+)
+def test_a_clock_is_believed_once_it_shows_a_later_time_than_was_ever_stored(shown: datetime, trusted: bool) -> None:
+    assert Trust(VirtualClock(shown), START).is_given() is trusted
+
+
+def test_a_clock_that_was_believed_stays_so_when_it_is_set_back() -> None:
+    clock = VirtualClock(datetime(1970, 1, 1, tzinfo=UTC))
+    trust = Trust(clock, START)
+    assert not trust.is_given()
+    clock.set(START + timedelta(hours=1))
+    assert trust.is_given()
+    clock.set(START - timedelta(hours=1))
+    assert trust.is_given()
+
+
+@pytest.mark.parametrize("hours", [8, -1, 24 * 365 * 56])
+async def test_setting_the_clock_is_noticed_once(hours: int) -> None:
+    clock = VirtualClock()
+    steps = Steps(clock)
+    await clock.advance(3600, sleepers=0)
+    assert not steps.take()
+    clock.set(clock.now() + timedelta(hours=hours))
+    assert steps.take() == timedelta(hours=hours)
+    assert not steps.take()
+
+
+def test_drift_and_suspension_are_no_steps() -> None:
+    clock = VirtualClock()
+    steps = Steps(clock)
+    for _ in range(100):
+        clock.set(clock.now() + timedelta(seconds=0.9))
+        assert not steps.take()
+    clock.suspend(8 * 3600)
+    assert not steps.take()

@@ -7,7 +7,6 @@ import os
 import platform
 import shutil
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 import orjson
@@ -20,10 +19,9 @@ from appliance.store.lock import holder_of
 from appliance.store.reading import read_document
 from appliance.store.records import CARD
 from appliance.store.recovery import Recovered
+from appliance.version import MADE_AT
 
 NEEDED_BYTES = 4 << 20
-EARLIEST = datetime(2026, 1, 1, tzinfo=UTC)
-"""A clock that shows an earlier time has not been set since this program was made."""
 
 Finding = tuple[str, str, str]
 """How it is (`ok`, `care`), what, and the sentence."""
@@ -113,6 +111,6 @@ def _tell_wear(found: Recovered) -> str:
 
 def _look_at_box() -> Iterator[Finding]:
     now = Clock().now()
-    is_set = now >= EARLIEST
+    is_set = now >= MADE_AT
     yield "ok" if is_set else "care", "clock", timestamp(now) + ("" if is_set else ", which cannot be: it is not set")
     yield "ok", "platform", f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"

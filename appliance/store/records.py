@@ -20,7 +20,7 @@ ROOM, GROUP, PLACE, DEVICE, STATE = "room/", "group/", "place/", "device/", "sta
 EPOCH, MILLISECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
 
 CARD = "counter/card"
-"""What all runs together have asked of the card: `{bytes_written, syncs, since}`."""
+"""What all runs together have asked of the card, and when that was noted: `{bytes_written, syncs, since, at}`."""
 
 
 class Told(Protocol):

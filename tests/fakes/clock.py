@@ -37,6 +37,15 @@ class VirtualClock(Clock):
         """Virtual seconds since the start."""
         return self._elapsed
 
+    def set(self, instant: datetime) -> None:
+        """Set the clock, as NTP or a hand does; nobody wakes of it."""
+        self._start += instant - self.now()
+
+    def suspend(self, seconds: float) -> None:
+        """Let the machine sleep: time goes on, and whoever sleeps on the clock sleeps so much longer."""
+        self._elapsed += seconds
+        self._heap = [(due + seconds, number, future) for due, number, future in self._heap]
+
     @property
     def sleepers(self) -> int:
         """How many wait for this clock."""

@@ -1,0 +1,108 @@
+"""The recorder gathers what may be lost, writes it rarely, and only if it changed; and it dates what it writes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from appliance.clock import timestamp
+from appliance.home.bus import Bus
+from appliance.home.registry import Registry
+from appliance.store.disk import Disk
+from appliance.store.document import Document
+from appliance.store.recorder import Recorder
+from appliance.store.records import CARD
+from appliance.version import MADE_AT
+from tests.fakes.clock import VirtualClock
+
+LATER = MADE_AT + timedelta(days=30)
+
+
+@asynccontextmanager
+async def recording(folder: Path, clock: VirtualClock) -> AsyncIterator[tuple[Recorder, Document]]:
+    """A recorder over a document in the folder; both end with the context, as the hub's do."""
+    async with Document(Disk(folder), clock) as document:
+        bus = Bus()
+        async with Recorder(Registry(bus, clock), bus, document, clock, flush_secs=300) as recorder:
+            yield recorder, document
+
+
+def stored(document: Document, key: str) -> Any:
+    """What the document holds under the key."""
+    value = document.get(key)
+    return None if value is None else orjson.loads(value)
+
+
+async def test_what_is_handed_over_is_written_with_the_next_flush_and_not_before(tmp_path: Path) -> None:
+    async with recording(tmp_path, VirtualClock(LATER)) as (recorder, document):
+        recorder.remember("fired/dusk", {"last": 1})
+        recorder.remember("fired/dusk", {"last": 2})
+        assert stored(document, "fired/dusk") is None
+        await recorder.flush()
+        assert stored(document, "fired/dusk") == {"last": 2}
+
+
+async def test_what_is_stored_already_costs_no_write(tmp_path: Path) -> None:
+    async with recording(tmp_path, VirtualClock(LATER)) as (recorder, document):
+        recorder.remember("fired/dusk", {"last": 1})
+        await recorder.flush()
+        before = document.figures()["syncs"]
+        recorder.remember("fired/dusk", {"last": 1})
+        recorder.remember("fired/none", None)
+        await recorder.flush()
+        assert document.figures()["syncs"] == before
+
+
+async def test_none_removes_and_leaving_writes_the_rest(tmp_path: Path) -> None:
+    async with recording(tmp_path, VirtualClock(LATER)) as (recorder, _):
+        recorder.remember("fired/dusk", {"last": 1})
+        recorder.remember("fired/dawn", {"last": 1})
+    async with recording(tmp_path, VirtualClock(LATER)) as (recorder, document):
+        assert stored(document, "fired/dusk") == {"last": 1}
+        recorder.remember("fired/dusk", None)
+        await recorder.flush()
+        assert stored(document, "fired/dusk") is None
+
+
+async def written_at(folder: Path, clock: VirtualClock, number: int) -> tuple[bool, str]:
+    """Start, write something, stop: whether the clock was believed, and the time that was noted."""
+    async with recording(folder, clock) as (recorder, document):
+        recorder.remember("some/thing", {"number": number})
+        await recorder.flush()
+        return recorder.trust.is_given(), stored(document, CARD)["at"]
+
+
+async def test_a_clock_behind_the_newest_stored_time_is_not_believed_and_dates_nothing(tmp_path: Path) -> None:
+    assert await written_at(tmp_path, VirtualClock(LATER), 1) == (True, timestamp(LATER))
+    reset = VirtualClock(datetime(1970, 1, 1, tzinfo=UTC))
+    assert await written_at(tmp_path, reset, 2) == (False, timestamp(LATER))
+    behind = VirtualClock(LATER - timedelta(seconds=1))
+    assert await written_at(tmp_path, behind, 3) == (False, timestamp(LATER))
+    ahead = VirtualClock(LATER + timedelta(seconds=1))
+    assert await written_at(tmp_path, ahead, 4) == (True, timestamp(LATER + timedelta(seconds=1)))
+
+
+async def test_a_clock_before_the_day_of_this_version_is_not_believed(tmp_path: Path) -> None:
+    early = VirtualClock(MADE_AT - timedelta(days=1))
+    assert await written_at(tmp_path, early, 1) == (False, timestamp(MADE_AT))
+
+
+async def test_a_clock_that_ran_ahead_and_was_set_back_while_the_hub_ran_is_believed_after_a_restart(
+    tmp_path: Path,
+) -> None:
+    clock = VirtualClock(LATER + timedelta(days=3650))
+    async with recording(tmp_path, clock) as (recorder, _):
+        recorder.remember("some/thing", {"number": 1})
+        await recorder.flush()
+        assert recorder.trust.is_given()
+        clock.set(LATER)
+        recorder.remember("some/thing", {"number": 2})
+    assert await written_at(tmp_path, VirtualClock(LATER + timedelta(seconds=1)), 3) == (
+        True,
+        timestamp(LATER + timedelta(seconds=1)),
+    )

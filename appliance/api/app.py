@@ -12,7 +12,6 @@ from sanic import HTTPResponse, Request, Sanic
 from sanic.config import Config
 
 from appliance.api.auth import Authenticator
-from appliance.api.body import read
 from appliance.api.connection import Peers
 from appliance.api.gate import Gate
 from appliance.api.limits import Limits
@@ -68,7 +67,9 @@ class Application(Sanic[Any, Any]):
             request.route, handle, ids = self.router.get(request.path, request.method, None)
             answer = await handle(request, **ids)
             if answer is not None and request.stream is not None:
-                await request.stream.respond(answer).send(end_stream=True)
+                exchange: Any = request.stream
+                await exchange.respond(answer).send(end_stream=True)
+                exchange.conclude()
         except Exception as error:
             await self.handle_exception(request, error, run_middleware=False)
 
@@ -166,8 +167,6 @@ def _bind(route: Route, resources: Mapping[str, object], gate: Gate, limits: Lim
 
     async def handle(request: Request, **ids: str) -> HTTPResponse | None:
         await gate.admit(request, route)
-        if route.body is None:
-            await read(request, limits)
         return await route.handler(resource, Call(request=request, route=route, limits=limits), **ids)
 
     return handle

@@ -18,6 +18,7 @@ _END_OF_HEAD = b"\r\n\r\n"
 _NAME = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _TARGET = rb"(?:/[!-~]*|\*|https?://[!-.0->@-~]+/[!-~]*)"
 _HEAD = re.compile(rb"%b %b HTTP/1\.[01](?:\r\n%b:[^\x00-\x08\x0a-\x1f\x7f]*)*" % (_NAME, _TARGET, _NAME))
+_HOST = re.compile(r"[-A-Za-z0-9._~%!$&'()*+,;=:\[\]]*")
 _SIZES = {10: re.compile(r"[0-9]{1,18}"), 16: re.compile(r"[0-9A-Fa-f]{1,15}")}
 
 
@@ -32,6 +33,7 @@ class Exchange(Http):
 
     recv_buffer: bytearray
     request_body: Any
+    response: Any
 
     def __init__(self, protocol: Any) -> None:
         super().__init__(protocol)  # type: ignore[no-untyped-call]
@@ -53,6 +55,12 @@ class Exchange(Http):
             raise BadRequest("the head of the request is malformed")
         await super().http1_request_header()  # type: ignore[no-untyped-call]
         self.upgrade_websocket = False
+        self._check_host()
+
+    def conclude(self) -> None:
+        """The answer was given. What is left of a body is thrown away, of which Sanic would complain after a 2xx."""
+        if self.request_body and self.response is not None:
+            self.response.stream = self.response = None
 
     def create_empty_request(self) -> None:
         """Make the stand-in for a request whose head could not be read; its target may be what was wrong."""
@@ -69,6 +77,13 @@ class Exchange(Http):
         """Close the connection after the answer, and read no more."""
         self.request_body = None
         self.keep_alive = False
+
+    def _check_host(self) -> None:
+        """Refuse what RFC 9112 says must be: HTTP/1.1 without its one `Host`, or with one that is none."""
+        hosts = self.request.headers.getall("host", [])
+        is_missing = not hosts and self.request.version == "1.1"
+        if is_missing or len(hosts) > 1 or not all(_HOST.fullmatch(host.strip(" \t")) for host in hosts):
+            raise BadRequest("the request must name its Host, once")
 
     def _end_of_head(self) -> int:
         """Where it ends in what has been received, or -1."""

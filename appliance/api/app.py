@@ -18,7 +18,7 @@ from appliance.api.limits import Limits
 from appliance.api.payloads import DeviceEncoder
 from appliance.api.payloads import adapter as adapter_payload
 from appliance.api.route import Call, Route
-from appliance.api.routes import adapters, devices, events, groups, rooms, system
+from appliance.api.routes import adapters, devices, document, events, groups, rooms, system
 from appliance.api.stream import EventStream
 from appliance.clock import timestamp
 from appliance.hub import Hub
@@ -31,6 +31,7 @@ ROUTES: tuple[Route, ...] = (
     *rooms.ROUTES,
     *groups.ROUTES,
     *events.ROUTES,
+    *document.ROUTES,
 )
 """Every route that there is."""
 
@@ -136,6 +137,7 @@ def _build_resources(hub: Hub, stream: EventStream, peers: Peers) -> Mapping[str
         rooms.Rooms(hub.registry, hub.changes, hub.dispatcher, encoder),
         groups.Groups(hub.registry, hub.changes, hub.dispatcher, encoder),
         events.Events(stream),
+        document.Document(ROUTES),
     )
     return {type(each).__name__: each for each in built}
 

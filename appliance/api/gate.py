@@ -20,7 +20,9 @@ class Gate:
 
     def __init__(self, authenticator: Authenticator, routes: Iterable[Route]) -> None:
         self._authenticator = authenticator
-        self._methods = [(re.compile(re.sub(r"<\w+>", "[^/]+", route.path)), route.methods) for route in routes]
+        self._methods = [
+            (re.compile(re.sub(r"<\w+>", "[^/]+", re.escape(route.path))), route.methods) for route in routes
+        ]
 
     async def admit(self, request: Request, route: Route) -> None:
         """Let the request pass if its key may do what the route does; else raise what says why not."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from operator import is_
 from typing import Any
@@ -12,96 +10,19 @@ from typing import Any
 import orjson
 
 from appliance.adapters.dispatch import Outcome
+from appliance.api.shapes import Field, Shape, body, identifier, list_of, name, nullable
 from appliance.clock import timestamp
-from appliance.errors import Invalid
 from appliance.health import AdapterHealth
 from appliance.home import events
 from appliance.home.capabilities import CAPABILITIES, OWNERSHIP
 from appliance.home.model import Device, Group, Room
-from appliance.home.values import shown
 
-LONGEST_ID = 256
-LONGEST_NAME = 1000
+_ROOM: Shape = {"id": Field(check=identifier), "name": Field(check=name)}
 
-_BLANKS = "\t\n\v\f\r " + "".join(each for each in map(chr, range(0xA0, 0x3001)) if each.isspace())
-"""White space that may stand around a text. Python also counts some control characters as such."""
-
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
-    """One field of a request: how its value is checked, and whether it may be missing."""
-
-    check: Callable[[Any], Any]
-    required: bool = True
-
-
-Shape = Mapping[str, Field]
-"""The fields of a request's object. Others that it may hold are ignored."""
-
-
-def parse(shape: Shape, raw: Any) -> dict[str, Any]:
-    """The fields of the object, checked; one that is missing and may be is None. `Invalid` names the first fault."""
-    if not isinstance(raw, dict):
-        raise Invalid(f"the body must be a JSON object, not {shown(raw)}")
-    return {name: _parse_field(name, field, raw) for name, field in shape.items()}
-
-
-def _parse_field(name: str, field: Field, raw: dict[str, Any]) -> Any:
-    if name not in raw:
-        if field.required:
-            raise Invalid(f"{name} is missing")
-        return None
-    try:
-        return field.check(raw[name])
-    except Invalid as fault:
-        raise Invalid(f"{name} {fault}") from None
-
-
-def text(longest: int) -> Callable[[Any], str]:
-    """A check for a non-empty string of at most so many characters, without control characters."""
-
-    def check(value: Any) -> str:
-        if not isinstance(value, str):
-            raise Invalid(f"must be a string, not {shown(value)}")
-        if _CONTROL.search(stripped := value.strip(_BLANKS)) is not None:
-            raise Invalid("must not contain control characters")
-        if not 1 <= len(stripped) <= longest:
-            raise Invalid(f"must have 1 to {longest} characters, not {len(stripped)}")
-        return stripped
-
-    return check
-
-
-def nullable(check: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The same check, for a value that may also be null."""
-    return lambda value: None if value is None else check(value)
-
-
-def list_of(check: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
-    """A check for an array whose items all pass the given one."""
-
-    def check_item(index: int, item: Any) -> Any:
-        try:
-            return check(item)
-        except Invalid as fault:
-            raise Invalid(f"at index {index} {fault}") from None
-
-    def check_all(value: Any) -> tuple[Any, ...]:
-        if not isinstance(value, list):
-            raise Invalid(f"must be an array, not {shown(value)}")
-        return tuple(check_item(index, item) for index, item in enumerate(value))
-
-    return check_all
-
-
-identifier = text(LONGEST_ID)
-
-ROOM: Shape = {"id": Field(check=identifier), "name": Field(check=text(LONGEST_NAME))}
-GROUP: Shape = {**ROOM, "members": Field(check=list_of(identifier), required=False)}
-MEMBERS: Shape = {"members": Field(check=list_of(identifier))}
-ASSIGNMENT: Shape = {"room_id": Field(check=nullable(identifier))}
+ROOM = body("RoomRequest", _ROOM)
+GROUP = body("GroupRequest", {**_ROOM, "members": Field(check=list_of(identifier), required=False)})
+MEMBERS = body("MembersRequest", {"members": Field(check=list_of(identifier))})
+ASSIGNMENT = body("AssignmentRequest", {"room_id": Field(check=nullable(identifier))})
 
 
 def room(thing: Room) -> dict[str, Any]:

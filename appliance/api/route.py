@@ -1,9 +1,9 @@
-"""A row of the route table: the one source of dispatch, roles, tests and, later, the OpenAPI document."""
+"""A row of the route table: the one source of dispatch, roles, tests and the OpenAPI document."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sanic import HTTPResponse, Request
@@ -11,6 +11,7 @@ from sanic import HTTPResponse, Request
 from appliance.api.auth import Role
 from appliance.api.body import read_json
 from appliance.api.limits import Limits
+from appliance.api.shapes import Check, Schema, Shape, parse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,17 +23,26 @@ class Call:
     limits: Limits
 
     async def body(self) -> Any:
-        """What the request's body states, as the route's row parses it."""
+        """What the request's body states, as the route's row checks it."""
         assert self.route.body is not None
         return self.route.body(await read_json(self.request, self.limits))
 
-    def list_of(self, name: str) -> list[str] | None:
-        """Every value that the query gives the parameter, empty ones too; None when it does not name it."""
-        if not self.request.query_string:
-            return None
-        stated = self.request.get_args(keep_blank_values=True)
-        return list(stated.getlist(name)) if name in stated else None
+    def query(self) -> dict[str, Any]:
+        """What the query states, empty values too, as the route's row checks it; None for what it does not name.
 
+        A parameter that is an array has every value that was given; of any other the last one counts.
+        """
+        given = self.request.get_args(keep_blank_values=True) if self.request.query_string else {}
+        stated = {
+            name: given[name] if field.is_array else given[name][-1]
+            for name, field in self.route.query.items()
+            if name in given
+        }
+        return parse(self.route.query, stated)
+
+
+ANYWHERE = frozenset({400, 405, 408, 413, 417})
+"""What a request may be answered on every path: it is malformed, slow or too large, or its method is another's."""
 
 Handler = Callable[..., Awaitable[HTTPResponse | None]]
 
@@ -42,8 +52,9 @@ class Route:
     """One method of one path.
 
     `role` is what a key needs, None where none is asked. `handler` is a method of a resource; it gets the call and
-    the path's ids. `answers` are the statuses that it may give itself; beside them come 401 and 403 where a role is
-    asked. `body` parses what the request's JSON must hold, None where it is not read.
+    the path's ids. `answers` are the statuses that it may give itself; beside them come 401, 403 and 429 where a role
+    is asked, and those of `ANYWHERE`. `holds` is what the JSON of its 2xx looks like, None where that has no body.
+    `body` checks the request's JSON, None where it is not read; `query` checks the parameters of the query.
     """
 
     method: str
@@ -51,7 +62,9 @@ class Route:
     role: Role | None
     handler: Handler
     answers: tuple[int, ...]
-    body: Callable[[Any], Any] | None = None
+    holds: Schema | None = None
+    body: Check | None = None
+    query: Shape = field(default_factory=dict)
     summary: str
     is_websocket: bool = False
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import socket
 import struct
 from collections.abc import AsyncIterator
@@ -11,6 +12,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+from tests.fakes import witness
 from tests.fakes.house import MASTER, House
 
 KEY = f"Authorization: Bearer {MASTER}"
@@ -20,6 +22,8 @@ UPGRADE = (
     "Sec-WebSocket-Version: 13",
     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
 )
+_REQUEST = re.compile(rb"([A-Z]+) (/[!-~]*) HTTP/1\.1\r\n")
+
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
 
 
@@ -73,12 +77,18 @@ class Caller:
             headers = tuple((name.lower(), value) for name, value in pairs)
             length = 0 if to == "HEAD" else int(dict(headers).get("content-length", 0))
             body = await self._reader.readexactly(length)
-        return Reply(status=int(line.split(" ")[1]), headers=headers, body=body)
+        status = int(line.split(" ")[1])
+        witness.judge_alone(status, dict(headers), body)
+        return Reply(status=status, headers=headers, body=body)
 
     async def ask(self, data: bytes, within: float = 10.0) -> Reply:
-        """Send a request and wait for its answer."""
+        """Send a request and wait for its answer, which is one that the OpenAPI document describes."""
         await self.say(data)
-        return await self.reply(within, to=data.partition(b" ")[0].decode("ascii", "replace"))
+        reply = await self.reply(within, to=data.partition(b" ")[0].decode("ascii", "replace"))
+        if (asked := _REQUEST.match(data)) is not None:
+            method, path = asked[1].decode(), asked[2].decode()
+            witness.judge(method, path, reply.status, dict(reply.headers), reply.body)
+        return reply
 
     async def rest(self, within: float = 10.0) -> bytes:
         """Everything until the other side hangs up, by whatever way."""

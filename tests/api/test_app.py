@@ -50,7 +50,7 @@ class TestTheTableOfRoutes:
     @pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
     def test_every_row_is_complete(self, route: Route) -> None:
         assert route.method in {"GET", "POST", "PUT", "DELETE"}
-        assert re.fullmatch(r"(?:/(?:[a-z_]+|<[a-z_]+>))+", route.path)
+        assert re.fullmatch(r"(?:/(?:[a-z_.]+|<[a-z_]+>))+", route.path)
         assert (route.role is None) == (route.path in PUBLIC)
         assert re.fullmatch(r"[A-Z].{6,}\.", route.summary), "a sentence"
         assert route.answers and list(route.answers) == sorted(set(route.answers))
@@ -58,6 +58,7 @@ class TestTheTableOfRoutes:
         assert (413 in route.answers) == (400 in route.answers and route.body is not None) == (route.body is not None)
         assert (404 in route.answers) == ("<" in route.path)
         assert route.body is None or route.method == "POST"
+        assert (route.holds is None) == (not {200, 202} & {*route.answers})
         assert route.handler.__doc__
 
     def test_only_health_and_ready_ask_for_no_key(self) -> None:

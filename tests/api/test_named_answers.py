@@ -35,6 +35,7 @@ NAMED: dict[str, set[int]] = {
     "POST /groups/{id}/members": {200, 400, 401, 403, 404, 413},
     "GET /groups/{id}/devices": {200, 401, 404},
     "POST /groups/{id}/command": {200, 400, 401, 403, 404, 413},
+    "GET /openapi.json": {200, 401},
     "GET /events": {101, 400, 401, 426},
 }
 """Beside what malformed requests meet everywhere. 400 of /events is a handshake that fails, 426 a plain request."""

@@ -85,6 +85,7 @@ class House:
         async with self.session.request(method, url, data=body, headers=sent, allow_redirects=False) as response:
             received = await response.read()
         witness.note(method, path, response.status)
+        witness.judge(method, path, response.status, response.headers, received)
         parsed = jsonlib.loads(received) if received else None
         return Received(status=response.status, json=parsed, headers=dict(response.headers))
 

@@ -16,6 +16,8 @@ from typing import Any
 
 import aiohttp
 
+from tests.fakes import witness
+
 ROOT = Path(__file__).parents[2]
 KEY = "master-key-of-the-process"
 _LISTENING = re.compile(r"listening at (http://\S+)")
@@ -34,6 +36,7 @@ class Process:
     async def ask(self, method: str, path: str, json: Any = None) -> tuple[int, Any]:
         """Status and body of an answer; None where there is no body."""
         async with self.session.request(method, self.url + path, json=json) as response:
+            witness.judge(method, path, response.status, response.headers, await response.read())
             return response.status, await response.json() if await response.read() else None
 
     async def get(self, path: str) -> Any:

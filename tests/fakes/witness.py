@@ -1,14 +1,20 @@
-"""The witness: which (method, path, status) the test run has really received over HTTP."""
+"""The witness: what the test run has really received over HTTP, and whether the OpenAPI document says so."""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
+from typing import Any
 
+import jsonschema_rs
 import pytest
 
 from appliance.api.app import ROUTES
 from appliance.api.auth import REACH, Role
+from appliance.api.openapi import describe
 from appliance.api.route import Route
 
 SEEN: set[tuple[str, str, int]] = set()
@@ -23,7 +29,10 @@ EVERYWHERE = frozenset({400, 401, 403, 405, 408, 413})
 BUSY = 429
 """What a key meets on every path that asks for one, while too many of its kind wait to be checked."""
 
-_PATTERNS = [(re.compile(re.sub(r"<[a-z_]+>", "[^/]+", route.path) + r"\Z"), route) for route in ROUTES]
+_PATTERNS = [(re.compile(re.sub(r"<[a-z_]+>", "[^/]+", re.escape(route.path)) + r"\Z"), route) for route in ROUTES]
+
+_DOCUMENT = json.loads(json.dumps(describe(ROUTES)))
+"""What the hub tells of itself, as a client reads it."""
 
 
 def note(method: str, path: str, status: int) -> None:
@@ -32,6 +41,60 @@ def note(method: str, path: str, status: int) -> None:
     for pattern, route in _PATTERNS:
         if pattern.match(bare):
             SEEN.add((method, route.path, status))
+
+
+def judge(method: str, path: str, status: int, headers: Mapping[str, str], body: bytes) -> None:
+    """Fail unless the document describes such an answer to such a request: status, headers, type and body."""
+    bare = re.split("[?#]", path, maxsplit=1)[0]
+    rows = [route for pattern, route in _PATTERNS if pattern.match(bare)]
+    wanted = "GET" if method == "HEAD" else method
+    named = [row for row in rows if row.method == wanted]
+    what = f"{method} {path}: {status} {body[:300]!r}"
+    if named:
+        described = _operation(named[0])["responses"].get(str(status))
+        assert described is not None, f"the document knows no such answer: {what}"
+    else:
+        assert status in ({405} if rows else {404}) | {400, 401, 408, 413, 417}, f"nobody would expect this: {what}"
+        described = _refer(status)
+    _judge(described, headers, None if method == "HEAD" else body, what)
+
+
+def judge_alone(status: int, headers: Mapping[str, str], body: bytes) -> None:
+    """The same for an answer of which only the status is known; those of errors all look alike."""
+    if status in _ERRORS:
+        _judge(_refer(status), headers, body or None, f"{status} {body[:300]!r}")
+
+
+_ERRORS = {int(status) for status in _DOCUMENT["components"]["responses"]}
+
+
+def _operation(route: Route) -> Any:
+    return _DOCUMENT["paths"][route.path.replace("<", "{").replace(">", "}")][route.method.lower()]
+
+
+def _refer(status: int) -> dict[str, Any]:
+    return {"$ref": f"#/components/responses/{status}"}
+
+
+def _judge(described: dict[str, Any], headers: Mapping[str, str], body: bytes | None, what: str) -> None:
+    if "$ref" in described:
+        described = _DOCUMENT["components"]["responses"][described["$ref"].rsplit("/", 1)[1]]
+    given = {name.lower(): value for name, value in headers.items()}
+    missing = {name for name in described.get("headers", {}) if not given.get(name.lower())}
+    assert not missing, f"without {missing}: {what}"
+    content = described.get("content")
+    assert given.get("content-type") == (None if content is None else "application/json"), f"{given}: {what}"
+    if content is None:
+        assert not body, f"the document knows of no body: {what}"
+    elif body is not None:
+        faults = list(_validator(json.dumps(content["application/json"]["schema"])).iter_errors(json.loads(body)))
+        assert not faults, f"{what} is not what the document says: {'; '.join(map(str, faults))}"
+
+
+@cache
+def _validator(schema: str) -> jsonschema_rs.Draft202012Validator:
+    whole = {**json.loads(schema), "components": _DOCUMENT["components"]}
+    return jsonschema_rs.Draft202012Validator(whole, validate_formats=True)
 
 
 def expected() -> set[tuple[str, str, int]]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from sanic import HTTPResponse
 
-from appliance.api import payloads
+from appliance.api import payloads, schemas
 from appliance.api.answers import json_answer
 from appliance.api.auth import Role
 from appliance.api.route import Call, Route
+from appliance.api.shapes import array_of
 from appliance.health import Health
 
 
@@ -35,6 +36,7 @@ ROUTES = (
         role=Role.READ,
         handler=Adapters.list_all,
         answers=(200,),
+        holds=array_of(schemas.ADAPTER),
         summary="Every enabled adapter by name, with its status: starting, running or degraded.",
     ),
     Route(
@@ -43,6 +45,7 @@ ROUTES = (
         role=Role.READ,
         handler=Adapters.get,
         answers=(200, 404),
+        holds=schemas.ADAPTER_IN_FULL,
         summary="One adapter: how it does, when it last did well, and what was wrong last.",
     ),
 )

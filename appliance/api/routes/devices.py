@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 from sanic import HTTPResponse
 
 from appliance.adapters.dispatch import Dispatcher, Status
-from appliance.api import payloads
+from appliance.api import payloads, schemas
 from appliance.api.answers import json_answer
 from appliance.api.auth import Role
 from appliance.api.payloads import DeviceEncoder
 from appliance.api.route import Call, Route
+from appliance.api.shapes import Field, anything, array_of, list_of
 from appliance.errors import Invalid, Unsupported
 from appliance.home.changes import AssignRoom
-from appliance.home.commands import Command
 from appliance.home.registry import Registry
 from appliance.store.changes import Changes
 
@@ -33,7 +32,7 @@ class Devices:
 
     async def list_all(self, call: Call) -> HTTPResponse:
         """Every device by id, or those that `ids` names, in that order."""
-        ids = call.list_of("ids")
+        ids = call.query()["ids"]
         found = self._registry.list_devices() if ids is None else self._registry.find_devices(ids)
         return json_answer(self._encoder.encode_list(found))
 
@@ -67,6 +66,8 @@ ROUTES = (
         role=Role.READ,
         handler=Devices.list_all,
         answers=(200,),
+        holds=array_of(schemas.DEVICE),
+        query={"ids": Field(check=list_of(anything), required=False)},
         summary="Every device by id, or those that the repeated query parameter ids names, in its order.",
     ),
     Route(
@@ -75,6 +76,7 @@ ROUTES = (
         role=Role.READ,
         handler=Devices.get,
         answers=(200, 404),
+        holds=schemas.DEVICE,
         summary="One device.",
     ),
     Route(
@@ -83,7 +85,8 @@ ROUTES = (
         role=Role.WRITE,
         handler=Devices.assign_room,
         answers=(200, 400, 404, 413, 503),
-        body=partial(payloads.parse, payloads.ASSIGNMENT),
+        holds=schemas.DEVICE,
+        body=payloads.ASSIGNMENT,
         summary="Put the device into a room, or (null) into none.",
     ),
     Route(
@@ -92,7 +95,8 @@ ROUTES = (
         role=Role.WRITE,
         handler=Devices.command,
         answers=(200, 400, 404, 413, 501),
-        body=Command.parse,
+        holds=schemas.DONE,
+        body=schemas.COMMAND,
         summary="Send a command to the device and wait for its result.",
     ),
 )

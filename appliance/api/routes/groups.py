@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from sanic import HTTPResponse
 
 from appliance.adapters.dispatch import Dispatcher
-from appliance.api import payloads
+from appliance.api import payloads, schemas
 from appliance.api.answers import json_answer, no_content
 from appliance.api.auth import Role
 from appliance.api.payloads import DeviceEncoder
 from appliance.api.route import Call, Route
+from appliance.api.shapes import array_of
 from appliance.home.changes import PutGroup, RemoveGroup, SetMembers
-from appliance.home.commands import Command
 from appliance.home.registry import Registry
 from appliance.store.changes import Changes
 
@@ -76,6 +74,7 @@ ROUTES = (
         role=Role.READ,
         handler=Groups.list_all,
         answers=(200,),
+        holds=array_of(schemas.GROUP),
         summary="Every group by id.",
     ),
     Route(
@@ -84,7 +83,8 @@ ROUTES = (
         role=Role.WRITE,
         handler=Groups.put,
         answers=(200, 400, 413, 503),
-        body=partial(payloads.parse, payloads.GROUP),
+        holds=schemas.GROUP,
+        body=payloads.GROUP,
         summary="Create a group, or change the one that has this id; members left out stay as they are.",
     ),
     Route(
@@ -93,6 +93,7 @@ ROUTES = (
         role=Role.READ,
         handler=Groups.get,
         answers=(200, 404),
+        holds=schemas.GROUP,
         summary="One group.",
     ),
     Route(
@@ -109,7 +110,8 @@ ROUTES = (
         role=Role.WRITE,
         handler=Groups.set_members,
         answers=(200, 400, 404, 413, 503),
-        body=partial(payloads.parse, payloads.MEMBERS),
+        holds=schemas.GROUP,
+        body=payloads.MEMBERS,
         summary="Replace the group's members.",
     ),
     Route(
@@ -118,6 +120,7 @@ ROUTES = (
         role=Role.READ,
         handler=Groups.list_devices,
         answers=(200, 404),
+        holds=array_of(schemas.DEVICE),
         summary="The group's devices that exist at present, in membership order.",
     ),
     Route(
@@ -126,7 +129,8 @@ ROUTES = (
         role=Role.WRITE,
         handler=Groups.command,
         answers=(200, 400, 404, 413),
-        body=Command.parse,
+        holds=array_of(schemas.OUTCOME),
+        body=schemas.COMMAND,
         summary="Send a command to every device of the group; each has its own result.",
     ),
 )

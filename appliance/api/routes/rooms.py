@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from sanic import HTTPResponse
 
 from appliance.adapters.dispatch import Dispatcher
-from appliance.api import payloads
+from appliance.api import payloads, schemas
 from appliance.api.answers import json_answer, no_content
 from appliance.api.auth import Role
 from appliance.api.payloads import DeviceEncoder
 from appliance.api.route import Call, Route
+from appliance.api.shapes import array_of
 from appliance.home.changes import PutRoom, RemoveRoom
-from appliance.home.commands import Command
 from appliance.home.model import Room
 from appliance.home.registry import Registry
 from appliance.store.changes import Changes
@@ -69,6 +67,7 @@ ROUTES = (
         role=Role.READ,
         handler=Rooms.list_all,
         answers=(200,),
+        holds=array_of(schemas.ROOM),
         summary="Every room by id.",
     ),
     Route(
@@ -77,7 +76,8 @@ ROUTES = (
         role=Role.WRITE,
         handler=Rooms.put,
         answers=(200, 400, 413, 503),
-        body=partial(payloads.parse, payloads.ROOM),
+        holds=schemas.ROOM,
+        body=payloads.ROOM,
         summary="Create a room, or rename the one that has this id.",
     ),
     Route(
@@ -86,6 +86,7 @@ ROUTES = (
         role=Role.READ,
         handler=Rooms.get,
         answers=(200, 404),
+        holds=schemas.ROOM,
         summary="One room.",
     ),
     Route(
@@ -102,6 +103,7 @@ ROUTES = (
         role=Role.READ,
         handler=Rooms.list_devices,
         answers=(200, 404),
+        holds=array_of(schemas.DEVICE),
         summary="The devices in the room by id.",
     ),
     Route(
@@ -110,7 +112,8 @@ ROUTES = (
         role=Role.WRITE,
         handler=Rooms.command,
         answers=(200, 400, 404, 413),
-        body=Command.parse,
+        holds=array_of(schemas.OUTCOME),
+        body=schemas.COMMAND,
         summary="Send a command to every device in the room; each has its own result.",
     ),
 )

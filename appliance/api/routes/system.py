@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 from sanic import HTTPResponse
 
-from appliance.api import payloads
+from appliance.api import payloads, schemas
 from appliance.api.answers import json_answer
 from appliance.api.auth import Role
 from appliance.api.route import Call, Route
@@ -67,6 +67,7 @@ ROUTES = (
         role=None,
         handler=System.show_health,
         answers=(200,),
+        holds=schemas.DONE,
         summary="The hub's process answers.",
     ),
     Route(
@@ -75,6 +76,7 @@ ROUTES = (
         role=None,
         handler=System.show_ready,
         answers=(200, 503),
+        holds=schemas.DONE,
         summary="The hub has started: every adapter's first poll has ended, reached or not.",
     ),
     Route(
@@ -83,6 +85,7 @@ ROUTES = (
         role=Role.READ,
         handler=System.list_capabilities,
         answers=(200,),
+        holds=schemas.CATALOG,
         summary="The capability catalog.",
     ),
     Route(
@@ -91,6 +94,7 @@ ROUTES = (
         role=Role.ADMIN,
         handler=System.show_diagnostics,
         answers=(200,),
+        holds=schemas.DIAGNOSTICS,
         summary="How the hub is inside: counts, and the figures of each part.",
     ),
 )

@@ -1,0 +1,151 @@
+"""The OpenAPI document (3.1) of the routes, made from the rows that also dispatch them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from appliance.api.auth import REACH, Role
+from appliance.api.errors import HEADERS, STATUSES
+from appliance.api.route import ANYWHERE, Route
+from appliance.api.schemas import ERROR
+from appliance.api.shapes import TEXT, Schema
+from appliance.version import VERSION
+
+_DESCRIPTION = """\
+Every path but /health and /ready asks for a key: `Authorization: Bearer <key>`. The roles that a key may have reach \
+these paths: read what names read; write what names read or write; admin, automation and the master key everything. \
+Bodies are JSON, whatever Content-Type a request states; fields that nobody knows are ignored. Whatever is not 2xx \
+holds at least `error`. HEAD is answered as GET, without the body. Ids in a path are percent-encoded.\
+"""
+
+_MEANINGS: Mapping[int, str] = {
+    101: "The stream begins: from now on every frame is a JSON object with its `type`, in a text message.",
+    200: "Done.",
+    202: "It will be done.",
+    204: "Done; there is no body.",
+    400: "The request is malformed, or asks for what cannot be; or the device's adapter refused or did not reach it.",
+    401: "There is no key, or it is not one of this hub's.",
+    403: "The key's role does not reach this.",
+    404: "There is no such resource.",
+    405: "The path has no such method.",
+    408: "The request took too long to arrive.",
+    413: "The request is too large.",
+    417: "The hub does not know what the request expects.",
+    423: "It runs already.",
+    426: "The path is a WebSocket, and the request does not open one.",
+    429: "Too many requests, or too many keys that wait to be checked.",
+    501: "The device does not offer this.",
+    503: "Not now: the hub is starting, or its card takes no changes.",
+}
+"""What each status says; one that is missing here cannot be in a row."""
+
+_NAMED_HEADERS: Mapping[int, Iterable[str]] = {
+    **{STATUSES[kind]: names for kind, names in HEADERS.items()},
+    405: ("Allow",),
+}
+
+_BROWSER_TOKEN = {
+    "type": "apiKey",
+    "in": "query",
+    "name": "token",
+    "description": "For browsers, on the event stream alone: the key, percent-encoded. The sub-protocol "
+    "`bearer.<key, percent-encoded>`, offered beside `lares.events`, does the same.",
+}
+
+
+def describe(routes: Sequence[Route]) -> dict[str, Any]:
+    """The document of these routes, as JSON; raises `ValueError` where two schemas have one title."""
+    paths: dict[str, dict[str, Any]] = {}
+    for route in routes:
+        paths.setdefault(re.sub(r"<(\w+)>", r"{\1}", route.path), {})[route.method.lower()] = _operation(route)
+    named: dict[str, Any] = {}
+    errors = sorted({status for route in routes for status in statuses_of(route) if status >= 400})
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Lares", "version": VERSION, "description": _DESCRIPTION},
+        "servers": [{"url": "/"}],
+        "paths": _refer(paths, named),
+        "components": {
+            "responses": {str(status): _refer(_error(status), named) for status in errors},
+            "schemas": dict(sorted(named.items())),
+            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}, "token": _BROWSER_TOKEN},
+        },
+    }
+
+
+def statuses_of(route: Route) -> set[int]:
+    """Every status that the route may be answered with."""
+    guarded = set() if route.role is None else {401, 429}
+    is_beyond_some = route.role is not None and any(route.role not in REACH[role] for role in Role)
+    return {*route.answers, *ANYWHERE, *guarded, *([403] if is_beyond_some else [])}
+
+
+def _operation(route: Route) -> dict[str, Any]:
+    owner, _, verb = route.handler.__qualname__.partition(".")
+    operation: dict[str, Any] = {
+        "operationId": f"{owner}_{verb}".lower(),
+        "tags": [owner],
+        "summary": route.summary,
+        "parameters": [*_path_parameters(route), *_query_parameters(route)],
+        "security": _security(route),
+        "responses": {str(status): _response(route, status) for status in sorted(statuses_of(route))},
+    }
+    if route.body is not None:
+        operation["requestBody"] = {"required": True, "content": _json(route.body.schema)}
+    return operation
+
+
+def _path_parameters(route: Route) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "in": "path", "required": True, "schema": {**TEXT, "minLength": 1}}
+        for name in re.findall(r"<(\w+)>", route.path)
+    ]
+
+
+def _query_parameters(route: Route) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "in": "query", "required": field.required, "schema": field.check.schema}
+        for name, field in route.query.items()
+    ]
+
+
+def _security(route: Route) -> list[dict[str, list[str]]]:
+    """The ways to show a key; the list behind each names the role that the key needs."""
+    if route.role is None:
+        return []
+    ways = ["bearer", "token"] if route.is_websocket else ["bearer"]
+    return [{way: [route.role]} for way in ways]
+
+
+def _response(route: Route, status: int) -> dict[str, Any]:
+    if status >= 400:
+        return {"$ref": f"#/components/responses/{status}"}
+    content = {} if route.holds is None else {"content": _json(route.holds)}
+    return {"description": _MEANINGS[status], **content}
+
+
+def _error(status: int) -> dict[str, Any]:
+    names = _NAMED_HEADERS.get(status, ())
+    headers = {"headers": {name: {"required": True, "schema": TEXT} for name in names}} if names else {}
+    return {"description": _MEANINGS[status], **headers, "content": _json(ERROR)}
+
+
+def _json(schema: Schema) -> dict[str, Any]:
+    return {"application/json": {"schema": schema}}
+
+
+def _refer(node: Any, named: dict[str, Any]) -> Any:
+    """The same, where references stand for the schemas that have a title; these go into `named`."""
+    if isinstance(node, list | tuple):
+        return [_refer(each, named) for each in node]
+    if not isinstance(node, Mapping):
+        return node
+    inner = {key: _refer(value, named) for key, value in node.items() if key != "title" or not isinstance(value, str)}
+    title = node.get("title")
+    if not isinstance(title, str):
+        return inner
+    if named.setdefault(title, inner) != inner:
+        raise ValueError(f"two schemas are called {title}")
+    return {"$ref": f"#/components/schemas/{title}"}

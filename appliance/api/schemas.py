@@ -1,0 +1,168 @@
+"""Schemas: what the answers hold. A resource of its own file may keep its schemas there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from appliance.adapters.dispatch import Status
+from appliance.api.shapes import (
+    ANY,
+    BOOLEAN,
+    COUNT,
+    INSTANT,
+    INTEGER,
+    NUMBER,
+    OBJECT,
+    TEXT,
+    Check,
+    Schema,
+    array_of,
+    identifier,
+    maybe,
+    name,
+    one_of,
+    record,
+)
+from appliance.health import AdapterStatus
+from appliance.home import values
+from appliance.home.capabilities import CAPABILITIES, Capability
+from appliance.home.commands import Command
+from appliance.home.model import Kind
+
+
+def _between(low: int, high: int, schema: Schema = INTEGER) -> Schema:
+    return {**schema, "minimum": low, "maximum": high}
+
+
+def _value(title: str, /, **fields: Schema) -> Schema:
+    return {"title": title, "type": "object", "required": [*fields], "properties": fields}
+
+
+_TEMPERATURES = [
+    _value("Kelvin", value=_between(*values.KELVIN_RANGE), unit={"const": "kelvin"}),
+    _value("Mireds", value=_between(*values.MIRED_RANGE), unit={"const": "mireds"}),
+]
+
+TYPES: Mapping[str, Schema] = {
+    "measurement": _value("Measurement", value=NUMBER, unit=TEXT),
+    "accumulation": _value("Accumulation", value=NUMBER, unit=TEXT, period=TEXT),
+    "number": NUMBER,
+    "integer": INTEGER,
+    "string": TEXT,
+    "boolean": BOOLEAN,
+    "integer_or_string": {"type": ["integer", "string"]},
+    "percentage": _between(0, 100),
+    "rgb_color": _value("RgbColor", **{each: _between(0, 255) for each in "rgb"}),
+    "hex_color": {**TEXT, "pattern": "^#[0-9a-fA-F]{6}$"},
+    "xy_color": _value("XyColor", **{each: _between(0, 1, NUMBER) for each in "xy"}),
+    "hs_color": _value("HsColor", hue=_between(0, 360), saturation=_between(0, 100)),
+    "color_temperature": {"title": "ColorTemperature", "oneOf": _TEMPERATURES},
+}
+"""The schema of each type of value but `enum`, whose values its capability lists."""
+
+
+def schema_of(capability: Capability) -> Schema:
+    """What a value of this capability looks like."""
+    of_type = one_of(*capability.values) if capability.type == "enum" else TYPES[capability.type]
+    return of_type if "title" in of_type else {**of_type, "description": capability.description}
+
+
+COMMAND = Check(
+    run=Command.parse,
+    schema={
+        "title": "Command",
+        "description": "GET /capabilities says which actions a capability has, and what its values look like.",
+        "type": "object",
+        "required": ["capability", "action"],
+        "properties": {
+            "capability": one_of(*CAPABILITIES),
+            "action": one_of(*sorted({action for each in CAPABILITIES.values() for action in each.actions})),
+            "value": {"description": "What set, increase and decrease need, and no other action takes."},
+            "transition_secs": maybe({**NUMBER, "minimum": 0}),
+        },
+        "examples": [
+            {"capability": "power", "action": "on"},
+            {"capability": "brightness", "action": "set", "value": 40},
+            {"capability": "color_temperature", "action": "set", "value": {"value": 4000, "unit": "kelvin"}},
+        ],
+    },
+)
+
+ERROR: Schema = {
+    "title": "Error",
+    "type": "object",
+    "required": ["error"],
+    "properties": {"error": {**TEXT, "minLength": 1, "description": "A sentence for a person."}},
+}
+
+DONE = record("Done", status={"const": "ok"})
+
+ATTRIBUTES: Schema = {
+    "title": "Attributes",
+    "description": "Canonical state by capability, and custom.<adapter>.<field>.",
+    "type": "object",
+    "properties": {key: schema_of(capability) for key, capability in CAPABILITIES.items()},
+    "patternProperties": {r"^custom\.": ANY},
+    "additionalProperties": False,
+}
+
+METADATA = record("Metadata", source=TEXT, accuracy=maybe(NUMBER), vendor_specific=OBJECT)
+
+DEVICE = record(
+    "Device",
+    id=TEXT,
+    room_id=maybe(TEXT),
+    kind=one_of(*Kind),
+    attributes=ATTRIBUTES,
+    metadata=METADATA,
+    updated_at=INSTANT,
+    last_seen=INSTANT,
+)
+
+ROOM = record("Room", id=identifier.schema, name=name.schema)
+GROUP = record("Group", id=identifier.schema, name=name.schema, members=array_of(TEXT))
+
+OUTCOME = record("Outcome", device_id=TEXT, status=one_of(*Status), message=maybe(TEXT))
+
+ADAPTER = record("Adapter", name=TEXT, status=one_of(*AdapterStatus))
+
+ADAPTER_HEALTH = record(
+    "AdapterHealth",
+    status=one_of("unknown", "ok", "error"),
+    message=maybe(TEXT),
+    last_updated=maybe(INSTANT),
+)
+ADAPTER_IN_FULL = record(
+    "AdapterInFull",
+    name=TEXT,
+    runtime_status=one_of(*AdapterStatus),
+    health=ADAPTER_HEALTH,
+    last_success=maybe(INSTANT),
+    last_error=maybe(TEXT),
+)
+
+CAPABILITY = record(
+    "Capability",
+    domain=TEXT,
+    key=TEXT,
+    schema=record("CapabilitySchema", type=one_of(*values.CHECKS, "enum"), values=array_of(TEXT)),
+    read_only=BOOLEAN,
+    actions=array_of(TEXT),
+    description=TEXT,
+)
+OWNERSHIP = record(
+    "Ownership",
+    canonical_attribute_location=TEXT,
+    custom_attribute_prefix=TEXT,
+    vendor_metadata_field=TEXT,
+    rules=array_of(TEXT),
+)
+CATALOG = record("Catalog", capabilities=array_of(CAPABILITY), ownership=OWNERSHIP)
+
+DIAGNOSTICS: Schema = {
+    "title": "Diagnostics",
+    "description": "The figures of each part, by its name.",
+    "type": "object",
+    "properties": {"counts": {"type": "object", "additionalProperties": COUNT}},
+    "additionalProperties": OBJECT,
+}

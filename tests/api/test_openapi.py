@@ -1,0 +1,226 @@
+"""The OpenAPI document: valid, whole, and the same words that check requests."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from appliance.api import payloads, schemas
+from appliance.api.app import ROUTES
+from appliance.api.openapi import describe, statuses_of
+from appliance.api.route import Route
+from appliance.api.shapes import Check, Schema, array_of, record
+from appliance.errors import Invalid
+from appliance.home.capabilities import CAPABILITIES
+from appliance.home.values import CHECKS
+from tests.fakes import witness
+from tests.fakes.house import READER, House
+
+DOCUMENT: Any = json.loads(json.dumps(describe(ROUTES)))
+
+
+def operation(route: Route) -> Any:
+    """What the document says of the route."""
+    return DOCUMENT["paths"][re.sub(r"<(\w+)>", r"{\1}", route.path)][route.method.lower()]
+
+
+class TestTheDocument:
+    """What holds of all of it."""
+
+    def test_it_is_valid(self) -> None:
+        assert not [str(fault) for fault in OpenAPIV31SpecValidator(DOCUMENT).iter_errors()]
+
+    def test_every_reference_leads_somewhere_and_every_component_is_used(self) -> None:
+        used = set(re.findall(r'"#/components/(\w+/\w+)"', json.dumps(DOCUMENT)))
+        kept = {f"{kind}/{name}" for kind in ("schemas", "responses") for name in DOCUMENT["components"][kind]}
+        assert used == kept
+
+    def test_it_tells_of_every_route_and_nothing_else(self) -> None:
+        told = {(method.upper(), path) for path, item in DOCUMENT["paths"].items() for method in item}
+        assert told == {(route.method, re.sub(r"<(\w+)>", r"{\1}", route.path)) for route in ROUTES}
+
+    def test_operations_have_names_of_their_own(self) -> None:
+        names = [operation(route)["operationId"] for route in ROUTES]
+        assert len(names) == len(set(names))
+
+    def test_two_schemas_of_one_title_are_refused(self) -> None:
+        rows = [replace(ROUTES[0], holds=record("Thing", **{name: {}}), path=f"/{name}") for name in ("id", "name")]
+        assert describe([rows[0], rows[0]])
+        with pytest.raises(ValueError, match="two schemas are called Thing"):
+            describe(rows)
+
+    async def test_it_is_served_as_it_is_to_who_may_read(self, house: House) -> None:
+        answer = await house.get("/openapi.json", token=READER.text)
+        assert (answer.status, answer.json) == (200, DOCUMENT)
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: f"{route.method} {route.path}")
+class TestEachOperation:
+    """What holds of every row."""
+
+    def test_it_names_every_status(self, route: Route) -> None:
+        told = {int(status) for status in operation(route)["responses"]}
+        assert told == statuses_of(route) >= witness.answers_of(route) | witness.EVERYWHERE - {401, 403}
+        assert (429 in told) == (route.role is not None)
+
+    def test_it_names_the_role(self, route: Route) -> None:
+        told = operation(route)["security"]
+        ways = ["bearer", "token"] if route.path == "/events" else ["bearer"]
+        assert told == ([] if route.role is None else [{way: [route.role]} for way in ways])
+
+    def test_it_names_every_parameter_of_the_path(self, route: Route) -> None:
+        told = [each["name"] for each in operation(route)["parameters"] if each["in"] == "path"]
+        assert told == re.findall(r"<(\w+)>", route.path)
+
+    def test_errors_hold_an_error_and_the_headers_that_belong_to_them(self, route: Route) -> None:
+        for status, answer in operation(route)["responses"].items():
+            if int(status) >= 400:
+                assert answer == {"$ref": f"#/components/responses/{status}"}
+                told = DOCUMENT["components"]["responses"][status]
+                assert told["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Error"}
+
+
+def test_headers_are_named_where_they_come() -> None:
+    told = {status: set(each.get("headers", ())) for status, each in DOCUMENT["components"]["responses"].items()}
+    assert {status: names for status, names in told.items() if names} == {
+        "401": {"WWW-Authenticate"},
+        "405": {"Allow"},
+        "426": {"Upgrade"},
+        "429": {"Retry-After"},
+    }
+
+
+def test_ids_of_the_query_may_be_repeated() -> None:
+    [told] = DOCUMENT["paths"]["/devices"]["get"]["parameters"]
+    assert told == {"name": "ids", "in": "query", "required": False, "schema": array_of({"type": "string"})}
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-600, 8000) | st.floats(-2, 300) | st.sampled_from(["#aa00FF", "x", ""]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("rgbxy"), inner, max_size=4),
+    max_leaves=5,
+)
+FIELDS = {
+    "value": st.integers(100, 7100) | st.floats(0, 10),
+    "unit": st.sampled_from(["kelvin", "mireds", "°C"]),
+    "period": st.just("day"),
+    "hue": st.integers(-1, 361),
+    "saturation": st.integers(-1, 101),
+    **{each: st.integers(-1, 256) | st.floats(-0.1, 1.1) for each in "rgbxy"},
+}
+VALUES = JSON | st.fixed_dictionaries({}, optional=FIELDS)
+BODIES = VALUES | st.fixed_dictionaries(
+    {},
+    optional={
+        "id": JSON | st.text(max_size=3),
+        "name": JSON | st.just("Hall"),
+        "room_id": JSON | st.just("hall"),
+        "members": JSON | st.lists(st.just("tv:tv") | JSON),
+    },
+)
+
+
+def takes(check: Any, value: Any) -> bool:
+    """Whether the check lets the value pass."""
+    try:
+        check(value)
+    except Invalid:
+        return False
+    return True
+
+
+def fits(value: Any, schema: Schema) -> bool:
+    """Whether the schema describes the value."""
+    return jsonschema_rs.is_valid(dict(schema), value)
+
+
+class TestOneSource:
+    """A value that its schema describes is taken, and what is taken is described by it."""
+
+    def test_every_type_of_value_has_a_schema(self) -> None:
+        assert set(schemas.TYPES) == set(CHECKS)
+
+    @pytest.mark.parametrize("kind", CHECKS)
+    @given(value=VALUES)
+    @settings(max_examples=150, deadline=None, derandomize=True)
+    def test_values(self, kind: str, value: Any) -> None:
+        described = fits(value, schemas.TYPES[kind])
+        assert described == takes(CHECKS[kind], value), (kind, value)
+
+    @pytest.mark.parametrize("check", [payloads.ROOM, payloads.GROUP, payloads.MEMBERS, payloads.ASSIGNMENT])
+    @given(value=BODIES)
+    @settings(max_examples=300, deadline=None, derandomize=True)
+    def test_bodies(self, check: Check, value: Any) -> None:
+        if takes(check, value):
+            assert fits(value, check.schema)
+        elif fits(value, check.schema):
+            with pytest.raises(Invalid, match=r"control characters|1 to"):
+                check(value)
+
+    @pytest.mark.parametrize("key", CAPABILITIES)
+    def test_commands_name_what_the_catalog_names(self, key: str) -> None:
+        properties = schemas.COMMAND.schema["properties"]
+        assert key in properties["capability"]["enum"]
+        assert set(CAPABILITIES[key].actions) <= set(properties["action"]["enum"])
+
+    def test_the_examples_of_a_command_are_commands(self) -> None:
+        for example in schemas.COMMAND.schema["examples"]:
+            assert takes(schemas.COMMAND, example)
+            assert fits(example, schemas.COMMAND.schema)
+
+
+GOOD = {"content-type": "application/json"}
+
+
+class TestTheJudge:
+    """The witness's eye: an answer that the document does not describe fails the test that received it."""
+
+    @pytest.mark.parametrize(
+        ("method", "path", "status", "headers", "body"),
+        [
+            ("GET", "/health", 201, GOOD, b'{"status":"ok"}'),
+            ("GET", "/health", 200, GOOD, b'{"status":"fine"}'),
+            ("GET", "/health", 200, GOOD, b'{"status":"ok","more":1}'),
+            ("GET", "/health", 200, {"content-type": "text/plain"}, b'{"status":"ok"}'),
+            ("GET", "/health", 200, {}, b'{"status":"ok"}'),
+            ("GET", "/rooms", 200, GOOD, b'[{"id":"hall"}]'),
+            ("GET", "/rooms/hall", 404, GOOD, b'{"error":""}'),
+            ("GET", "/rooms", 401, GOOD, b'{"error":"authentication required"}'),
+            ("GET", "/rooms", 500, GOOD, b'{"error":"the hub failed"}'),
+            ("PUT", "/rooms", 405, GOOD, b'{"error":"no"}'),
+            ("GET", "/nothing", 200, GOOD, b"{}"),
+            ("DELETE", "/rooms/hall", 204, GOOD, b"{}"),
+        ],
+        ids=range(12),
+    )
+    def test_it_sees_what_is_wrong(
+        self, method: str, path: str, status: int, headers: dict[str, str], body: bytes
+    ) -> None:
+        with pytest.raises(AssertionError):
+            witness.judge(method, path, status, headers, body)
+
+    @pytest.mark.parametrize(
+        ("method", "path", "status", "headers", "body"),
+        [
+            ("GET", "/health", 200, GOOD, b'{"status":"ok"}'),
+            ("HEAD", "/health", 200, GOOD, b""),
+            ("GET", "/rooms?x=y", 200, GOOD, b'[{"id":"hall","name":"Hall"}]'),
+            ("GET", "/rooms/hall", 404, GOOD, b'{"error":"no","more":[1]}'),
+            ("GET", "/rooms", 401, {**GOOD, "WWW-Authenticate": "Bearer"}, b'{"error":"no"}'),
+            ("PUT", "/rooms", 405, {**GOOD, "Allow": "GET"}, b'{"error":"no"}'),
+            ("DELETE", "/rooms/hall", 204, {}, b""),
+        ],
+        ids=range(7),
+    )
+    def test_it_lets_pass_what_is_right(
+        self, method: str, path: str, status: int, headers: dict[str, str], body: bytes
+    ) -> None:
+        witness.judge(method, path, status, headers, body)

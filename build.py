@@ -352,7 +352,8 @@ def test(args: Sequence[str]) -> int:
         tally = Path(folder) / "passed"
         step("lint", ["ruff", "check"])
         step("types", ["mypy"])
-        pytest = ["pytest", "-p", "build", *speed, *(arg for arg in args if arg != "--slow")]
+        several = ["-n", str(os.cpu_count() or 1), "--dist", "worksteal"]
+        pytest = ["pytest", "-p", "build", *several, *speed, *(arg for arg in args if arg != "--slow")]
         step("tests", pytest, tally=tally)
         passed = tally.read_text() if tally.exists() else "0"
     say(f"build.py: lint, types and {passed} tests passed in {time.monotonic() - started:.1f} s")

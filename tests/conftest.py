@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
-from sanic import Sanic
 
 from tests.fakes import witness
 from tests.fakes.house import House, open_house
 
-Sanic.test_mode = True
-"""Sanic rewrites its own methods at start and can do so once a process only, unless it is told of tests."""
+FAULT = pytest.StashKey[str]()
+"""What the witness found wrong with the run."""
 
 
 @pytest.fixture
@@ -22,6 +22,29 @@ async def house() -> AsyncIterator[House]:
 
 
 def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.Item]) -> None:
-    """Put the witness's verdict last, after everything that it is about."""
-    items.sort(key=lambda item: item.name == "test_every_route_has_given_each_of_its_answers_over_http")
-    session.config.stash[witness.WHOLE] = {item.path for item in items}
+    """Note which files this run holds."""
+    witness.FILES.update(str(item.path) for item in items)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Let the witness judge a run that went well; one of several processes hands on what it saw."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["witness"] = witness.hand_on()
+        return
+    is_whole = session.exitstatus == pytest.ExitCode.OK and not session.config.option.keyword
+    if is_whole and (fault := witness.verdict()) is not None:
+        session.config.stash[FAULT] = fault
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take what one of several processes saw."""
+    witness.take(getattr(node, "workeroutput", {}).get("witness"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what the witness found."""
+    if (fault := terminalreporter.config.stash.get(FAULT, None)) is not None:
+        terminalreporter.section("the witness")
+        terminalreporter.line(fault, red=True)

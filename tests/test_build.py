@@ -331,6 +331,10 @@ def checks(clone: Path, build: ModuleType, script: str, *args: str, **env: str) 
     return run(clone, "test", *args, **env)
 
 
+SEVERAL = f"-p build -n {os.cpu_count()} --dist worksteal"
+"""How pytest is told to use every core."""
+
+
 def calls(output: str) -> Sequence[str]:
     """How the tools were called, in order."""
     return re.findall(r"^called -m (.*)$", output, re.MULTILINE)
@@ -339,14 +343,14 @@ def calls(output: str) -> Sequence[str]:
 def test_test_runs_lint_types_and_tests_in_this_order(clone: Path, build: ModuleType, package: Path) -> None:
     done = checks(clone, build, 'case "$2" in pytest) echo -n 12 > "$BUILD_PY_TALLY"; esac', "-x", LARES_PORT="1")
     assert done.returncode == 0
-    assert calls(done.stdout) == ["ruff check", "mypy", "pytest -p build -m not slow -x"]
+    assert calls(done.stdout) == ["ruff check", "mypy", f"pytest {SEVERAL} -m not slow -x"]
     assert "LARES_PORT" not in done.stdout
     assert re.fullmatch(r"build\.py: lint, types and 12 tests passed in \d+\.\d s", done.stdout.splitlines()[-1])
 
 
 def test_slow_is_build_py_s_own_word(clone: Path, build: ModuleType, package: Path) -> None:
     done = checks(clone, build, "true", "tests/api", "--slow")
-    assert calls(done.stdout)[-1] == "pytest -p build tests/api"
+    assert calls(done.stdout)[-1] == f"pytest {SEVERAL} tests/api"
 
 
 def test_test_stops_at_the_first_failure_with_its_code(clone: Path, build: ModuleType, package: Path) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
-import pytest
 
 from appliance.api.app import ROUTES
 from appliance.api.auth import REACH, Role
@@ -20,8 +19,10 @@ from appliance.api.route import Route
 SEEN: set[tuple[str, str, int]] = set()
 """Everything that was received from the routes of the table."""
 
-WHOLE = pytest.StashKey[set[Path]]()
+FILES: set[str] = set()
 """The files whose tests this run holds, so that the verdict knows whether it saw them all."""
+
+TESTS = Path(__file__).parent.parent
 
 EVERYWHERE = frozenset({400, 401, 403, 405, 408, 413})
 """What a malformed request, or one without the right key, meets on every path; no row need name it."""
@@ -95,6 +96,33 @@ def _judge(described: dict[str, Any], headers: Mapping[str, str], body: bytes | 
 def _validator(schema: str) -> jsonschema_rs.Draft202012Validator:
     whole = {**json.loads(schema), "components": _DOCUMENT["components"]}
     return jsonschema_rs.Draft202012Validator(whole, validate_formats=True)
+
+
+def verdict() -> str | None:
+    """What is wrong with a run of all tests: an answer that a row names and nobody received, or one that none names.
+
+    None where all is well, or where not every test that asks over HTTP was run.
+    """
+    everything = {str(file) for folder in ("journeys", "api") for file in (TESTS / folder).glob("test_*.py")}
+    if not everything <= FILES:
+        return None
+    if missing := sorted(expected() - SEEN):
+        return f"{len(missing)} answers that the route table names were never received: {missing}"
+    if strange := sorted(unnamed()):
+        return f"{len(strange)} answers were received that no row of the route table names: {strange}"
+    return None
+
+
+def hand_on() -> dict[str, Any]:
+    """What was seen here, for `take` in another process."""
+    return {"seen": [list(each) for each in sorted(SEEN)], "files": sorted(FILES)}
+
+
+def take(handed: dict[str, Any] | None) -> None:
+    """Add what another process has seen."""
+    if handed is not None:
+        SEEN.update((method, path, status) for method, path, status in handed["seen"])
+        FILES.update(handed["files"])
 
 
 def expected() -> set[tuple[str, str, int]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import socket
 import struct
 from collections.abc import AsyncIterator
@@ -22,8 +21,6 @@ UPGRADE = (
     "Sec-WebSocket-Version: 13",
     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
 )
-_REQUEST = re.compile(rb"([A-Z]+) (/[!-~]*) HTTP/1\.1\r\n")
-
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
 
 
@@ -85,9 +82,7 @@ class Caller:
         """Send a request and wait for its answer, which is one that the OpenAPI document describes."""
         await self.say(data)
         reply = await self.reply(within, to=data.partition(b" ")[0].decode("ascii", "replace"))
-        if (asked := _REQUEST.match(data)) is not None:
-            method, path = asked[1].decode(), asked[2].decode()
-            witness.judge(method, path, reply.status, dict(reply.headers), reply.body)
+        witness.judge_raw(data, reply.status, dict(reply.headers), reply.body)
         return reply
 
     async def rest(self, within: float = 10.0) -> bytes:

@@ -24,6 +24,7 @@ from appliance.api.limits import Limits
 from appliance.api.route import Route
 from appliance.home.capabilities import CAPABILITIES
 from tests.api.caller import KEY, UPGRADE, frame, request
+from tests.fakes import witness
 from tests.fakes.house import MASTER, READER, open_house
 
 LIGHT, TV = "elgato_lights:light:0", "roku_tv:tv"
@@ -100,13 +101,14 @@ class Heard:
     body: bytes
 
 
-def receive(line: socket.socket, method: str = "GET") -> Heard:
-    """The next answer; raises `http.client.HTTPException` or `OSError` when none comes."""
+def receive(line: socket.socket, method: str = "GET", asked: bytes = b"") -> Heard:
+    """The next answer, which fits what was asked; raises `http.client.HTTPException` or `OSError` when none comes."""
     answer = http.client.HTTPResponse(line, method=method)
     answer.begin()
     body = answer.read()
     if answer.status != 101:
         judge(answer, body, method)
+        witness.judge_raw(asked, answer.status, dict(answer.getheaders()), body)
     return Heard(status=answer.status, is_last=answer.getheader("connection") == "close", body=body)
 
 
@@ -135,7 +137,7 @@ def say_and_check(home: Home, method: str, data: bytes) -> int | None:
     """Send one whole request. It is answered, and then the connection can be used, or is closed as was said."""
     with home.dial() as line:
         send(line, data)
-        heard = receive(line, method)
+        heard = receive(line, method, data)
         if heard.status == 101:
             return heard.status
         if heard.is_last:

@@ -32,6 +32,8 @@ BUSY = 429
 
 _PATTERNS = [(re.compile(re.sub(r"<[a-z_]+>", "[^/]+", re.escape(route.path)) + r"\Z"), route) for route in ROUTES]
 
+_REQUEST = re.compile(rb"([A-Z]+) (/[!-~]*) HTTP/1\.[01]\r\n")
+
 _DOCUMENT = json.loads(json.dumps(describe(ROUTES)))
 """What the hub tells of itself, as a client reads it."""
 
@@ -58,6 +60,14 @@ def judge(method: str, path: str, status: int, headers: Mapping[str, str], body:
         assert status in ({405} if rows else {404}) | {400, 401, 408, 413, 417}, f"nobody would expect this: {what}"
         described = _refer(status)
     _judge(described, headers, None if method == "HEAD" else body, what)
+
+
+def judge_raw(asked: bytes, status: int, headers: Mapping[str, str], body: bytes) -> None:
+    """The same for a request that begins with these bytes; where they are none, as much as can be known."""
+    if (line := _REQUEST.match(asked)) is not None:
+        judge(line[1].decode(), line[2].decode(), status, headers, body)
+    else:
+        judge_alone(status, headers, body)
 
 
 def judge_alone(status: int, headers: Mapping[str, str], body: bytes) -> None:

@@ -1,0 +1,89 @@
+"""Schemathesis, which knows nothing of us but `/openapi.json`, finds nothing there that is not so.
+
+The long run takes `SECONDS`; `LARES_FUZZ_SECONDS=600 python3 build.py test --slow -k fuzzing` lets it take ten
+minutes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from appliance.api.app import ROUTES
+from tests.fakes.house import LIGHT, MASTER, TV, open_house
+
+SECONDS = 240
+"""How long the slow run looks, unless the environment says otherwise."""
+
+FEW = ("--max-examples", "15", "--generation-deterministic")
+LONG = ("--max-time", os.environ.get("LARES_FUZZ_SECONDS", str(SECONDS)), "--seed", "4")
+
+EXISTING = {
+    "path.device_id": [LIGHT, TV],
+    "path.room_id": ["hall"],
+    "path.group_id": ["all"],
+    "path.name": ["elgato_lights", "roku_tv"],
+    "query.ids": [LIGHT, TV],
+    "body.room_id": ["hall"],
+    "body.members[*]": [LIGHT, TV],
+}
+"""What there is, so that it is found more often than not."""
+
+SETTINGS = """
+warnings = false
+[checks]
+not_a_server_error.expected-statuses = ["2xx", "4xx", "501", "503"]
+positive_data_acceptance.enabled = false  # 400 also says that a device is not there, or that a TV has no brightness
+[output.sanitization]
+enabled = false
+""" + "".join(
+    f"""
+[dictionaries.{place.replace(".", "-").rstrip("[*]")}]
+values = {json.dumps(values)}
+[parameters."{place}"]
+dictionary = "{place.replace(".", "-").rstrip("[*]")}"
+probability = 0.7
+"""
+    for place, values in EXISTING.items()
+)
+
+
+async def fuzz(folder: Path, *options: str) -> None:
+    """Let it loose on a house that holds a little of everything; fail with its own words."""
+    (folder / "schemathesis.toml").write_text(SETTINGS)
+    async with open_house() as house:
+        await house.post("/rooms", {"id": "hall", "name": "Hall"})
+        await house.post(f"/devices/{LIGHT}/room", {"room_id": "hall"})
+        await house.post("/groups", {"id": "all", "name": "All", "members": [LIGHT, TV]})
+        command = [sys.executable, "-m", "schemathesis.cli", "run", f"{house.url}/openapi.json", "--no-color"]
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            *("--header", f"Authorization: Bearer {MASTER}", *options),
+            cwd=folder,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        try:
+            said = (await process.communicate())[0].decode()
+        finally:
+            if process.returncode is None:
+                process.kill()
+        assert (await house.get("/health")).status == 200
+    assert process.returncode == 0, said
+    # it leaves out the one that it has the document from
+    assert (tested := re.search(r"Tested: +(\d+)", said)) is not None and int(tested[1]) == len(ROUTES) - 1, said
+
+
+async def test_a_short_look_finds_nothing(tmp_path: Path, quiet_log: pytest.LogCaptureFixture) -> None:
+    await fuzz(tmp_path, *FEW)
+
+
+@pytest.mark.slow
+async def test_a_long_look_finds_nothing(tmp_path: Path, quiet_log: pytest.LogCaptureFixture) -> None:
+    await fuzz(tmp_path, *LONG)

@@ -20,6 +20,7 @@ from websockets.server import ServerProtocol
 from websockets.typing import Subprotocol
 
 from appliance.api.limits import Limits
+from appliance.api.messages import Protocol
 from appliance.errors import Invalid, UpgradeRequired
 
 SUBPROTOCOL = Subprotocol("lares.events")
@@ -197,9 +198,7 @@ def say_no_more(transport: asyncio.Transport) -> None:
 
 def shake_hands(request: Request, limits: Limits) -> tuple[ServerProtocol, bytes]:
     """The protocol of a new WebSocket and the answer that opens it; raises `UpgradeRequired` or `Invalid`."""
-    protocol = ServerProtocol(
-        select_subprotocol=_select_subprotocol, state=State.OPEN, max_size=limits.message_bytes
-    )
+    protocol = Protocol(limits.message_bytes, select_subprotocol=_select_subprotocol, state=State.OPEN)
     response = protocol.accept(_handshake_of(request))
     if (problem := protocol.handshake_exc) is not None:
         kind = UpgradeRequired if isinstance(problem, InvalidUpgrade) else Invalid

@@ -232,7 +232,7 @@ class TestReading:
     async def test_what_a_client_says_is_ignored(self, quiet_log: pytest.LogCaptureFixture) -> None:
         async with quiet_house() as house, read_events(house.url) as stream:
             await stream.say(frame(TEXT, b'{"type": "subscribe"}') + frame(TEXT) + frame(BINARY, bytes(range(256))))
-            await stream.say(frame(TEXT, b"\xff\xfe") + frame(PONG, b"unasked") + frame(PONG))
+            await stream.say(frame(BINARY, b"\xff\xfe") + frame(PONG, b"unasked") + frame(PONG))
             await stream.say(frame(TEXT, b"x" * 65_536))
             await stream.say(frame(TEXT, b"x" * 30_000, is_last=False) + frame(CONTINUATION, b"x" * 35_536))
             await stream.say(frame(PING, b"there?"))

@@ -1,0 +1,288 @@
+"""The event stream as a WebSocket: the cases of the Autobahn suite that matter to a server that hardly listens.
+
+The numbers in front of the cases are the suite's chapters: framing, pings and pongs, reserved bits, opcodes,
+fragmentation, UTF-8, close handling, limits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import pytest
+
+from tests.api.caller import (
+    BINARY,
+    CLOSE,
+    CONTINUATION,
+    KEY,
+    PING,
+    PONG,
+    TEXT,
+    UPGRADE,
+    Caller,
+    call,
+    frame,
+    read_events,
+    request,
+)
+from tests.fakes.house import House
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+LIMIT = 65_536
+DONE, WRONG, NO_TEXT, TOO_LARGE = 1000, 1002, 1007, 1009
+PONGS = frame(PING, b"still there?")
+"""What every case that goes on ends with, to see that it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What a client says, the payloads of the pongs that it hears, and the code that ends it, if one does."""
+
+    said: bytes
+    pongs: tuple[bytes, ...] = ()
+    code: int | None = None
+
+
+def masked(data: bytes, mask: bytes = b"\x11\xfe\x00\x7a") -> bytes:
+    """A short frame with a mask that changes it."""
+    payload = bytes(byte ^ mask[at % 4] for at, byte in enumerate(data[6:]))
+    return data[:2] + mask + payload
+
+
+def first(opcode: int, payload: bytes = b"") -> bytes:
+    """A frame that more are to follow."""
+    return frame(opcode, payload, is_last=False)
+
+
+def pieces(opcode: int, payload: bytes, size: int) -> bytes:
+    """A message in fragments of this size."""
+    cuts = [*range(0, len(payload), size), len(payload)]
+    parts = [payload[start:end] for start, end in pairwise(cuts)]
+    said = [first(CONTINUATION if number else opcode, part) for number, part in enumerate(parts[:-1])]
+    return b"".join(said) + frame(CONTINUATION if said else opcode, parts[-1])
+
+
+def with_bits(data: bytes, bits: int) -> bytes:
+    """A frame with reserved bits set."""
+    return bytes([data[0] | bits << 4]) + data[1:]
+
+
+def goodbye(code: int, reason: bytes = b"") -> bytes:
+    """A close frame."""
+    return frame(CLOSE, code.to_bytes(2, "big") + reason)
+
+
+SIZES = (0, 1, 125, 126, 127, 128, 65_535, LIMIT)
+FRAMING = {
+    **{f"1.1 a text of {size} bytes": Case(frame(TEXT, b"*" * size)) for size in SIZES},
+    **{f"1.2 {size} bytes": Case(frame(BINARY, b"\xfe" * size)) for size in SIZES},
+    "1.3 a mask that is not zero": Case(masked(frame(PING, b"who is there")), (b"who is there",)),
+    "1.3 a length written longer than need be": Case(b"\x81\xfe\x00\x05" + bytes(4) + b"hello"),
+    "1.3 a length written as long as can be": Case(b"\x82\xff" + (5).to_bytes(8, "big") + bytes(4) + b"hello"),
+}
+PINGS = {
+    "2.1 an empty ping": Case(frame(PING), (b"",)),
+    "2.2 a ping with text": Case(frame(PING, b"Hello, world!"), (b"Hello, world!",)),
+    "2.3 a ping that is no text": Case(frame(PING, b"\x00\xff\xfe\xfd"), (b"\x00\xff\xfe\xfd",)),
+    "2.4 a ping of 125 bytes": Case(frame(PING, b"\xfe" * 125), (b"\xfe" * 125,)),
+    "2.5 a ping of 126 bytes": Case(frame(PING, b"\xfe" * 126), code=WRONG),
+    "2.7 a pong that nobody asked for": Case(frame(PONG)),
+    "2.8 one that says something": Case(frame(PONG, b"unasked")),
+    "2.9 one before a ping": Case(frame(PONG, b"unasked") + frame(PING, b"asked"), (b"asked",)),
+    "2.10 ten pings": Case(
+        b"".join(frame(PING, b"%d" % number) for number in range(10)), tuple(b"%d" % number for number in range(10))
+    ),
+    "2.12 a pong of 126 bytes": Case(frame(PONG, b"x" * 126), code=WRONG),
+}
+BITS = {
+    f"3 reserved bits {bits} of opcode {opcode}": Case(
+        frame(TEXT, b"fine") + with_bits(frame(opcode, b""), bits) + frame(PING, b"too late"), code=WRONG
+    )
+    for bits in range(1, 8)
+    for opcode in (TEXT, BINARY, PING, PONG, CLOSE)
+}
+OPCODES = {
+    f"4 opcode {opcode}, {len(payload)} bytes": Case(
+        frame(PING, b"before") + frame(opcode, payload) + frame(PING, b"after"), (b"before",), WRONG
+    )
+    for opcode in (3, 4, 5, 6, 7, 11, 12, 13, 14, 15)
+    for payload in (b"", b"reserved")
+}
+FRAGMENTS = {
+    "5.1 a ping in two": Case(first(PING, b"a") + frame(CONTINUATION, b"b"), code=WRONG),
+    "5.2 a pong in two": Case(first(PONG, b"a") + frame(CONTINUATION, b"b"), code=WRONG),
+    "5.2 a goodbye in two": Case(first(CLOSE, b"\x03") + frame(CONTINUATION, b"\xe8"), code=WRONG),
+    "5.3 a text in two": Case(pieces(TEXT, b"one and two", 6)),
+    "5.4 bytes in two": Case(pieces(BINARY, b"\xfe" * 20, 10)),
+    "5.6 a ping in between": Case(first(TEXT, b"a") + frame(PING, b"p") + frame(CONTINUATION, b"b"), (b"p",)),
+    "5.7 pings in between": Case(
+        first(TEXT, b"a")
+        + frame(PING, b"1")
+        + first(CONTINUATION, b"b")
+        + frame(PING, b"2")
+        + frame(CONTINUATION)
+        + frame(PING, b"3"),
+        (b"1", b"2", b"3"),
+    ),
+    "5.8 a pong in between": Case(first(TEXT, b"a") + frame(PONG, b"p") + frame(CONTINUATION, b"b")),
+    "5.9 a continuation of nothing": Case(frame(CONTINUATION, b"x"), code=WRONG),
+    "5.10 one that goes on": Case(first(CONTINUATION, b"x") + frame(TEXT, b"y"), code=WRONG),
+    "5.12 one behind a whole message": Case(frame(TEXT, b"x") + frame(CONTINUATION, b"y"), code=WRONG),
+    "5.15 one behind a message in two": Case(pieces(TEXT, b"ab", 1) + first(CONTINUATION, b"c"), code=WRONG),
+    "5.18 a text within a text": Case(first(TEXT, b"x") + frame(TEXT, b"y"), code=WRONG),
+    "5.18 bytes within a text": Case(first(TEXT, b"x") + first(BINARY, b"y"), code=WRONG),
+    "5.19 fragments of nothing": Case(first(TEXT) + first(CONTINUATION) * 50 + frame(CONTINUATION)),
+    "5.20 a thousand fragments": Case(pieces(TEXT, b"x" * 1000, 1)),
+}
+GREETING = "Hello-µ@ßöäüàá-UTF-8!! κόσμε 🏠".encode()
+NOT_UTF8 = {
+    "a lone continuation byte": b"\x80",
+    "two of them": b"\xbf\x80",
+    "a first byte alone": b"\xc3",
+    "a first byte before a blank": b"\xe2 ",
+    "three bytes of four": b"\xf0\x9f\x8f",
+    "a byte that never occurs": b"\xfe",
+    "another": b"\xff\xff",
+    "an overlong slash": b"\xc0\xaf",
+    "an overlong zero": b"\xe0\x80\x80",
+    "a longer one": b"\xf0\x80\x80\x80",
+    "half of a surrogate pair": b"\xed\xa0\x80",
+    "a surrogate pair": b"\xed\xa0\xbd\xed\xb8\x80",
+    "beyond Unicode": b"\xf4\x90\x80\x80",
+    "five bytes": b"\xf8\x88\x80\x80\x80",
+    "six bytes": b"\xfc\x84\x80\x80\x80\x80",
+}
+UTF8 = {
+    "6.1 empty texts": Case(frame(TEXT) + first(TEXT) + first(CONTINUATION) + frame(CONTINUATION)),
+    "6.2 a text": Case(frame(TEXT, GREETING)),
+    "6.2 cut at every byte": Case(pieces(TEXT, GREETING, 1)),
+    "6.2 cut with pings within a letter": Case(
+        first(TEXT, b"\xf0\x9f") + frame(PING, b"\x8f") + frame(CONTINUATION, b"\x8f\xa0"), (b"\x8f",)
+    ),
+    "6.3 wrong, cut at every byte": Case(pieces(TEXT, GREETING + b"\xed\xa0\x80" + GREETING, 1), code=NO_TEXT),
+    "6.4 wrong before its end": Case(first(TEXT, GREETING + b"\xf4\x90"), code=NO_TEXT),
+    "6.4 wrong in its second piece": Case(first(TEXT, GREETING) + first(CONTINUATION, b"\xff"), code=NO_TEXT),
+    "6.5 the noncharacters": Case(frame(TEXT, "\ufffe\uffff\U0010ffff\x00".encode())),
+    **{f"6.6 {what}": Case(frame(TEXT, b"a" + data), code=NO_TEXT) for what, data in NOT_UTF8.items()},
+    **{f"6.7 {what} as bytes": Case(frame(BINARY, b"a" + data)) for what, data in NOT_UTF8.items()},
+    "6.8 one text wrong, after bytes": Case(
+        frame(BINARY, b"\xff") + frame(TEXT, b"a") + frame(TEXT, b"\xff"), code=NO_TEXT
+    ),
+}
+GOOD_CODES = (1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014, 3000, 3999, 4000, 4999)
+BAD_CODES = (0, 1, 999, 1004, 1005, 1006, 1015, 1016, 1100, 2000, 2999, 5000, 65_535)
+LIMITS = {
+    "9.1 a text that is too large": Case(frame(TEXT, b"*" * (LIMIT + 1)), code=TOO_LARGE),
+    "9.2 bytes that are": Case(frame(BINARY, b"*" * (LIMIT + 1)), code=TOO_LARGE),
+    "9.2 one said to be of 2^62 bytes": Case(b"\x82\xff" + (1 << 62).to_bytes(8, "big"), code=TOO_LARGE),
+    "9.2 one said to be of 2^63 bytes": Case(b"\x82\xff" + (1 << 63).to_bytes(8, "big"), code=TOO_LARGE),
+    "9.3 a large one in small pieces": Case(pieces(TEXT, b"*" * LIMIT, 64)),
+    "9.4 in large pieces": Case(pieces(BINARY, b"*" * LIMIT, LIMIT - 1)),
+    "9.5 too large in small pieces": Case(pieces(TEXT, b"*" * (LIMIT + 1), 64), code=TOO_LARGE),
+    "9.6 too large in two": Case(first(BINARY, b"*" * LIMIT) + first(CONTINUATION, b"*"), code=TOO_LARGE),
+    "9.7 full, and a ping in between": Case(
+        first(BINARY, b"*" * LIMIT) + frame(PING, b"p" * 125) + frame(CONTINUATION), (b"p" * 125,)
+    ),
+    "9.8 full ones, one after another": Case(frame(BINARY, b"*" * LIMIT) * 20),
+}
+NOT_MASKED = {
+    "an unmasked text": Case(b"\x81\x05hello", code=WRONG),
+    "an unmasked ping": Case(frame(PING, b"a") + b"\x89\x00", (b"a",), WRONG),
+}
+
+CASES = {**FRAMING, **PINGS, **BITS, **OPCODES, **FRAGMENTS, **UTF8, **LIMITS, **NOT_MASKED}
+
+
+async def expect(stream: Caller, case: Case) -> None:
+    """Hear exactly what the case says, and then a last pong, or the end."""
+    for payload in case.pongs:
+        assert await stream.frame() == (PONG, payload)
+    if case.code is None:
+        assert await stream.frame() == (PONG, b"still there?")
+    else:
+        opcode, payload = await stream.frame()
+        assert (opcode, int.from_bytes(payload[:2], "big")) == (CLOSE, case.code)
+        assert payload[2:].decode(), "and says why"
+        assert await stream.rest() == b""
+
+
+@pytest.mark.parametrize("what", CASES)
+class TestEachCase:
+    """Said in one breath, and in drops."""
+
+    async def test_at_once(self, shared: House, quiet_log: pytest.LogCaptureFixture, what: str) -> None:
+        async with read_events(shared.url) as stream:
+            stream.say_at_once(CASES[what].said + PONGS)
+            await expect(stream, CASES[what])
+
+    async def test_in_drops(self, shared: House, quiet_log: pytest.LogCaptureFixture, what: str) -> None:
+        said = CASES[what].said + PONGS
+        step = max(1, len(said) // 25)
+        async with read_events(shared.url) as stream:
+            for at in range(0, len(said), step):
+                stream.say_at_once(said[at : at + step])
+                await shared.hub.clock.sleep(0)
+            await expect(stream, CASES[what])
+
+
+class TestGoodbye:
+    """7: a goodbye is answered with the same, and then nothing follows."""
+
+    @pytest.mark.parametrize("code", GOOD_CODES)
+    async def test_a_code_that_may_be_sent_is_echoed(self, shared: House, code: int) -> None:
+        await self.part(shared, goodbye(code, b"bye"), code.to_bytes(2, "big") + b"bye")
+
+    @pytest.mark.parametrize("code", BAD_CODES)
+    async def test_a_code_that_may_not_is_1002(self, shared: House, code: int) -> None:
+        async with read_events(shared.url) as stream:
+            await stream.say(goodbye(code, b"bye") + PONGS)
+            await expect(stream, Case(b"", code=WRONG))
+
+    @pytest.mark.parametrize("payload", [b"", b"\x03\xe8", b"\x03\xe8" + b"x" * 123, b"\x03\xe8" + GREETING])
+    async def test_its_reason_may_be_as_long_as_a_frame_bears(self, shared: House, payload: bytes) -> None:
+        await self.part(shared, frame(CLOSE, payload), payload)
+
+    @pytest.mark.parametrize(
+        ("payload", "code"),
+        [
+            (b"\x03", WRONG),
+            (b"\x03\xe8" + b"x" * 124, WRONG),
+            (b"\x03\xe8\xce\xba\xff", NO_TEXT),
+            (b"\x03\xe8\xf0\x9f", NO_TEXT),
+        ],
+        ids=["half a code", "too long", "not UTF-8", "half a letter"],
+    )
+    async def test_one_that_is_malformed_ends_it_as_well(self, shared: House, payload: bytes, code: int) -> None:
+        async with read_events(shared.url) as stream:
+            await stream.say(frame(CLOSE, payload) + PONGS)
+            opcode, said = await stream.frame()
+            assert (opcode, int.from_bytes(said[:2], "big")) == (CLOSE, code)
+            assert await stream.rest() == b""
+
+    @pytest.mark.parametrize(
+        "after",
+        [goodbye(DONE), frame(PING, b"p"), frame(TEXT, b"x"), first(TEXT, b"x"), frame(TEXT, b"\xff"), b"\xff" * 100],
+        ids=["another", "a ping", "a text", "half a text", "no text", "nothing like it"],
+    )
+    async def test_what_follows_it_is_not_heard(self, shared: House, after: bytes) -> None:
+        await self.part(shared, goodbye(DONE) + after, DONE.to_bytes(2, "big"))
+
+    async def part(self, shared: House, said: bytes, heard: bytes) -> None:
+        """Say it, and hear that and the end."""
+        async with read_events(shared.url) as stream:
+            await stream.say(frame(PING, b"a") + said)
+            assert [await stream.frame(), await stream.frame()] == [(PONG, b"a"), (CLOSE, heard)]
+            assert await stream.rest() == b""
+
+
+async def test_compression_is_not_taken_up(shared: House) -> None:
+    """12 and 13: what is offered is passed over, and a frame that is compressed all the same is a fault."""
+    for offer in ("permessage-deflate", "permessage-deflate; client_max_window_bits, x-webkit-deflate-frame"):
+        async with call(shared.url) as caller:
+            asked = request("GET", "/events", KEY, *UPGRADE, f"Sec-WebSocket-Extensions: {offer}")
+            reply = await caller.ask(asked)
+            assert (reply.status, reply.header("sec-websocket-extensions")) == (101, None)
+            await caller.say(with_bits(frame(TEXT, b"\xf2\x48\xcd\xc9\xc9\x07\x00"), 4))
+            await expect(caller, Case(b"", code=WRONG))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
+import resource
 import socket
 from typing import Any
 
@@ -22,6 +24,11 @@ CHECK_EVERY = 0.02
 
 GOING_AWAY = 1001
 
+OTHER_FILES = 128
+"""File descriptors that the hub needs beside its clients' connections, and some more."""
+
+log = logging.getLogger("api")
+
 
 class Server:
     """Serves the application at the address from entering the context to leaving it.
@@ -38,6 +45,7 @@ class Server:
         self._authenticator = authenticator
         self._limits = limits
         self._socket = _bind(address)
+        _make_room(limits.connections + OTHER_FILES)
         self._server: AsyncioServer | None = None
 
     @property
@@ -89,6 +97,16 @@ def _close(connection: Connection) -> None:
         connection.websocket.close(GOING_AWAY)
     else:
         connection.close()
+
+
+def _make_room(files: int) -> None:
+    """Ask the system for as many open files; many grant 1,024 until asked, and a full house could not store then."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = files if hard == resource.RLIM_INFINITY else min(files, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    if most < files:
+        log.warning("the system grants %d open files; api.max_connections and the hub need %d", most, files)
 
 
 def _bind(address: Address) -> socket.socket:

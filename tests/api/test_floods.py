@@ -1,0 +1,303 @@
+"""Clients that mean harm: the hub answers others meanwhile, and lets go of what harms it."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import socket
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import pytest
+
+from appliance.api.app import ROUTES, build_app
+from appliance.api.auth import Authenticator
+from appliance.api.limits import Limits
+from appliance.api.server import OTHER_FILES, Server
+from appliance.clock import Clock
+from appliance.settings import Address
+from tests.api.caller import (
+    BINARY,
+    CLOSE,
+    CONTINUATION,
+    KEY,
+    PING,
+    PONG,
+    TEXT,
+    UPGRADE,
+    Caller,
+    call,
+    frame,
+    read_events,
+    request,
+    shown,
+)
+from tests.fakes.house import LIGHT, MASTER, House, open_house
+from tests.fakes.patience import until
+
+SLACK = 20.0
+"""Seconds that a busy machine may need for what takes next to none."""
+
+
+class Sockets:
+    """Many connections that say what they are told and read nothing, from addresses of their own."""
+
+    def __init__(self, house: House) -> None:
+        host, _, port = house.url.removeprefix("http://").partition(":")
+        self._target = (host, int(port))
+        self.open: list[socket.socket] = []
+
+    async def dial(self, address: str, count: int, said: bytes = b"") -> None:
+        """Open so many more from this address."""
+        for number in range(count):
+            one = socket.socket()
+            self.open.append(one)
+            one.setblocking(False)
+            one.bind((address, 0))
+            await asyncio.get_running_loop().sock_connect(one, self._target)
+            if said:
+                one.send(said)
+            if number % 50 == 0:
+                await asyncio.sleep(0)
+
+    def count_closed(self) -> int:
+        """How many the other side has hung up on."""
+        return sum(_is_closed(one) for one in self.open)
+
+    def close(self) -> None:
+        """Hang up on all."""
+        for one in self.open:
+            one.close()
+
+
+def _is_closed(one: socket.socket) -> bool:
+    try:
+        return one.recv(65536, socket.MSG_PEEK) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionError:
+        return True
+
+
+@asynccontextmanager
+async def sockets_to(house: House) -> AsyncIterator[Sockets]:
+    """Connections that are closed in the end."""
+    sockets = Sockets(house)
+    try:
+        yield sockets
+    finally:
+        sockets.close()
+
+
+async def is_well(caller: Caller) -> None:
+    """See that a command, a listing and a change are answered on this connection."""
+    turn = b'{"capability":"power","action":"toggle"}'
+    for asked in (
+        request("GET", "/health"),
+        request("POST", f"/devices/{LIGHT}/command", KEY, body=turn),
+        request("GET", "/devices", KEY),
+        request("POST", "/rooms", KEY, body=b'{"id":"a","name":"A"}'),
+    ):
+        assert (await caller.ask(asked, SLACK)).status == 200
+
+
+async def is_well_anew(house: House) -> None:
+    """The same, on a new connection."""
+    async with call(house.url) as caller:
+        await is_well(caller)
+
+
+class TestTwoThousandSockets:
+    """One client, or a few, open all that they can."""
+
+    async def test_from_one_address_leave_room_for_others(self, quiet_log: pytest.LogCaptureFixture) -> None:
+        async with open_house() as house, call(house.url) as caller, sockets_to(house) as sockets:
+            await sockets.dial("127.0.0.2", 2000)
+            await is_well(caller)
+            await is_well_anew(house)
+            await until(lambda: sockets.count_closed() == 1400, SLACK)
+            figures = (await house.get("/diagnostics")).json["sockets"]
+            assert figures["refused"] == 1400 and 601 <= figures["open"] <= 605
+
+    async def test_from_many_addresses_leave_those_alone_that_are_there(
+        self, quiet_log: pytest.LogCaptureFixture
+    ) -> None:
+        limits = Limits(idle_secs=3.0)
+        async with open_house(limits=limits) as house, call(house.url) as caller, sockets_to(house) as sockets:
+            for address in range(2, 6):
+                await sockets.dial(f"127.0.0.{address}", 500)
+                await is_well(caller)
+            await until(lambda: sockets.count_closed() >= 1000, SLACK)
+            await is_well(caller)
+            await until(lambda: sockets.count_closed() == 2000, SLACK)
+            await served_again(house)
+
+    async def test_the_system_is_asked_for_as_many_files(self) -> None:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        async with open_house() as house:
+            try:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (512, hard))
+                for limits in (Limits(), Limits(connections=10)):
+                    authenticator = Authenticator(master_key=MASTER)
+                    app = build_app(house.hub, authenticator, limits, 10)
+                    async with Server(app, authenticator, Address(host="127.0.0.1", port=0), limits, Clock()):
+                        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 1000 + OTHER_FILES, "never fewer"
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+async def served_again(house: House) -> None:
+    """Wait until a new connection is served."""
+    async with asyncio.timeout(SLACK):
+        while True:
+            try:
+                return await is_well_anew(house)
+            except (asyncio.IncompleteReadError, ConnectionError):
+                await asyncio.sleep(0.05)
+
+
+TRICKLES = [
+    (b"GET /health HTTP/1.1\r\nX: ", b"x"),
+    (b"GET /health HTTP/1.1\r\n", b"X: y\r\n"),
+    (request("POST", "/rooms", KEY, "Content-Length: 1000000"), b"x"),
+    (request("POST", "/rooms", KEY, "Transfer-Encoding: chunked"), b"1\r\nx\r\n"),
+    (request("POST", "/rooms", "Content-Length: 1000000"), b"x"),
+    (request("GET", "/rooms", KEY, "Content-Length: 1000000"), b"x"),
+    (request("DELETE", "/rooms/none", KEY, "Transfer-Encoding: chunked"), b"1\r\nx\r\n"),
+]
+"""What slow clients begin with, and what they go on with: headers, bodies, and bodies that nobody asked for."""
+
+
+class TestSlowClients:
+    """Hundreds of clients that take their time, all at once."""
+
+    async def test_they_are_let_go_and_others_answered(self, quiet_log: pytest.LogCaptureFixture) -> None:
+        limits = Limits(head_secs=1.5, body_secs=1.5, idle_secs=1.5)
+        async with open_house(limits=limits) as house, AsyncExitStack() as stack:
+            trickling = []
+            for said, drop in TRICKLES:
+                sockets = await stack.enter_async_context(sockets_to(house))
+                await sockets.dial("127.0.0.2", 60, said)
+                trickling.append(asyncio.create_task(_trickle(sockets, drop)))
+            for _ in range(5):
+                await is_well_anew(house)
+            await shown(house, "sockets", "open", 1, SLACK)
+            for each in trickling:
+                each.cancel()
+
+    async def test_idle_ones_are_let_go_and_others_answered(self, quiet_log: pytest.LogCaptureFixture) -> None:
+        async with open_house(limits=Limits(idle_secs=1.0)) as house, sockets_to(house) as sockets:
+            await sockets.dial("127.0.0.2", 150)
+            await sockets.dial("127.0.0.2", 150, request("GET", "/health"))
+            await is_well_anew(house)
+            await shown(house, "sockets", "open", 1, SLACK)
+
+
+async def _trickle(sockets: Sockets, drop: bytes) -> None:
+    """Say a little on all of them, again and again."""
+    while True:
+        for one in sockets.open:
+            try:
+                one.send(drop)
+            except OSError:
+                continue
+        await asyncio.sleep(0.05)
+
+
+async def _send_16_mib(stream: Caller) -> None:
+    await stream.say(b"\x82\xff" + (16 << 20).to_bytes(8, "big") + bytes(4))
+    for _ in range(256):
+        await stream.say(bytes(65536))
+
+
+async def _send_16_mib_in_pieces(stream: Caller) -> None:
+    await stream.say(frame(TEXT, b"x" * 4096, is_last=False))
+    for _ in range(4096):
+        await stream.say(frame(CONTINUATION, b"x" * 4096, is_last=False))
+
+
+async def _send_nothing_in_pieces(stream: Caller) -> None:
+    await stream.say(frame(TEXT, is_last=False))
+    for _ in range(200):
+        await stream.say(frame(CONTINUATION, is_last=False) * 1000)
+
+
+async def _send_garbage(stream: Caller) -> None:
+    for _ in range(64):
+        await stream.say(b"\xff" * 65536)
+
+
+async def _send_pings(stream: Caller) -> None:
+    for _ in range(100):
+        await stream.say(frame(PING, b"x" * 125) * 200)
+
+
+async def _send_whole_messages(stream: Caller) -> None:
+    for _ in range(64):
+        await stream.say(frame(BINARY, bytes(65536)))
+
+
+FLOODS: dict[str, tuple[Callable[[Caller], Coroutine[Any, Any, None]], int | None]] = {
+    "a frame of 16 MiB": (_send_16_mib, 1009),
+    "16 MiB in fragments": (_send_16_mib_in_pieces, 1009),
+    "200,000 empty fragments": (_send_nothing_in_pieces, None),
+    "nothing like a frame": (_send_garbage, 1002),
+    "20,000 pings whose pongs nobody reads": (_send_pings, None),
+    "64 messages as large as may be": (_send_whole_messages, None),
+}
+"""What floods the event stream, and the code that ends it, if one does."""
+
+
+@pytest.mark.parametrize("flood", FLOODS)
+async def test_a_flooded_stream_holds_up_nobody(quiet_log: pytest.LogCaptureFixture, flood: str) -> None:
+    send, code = FLOODS[flood]
+    async with open_house() as house, call(house.url) as caller, read_events(house.url) as other:
+        async with read_events(house.url) as stream:
+            sending = asyncio.create_task(send(stream))
+            for _ in range(5):
+                await is_well(caller)
+            assert (await other.event())["type"] == "device.state_changed"
+            if code is not None:
+                while (heard := await stream.frame())[0] == TEXT:
+                    pass
+                assert (heard[0], int.from_bytes(heard[1][:2], "big")) == (CLOSE, code)
+            await asyncio.wait([sending], timeout=0 if code is None else SLACK)
+            sending.cancel()
+            await asyncio.gather(sending, return_exceptions=True)
+        await shown(house, "events", "readers", 1, SLACK)
+
+
+async def test_pings_that_are_taken_back_are_all_answered(quiet_log: pytest.LogCaptureFixture) -> None:
+    async with open_house() as house, call(house.url) as caller, read_events(house.url) as stream:
+        sending = asyncio.create_task(_send_pings(stream))
+        await is_well(caller)
+        pongs = 0
+        while pongs < 20_000:
+            opcode, _ = await stream.frame()
+            pongs += opcode == PONG
+        await sending
+
+
+async def test_a_hundred_floods_at_once_hold_up_nobody(quiet_log: pytest.LogCaptureFixture) -> None:
+    async with open_house() as house, call(house.url) as caller, sockets_to(house) as sockets:
+        upgrade = request("GET", "/events", KEY, *UPGRADE)
+        await sockets.dial("127.0.0.2", 100, upgrade)
+        await shown(house, "events", "readers", 100, SLACK)
+        trickling = asyncio.create_task(_trickle(sockets, frame(PING, b"x" * 125) * 100))
+        for _ in range(5):
+            await is_well(caller)
+        trickling.cancel()
+
+
+READABLE = [route.path for route in ROUTES if route.method == "GET" and "<" not in route.path]
+
+
+@pytest.mark.parametrize("path", [*READABLE, "/nothing"])
+async def test_nothing_is_compressed_and_nobody_boasts(house: House, path: str) -> None:
+    for token in (KEY, "X: y"):
+        async with call(house.url) as caller:
+            reply = await caller.ask(request("GET", path, token, "Accept-Encoding: gzip, deflate, br, zstd"))
+        told = {name for name, _ in reply.headers}
+        assert told <= {"content-type", "content-length", "connection", "www-authenticate", "upgrade"}, told
+        assert len(reply.body) == int(reply.header("content-length") or 0)

@@ -115,7 +115,8 @@ def _bind(address: Address) -> socket.socket:
         family, _, _, _, place = socket.getaddrinfo(
             address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        bound = socket.socket(family, socket.SOCK_STREAM)
+        # asyncio makes only those sockets send at once (TCP_NODELAY) whose protocol it is told
+        bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     except OSError as error:
         raise StartFailed(f"cannot listen at {address.host}: {error.strerror}", os.EX_UNAVAILABLE) from None
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 import subprocess
 import sys
 import time
@@ -365,6 +366,18 @@ async def test_requests_whose_keys_are_being_checked_do_not_keep_others_waiting(
         assert len(answered) < 8, "the checks take a while, one after another"
         await knocking
         assert set(answered) == {401}
+
+
+async def test_small_answers_do_not_wait_for_each_other() -> None:
+    async with open_house() as house:
+        authenticator, address = Authenticator(master_key=MASTER), Address(host="127.0.0.1", port=0)
+        app = build_app(house.hub, authenticator, Limits(), 10)
+        async with Server(app, authenticator, address, Limits(), Clock()) as server:
+            async with call(f"http://127.0.0.1:{server.port}") as caller:
+                assert (await caller.ask(request("GET", "/health"))).status == 200
+                [connection] = server._server.connections  # type: ignore[union-attr]
+                accepted = connection.transport.get_extra_info("socket")
+                assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 async def test_a_port_can_be_served_again_at_once() -> None:

@@ -21,7 +21,8 @@ holds at least `error`. HEAD is answered as GET, without the body. Ids in a path
 """
 
 _MEANINGS: Mapping[int, str] = {
-    101: "The stream begins: from now on every frame is a JSON object with its `type`, in a text message.",
+    101: "The stream begins: every frame is a text message, a JSON object with its `type`. A reader that falls "
+    "behind is told by `system.error` how many it lost (`dropped`). The hub pings, and ignores what it is told.",
     200: "Done.",
     202: "It will be done.",
     204: "Done; there is no body.",
@@ -88,6 +89,7 @@ def _operation(route: Route) -> dict[str, Any]:
         "operationId": f"{owner}_{verb}".lower(),
         "tags": [owner],
         "summary": route.summary,
+        "description": _who_may(route),
         "parameters": [*_path_parameters(route), *_query_parameters(route)],
         "security": _security(route),
         "responses": {str(status): _response(route, status) for status in sorted(statuses_of(route))},
@@ -97,9 +99,21 @@ def _operation(route: Route) -> dict[str, Any]:
     return operation
 
 
+def _who_may(route: Route) -> str:
+    if route.role is None:
+        return "Asks for no key."
+    return f"For keys with the role {', '.join(role for role in Role if route.role in REACH[role])}."
+
+
 def _path_parameters(route: Route) -> list[dict[str, Any]]:
     return [
-        {"name": name, "in": "path", "required": True, "schema": {**TEXT, "minLength": 1}}
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "description": "Percent-encoded.",
+            "schema": {**TEXT, "minLength": 1},
+        }
         for name in re.findall(r"<(\w+)>", route.path)
     ]
 
@@ -128,8 +142,8 @@ def _response(route: Route, status: int) -> dict[str, Any]:
 
 def _error(status: int) -> dict[str, Any]:
     names = _NAMED_HEADERS.get(status, ())
-    headers = {"headers": {name: {"required": True, "schema": TEXT} for name in names}} if names else {}
-    return {"description": _MEANINGS[status], **headers, "content": _json(ERROR)}
+    headers = {name: {"required": True, "schema": TEXT} for name in names}
+    return {"description": _MEANINGS[status], "headers": headers, "content": _json(ERROR)}
 
 
 def _json(schema: Schema) -> dict[str, Any]:

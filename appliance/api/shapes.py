@@ -131,7 +131,8 @@ def text(longest: int) -> Check:
             raise Invalid(f"must have 1 to {longest} characters, not {len(stripped)}")
         return stripped
 
-    return Check(schema={**TEXT, "minLength": 1, "maxLength": longest}, run=check)
+    said = "White space around it is cut; control characters are refused."
+    return Check(schema={**TEXT, "minLength": 1, "maxLength": longest, "description": said}, run=check)
 
 
 def nullable(check: Check) -> Check:

@@ -15,6 +15,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from appliance.api import payloads, schemas
 from appliance.api.app import ROUTES
+from appliance.api.auth import REACH, Role
 from appliance.api.openapi import describe, statuses_of
 from appliance.api.route import Route
 from appliance.api.shapes import Check, Schema, array_of, record
@@ -75,6 +76,13 @@ class TestEachOperation:
         told = operation(route)["security"]
         ways = ["bearer", "token"] if route.path == "/events" else ["bearer"]
         assert told == ([] if route.role is None else [{way: [route.role]} for way in ways])
+
+    def test_it_says_whose_keys_may(self, route: Route) -> None:
+        told = operation(route)["description"]
+        if route.role is None:
+            assert told == "Asks for no key."
+        for role in Role if route.role is not None else ():
+            assert (route.role in REACH[role]) == (re.search(rf"\b{role}\b", told) is not None)
 
     def test_it_names_every_parameter_of_the_path(self, route: Route) -> None:
         told = [each["name"] for each in operation(route)["parameters"] if each["in"] == "path"]

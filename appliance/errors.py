@@ -14,6 +14,8 @@ LaresError
 ├── AdapterFailed        a vendor's device did not do it
 │   ├── Unreachable      it did not answer
 │   └── BadAnswer        it answered with a refusal or with something that is not its protocol
+├── ScriptFailed         a Lua file failed or was stopped at a limit: mend it where the message says
+├── RunCancelled         the execution was ended from outside
 ├── StoreFailed          the card does not take the change now: try again
 ├── ConfigFailed         configuration that cannot be used; holds every fault
 └── StartFailed          the hub cannot start here; holds the exit code
@@ -98,6 +100,21 @@ class Fault:
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file
         return f"{place}: {self.message}"
+
+
+class ScriptFailed(LaresError):
+    """A Lua file failed. The message begins with its place; `status` is `timeout` where a limit of time ended it."""
+
+    def __init__(self, fault: Fault, status: str = "error") -> None:
+        super().__init__(str(fault))
+        self.file = fault.file
+        self.line = fault.line
+        self.message = fault.message
+        self.status = status
+
+
+class RunCancelled(LaresError):
+    """The execution was ended from outside, before it was done."""
 
 
 class ConfigFailed(LaresError):

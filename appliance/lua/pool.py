@@ -1,0 +1,152 @@
+"""The threads that Lua runs on: as many as there is work, up to a cap; daemons, so that none can hold up the exit."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import queue
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+CAP = 64
+KEPT = 4
+IDLE_SECS = 10.0
+STACK_BYTES = 1 << 20
+"""Enough for Lua's deepest recursion in C; a quarter of it is not."""
+
+NICE = 10
+"""How far Lua stands back behind the event loop where both want the processor."""
+
+
+class Job(Generic[T]):
+    """One function on its way; `future` gets what it returns or raises."""
+
+    def __init__(self, function: Callable[[], T], loop: asyncio.AbstractEventLoop) -> None:
+        self._function = function
+        self._loop = loop
+        self.future: asyncio.Future[T] = loop.create_future()
+        self.is_lost = False
+
+    def run(self) -> None:
+        """Do it here and now, and let the loop know."""
+        result: Any = None
+        failure: BaseException | None = None
+        try:
+            result = self._function()
+        except BaseException as error:
+            failure = error
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self._loop.call_soon_threadsafe(_settle, self.future, result, failure)
+
+
+class Pool:
+    """Runs functions on its threads. Idle ones end after `idle_secs`, but a few; a lost one is written off."""
+
+    def __init__(self, *, cap: int = CAP, idle_secs: float = IDLE_SECS) -> None:
+        self._cap = cap
+        self._idle_secs = idle_secs
+        self._lock = threading.Lock()
+        self._idle: list[Worker] = []
+        self._waiting: deque[Job[Any]] = deque()
+        self._count = 0
+        self.abandoned = 0
+
+    @property
+    def threads(self) -> int:
+        """How many threads there are now, without those written off."""
+        return self._count
+
+    def submit(self, function: Callable[[], T]) -> Job[T]:
+        """Run the function on a thread, for the running loop. Never waits."""
+        job = Job(function, asyncio.get_running_loop())
+        self._give(job)
+        return job
+
+    def abandon(self, job: Job[Any]) -> None:
+        """Write off the thread that the job is lost on: another may take its place, and it ends if it comes back."""
+        with self._lock:
+            job.is_lost = True
+            self.abandoned += 1
+            self._count -= 1
+
+    def close(self) -> None:
+        """Let the idle threads end; those at work end when they are done."""
+        with self._lock:
+            idle, self._idle, self._idle_secs = self._idle, [], 0.0
+            self._count -= len(idle)
+        for worker in idle:
+            worker.jobs.put(None)
+
+    def _give(self, job: Job[Any]) -> None:
+        with self._lock:
+            if self._idle:
+                self._idle.pop().jobs.put(job)
+                return
+            if self._count >= self._cap:
+                self._waiting.append(job)
+                return
+            self._count += 1
+        Worker(self).start(job)
+
+    def next_job(self, worker: Worker, done: Job[Any]) -> Job[Any] | None:
+        """For workers: what to do next, once there is something; None when the thread should end."""
+        with self._lock:
+            if done.is_lost:
+                return None
+            if self._waiting:
+                return self._waiting.popleft()
+            if self._idle_secs == 0.0:
+                self._count -= 1
+                return None
+            self._idle.append(worker)
+        del done  # or what it returned would live as long as nothing else is to do
+        return self._wait(worker)
+
+    def _wait(self, worker: Worker) -> Job[Any] | None:
+        while True:
+            with contextlib.suppress(queue.Empty):
+                return worker.jobs.get(timeout=self._idle_secs)
+            with self._lock:
+                if worker in self._idle and self._count > KEPT:
+                    self._idle.remove(worker)
+                    self._count -= 1
+                    return None
+
+
+class Worker:
+    """One thread. The one that became idle last is the first to work again, so that the others can end."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self.jobs: queue.SimpleQueue[Job[Any] | None] = queue.SimpleQueue()
+
+    def start(self, job: Job[Any]) -> None:
+        """Begin with this job."""
+        before = threading.stack_size(STACK_BYTES)
+        try:
+            threading.Thread(target=self._work, args=([job],), daemon=True, name="lua").start()
+        finally:
+            threading.stack_size(before)
+
+    def _work(self, first: list[Job[Any]]) -> None:
+        with contextlib.suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
+        job: Job[Any] | None = first.pop()
+        while job is not None:
+            job.run()
+            done, job = job, None
+            job = self._pool.next_job(self, done)
+
+
+def _settle(future: asyncio.Future[T], result: T, failure: BaseException | None) -> None:
+    if future.done():
+        return
+    if failure is not None:
+        future.set_exception(failure)
+    else:
+        future.set_result(result)

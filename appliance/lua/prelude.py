@@ -1,0 +1,39 @@
+"""The prelude: the Lua files beside this one, as one piece of bytecode that every fresh state begins with."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+
+from lupa import lua54
+
+PARTS = (
+    "stop",
+    "json",
+    "request",
+    "protected",
+    "patterns",
+    "library",
+    "time",
+    "sandbox",
+    "ctx",
+    "driver",
+)
+"""In this order; each part is given one table, in which it finds what those before it left."""
+
+_COMPILE = b"function(source) return string.dump(assert(load(source, '=prelude', 't')), true) end"
+
+
+def text_of(part: str) -> str:
+    """The part's source."""
+    return (resources.files("appliance.lua") / "prelude" / f"{part}.lua").read_text("utf-8")
+
+
+@cache
+def bytecode() -> bytes:
+    """All parts, compiled and stripped: frames without lines are how the prelude knows its own from the user's."""
+    parts = [f"(function(...)\n{text_of(part)}\nend)(lares);" for part in PARTS[:-1]]
+    whole = f"local lares = ...\n{''.join(parts)}\nreturn (function(...)\n{text_of(PARTS[-1])}\nend)(lares)"
+    lua = lua54.LuaRuntime(encoding=None, register_eval=False, register_builtins=False)
+    compiled: bytes = lua.eval(_COMPILE)(whole.encode())
+    return compiled

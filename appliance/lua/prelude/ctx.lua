@@ -1,0 +1,65 @@
+-- ctx: what execute is given. Each method is one request; what is wrong with its arguments is said at the user's line.
+local lares = ...
+local type, tostring, rawequal, select, sub = type, tostring, rawequal, select, string.sub
+local encode, decode, raise, request = lares.encode, lares.decode, lares.raise, lares.request
+
+local LONGEST = 8192           -- bytes of a log message
+local ctx = {}
+lares.ctx = ctx
+
+local METHODS = {
+  command = {'string', 'table'}, command_group = {'string', 'table'}, invoke = {'string', 'table?'},
+  get_device = {'string'}, list_devices = {}, get_room = {'string'}, list_rooms = {}, list_room_devices = {'string'},
+  get_group = {'string'}, list_groups = {}, list_group_devices = {'string'}, sleep = {'number'},
+}
+local ABSENT = {get_device = 'device', get_room = 'room', get_group = 'group'}
+
+local function check_self(self, name)
+  if not rawequal(self, ctx) then raise('call it with a colon: ctx:' .. name .. '(...), not ctx.' .. name .. '(...)') end
+end
+
+local function check_argument(value, expected, number, name)
+  local kind = sub(expected, -1) == '?' and sub(expected, 1, -2) or expected
+  if type(value) == kind or (value == nil and kind ~= expected) then return end
+  raise('bad argument #' .. number .. ' to ctx:' .. name .. ' (' .. kind .. ' expected, got ' .. type(value) .. ')')
+end
+
+local function encoded(value, what)
+  local text, fault = encode(value, what)
+  if not text then raise(fault) end
+  return text
+end
+
+local function call(name, expected, first, second)
+  if expected[1] then check_argument(first, expected[1], 1, name) end
+  if expected[2] then check_argument(second, expected[2], 2, name) end
+  local what = 'ctx:' .. name
+  local arguments = '[' .. encoded(first, what .. ': argument #1') .. ',' .. encoded(second, what .. ': argument #2') .. ']'
+  local answer = decode(request(name, arguments, what))
+  if answer == nil and ABSENT[name] then lares.absent = ABSENT[name] .. " '" .. sub(first, 1, 100) .. "'" end
+  return answer
+end
+
+for name, expected in next, METHODS do
+  ctx[name] = function(self, first, second)
+    check_self(self, name)
+    return call(name, expected, first, second)
+  end
+end
+
+-- A line for the log. It is handed over at once, so it works everywhere, and is no request: it does not count as one.
+function lares.log(level, message, fields)
+  lares.charge(#message + 1000)
+  if #message > LONGEST then message = sub(message, 1, LONGEST) .. '…' end
+  lares.emit(level, message, fields)
+end
+
+local LEVELS = {trace = true, debug = true, info = true, warn = true, error = true}
+
+function ctx.log(self, level, message, fields)
+  check_self(self, 'log')
+  check_argument(level, 'string', 1, 'log')
+  check_argument(fields, 'table?', 3, 'log')
+  if not LEVELS[level] then raise("ctx:log: level must be trace, debug, info, warn or error, not '" .. sub(level, 1, 40) .. "'") end
+  lares.log(level, tostring(message), fields and encoded(fields, 'ctx:log: fields'))
+end

@@ -1,0 +1,94 @@
+-- The driver: what the hub calls. It begins an execution or a description, and takes it on step by step; every step
+-- ends with a kind and up to three texts.
+local lares = ...
+local error, type, tostring, next, sub, rawget = error, type, tostring, next, string.sub, rawget
+local create, resume, getinfo, metatable_of = coroutine.create, coroutine.resume, debug.getinfo, debug.getmetatable
+local advance, place_in = lares.advance, lares.place_in
+
+local LONGEST = 4096           -- bytes of an error's message
+lares.FUNCTION = '\0function'  -- the key that stands for a function in a description
+
+function lares.line_of(f)
+  return getinfo(f, 'S').linedefined
+end
+
+local function definition_of(text, name)
+  local definition = lares.compile(text, name)()
+  if type(definition) ~= 'table' then
+    error({is_definition = true, 'must return a table, not ' .. (definition == nil and 'nothing' or 'a ' .. type(definition))}, 0)
+  end
+  return definition
+end
+
+local function begin(body)
+  lares.main = create(body)
+  lares.watch(lares.main)
+end
+
+local function start(text, name, event)
+  begin(function()
+    local definition = definition_of(text, name)
+    if type(definition.execute) ~= 'function' then
+      error({is_definition = true, 'execute must be a function, not ' .. type(definition.execute)}, 0)
+    end
+    if event then definition.execute(lares.ctx, lares.decode(event)) else definition.execute(lares.ctx) end
+  end)
+end
+
+local function describe(text, name)
+  begin(function()
+    local description, fault = lares.encode(definition_of(text, name), 'the returned table', true)
+    if not description then error({is_definition = true, fault}, 0) end
+    return description
+  end)
+end
+
+-- What an error says, whatever value was thrown.
+local function text_of(fault)
+  if type(fault) == 'string' or type(fault) == 'number' then return tostring(fault) end
+  if type(fault) == 'table' then
+    if rawget(fault, 'is_definition') then return rawget(fault, 1) end
+    local meta = metatable_of(fault)
+    if type(meta) == 'table' and rawget(meta, '__tostring') then
+      local ok, text = lares.raw_pcall(tostring, fault)
+      if ok then return text end
+    end
+    local message = rawget(fault, 'message')
+    if type(message) == 'string' then return message end
+    local text = lares.encode(fault, '')
+    if text then return text end
+  end
+  return 'the error is a ' .. type(fault) .. ' value, not a message'
+end
+
+local function failed(fault)
+  local teller = create(text_of)                     -- __tostring is the user's, so it is watched like all that is theirs
+  lares.watch(teller)
+  local ok, text = resume(teller, fault)
+  if lares.stopped then return 'stopped', lares.stopped, lares.place or '' end
+  if not ok or type(text) ~= 'string' then text = 'the error cannot be told' end
+  return 'failed', sub(text, 1, LONGEST), place_in(0, lares.main) or '', lares.absent or ''
+end
+
+-- 'asks', operation, arguments | 'done', result | 'stopped', reason, place | 'failed', message, place, what was absent
+local function step()
+  local is_ok, is_request, first, second = advance(lares.main)
+  if lares.stopped then return 'stopped', lares.stopped, lares.place or '' end
+  if not is_ok then return failed(first) end
+  if is_request then return 'asks', first, second end
+  return 'done', first
+end
+
+-- Where the execution is, for a failure that left no room for Lua to tell.
+local function place()
+  return lares.place or place_in(0, lares.main) or ''
+end
+
+-- Give everything back, so that little is left to do for what closes the state.
+local function dispose()
+  metatable_of('').__index = nil
+  for key in next, lares do lares[key] = nil end
+  collectgarbage('collect')
+end
+
+return lares.answer, start, describe, step, place, dispose

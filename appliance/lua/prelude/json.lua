@@ -1,0 +1,168 @@
+-- JSON: the one form in which values cross between the hub and Lua.
+local lares = ...
+local error, type, next, tonumber, rawlen, rawget, setmetatable =
+  error, type, next, tonumber, rawlen, rawget, setmetatable
+local find, sub, byte, char, format, gsub = string.find, string.sub, string.byte, string.char, string.format, string.gsub
+local concat, mathtype, huge, utf8char, utf8len = table.concat, math.type, math.huge, utf8.char, utf8.len
+
+local DEEPEST = 32
+local LONGEST = 1048576        -- bytes of one value on its way to the hub
+local arrays = setmetatable({}, {__mode = 'k'})   -- tables that came as arrays, so that an empty one goes back as []
+
+---------------------------------------------------------------- reading: compact JSON that the hub wrote, so it is well-formed
+local ESCAPES = {b = '\b', f = '\f', n = '\n', r = '\r', t = '\t'}
+
+local function unescape(kind, digits)
+  if kind == 'u' then return utf8char(tonumber(digits, 16)) end
+  return (ESCAPES[kind] or kind) .. digits
+end
+
+-- The string that begins behind the quote, and where the text goes on.
+local function read_string(text, start)
+  local from, is_plain = start, true
+  while true do
+    local at = find(text, '["\\]', from)
+    if byte(text, at) == 34 then
+      local found = sub(text, start, at - 1)
+      if is_plain then return found, at + 1 end
+      return gsub(found, '\\(.)(%x?%x?%x?%x?)', unescape), at + 1
+    end
+    from, is_plain = at + 2, false
+  end
+end
+
+local read_value
+
+local function read_object(text, at)
+  local object, key = {}, nil
+  if byte(text, at + 1) == 125 then return object, at + 2 end
+  repeat
+    key, at = read_string(text, at + 2)
+    object[key], at = read_value(text, at + 1)
+  until byte(text, at) == 125
+  return object, at + 1
+end
+
+local function read_array(text, at)
+  local array, count = {}, 0
+  arrays[array] = true
+  if byte(text, at + 1) == 93 then return array, at + 2 end
+  repeat
+    count = count + 1
+    array[count], at = read_value(text, at + 1)
+  until byte(text, at) == 93
+  return array, at + 1
+end
+
+-- null is nil, which is the same as absent.
+read_value = function(text, at)
+  local first = byte(text, at)
+  if first == 34 then return read_string(text, at + 1) end
+  if first == 123 then return read_object(text, at) end
+  if first == 91 then return read_array(text, at) end
+  if first == 116 then return true, at + 4 end
+  if first == 102 then return false, at + 5 end
+  if first == 110 then return nil, at + 4 end
+  local _, last = find(text, '^[-+0-9.eE]+', at)
+  return tonumber(sub(text, at, last)), last + 1
+end
+
+function lares.decode(text)
+  return (read_value(text, 1))
+end
+
+---------------------------------------------------------------- writing
+local ESCAPED = {['"'] = '\\"', ['\\'] = '\\\\', ['\127'] = '\\u007f'}
+for code = 0, 31 do ESCAPED[char(code)] = format('\\u%04x', code) end
+
+local writer                   -- the value being written: pieces, count, bytes, functions, and the path to where it is
+
+local function put(piece)
+  writer.count = writer.count + 1
+  writer[writer.count] = piece
+  writer.bytes = writer.bytes + #piece
+  if writer.bytes > LONGEST then error({'is larger than 1 MiB'}, 0) end
+end
+
+local function put_string(text)
+  if #text > LONGEST then error({'is larger than 1 MiB'}, 0) end
+  if not utf8len(text) then error({'holds text that is not valid UTF-8'}, 0) end
+  if find(text, '[%c"\\]') then text = gsub(text, '[%c"\\]', ESCAPED) end
+  put('"' .. text .. '"')
+end
+
+local function put_number(value)
+  if mathtype(value) == 'integer' then return put(format('%d', value)) end
+  if value ~= value or value == huge or value == -huge then error({'holds a number that is not finite'}, 0) end
+  local text = format('%.17g', value)
+  put(find(text, '[.e]') and text or text .. '.0')
+end
+
+local put_value
+
+local function put_array(array, length, depth)
+  for key in next, array do
+    if mathtype(key) ~= 'integer' or key < 1 or key > length then
+      error({'mixes list items with named fields, or its list has gaps'}, 0)
+    end
+  end
+  put('[')
+  for index = 1, length do
+    if index > 1 then put(',') end
+    writer.path[depth] = index
+    local item = rawget(array, index)
+    if item == nil then error({'mixes list items with named fields, or its list has gaps'}, 0) end
+    put_value(item, depth + 1)
+  end
+  put(']')
+end
+
+local function put_object(object, depth)
+  local separator = ''
+  put('{')
+  for key, value in next, object do
+    if type(key) ~= 'string' then error({'has a key that is not text (a ' .. type(key) .. ')'}, 0) end
+    if key == lares.FUNCTION then error({'has a key that is not allowed'}, 0) end
+    writer.path[depth] = key
+    put(separator)
+    put_string(key)
+    put(':')
+    put_value(value, depth + 1)
+    separator = ','
+  end
+  put('}')
+end
+
+local function put_table(value, depth)
+  if depth > DEEPEST then error({'is nested more than 32 levels deep, or holds itself'}, 0) end
+  local length = rawlen(value)
+  if length > 0 or (arrays[value] and next(value) == nil) then put_array(value, length, depth) else put_object(value, depth) end
+  writer.path[depth] = nil
+end
+
+put_value = function(value, depth)
+  local kind = type(value)
+  if kind == 'string' then put_string(value)
+  elseif kind == 'number' then put_number(value)
+  elseif kind == 'boolean' then put(value and 'true' or 'false')
+  elseif kind == 'nil' then put('null')
+  elseif kind == 'table' then put_table(value, depth)
+  elseif kind == 'function' and writer.functions then
+    put(format('{"%s":%d}', gsub(lares.FUNCTION, '%z', '\\u0000'), lares.line_of(value)))
+  else error({'holds a ' .. kind .. ', which is not data'}, 0) end
+end
+
+-- The value as JSON; or nil and a sentence that begins with `what` and the path. With `functions`, a function is told by
+-- the line where it is defined.
+function lares.encode(value, what, functions)
+  writer = {count = 0, bytes = 0, path = {}, functions = functions}
+  local ok, fault = lares.raw_pcall(put_value, value, 1)
+  if ok then return concat(writer, '', 1, writer.count) end
+  lares.caught(ok, fault)
+  if type(fault) ~= 'table' then return nil, fault end
+  local path = what
+  for _, step in next, writer.path do
+    path = path .. (mathtype(step) and '[' .. step .. ']' or '.' .. sub(step, 1, 60))
+  end
+  return nil, path .. ' ' .. fault[1]
+end

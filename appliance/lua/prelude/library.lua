@@ -1,0 +1,160 @@
+-- The library: what users find under string, table, utf8, math, os and debug. Functions that do much work in C in one
+-- instruction are charged for it; those that run callbacks from C are written in Lua, so that callbacks may call ctx.
+local lares = ...
+local type, next, select, rawget = type, next, select, rawget
+local mathtype, sub, gsub = math.type, string.sub, string.gsub
+local metatable_of = debug.getmetatable
+local charge, raise = lares.charge, lares.raise
+
+local MOST = 1000000           -- items that one call of a table function may go through
+
+local function copy(from)
+  local to = {}
+  for key, value in next, from do to[key] = value end
+  return to
+end
+
+---------------------------------------------------------------- string, utf8
+local String = copy(string)
+String.dump = nil
+lares.string = String
+
+for _, name in next, {'rep', 'upper', 'lower', 'reverse', 'byte', 'format', 'pack', 'unpack'} do
+  local raw = string[name]
+  String[name] = function(text, ...)
+    if type(text) == 'string' then charge(#text) end
+    return raw(text, ...)
+  end
+end
+
+local rep = string.rep
+function String.rep(text, count, ...)
+  if type(text) == 'string' and mathtype(count) == 'integer' and count > 0 then charge(#text * (count < MOST and count or MOST)) end
+  return rep(text, count, ...)
+end
+
+for name, guarded in next, lares.patterns do String[name] = guarded end
+metatable_of('').__index = String
+
+local Utf8 = copy(utf8)
+lares.utf8 = Utf8
+for _, name in next, {'len', 'offset', 'codepoint'} do
+  local raw = utf8[name]
+  Utf8[name] = function(text, ...)
+    if type(text) == 'string' then charge(#text) end
+    return raw(text, ...)
+  end
+end
+
+---------------------------------------------------------------- table
+local Table = copy(table)
+lares.table = Table
+local sort, insert, remove, move, concat, unpack = table.sort, table.insert, table.remove, table.move, table.concat, table.unpack
+
+local function length_of(list, name)
+  if type(list) ~= 'table' then raise("bad argument #1 to '" .. name .. "' (table expected, got " .. type(list) .. ')') end
+  local length = #list
+  if mathtype(length) ~= 'integer' then raise('object length is not an integer') end
+  if length > MOST then raise("table is too large for '" .. name .. "' (more than 1,000,000 items)") end
+  charge(length)
+  return length
+end
+
+local function merge(from, to, low, middle, high, is_less)
+  local left, right = low, middle
+  for at = low, high - 1 do
+    if left < middle and (right >= high or not is_less(from[right], from[left])) then
+      to[at], left = from[left], left + 1
+    else
+      to[at], right = from[right], right + 1
+    end
+  end
+end
+
+local function merge_sort(list, length, is_less)
+  local from, to = {}, {}
+  for index = 1, length do from[index] = list[index] end
+  local width = 1
+  while width < length do
+    for low = 1, length, 2 * width do
+      local middle, high = low + width, low + 2 * width
+      merge(from, to, low, middle < length + 1 and middle or length + 1, high < length + 1 and high or length + 1, is_less)
+    end
+    from, to, width = to, from, 2 * width
+  end
+  for index = 1, length do list[index] = from[index] end
+end
+
+local function less(one, other) return one < other end
+
+function Table.sort(list, is_less)
+  local length = length_of(list, 'sort')
+  if is_less ~= nil and type(is_less) ~= 'function' then
+    raise("bad argument #2 to 'sort' (function expected, got " .. type(is_less) .. ')')
+  end
+  if is_less or metatable_of(list) then return merge_sort(list, length, is_less or less) end
+  return sort(list)
+end
+
+-- Tables with a metatable are moved in Lua: __len may tell C another length than it told us, and then C never ends.
+function Table.insert(list, ...)
+  local length, count = length_of(list, 'insert'), select('#', ...)
+  if not metatable_of(list) or count < 1 or count > 2 then return insert(list, ...) end
+  if count == 1 then list[length + 1] = ... return end
+  local at, value = ...
+  if mathtype(at) ~= 'integer' or at < 1 or at > length + 1 then raise("bad argument #2 to 'insert' (position out of bounds)") end
+  for index = length + 1, at + 1, -1 do list[index] = list[index - 1] end
+  list[at] = value
+end
+
+function Table.remove(list, ...)
+  local length = length_of(list, 'remove')
+  if not metatable_of(list) then return remove(list, ...) end
+  local at = select('#', ...) > 0 and (...) or length
+  if mathtype(at) ~= 'integer' or length + 1 ~= at and (at < 1 or at > length + 1) and not (length == 0 and at == 0) then
+    raise("bad argument #2 to 'remove' (position out of bounds)")
+  end
+  local value = list[at]
+  for index = at, length - 1 do list[index] = list[index + 1] end
+  if at <= length or at == length then list[length > at and length or at] = nil end
+  return value
+end
+
+function Table.move(list, from, to, ...)
+  if mathtype(from) == 'integer' and mathtype(to) == 'integer' and to >= from then
+    if to - from >= MOST or to - from < 0 then raise("table is too large for 'move' (more than 1,000,000 items)") end
+    charge(to - from)
+  end
+  return move(list, from, to, ...)
+end
+
+function Table.concat(list, ...)
+  if type(list) == 'table' then charge(#list) end
+  return concat(list, ...)
+end
+
+function Table.unpack(list, ...)
+  if type(list) == 'table' then charge(#list) end
+  return unpack(list, ...)
+end
+
+---------------------------------------------------------------- os, debug, the rest
+lares.math = copy(math)
+lares.os = {clock = os.clock, difftime = os.difftime}
+lares.debug = {traceback = lares.traceback}
+
+-- __gc is refused: a finalizer runs where the hook does not, and could hold the whole hub.
+function lares.setmetatable(object, meta)
+  if type(meta) == 'table' and rawget(meta, '__gc') ~= nil then raise('__gc metamethods are not available') end
+  return setmetatable(object, meta)
+end
+
+function lares.collectgarbage(option)
+  if option == 'count' then return collectgarbage('count') end
+  if option ~= nil and option ~= 'collect' and option ~= 'step' then
+    raise('collectgarbage: only "count", "collect" and "step" are available')
+  end
+  lares.check()
+  collectgarbage('collect')
+  return 0
+end

@@ -1,0 +1,48 @@
+"""Scripts: the modules that `require` finds, inside one folder and nowhere else."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from appliance.errors import Invalid
+from appliance.lua import source
+from appliance.lua.source import Source
+
+_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\Z")
+
+
+class Scripts:
+    """The folder of scripts, known to people as `name`. Without a folder every search says that scripts are off."""
+
+    def __init__(self, folder: Path | None, name: str) -> None:
+        self._folder = folder
+        self._name = name
+
+    def load(self, module: str) -> Source:
+        """Read the script that `require(module)` means; raises `Invalid`. Reads a file: not for the event loop."""
+        if self._folder is None:
+            raise Invalid(f"require '{module[:100]}': scripts are disabled (scripts.enabled in the configuration)")
+        if _NAME.match(module) is None or len(module) > 200:
+            raise Invalid(
+                f"require '{module[:100]}': a name is words of letters, digits, _ and -, with dots between them"
+            )
+        path = module.replace(".", "/") + ".lua"
+        name = f"{self._name}/{path}"
+        try:
+            file = self._resolve(self._folder, path)
+            return source.load(file, name)
+        except FileNotFoundError:
+            raise Invalid(f"module '{module}' not found: there is no {name}") from None
+        except OSError as error:
+            raise Invalid(f"module '{module}': {name} cannot be read: {error.strerror}") from None
+        except ValueError as error:
+            raise Invalid(f"module '{module}': {name} {error}") from None
+
+    def _resolve(self, folder: Path, path: str) -> Path:
+        file = (folder / path).resolve(strict=True)
+        if not file.is_relative_to(folder.resolve()):
+            raise ValueError(f"leads out of {self._name}")
+        if not file.is_file():
+            raise ValueError("is not a file")
+        return file

@@ -51,6 +51,7 @@ local function text_of(fault)
     local meta = metatable_of(fault)
     if type(meta) == 'table' and rawget(meta, '__tostring') then
       local ok, text = lares.raw_pcall(tostring, fault)
+      lares.caught(ok, text)
       if ok then return text end
     end
     local message = rawget(fault, 'message')

@@ -19,18 +19,26 @@ local String = copy(string)
 String.dump = nil
 lares.string = String
 
-for _, name in next, {'rep', 'upper', 'lower', 'reverse', 'byte', 'format', 'pack', 'unpack'} do
+for _, name in next, {'rep', 'upper', 'lower', 'reverse', 'format', 'pack'} do
   local raw = string[name]
   String[name] = function(text, ...)
-    if type(text) == 'string' then charge(#text) end
-    return raw(text, ...)
+    local result = raw(text, ...)
+    if type(result) == 'string' then charge(#result) end
+    return result
   end
 end
 
-local rep = string.rep
-function String.rep(text, count, ...)
-  if type(text) == 'string' and mathtype(count) == 'integer' and count > 0 then charge(#text * (count < MOST and count or MOST)) end
-  return rep(text, count, ...)
+-- Nothing, repeated 2^60 times, is nothing; C would go round as often to find that out.
+local rep = String.rep
+function String.rep(text, count, separator)
+  if text == '' and (separator == nil or separator == '') then count = count and 0 end
+  return rep(text, count, separator)
+end
+
+local string_unpack = string.unpack
+function String.unpack(form, text, ...)
+  if type(text) == 'string' then charge(#text) end
+  return string_unpack(form, text, ...)
 end
 
 for name, guarded in next, lares.patterns do String[name] = guarded end

@@ -6,7 +6,7 @@ local type, select, tostring, concat, huge = type, select, tostring, table.conca
 local find, match, gmatch, gsub, sub, byte, char = string.find, string.match, string.gmatch, string.gsub, string.sub, string.byte, string.char
 local charge, raise = lares.charge, lares.raise
 
-local BUDGET = 2e8             -- steps; some hundred million pass in a second
+local BUDGET = 5e7             -- steps; about a hundred million pass in a second
 local library = {}
 lares.patterns = library
 
@@ -74,15 +74,16 @@ local function could_begin(items, index, class)
   return false
 end
 
+-- The steps from one start, and how many repetitions multiply each other. Floats, for the product is soon beyond 2^63.
 local function steps_from(items, index, text)
   local item = items[index]
-  if not item then return 1 end
-  local rest = steps_from(items, index + 1, text)
-  if item.kind == 'end' then return 1 end
-  if item.kind then return #text + 2 * rest end
-  if item.suffix == '' then return 1 + rest end
+  if not item or item.kind == 'end' then return 1.0, 0 end
+  local rest, factors = steps_from(items, index + 1, text)
+  if item.kind then return #text + 2 * rest, factors end
+  if item.suffix == '' then return 1 + rest, factors end
   local run = item.suffix == '?' and 2 or longest_run(text, item.class) + 1
-  return could_begin(items, index + 1, item.class) and run * rest or run + rest
+  if could_begin(items, index + 1, item.class) then return run * rest, factors + 1 end
+  return run + rest, factors
 end
 
 -- How many places the search can begin at: those where the items before the first repetition match.
@@ -98,11 +99,20 @@ local function starts_in(items, text)
   return found * count
 end
 
+-- In how many ways so many borders can be put into the text, each behind the one before it.
+local function divisions(length, borders)
+  local ways = 1.0
+  for each = 1, borders do ways = ways * (length + each) / each end
+  return ways
+end
+
 local function worst_case(text, pattern, name)
   local is_anchored = byte(pattern, 1) == 94 and name ~= 'gmatch'      -- gmatch takes ^ for a character
   local items = items_of(pattern, is_anchored)
   local starts = is_anchored and 1 or starts_in(items, text)
-  return #text + starts * steps_from(items, 1, text)
+  local steps, factors = steps_from(items, 1, text)
+  local ways = #items * divisions(#text, factors + (is_anchored and 0 or 1))
+  return #text + (factors > 1 and steps * starts > ways and ways or steps * starts)
 end
 
 -- A bound that costs nothing, and is enough for most searches.
@@ -111,6 +121,13 @@ local function bound(text, pattern)
   local _, others = gsub(pattern, '%%[b%d]', '')
   local _, options = gsub(pattern, '%?', '')
   return (#text + 1) ^ (repetitions + others + 1) * 2.0 ^ options
+end
+
+local function guard_plain(text, pattern)
+  if type(text) ~= 'string' or type(pattern) ~= 'string' then return end
+  local steps = 1.0 * #text * #pattern
+  if steps > 4e9 then raise('string.find: looking for so long a text in one of ' .. #text .. ' characters could take too long') end
+  charge(#text + steps // 100)
 end
 
 local function guard(text, pattern, name)
@@ -124,8 +141,7 @@ end
 
 ---------------------------------------------------------------- the library
 function library.find(text, pattern, init, plain)
-  if not plain then guard(text, pattern, 'find')
-  elseif type(text) == 'string' and type(pattern) == 'string' then charge(#text * #pattern // 16) end
+  if plain then guard_plain(text, pattern) else guard(text, pattern, 'find') end
   return find(text, pattern, init, plain)
 end
 

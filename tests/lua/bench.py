@@ -1,0 +1,76 @@
+"""What the tests of Lua have in common: a runner with few needs, and calls that are noted down."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from appliance.clock import Clock
+from appliance.lua.limits import Limits
+from appliance.lua.runner import Runner
+from appliance.lua.source import Source
+
+FILE = "config/scenes/test.lua"
+ROOMY = Limits(max_cpu_secs=20.0, backstop_secs=60.0)
+"""For scripts that behave: a busy machine must not make them fail."""
+
+TRIVIAL = 'ctx:command("a", {capability = "power", action = "on"})'
+
+
+class Notes:
+    """Calls that are noted down; `answer` says what each gets, a null if nothing."""
+
+    def __init__(self, answer: Callable[[str, Any], Any] | None = None) -> None:
+        self.asked: list[tuple[str, Any]] = []
+        self.lines: list[tuple[str, str, Any]] = []
+        self._answer = answer
+
+    @property
+    def printed(self) -> list[str]:
+        """What was logged or printed, without level and fields."""
+        return [message for _, message, _ in self.lines]
+
+    async def call(self, operation: str, arguments: Any) -> Any:
+        """Note the call, and answer."""
+        self.asked.append((operation, arguments))
+        answer = None if self._answer is None else self._answer(operation, arguments)
+        return await answer if hasattr(answer, "__await__") else answer
+
+    def log(self, level: str, message: str, fields: Any) -> None:
+        """Note the line."""
+        self.lines.append((level, message, fields))
+
+
+@asynccontextmanager
+async def open_runner(
+    limits: Limits = ROOMY, scripts: Path | None = None, zone: str = "Europe/Berlin", clock: Clock | None = None
+) -> AsyncIterator[Runner]:
+    """A runner without scripts, unless a folder is given."""
+    async with Runner(
+        limits=limits,
+        scripts=scripts,
+        scripts_name="config/scripts",
+        timezone=ZoneInfo(zone),
+        clock=clock or Clock(),
+    ) as runner:
+        yield runner
+
+
+def file(text: str) -> Source:
+    """The text as a scene's file."""
+    return Source(name=FILE, text=text.encode())
+
+
+def scene(body: str) -> Source:
+    """A scene whose execute begins on line 1 and whose body follows, from the second line on."""
+    return file(f"return {{id = 'test', name = 'Test', execute = function(ctx, event)\n{body}\nend}}")
+
+
+async def run(runner: Runner, body: str, notes: Notes | None = None, event: Any = None) -> Notes:
+    """Run the body to its end; what it called and logged."""
+    notes = notes or Notes()
+    await runner.start(scene(body), notes, event, name="scene:test").wait()
+    return notes

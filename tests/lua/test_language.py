@@ -39,8 +39,8 @@ LANGUAGE: tuple[tuple[str, str], ...] = (
     ),
     (
         "format",
-        "return ('%q'):format('a\\nb') == '\"a\\\\\\nb\"' and ('%d'):format(3.0) == '3' and ('%s'):format(nil) == 'nil'"
-        " and ('%x'):format(255) == 'ff'",
+        "return ('%q'):format('a\\nb') == '\"a\\\\\\nb\"'"
+        " and ('%d'):format(3.0) == '3' and ('%s'):format(nil) == 'nil' and ('%x'):format(255) == 'ff'",
     ),
     ("find", "local a, b, c = ('key = value'):find('(%w+) =') return a == 1 and b == 5 and c == 'key'"),
     (
@@ -200,8 +200,8 @@ LANGUAGE: tuple[tuple[str, str], ...] = (
     (
         "running",
         "local co, main = coroutine.running() return main and not coroutine.isyieldable()"
-        " and coroutine.wrap(function() local _, main = coroutine.running() return not main and coroutine.isyieldable()"
-        " end)()",
+        " and coroutine.wrap(function() local _, main = coroutine.running() return not main"
+        " and coroutine.isyieldable() end)()",
     ),
     (
         "close of a coroutine",

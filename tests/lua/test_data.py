@@ -1,0 +1,172 @@
+"""Values keep what they are on their way between the hub and Lua, or are refused with a sentence."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from appliance.errors import ScriptFailed
+from tests.lua.bench import Notes, open_runner, run
+
+ECHO = "ctx:invoke('take', ctx:invoke('give'))"
+
+integers = st.integers(-(1 << 63), (1 << 63) - 1)
+floats = st.floats(allow_nan=False, allow_infinity=False)
+texts = st.text(st.characters(exclude_categories=["Cs"]))
+values = st.recursive(
+    st.booleans() | integers | floats | texts,
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(texts, inner, max_size=5),
+    max_leaves=25,
+)
+
+
+async def echo(value: Any) -> Any:
+    """What Lua gives back when it is given the value."""
+    notes = Notes(lambda operation, arguments: value if arguments[0] == "give" else None)
+    async with open_runner() as runner:
+        await run(runner, ECHO, notes)
+    return notes.asked[-1][1][1]
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Equal, and integers and floats, lists and objects, the same sort."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(is_same, one, other))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(is_same(one[key], other[key]) for key in one)
+    return bool(one == other)
+
+
+@given(values)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+async def test_values_come_back_as_they_were(value: Any) -> None:
+    assert is_same(await echo({"value": value}), {"value": value})
+
+
+@pytest.mark.parametrize(
+    ("given", "back"),
+    [
+        ({"a": None, "b": 1}, {"b": 1}),
+        ({"a": []}, {"a": []}),
+        ({"a": {}}, {"a": {}}),
+        ({"a": [[], {}]}, {"a": [[], {}]}),
+        ({"": {"": ""}}, {"": {"": ""}}),
+        ({"a": 2**63 - 1, "b": -(2**63)}, {"a": 2**63 - 1, "b": -(2**63)}),
+        ({"a": 2**64 - 1}, {"a": float(2**64 - 1)}),
+        ({"a": 5, "b": 5.0, "c": 1e300, "d": -0.0}, {"a": 5, "b": 5.0, "c": 1e300, "d": -0.0}),
+        ({"a": '\x00\x1f\x7f"\\/\u2028é€😀'}, {"a": '\x00\x1f\x7f"\\/\u2028é€😀'}),
+        ({"a": "\\u0041 \\\\n"}, {"a": "\\u0041 \\\\n"}),
+        ({"a": True, "b": False}, {"a": True, "b": False}),
+    ],
+)
+async def test_special_values(given: Any, back: Any) -> None:
+    returned = await echo(given)
+    assert is_same(returned, back)
+    assert all(repr(returned[key]) == repr(back[key]) for key in back)
+
+
+async def test_null_is_absent() -> None:
+    async with open_runner() as runner:
+        notes = await run(
+            runner,
+            "local d = ctx:invoke('x') print(d.a, (next(d)), #d.list, d.list[1], ctx:get_device('y'))",
+            Notes(lambda operation, _: {"a": None, "list": ["x"]} if operation == "invoke" else None),
+        )
+    assert notes.printed == ["nil\tlist\t1\tx\tnil"]
+
+
+@pytest.mark.parametrize(
+    ("made", "arrived"),
+    [
+        ("{}", {}),
+        ("{list = {}}", {"list": {}}),
+        ("{list = {1, 'a', true}}", {"list": [1, "a", True]}),
+        ("{a = nil}", {}),
+        ("{n = 100 / 2}", {"n": 50.0}),
+        ("{n = 100 // 2}", {"n": 50}),
+        ("{n = 0.1}", {"n": 0.1}),
+        ("setmetatable({a = 1}, {__index = {b = 2}})", {"a": 1}),
+        ("(function() local one = {1} return {a = one, b = one} end)()", {"a": [1], "b": [1]}),
+        ("(function() local t = {} local at = t for _ = 1, 30 do at.x = {} at = at.x end return {t = t} end)()", ...),
+    ],
+)
+async def test_tables_made_in_lua(made: str, arrived: Any) -> None:
+    async with open_runner() as runner:
+        notes = await run(runner, f"ctx:invoke('take', {made})")
+    assert arrived is ... or is_same(notes.asked[0][1][1], arrived)
+
+
+async def test_an_array_that_was_emptied_stays_an_array() -> None:
+    async with open_runner() as runner:
+        body = (
+            "local t = ctx:invoke('give') table.remove(t.a) ctx:invoke('take', t) t.a.name = 1 ctx:invoke('take', t)"
+        )
+        notes = await run(runner, body, Notes(lambda *_: {"a": [1]}))
+    assert [each[1][1] for each in notes.asked[1:]] == [{"a": []}, {"a": {"name": 1}}]
+
+
+@pytest.mark.parametrize(
+    ("made", "complaint"),
+    [
+        ("{f = print}", r"argument #2\.f holds a function"),
+        ("{a = {b = {c = coroutine.running()}}}", r"argument #2\.a\.b\.c holds a thread"),
+        ("{1, 2, nil, 4}", "gaps"),
+        ("{list = {1, x = 2}}", r"argument #2\.list mixes"),
+        ("{[1] = 1, [3] = 3}", "gaps"),
+        ("{[2] = 2}", r"key that is not text \(a number\)"),
+        ("{[true] = 1}", r"key that is not text \(a boolean\)"),
+        ("{x = 0 / 0}", r"argument #2\.x holds a number that is not finite"),
+        ("{x = math.huge}", "not finite"),
+        ("{x = {1, 2, -math.huge}}", r"argument #2\.x\[3\] holds a number"),
+        ("{x = '\\xff'}", r"argument #2\.x holds text that is not valid UTF-8"),
+        ("{x = '\\u{D800}'}", "UTF-8"),
+        ("{['\\xff'] = 1}", "UTF-8"),
+        ("(function() local t = {} t.t = t return t end)()", "32 levels deep, or holds itself"),
+        ("(function() local t = {} for _ = 1, 32 do t = {t} end return {x = t} end)()", "32 levels deep"),
+        ("{x = ('x'):rep(1100000)}", r"argument #2\.x is larger than 1 MiB"),
+    ],
+)
+async def test_what_is_not_data_is_refused_at_the_users_line(made: str, complaint: str) -> None:
+    async with open_runner() as runner:
+        notes = Notes()
+        with pytest.raises(ScriptFailed, match=complaint) as failure:
+            await run(runner, f"\nctx:invoke('take', {made})", notes)
+    assert failure.value.line == 3
+    assert notes.asked == []
+
+
+async def test_thirty_two_levels_pass() -> None:
+    async with open_runner() as runner:
+        body = "local t = {} for _ = 1, 31 do t = {t} end ctx:invoke('take', t)"
+        notes = await run(runner, body)
+    assert len(notes.asked) == 1
+
+
+async def test_an_answer_that_json_cannot_hold_is_an_error_and_not_the_hubs() -> None:
+    async with open_runner() as runner:
+        with pytest.raises(ScriptFailed, match="ctx:invoke failed inside the hub"):
+            await run(runner, "ctx:invoke('x')", Notes(lambda *_: object()))
+
+
+async def test_the_event_is_a_table_of_its_own() -> None:
+    event = {"type": "manual", "value": 5, "attributes": {"a": [1]}}
+    async with open_runner() as runner:
+        notes = await run(
+            runner, "print(event.type, event.value, #event.attributes.a) event.attributes.a = 1", event=event
+        )
+        assert notes.printed == ["manual\t5\t1"]
+        assert event["attributes"] == {"a": [1]}
+        assert (await run(runner, "print(event)")).printed == ["nil"]
+
+
+@given(floats)
+@settings(max_examples=100, deadline=None)
+def test_is_same_tells_numbers_apart(number: float) -> None:
+    assert is_same(number, number)
+    assert not is_same(number, math.floor(number))

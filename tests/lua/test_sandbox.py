@@ -1,0 +1,215 @@
+"""Nothing of the host is reachable from Lua: no file, process, network, environment, or object of Python's."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from appliance.errors import NotFound, ScriptFailed
+from appliance.lua import context
+from tests.lua.bench import Notes, open_runner, run
+
+WALK = """
+local seen, found = {}, {}
+local function walk(value, path, depth)
+  local kind = type(value)
+  if kind == 'userdata' or kind == 'thread' then found[#found + 1] = path .. ' is a ' .. kind end
+  if kind ~= 'table' and kind ~= 'function' or seen[value] then return end
+  seen[value] = path
+  if kind == 'function' then return end
+  local meta = getmetatable(value)
+  if type(meta) == 'table' then walk(meta, path .. '<meta>', depth) end
+  for key, each in next, value do
+    walk(key, path .. '<key>', depth)
+    walk(each, path .. '.' .. tostring(key), depth)
+  end
+end
+walk(_G, '_G') walk(ctx, 'ctx') walk(event, 'event') walk(getmetatable(''), 'string')
+walk(ctx:get_device('x'), 'device')
+local functions = {}
+for value, path in next, seen do if type(value) == 'function' then functions[#functions + 1] = path end end
+table.sort(functions)
+print(table.concat(found, ' '))
+print(table.concat(functions, ' '))
+"""
+
+GLOBALS = (
+    "assert collectgarbage error getmetatable ipairs load next pairs pcall print rawequal rawget rawlen "
+    "rawset require select setmetatable tonumber tostring type xpcall"
+)
+
+LIBRARIES = {
+    "coroutine": "close create isyieldable resume running status wrap yield",
+    "debug": "traceback",
+    "math": "abs acos asin atan ceil cos deg exp floor fmod log max min modf rad random randomseed sin sqrt tan "
+    "tointeger type ult",
+    "os": "clock date difftime time",
+    "string": "byte char find format gmatch gsub len lower match pack packsize rep reverse sub unpack upper",
+    "table": "concat insert move pack remove sort unpack",
+    "utf8": "char codepoint codes len offset",
+}
+STRING_METAMETHODS = "__add __div __idiv __mod __mul __pow __sub __unm"
+
+
+async def test_everything_that_can_be_reached_is_known() -> None:
+    async with open_runner() as runner:
+        notes = await run(runner, WALK, Notes(lambda *_: {"id": "x", "a": [{"b": []}]}), event={"a": {"b": [1]}})
+    found, functions = notes.printed
+    assert found == ""
+    known = {f"_G.{name}" for name in GLOBALS.split()}
+    known |= {f"_G.{library}.{name}" for library, names in LIBRARIES.items() for name in names.split()}
+    known |= {f"ctx.{name}" for name in {*context.OPERATIONS, "log"}}
+    known |= {f"string.{name}" for name in STRING_METAMETHODS.split()}
+    reached = {name.replace("string.__index.", "_G.string.") for name in functions.split()}
+    assert {name.split(".")[-1] for name in reached} == {name.split(".")[-1] for name in known}
+    assert len(reached) == len(known)
+
+
+GONE = (
+    "io package dofile loadfile warn python require.python string.dump os.execute os.exit os.getenv "
+    "os.remove os.rename os.tmpname os.setlocale debug.getinfo debug.sethook debug.getregistry "
+    "debug.getupvalue debug.setupvalue debug.getmetatable debug.setmetatable debug.getlocal "
+    "debug.upvalueid debug.debug unpack setfenv lares"
+)
+
+
+@pytest.mark.parametrize("name", GONE.split())
+async def test_there_is_no(name: str) -> None:
+    library, _, function = name.rpartition(".")
+    reached = "nil" if library == "require" else f"_G['{library}']['{function}']" if library else f"_G['{function}']"
+    async with open_runner() as runner:
+        assert (await run(runner, f"print({reached})")).printed == ["nil"]
+
+
+ESCAPES: tuple[tuple[str, str, str], ...] = (
+    ("bytecode by load", "print(load('\\27Lua', 'x', 'b'))", "nil\t.*binary chunk"),
+    (
+        "bytecode by a reader",
+        "local n = 0 print(load(function() n = n + 1 return n == 1 and '\\27Lua' or nil end))",
+        "nil\t",
+    ),
+    ("mode b is not obeyed", "print(load('return 1', 'x', 'b')())", "1"),
+    ("load sees the sandbox only", "print(load('return io, python, package, os.execute')())", "nil\tnil\tnil\tnil"),
+    ("load with an empty environment", "print(pcall(load('return print', 'x', 't', {})))", "true\tnil"),
+    ("the string's metatable", "print(getmetatable('').__index == string, ('').dump)", "true\tnil"),
+    (
+        "tampered strings",
+        "getmetatable('').__index = function() error('no') end ctx:get_device('a') print('on')",
+        "on",
+    ),
+    (
+        "string metatable emptied",
+        "local m = getmetatable('') for k in pairs(m) do m[k] = nil end m.__index = nil"
+        " ctx:invoke('a', {b = 'c'}) print('on')",
+        "on",
+    ),
+    (
+        "globals that object",
+        "setmetatable(_G, {__index = function() error('no') end, __newindex = function()"
+        " error('no') end}) ctx:get_device('a') ctx:invoke('x', {a = {1}}) ctx:log('info', 'on')",
+        "on",
+    ),
+    (
+        "libraries emptied",
+        "for _, name in ipairs({'string', 'table', 'math', 'coroutine', 'utf8', 'os', 'debug'}) do"
+        " for k in pairs(_G[name]) do _G[name][k] = nil end end ctx:invoke('x', {a = {1.5, 'x'}})"
+        " ctx:log('info', 'on')",
+        "on",
+    ),
+    (
+        "globals emptied",
+        "local log, c, g = ctx.log, ctx, _G for k in pairs(g) do g[k] = nil end c:get_device('x') log(c, 'info', 'on')",
+        "on",
+    ),
+    (
+        "functions replaced",
+        "pcall = nil error = nil type = function() return 'x' end next = nil ctx:invoke('x', {a = 1})"
+        " ctx:log('info', 'on')",
+        "on",
+    ),
+    (
+        "forged yields",
+        "local ok, e = pcall(coroutine.yield, {}, 'command', '[]') print(ok) local c = coroutine.wrap("
+        "function() coroutine.yield({}, 'invoke', '[]') end) print(type(c()))",
+        "false",
+    ),
+    ("an error from ctx is text", "local ok, e = pcall(ctx.get_device, ctx, 1) print(type(e))", "string"),
+    (
+        "an error from the hub is text",
+        "local ok, e = pcall(ctx.invoke, ctx, 'fail') print(type(e), e)",
+        "string\t.*no such",
+    ),
+    ("the stop is no secret door", "local ok, e = pcall(error) print(e)", "nil"),
+    ("ctx can be changed, for oneself", "ctx.command = nil ctx.get_device = print print(ctx.command)", "nil"),
+    (
+        "traceback tells nothing of the host",
+        "print((debug.traceback('x'):gsub('\\n', '|')))",
+        r"x\|stack traceback:\|",
+    ),
+    ("traceback of a thread", "print(type(debug.traceback((coroutine.running()))))", "string"),
+    ("load by name", "print(load('error()', '@/etc/passwd'))", "function"),
+    ("dates with odd letters", "print(pcall(os.date, '%Ez'), pcall(os.date, '%Q'))", "false"),
+    ("environment by upvalue", "local function f() return _ENV end print(f() == _G)", "true"),
+    ("globals of another execution", "print(left) left = 1", "nil"),
+    (
+        "metatable of a function",
+        "print(getmetatable(print), getmetatable(1), getmetatable(nil), getmetatable(true))",
+        "nil\tnil\tnil\tnil",
+    ),
+    ("finalizers of closed variables", "print(pcall(setmetatable, {}, {__gc = true}))", "false\t.*__gc"),
+    ("format by address", "print((string.format('%p', 1)))", r"\(null\)"),
+    ("marker keys", "print(pcall(ctx.invoke, ctx, 'x', {['\\0function'] = 1}))", "false\t.*not allowed"),
+)
+
+
+@pytest.mark.parametrize(("body", "expected"), [each[1:] for each in ESCAPES], ids=[each[0] for each in ESCAPES])
+async def test_there_is_no_way_out_by(body: str, expected: str) -> None:
+    def answer(operation: str, arguments: object) -> object:
+        if isinstance(arguments, list) and arguments[0] == "fail":
+            raise NotFound("thing", "no such")
+        return None
+
+    async with open_runner() as runner:
+        for _ in range(2):
+            notes = await run(runner, body, Notes(answer))
+            assert re.match(expected, notes.printed[0]), notes.printed
+
+
+MODULES = (
+    "..", "a..b", ".a", "a.", "/etc/passwd", "a/b", "a\\\\b", "a\\0b", "a\\n", "", " ", "a b", "é", "../secret",
+    "link", "folder", "%2e%2e", "~", "C:", "http://x", "a" * 300,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODULES)
+async def test_require_reads_nothing_outside(name: str, tmp_path: Path) -> None:
+    scripts = tmp_path / "scripts"
+    scripts.mkdir()
+    (tmp_path / "secret.lua").write_text("return 'secret'")
+    (scripts / "link.lua").symlink_to(tmp_path / "secret.lua")
+    (scripts / "folder.lua").mkdir()
+    async with open_runner(scripts=scripts) as runner:
+        with pytest.raises(ScriptFailed, match=r"test\.lua:2: (require|module) '"):
+            await run(runner, f'require "{name}"')
+
+
+async def test_modules_of_the_host_are_no_modules(tmp_path: Path) -> None:
+    async with open_runner(scripts=tmp_path) as runner:
+        for name in ("python", "io", "os", "string", "package", "debug", "lupa"):
+            with pytest.raises(ScriptFailed, match="not found"):
+                await run(runner, f"require '{name}'")
+
+
+async def test_the_environment_of_the_process_stays_its_own() -> None:
+    os.environ["LARES_TEST_SECRET"] = "s3cret"
+    try:
+        async with open_runner() as runner:
+            notes = await run(runner, "print(os.getenv, LARES_TEST_SECRET, _G.os.environ)")
+    finally:
+        del os.environ["LARES_TEST_SECRET"]
+    assert notes.printed == ["nil\tnil\tnil"]
+    assert "lupa" in sys.modules

@@ -48,7 +48,12 @@ class Run:
     async def wait(self) -> None:
         """Return when the execution has ended well; else raise `ScriptFailed` or `RunCancelled`."""
         assert self._task is not None
-        failure = await asyncio.shield(self._task)
+        try:
+            failure = await asyncio.shield(self._task)
+        except asyncio.CancelledError:
+            if not self._task.cancelled():
+                raise  # it is the waiter that was cancelled
+            failure = cancelled(self._state.files[0].name)
         if failure is not None:
             raise failure
 
@@ -66,8 +71,6 @@ class Run:
             step = await self._stepper.step(first)
             while isinstance(step, Asks):
                 step = await self._stepper.step(await self._next(step))
-        except asyncio.CancelledError:  # the runner is left
-            return cancelled(self._state.files[0].name if self._state.files else "the execution")
         finally:
             self._stepper.leave()
         return failure_of(step, self._state.files, self._limits) if isinstance(step, Stopped | Failed) else None

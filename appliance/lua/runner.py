@@ -81,9 +81,9 @@ class Runner:
 
         `ScriptFailed` where it fails, ends at a limit, or returns anything but a table of data.
         """
-        stepper, state = self._prepare()
+        stepper, state = self._prepare(source)
         try:
-            step = await stepper.step(partial(state.describe, source, partial(_log_line, source.name), self._time))
+            step = await stepper.step(partial(state.describe, partial(_log_line, source.name), self._time))
         finally:
             stepper.leave()
         if isinstance(step, Stopped | Failed):
@@ -94,17 +94,17 @@ class Runner:
 
     def start(self, source: Source, calls: Calls, event: Mapping[str, Any] | None = None, *, name: str) -> Run:
         """Begin an execution of the file: its own code, then `execute(ctx)`, or `execute(ctx, event)`."""
-        stepper, state = self._prepare()
+        stepper, state = self._prepare(source)
         body = None if event is None else orjson.dumps(event)
-        first = partial(state.start, source, body, calls.log, self._time)
+        first = partial(state.start, body, calls.log, self._time)
         run = Run(stepper, state, calls, self.limits)
         self._running.add(run)
         run.begin(self._tasks, first, name, self._running.discard)
         return run
 
-    def _prepare(self) -> tuple[Stepper, State]:
+    def _prepare(self, source: Source) -> tuple[Stepper, State]:
         watch = Watch(self.limits, self._machine)
-        state = State(self.limits.max_memory, watch, self._scripts)
+        state = State(source, self.limits.max_memory, watch, self._scripts)
         return Stepper(self._pool, state, watch, self.limits), state
 
 

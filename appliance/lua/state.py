@@ -62,26 +62,25 @@ Step = Asks | Done | Stopped | Failed
 
 
 class State:
-    """One execution's Lua. After `dispose` nothing of it is left."""
+    """One execution's Lua. `files` are those that it has read, its own first. `dispose` leaves nothing of it."""
 
-    def __init__(self, max_memory: int, watch: Watch, scripts: Scripts) -> None:
+    def __init__(self, source: Source, max_memory: int, watch: Watch, scripts: Scripts) -> None:
+        self._source = source
         self._max_memory = max_memory
         self._watch = watch
         self._scripts = scripts
-        self.files: list[Source] = []
+        self.files = [source]
 
-    def start(self, source: Source, event: bytes | None, emit: Emit, clock: dict[bytes, Any]) -> Step:
+    def start(self, event: bytes | None, emit: Emit, clock: dict[bytes, Any]) -> Step:
         """Run the file and its `execute`, until that asks for something or has ended."""
         self._boot(emit, clock)
-        self.files.append(source)
-        self._begin(source.chunk, source.name.encode(), event)
+        self._begin(self._source.chunk, self._source.name.encode(), event)
         return self._run()
 
-    def describe(self, source: Source, emit: Emit, clock: dict[bytes, Any]) -> Step:
+    def describe(self, emit: Emit, clock: dict[bytes, Any]) -> Step:
         """Run the file alone; `Done` holds what it returned."""
         self._boot(emit, clock)
-        self.files.append(source)
-        self._describe(source.chunk, source.name.encode())
+        self._describe(self._source.chunk, self._source.name.encode())
         return self._run()
 
     def answer(self, is_ok: bool, body: bytes) -> Step:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ class Notes:
         """Note the call, and answer."""
         self.asked.append((operation, arguments))
         answer = None if self._answer is None else self._answer(operation, arguments)
-        return await answer if hasattr(answer, "__await__") else answer
+        return await answer if isinstance(answer, Awaitable) else answer
 
     def log(self, level: str, message: str, fields: Any) -> None:
         """Note the line."""

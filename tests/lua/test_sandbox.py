@@ -122,7 +122,8 @@ ESCAPES: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "globals emptied",
-        "local log, c, g = ctx.log, ctx, _G for k in pairs(g) do g[k] = nil end c:get_device('x') log(c, 'info', 'on')",
+        "local log, c, g = ctx.log, ctx, _G for k in pairs(g) do g[k] = nil end"
+        " c:get_device('x') log(c, 'info', 'on')",
         "on",
     ),
     (

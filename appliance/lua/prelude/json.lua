@@ -98,20 +98,21 @@ local function put_number(value)
   put(find(text, '[.e]') and text or text .. '.0')
 end
 
+local MIXED = 'mixes list items with named fields, or its list has gaps'
 local put_value
 
 local function put_array(array, length, depth)
   for key in next, array do
     if mathtype(key) ~= 'integer' or key < 1 or key > length then
-      error({'mixes list items with named fields, or its list has gaps'}, 0)
+      error({MIXED}, 0)
     end
   end
   put('[')
   for index = 1, length do
     if index > 1 then put(',') end
-    writer.path[depth] = index
     local item = rawget(array, index)
-    if item == nil then error({'mixes list items with named fields, or its list has gaps'}, 0) end
+    writer.path[depth] = item ~= nil and index or nil
+    if item == nil then error({MIXED}, 0) end
     put_value(item, depth + 1)
   end
   put(']')

@@ -1,0 +1,143 @@
+"""Every failure begins with file and line, says what is wrong, and where it helps, what to do."""
+
+from __future__ import annotations
+
+import pytest
+
+from appliance.errors import ScriptFailed
+from appliance.lua.limits import Limits
+from appliance.lua.runner import Function
+from tests.lua.bench import FILE, Notes, file, open_runner, run
+
+AT_RUN: tuple[tuple[str, int, str], ...] = (
+    ("error('boo')", 2, "boo"),
+    ("error('boo', 0)", 2, "boo"),
+    ("\nerror({})", 3, "{}"),
+    ("\nerror({message = 'told'})", 3, "told"),
+    ("error({code = 5})", 2, '{"code":5}'),
+    ("error(setmetatable({}, {__tostring = function() return 'mine' end}))", 2, "mine"),
+    ("error(setmetatable({}, {__index = function() error('no') end}))", 2, "{}"),
+    ("error(print)", 2, "the error is a function value, not a message"),
+    ("error(nil)", 2, "the error is a nil value, not a message"),
+    ("error(true)", 2, "the error is a boolean value, not a message"),
+    ("error(42)", 2, "42"),
+    ("error('\\xff\\xfe')", 2, "\ufffd\ufffd"),
+    ("error('a\\nb')", 2, "a\nb"),
+    ("\n\nlocal x = nil + 1", 4, "attempt to perform arithmetic on a nil value"),
+    ("local t = {} t.x.y = 1", 2, "attempt to index a nil value (field 'x')"),
+    ("nothing()", 2, "attempt to call a nil value (global 'nothing')"),
+    ("local function f()\nerror('deep') end\nf()", 3, "deep"),
+    ("\nstring.rep()", 3, "bad argument #1 to"),
+    ("\n('x'):find({})", 3, "bad argument #2 to"),
+    ("\ncoroutine.wrap(function()\nerror('in') end)()", 4, "in"),
+    ("\nlocal t = setmetatable({}, {__index = function()\nerror('index') end}) return t.x", 4, "index"),
+    ("ctx.command('a', {})", 2, "call it with a colon: ctx:command(...), not ctx.command(...)"),
+    ("ctx.list_devices()", 2, "call it with a colon: ctx:list_devices(...), not ctx.list_devices(...)"),
+    ("ctx.log('info', 'x')", 2, "call it with a colon: ctx:log(...), not ctx.log(...)"),
+    ("\nctx:command(nil, {})", 3, "bad argument #1 to ctx:command (string expected, got nil)"),
+    ("ctx:command('a')", 2, "bad argument #2 to ctx:command (table expected, got nil)"),
+    ("ctx:command('a', 'on')", 2, "bad argument #2 to ctx:command (table expected, got string)"),
+    ("ctx:sleep('5')", 2, "bad argument #1 to ctx:sleep (number expected, got string)"),
+    ("ctx:invoke('x', 1)", 2, "bad argument #2 to ctx:invoke (table expected, got number)"),
+    ("ctx:log('loud', 'x')", 2, "ctx:log: level must be trace, debug, info, warn or error, not 'loud'"),
+    ("ctx:log('info', 'x', {print})", 2, "ctx:log: fields[1] holds a function, which is not data"),
+    ("ctx:sleep(0 / 0)", 2, "ctx:sleep: argument #1 holds a number that is not finite"),
+    (
+        "local lamp = ctx:get_device('desk:light:0')\nprint(lamp.attributes)",
+        3,
+        "attempt to index a nil value (local 'lamp') (device 'desk:light:0' was not found, so what ctx gave is nil: "
+        "test it with `if` first)",
+    ),
+    (
+        "print(ctx:get_group('all').members)",
+        2,
+        "attempt to index a nil value (group 'all' was not found, so what ctx gave is nil: test it with `if` first)",
+    ),
+    ("require 'x'", 2, "require 'x': scripts are disabled (scripts.enabled in the configuration)"),
+)
+
+
+@pytest.mark.parametrize(("body", "line", "message"), AT_RUN)
+async def test_a_failing_run_says_where_and_what(body: str, line: int, message: str) -> None:
+    async with open_runner() as runner:
+        with pytest.raises(ScriptFailed) as failure:
+            await run(runner, body)
+    assert str(failure.value).startswith(f"{FILE}:{line}: {message}")
+    assert (failure.value.file, failure.value.line, failure.value.status) == (FILE, line, "error")
+
+
+AT_LOAD: tuple[tuple[str, int, str], ...] = (
+    ("return {\n  from = '22:00',\n  end = '23:00',\n}", 3, '("end" is a reserved word: write ["end"] = …)'),
+    ("return {\n  repeat = 5,\n}", 2, '("repeat" is a reserved word: write ["repeat"] = …)'),
+    ("return {\n  id = 'x'\n  name = 'y'\n}", 3, "'}' expected (to close '{' at line 1) near 'name'"),
+    ("return {\n  id = 'x',\n", 3, "unexpected symbol near <eof>"),
+    ("local x =", 1, "unexpected symbol near <eof>"),
+    ("return {id = 'x' }}", 1, "<eof> expected near '}'"),
+    ("local scene = {id = 'x'}\n", 1, 'must return a table, not nothing (does the file end with "return { … }"?)'),
+    ("return 5", 1, "must return a table, not a number"),
+    ("return function() end", 1, "must return a table, not a function"),
+    ("\nerror('top')", 2, "top"),
+    ("\nlocal a = nothing.at_all", 2, "attempt to index a nil value (global 'nothing')"),
+    ("return {id = 'x', 1, 2}", 1, "the returned table mixes list items with named fields"),
+    ("return {trigger = {list = {1, nil, 3}}}", 1, "the returned table.trigger.list mixes"),
+    ("return {x = coroutine.create(print)}", 1, "the returned table.x holds a thread, which is not data"),
+    ("ctx:sleep(1)", 1, "attempt to index a nil value (global 'ctx') (ctx is the first parameter of execute"),
+    ("\x1bLua", 1, "attempt to load a binary chunk"),
+)
+
+
+@pytest.mark.parametrize(("text", "line", "message"), AT_LOAD)
+async def test_a_file_that_cannot_be_described_says_where_and_what(text: str, line: int, message: str) -> None:
+    async with open_runner() as runner:
+        with pytest.raises(ScriptFailed) as failure:
+            await runner.describe(file(text))
+    assert str(failure.value).startswith(f"{FILE}:{line}: ")
+    assert message in str(failure.value)
+    assert (failure.value.file, failure.value.line) == (FILE, line)
+
+
+async def test_a_file_without_execute_fails_when_it_is_run() -> None:
+    async with open_runner() as runner:
+        with pytest.raises(ScriptFailed, match="execute must be a function, not nil"):
+            await runner.start(file("return {}"), Notes(), name="scene:x").wait()
+
+
+async def test_a_description_is_data_with_functions_by_their_lines() -> None:
+    text = (
+        "local function execute(ctx)\nend\n"
+        "return {id = 'x', mode = {type = 'queued', max = 2}, conditions = {}, list = {1.5, 'a', {b = true}},\n"
+        "  execute = execute,\n  nested = {f = function() end}}"
+    )
+    async with open_runner() as runner:
+        assert await runner.describe(file(text)) == {
+            "id": "x",
+            "mode": {"type": "queued", "max": 2},
+            "conditions": {},
+            "list": [1.5, "a", {"b": True}],
+            "execute": Function(1),
+            "nested": {"f": Function(5)},
+        }
+
+
+async def test_a_limit_of_time_is_a_timeout_and_tells_the_line() -> None:
+    async with open_runner(Limits(max_cpu_secs=0.1)) as runner:
+        with pytest.raises(ScriptFailed) as failure:
+            await run(runner, "\n\nwhile true do\nend")
+    assert failure.value.line in (4, 5)
+    assert failure.value.status == "timeout"
+
+
+async def test_a_limit_of_memory_tells_the_line() -> None:
+    async with open_runner() as runner:
+        with pytest.raises(ScriptFailed, match="needed more than 16 MB") as failure:
+            await run(runner, "\nlocal t = {}\nwhile true do\nt[#t + 1] = {} end")
+    assert failure.value.line == 5
+    assert failure.value.status == "error"
+
+
+async def test_the_backstop_tells_the_line_of_the_call() -> None:
+    async with open_runner(Limits(backstop_secs=0.1)) as runner:
+        with pytest.raises(ScriptFailed, match=r"took more than 0\.1 s in all") as failure:
+            await run(runner, "\nwhile true do\nctx:get_device('x') end", Notes(lambda *_: None))
+    assert failure.value.line in (4, 3)
+    assert failure.value.status == "timeout"

@@ -1,0 +1,262 @@
+"""An execution: ended from outside, outlived by its waiters, outlasted by nobody."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import subprocess
+import sys
+
+import pytest
+
+from appliance.errors import RunCancelled, ScriptFailed
+from appliance.lua.limits import Limits
+from appliance.lua.run import Run
+from tests.fakes.clock import VirtualClock
+from tests.fakes.patience import until
+from tests.lua.bench import ROOMY, Notes, open_runner, run, scene
+
+SLEEPER = "ctx:sleep(1) ctx:command('a', {})"
+
+
+class Gate(Notes):
+    """Calls that wait until the test lets them go on."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda *_: self.opened.wait())
+        self.opened = asyncio.Event()
+
+    async def reached(self, count: int = 1) -> None:
+        """Return once so many calls have come."""
+        await until(lambda: len(self.asked) >= count)
+
+
+@pytest.mark.parametrize("body", [SLEEPER, "pcall(ctx.sleep, ctx, 1) ctx:command('a', {})"])
+async def test_a_cancel_in_a_sleep_takes_effect_when_the_sleep_has_returned(body: str) -> None:
+    gate = Gate()
+    async with open_runner() as runner:
+        execution = runner.start(scene(body), gate, name="x")
+        await gate.reached()
+        execution.cancel()
+        waiting = asyncio.ensure_future(execution.wait())
+        done, _ = await asyncio.wait([waiting], timeout=0.05)
+        assert not done
+        gate.opened.set()
+        with pytest.raises(RunCancelled, match=r"config/scenes/test\.lua was cancelled"):
+            await waiting
+    assert [operation for operation, _ in gate.asked] == ["sleep"]
+
+
+async def test_a_cancel_in_a_command_lets_it_finish_and_sends_no_more() -> None:
+    gate, finished = Gate(), []
+
+    async def answer() -> str:
+        await gate.opened.wait()
+        finished.append("first")
+        return "ok"
+
+    notes = Notes(lambda *_: answer())
+    async with open_runner() as runner:
+        execution = runner.start(scene("while true do pcall(ctx.command, ctx, 'a', {}) end"), notes, name="x")
+        await until(lambda: notes.asked)
+        execution.cancel()
+        gate.opened.set()
+        with pytest.raises(RunCancelled):
+            await execution.wait()
+    assert finished == ["first"]
+    assert len(notes.asked) == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "while true do end",
+        "while true do pcall(function() while true do end end) end",
+        "coroutine.wrap(function() while true do end end)()",
+        "while true do local _ = ('x'):rep(1000000) end",
+        "table.sort({3, 2, 1}, function() while true do end end)",
+        "xpcall(function() while true do end end, function() while true do end end)",
+    ],
+)
+async def test_a_cancel_stops_running_lua(body: str) -> None:
+    notes = Notes()
+    async with open_runner() as runner:
+        execution = runner.start(scene("print('on')\n" + body), notes, name="x")
+        await until(lambda: notes.printed)
+        execution.cancel()
+        with pytest.raises(RunCancelled):
+            await execution.wait()
+        assert runner.running == 0
+
+
+async def test_a_cancel_before_the_first_step_calls_nothing() -> None:
+    notes = Notes()
+    async with open_runner() as runner:
+        execution = runner.start(scene("ctx:command('a', {})"), notes, name="x")
+        execution.cancel()
+        with pytest.raises(RunCancelled):
+            await execution.wait()
+    assert notes.asked == []
+
+
+async def test_a_cancel_after_the_end_changes_nothing() -> None:
+    async with open_runner() as runner:
+        execution = runner.start(scene(""), Notes(), name="x")
+        await execution.wait()
+        execution.cancel()
+        await execution.wait()
+
+
+async def test_a_run_goes_on_when_nobody_waits_any_more() -> None:
+    gate = Gate()
+    async with open_runner() as runner:
+        execution = runner.start(scene("ctx:get_device('a') print('done')"), gate, name="x")
+        waiting = asyncio.ensure_future(execution.wait())
+        await gate.reached()
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        gate.opened.set()
+        await execution.wait()
+    assert gate.printed == ["done"]
+
+
+async def test_many_can_wait_for_one_run_and_all_learn_how_it_ended() -> None:
+    async with open_runner() as runner:
+        execution = runner.start(scene("error('no')"), Notes(), name="x")
+        ends = await asyncio.gather(*[execution.wait() for _ in range(3)], return_exceptions=True)
+    assert [type(each) for each in ends] == [ScriptFailed] * 3
+
+
+async def test_leaving_the_runner_ends_what_sleeps_what_waits_and_what_spins() -> None:
+    gate = Gate()
+    async with open_runner() as runner:
+        runs = [runner.start(scene(SLEEPER), gate, name=f"sleeper {each}") for each in range(20)]
+        runs += [runner.start(scene("while true do end"), Notes(), name=f"spinner {each}") for each in range(4)]
+        await gate.reached(20)
+        assert runner.running == 24
+    ends = await asyncio.gather(*[each.wait() for each in runs], return_exceptions=True)
+    assert [type(each) for each in ends] == [RunCancelled] * 24
+    assert runner.running == 0
+    await until(lambda: runner.threads == 0)
+
+
+async def test_the_time_in_a_sleep_does_not_count() -> None:
+    async def nap() -> None:
+        await asyncio.sleep(0.3)
+
+    notes = Notes(lambda operation, _: nap() if operation == "sleep" else None)
+    async with open_runner(Limits(backstop_secs=0.2)) as runner:
+        await run(runner, "ctx:sleep(1) ctx:get_device('x') ctx:sleep(1)", notes)
+    assert len(notes.asked) == 3
+
+
+async def test_each_call_of_ctx_gives_running_time_anew_and_logging_does_not() -> None:
+    spin = "local until_ = os.clock() + 0.06 while os.clock() < until_ do end "
+    async with open_runner(Limits(max_cpu_secs=0.3)) as runner:
+        with pytest.raises(ScriptFailed, match="without a ctx call"):
+            await run(runner, f"while true do {spin} ctx:log('info', 'x') print('x') pcall(require, 'x') end")
+    async with open_runner(Limits(max_cpu_secs=1.0)) as runner:
+        notes = await run(runner, f"for _ = 1, 25 do {spin} ctx:get_device('x') end")
+    assert len(notes.asked) == 25
+
+
+async def test_an_execution_logs_a_thousand_lines_at_most() -> None:
+    async with open_runner() as runner:
+        notes = await run(runner, "for i = 1, 2000 do print(i) end")
+    assert len(notes.lines) == 1000
+
+
+async def test_a_long_line_is_cut() -> None:
+    async with open_runner() as runner:
+        notes = await run(runner, "print(('x'):rep(100000))")
+    assert len(notes.printed[0]) < 10_000
+
+
+async def test_hundreds_asleep_hold_no_thread() -> None:
+    gate = Gate()
+    async with open_runner() as runner:
+        runs = [runner.start(scene(SLEEPER), gate, name=f"{each}") for each in range(300)]
+        await gate.reached(300)
+        assert runner.running == 300
+        assert runner.threads <= 64
+        assert (await run(runner, "print('awake')")).printed == ["awake"]
+        gate.opened.set()
+        await asyncio.gather(*[each.wait() for each in runs])
+        assert runner.running == 0
+
+
+async def race(count: int) -> None:
+    """Cancel runs at random moments: each ends in one of two ways, and nothing is left."""
+    random_ = random.Random(count)
+
+    async def one(execution: Run) -> None:
+        for _ in range(random_.randrange(12)):
+            await asyncio.sleep(0)
+        if random_.random() < 0.3:
+            await asyncio.sleep(random_.random() / 500)
+        execution.cancel()
+        try:
+            await execution.wait()
+        except RunCancelled:
+            return
+
+    body = "for _ = 1, 3 do ctx:get_device('x') ctx:command('a', {}) end"
+    async with open_runner() as runner:
+        for _ in range(count // 50):
+            runs = [runner.start(scene(body), Notes(lambda *_: asyncio.sleep(0)), name="x") for _ in range(50)]
+            await asyncio.gather(*map(one, runs))
+        assert runner.running == 0
+        assert runner.abandoned == 0
+        assert len((await run(runner, body)).asked) == 6
+
+
+async def test_cancels_race_with_ends() -> None:
+    await race(400)
+
+
+@pytest.mark.slow
+async def test_many_cancels_race_with_ends() -> None:
+    await race(20_000)
+
+
+async def test_runners_can_be_left_at_any_moment() -> None:
+    for turn in range(40):
+        async with open_runner() as runner:
+            runs = [runner.start(scene("ctx:get_device('x')"), Notes(), name="x") for _ in range(3)]
+            for _ in range(turn % 8):
+                await asyncio.sleep(0)
+        ends = await asyncio.gather(*[each.wait() for each in runs], return_exceptions=True)
+        assert all(each is None or isinstance(each, RunCancelled) for each in ends)
+
+
+EXIT = """
+import asyncio
+from tests.lua.bench import Notes, open_runner, scene
+
+async def main():
+    async with open_runner() as runner:
+        for body in ("while true do end", "while true do pcall(function() while true do end end) end"):
+            runner.start(scene(body), Notes(), name="spinner")
+        runner._pool.submit(__import__("threading").Event().wait)
+        await asyncio.sleep(0.2)
+
+asyncio.run(main())
+print("left")
+"""
+
+
+def test_a_process_ends_though_threads_are_at_work() -> None:
+    ended = subprocess.run([sys.executable, "-c", EXIT], capture_output=True, text=True, timeout=30, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "left\n", "")
+
+
+async def test_the_limits_are_the_machines_whatever_the_hubs_clock_says() -> None:
+    async with open_runner(Limits(max_cpu_secs=0.1), clock=VirtualClock()) as runner:
+        with pytest.raises(ScriptFailed, match="without a ctx call"):
+            await run(runner, "while true do end")
+
+
+def test_limits_are_what_the_contract_says() -> None:
+    limits = Limits()
+    assert (limits.max_memory, limits.max_cpu_secs, limits.backstop_secs) == (16 << 20, 5.0, 3600.0)
+    assert ROOMY.max_memory_mb == 16

@@ -1,0 +1,83 @@
+"""A file's text, as Lua takes it, and the lines on which its fields are set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from appliance.lua.runner import Function
+from appliance.lua.source import LARGEST, Source, load
+from tests.lua.bench import open_runner
+
+TEXT = """#!/usr/bin/lua
+-- id = "comment"
+local id = 5
+return {
+  id = "evening",
+  name = "Evening",
+  ["end"] = "23:00",
+  trigger = {
+    type = "device_state", attribute = "power",
+    equals = "on",
+  },
+  conditions = { { type = "time_window", ['end'] = "7:00" } },
+  execute = function(ctx) if ctx.name == 5 then end end,
+}
+"""
+
+
+def source(text: str) -> Source:
+    """The text as a file."""
+    return Source(name="config/scenes/x.lua", text=text.encode())
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        (("name",), 6),
+        (("end",), 7),
+        (("trigger",), 8),
+        (("trigger", "type"), 9),
+        (("trigger", "attribute"), 9),
+        (("trigger", "equals"), 10),
+        (("conditions", "end"), 12),
+        (("execute",), 13),
+        (("nothing",), 0),
+        (("trigger", "nothing"), 0),
+    ],
+)
+def test_the_line_of_a_field(path: tuple[str, ...], line: int) -> None:
+    assert source(TEXT).line_of(*path) == line
+
+
+@pytest.mark.parametrize(
+    ("text", "chunk"),
+    [
+        ("return 1", b"return 1"),
+        ("\ufeffreturn 1", b"return 1"),
+        ("#!/bin/lua\nreturn 1", b"\nreturn 1"),
+        ("\ufeff#!/bin/lua\r\nreturn 1", b"\nreturn 1"),
+        ("#!/bin/lua", b""),
+        ("", b""),
+    ],
+)
+def test_the_text_as_lua_takes_it(text: str, chunk: bytes) -> None:
+    assert source(text).chunk == chunk
+
+
+async def test_lines_count_from_the_files_first() -> None:
+    async with open_runner() as runner:
+        description = await runner.describe(source(TEXT))
+    assert description["execute"] == Function(13)
+
+
+def test_a_file_is_read_up_to_a_limit(tmp_path: Path) -> None:
+    file = tmp_path / "x.lua"
+    file.write_bytes(b"x" * LARGEST)
+    assert load(file, "config/scenes/x.lua") == Source(name="config/scenes/x.lua", text=b"x" * LARGEST)
+    file.write_bytes(b"x" * (LARGEST + 1))
+    with pytest.raises(ValueError, match="larger than 1 MiB"):
+        load(file, "config/scenes/x.lua")
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "y.lua", "y")

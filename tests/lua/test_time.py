@@ -1,0 +1,92 @@
+"""`os.time` and `os.date` in the home's time zone, on the hub's clock."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from appliance.errors import ScriptFailed
+from tests.fakes.clock import VirtualClock
+from tests.lua.bench import open_runner, run
+
+SUMMER = VirtualClock(datetime(2026, 7, 1, 10, 30, 15, tzinfo=UTC))
+
+TIMES: tuple[tuple[str, str], ...] = (
+    ("os.time()", "1782901815"),
+    ("os.date('%Y-%m-%d %H:%M:%S')", "2026-07-01 12:30:15"),
+    ("os.date('!%H:%M')", "10:30"),
+    ("os.date('%H:%M %z', 0)", "01:00 +0100"),
+    ("os.date('%z')", "+0200"),
+    ("os.date('%%z')", "%z"),
+    ("os.date('*t').hour", "12"),
+    ("os.date('*t').isdst", "true"),
+    ("os.date('*t').wday", "4"),
+    ("os.date('*t').yday", "182"),
+    ("os.date('!*t').hour", "10"),
+    ("os.date('!*t').isdst", "false"),
+    ("os.date('*t', 0).hour", "1"),
+    ("os.date('%c', 0)", "Thu Jan  1 01:00:00 1970"),
+    ("os.date('%A %B', 0)", "Thursday January"),
+    ("os.time({year = 2026, month = 7, day = 1, hour = 12, min = 30, sec = 15})", "1782901815"),
+    ("os.time({year = 2026, month = 1, day = 1, hour = 0})", "1767222000"),
+    ("os.time({year = 2026, month = 1, day = 1})", "1767265200"),
+    ("os.time({year = 2026, month = 14, day = 1, hour = 0})", "1801436400"),
+    ("os.time({year = 2026, month = 1, day = 0, hour = 0})", "1767135600"),
+    (
+        "os.date('%d %H', os.time({year = 2026, month = 1, day = 1, hour = 25}))",
+        "02 01",
+    ),
+    ("os.time({year = '2026', month = '7', day = 1.0, hour = 12, min = 30, sec = 15})", "1782901815"),
+    ("os.time(os.date('*t'))", "1782901815"),
+    ("os.time(os.date('*t', 1000000000))", "1000000000"),
+    ("(function() local t = {year = 2026, month = 14, day = 1} os.time(t) return t.year .. t.month end)()", "20272"),
+    ("os.difftime(5, 3)", "2.0"),
+    ("math.type(os.clock())", "float"),
+    ("os.date('%H', 1782901815.0)", "12"),
+    # the hour that the clock change skips, and the one that it doubles
+    ("os.date('%H:%M', os.time({year = 2026, month = 3, day = 29, hour = 2, min = 30}))", "03:30"),
+    ("os.date('%z', os.time({year = 2026, month = 10, day = 25, hour = 2, min = 30}))", "+0200"),
+)
+
+
+@pytest.mark.parametrize(("asked", "answer"), TIMES)
+async def test_lua_knows_the_local_time(asked: str, answer: str) -> None:
+    async with open_runner(clock=SUMMER) as runner:
+        assert (await run(runner, f"print({asked})")).printed == [answer]
+
+
+@pytest.mark.parametrize(
+    ("zone", "shown"),
+    [("UTC", "10:30 +0000"), ("America/New_York", "06:30 -0400"), ("Asia/Kathmandu", "16:15 +0545"),
+     ("America/St_Johns", "08:00 -0230")],
+)  # fmt: skip
+async def test_the_zone_is_the_homes(zone: str, shown: str) -> None:
+    async with open_runner(clock=SUMMER, zone=zone) as runner:
+        assert (await run(runner, "print(os.date('%H:%M %z'))")).printed == [shown]
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ("os.time({})", "field 'year' missing in date table"),
+        ("os.time({year = 2026, month = 1})", "field 'day' missing"),
+        ("os.time({year = 2026, month = 'x', day = 1})", "field 'month' is not an integer"),
+        ("os.time({year = 2026, month = 1.5, day = 1})", "field 'month' is not an integer"),
+        ("os.time({year = 1 << 40, month = 1, day = 1})", "field 'year' is out-of-bound"),
+        ("os.time({year = 20000, month = 1, day = 1})", "time result cannot be represented"),
+        ("os.time(5)", "table expected, got number"),
+        ("os.date('%H', 1 << 60)", "time out-of-bounds"),
+        ("os.date('%H', 0.5)", "no integer representation"),
+        ("os.date('%H', 'x')", "no integer representation"),
+        ("os.date({})", "string expected, got table"),
+        ("os.date('%Q')", "invalid conversion specifier"),
+        ("os.date('%')", "invalid conversion specifier"),
+    ],
+)
+async def test_what_is_no_time_is_refused_at_the_users_line(asked: str, message: str) -> None:
+    async with open_runner(clock=SUMMER) as runner:
+        with pytest.raises(ScriptFailed) as failure:
+            await run(runner, f"\n{asked}")
+    assert failure.value.line == 3
+    assert message in str(failure.value)

@@ -24,10 +24,13 @@ NICE = 10
 
 
 class Job(Generic[T]):
-    """One function on its way; `future` gets what it returns or raises."""
+    """One function on its way; `future` gets what it returns or raises. `after` follows, when the loop knows."""
 
-    def __init__(self, function: Callable[[], T], loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, function: Callable[[], T], after: Callable[[], None] | None, loop: asyncio.AbstractEventLoop
+    ) -> None:
         self._function = function
+        self._after = after
         self._loop = loop
         self.future: asyncio.Future[T] = loop.create_future()
         self.is_lost = False
@@ -42,6 +45,8 @@ class Job(Generic[T]):
             failure = error
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
             self._loop.call_soon_threadsafe(_settle, self.future, result, failure)
+        if self._after is not None:
+            self._after()
 
 
 class Pool:
@@ -61,9 +66,9 @@ class Pool:
         """How many threads there are now, without those written off."""
         return self._count
 
-    def submit(self, function: Callable[[], T]) -> Job[T]:
-        """Run the function on a thread, for the running loop. Never waits."""
-        job = Job(function, asyncio.get_running_loop())
+    def submit(self, function: Callable[[], T], after: Callable[[], None] | None = None) -> Job[T]:
+        """Run the function on a thread, for the running loop, and then `after`. Never waits."""
+        job = Job(function, after, asyncio.get_running_loop())
         self._give(job)
         return job
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from functools import partial
 
 from appliance.lua.limits import GRACE, Limits, Reason, Watch
 from appliance.lua.pool import Job, Pool
-from appliance.lua.state import State, Step, Stopped
+from appliance.lua.state import Asks, State, Step, Stopped
 
 
 class Stepper:
@@ -22,11 +23,13 @@ class Stepper:
         self._lock = threading.Lock()
         self._is_busy = False
         self._is_left = False
+        self._is_over = False
+        self._is_disposed = False
 
     async def step(self, function: Callable[[], Step]) -> Step:
         """Run the function of the state on a thread. One that is lost there for too long is given up."""
         self._is_busy = True
-        job = self._pool.submit(lambda: self._run(function))
+        job = self._pool.submit(partial(self._run, function), self._dispose)
         look = asyncio.get_running_loop().call_later(self._patience, self._look, job)
         try:
             return await job.future
@@ -34,25 +37,34 @@ class Stepper:
             look.cancel()
 
     def leave(self) -> None:
-        """Dispose of the state: on a thread, and if Lua is running, when it has stopped."""
-        self.watch.is_cancelled = True
+        """Nothing more is wanted of the state: it is disposed of on a thread, once Lua has stopped."""
         with self._lock:
             self._is_left = True
-            is_busy = self._is_busy
-        if not is_busy:
-            self._pool.submit(self._state.dispose)
+            self.watch.is_cancelled |= self._is_busy
+            is_cared_for = self._is_busy or self._is_over
+            self._is_over = self._is_over or not self._is_busy
+        if not is_cared_for:
+            self._pool.submit(self._dispose)
 
     def _run(self, function: Callable[[], Step]) -> Step:
+        step: Step | None = None
         self.watch.begin()
         try:
-            return Stopped(Reason.CANCELLED, "") if self.watch.is_cancelled else function()
+            step = Stopped(Reason.CANCELLED, "") if self.watch.is_cancelled else function()
         finally:
             self.watch.pause()
             with self._lock:
                 self._is_busy = False
-                is_left = self._is_left
-            if is_left:
-                self._state.dispose()
+                self._is_over = self._is_left or not isinstance(step, Asks)
+        return step
+
+    def _dispose(self) -> None:
+        """Once, when all is over; so no thread is at work on the state."""
+        with self._lock:
+            is_due = self._is_over and not self._is_disposed
+            self._is_disposed = self._is_disposed or is_due
+        if is_due:
+            self._state.dispose()
 
     def _look(self, job: Job[Step]) -> None:
         if job.future.done():

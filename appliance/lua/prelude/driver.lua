@@ -85,8 +85,9 @@ local function place()
   return lares.place or place_in(0, lares.main) or ''
 end
 
--- Give everything back, so that little is left to do for what closes the state.
+-- Give a large heap back, so that little is left to do for what closes the state.
 local function dispose()
+  if collectgarbage('count') < 1024 then return end
   metatable_of('').__index = nil
   for key in next, lares do lares[key] = nil end
   collectgarbage('collect')

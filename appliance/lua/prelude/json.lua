@@ -2,7 +2,7 @@
 local lares = ...
 local error, type, next, tonumber, rawlen, rawget, setmetatable =
   error, type, next, tonumber, rawlen, rawget, setmetatable
-local find, sub, byte, char, format, gsub = string.find, string.sub, string.byte, string.char, string.format, string.gsub
+local find, sub, byte, format, gsub = string.find, string.sub, string.byte, string.format, string.gsub
 local concat, mathtype, huge, utf8char, utf8len = table.concat, math.type, math.huge, utf8.char, utf8.len
 
 local DEEPEST = 32
@@ -72,8 +72,10 @@ function lares.decode(text)
 end
 
 ---------------------------------------------------------------- writing
-local ESCAPED = {['"'] = '\\"', ['\\'] = '\\\\', ['\127'] = '\\u007f'}
-for code = 0, 31 do ESCAPED[char(code)] = format('\\u%04x', code) end
+local function escape(character)
+  if character == '"' or character == '\\' then return '\\' .. character end
+  return format('\\u%04x', byte(character))
+end
 
 local writer                   -- the value being written: pieces, count, bytes, functions, and the path to where it is
 
@@ -87,7 +89,7 @@ end
 local function put_string(text)
   if #text > LONGEST then error({'is larger than 1 MiB'}, 0) end
   if not utf8len(text) then error({'holds text that is not valid UTF-8'}, 0) end
-  if find(text, '[%c"\\]') then text = gsub(text, '[%c"\\]', ESCAPED) end
+  if find(text, '[%c"\\]') then text = gsub(text, '[%c"\\]', escape) end
   put('"' .. text .. '"')
 end
 

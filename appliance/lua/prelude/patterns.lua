@@ -10,9 +10,7 @@ local BUDGET = 5e7             -- steps; about a hundred million pass in a secon
 local library = {}
 lares.patterns = library
 
-local ALL = {}
-for code = 0, 255 do ALL[#ALL + 1] = char(code) end
-ALL = concat(ALL)
+local ALL                      -- every character, once it is needed
 
 ---------------------------------------------------------------- the pattern as a list of items
 local function end_of_class(pattern, at)
@@ -62,6 +60,10 @@ end
 -- Whether what begins at this item can begin with a character of the class. At the pattern's end nothing can fail.
 local function could_begin(items, index, class)
   local members = {}
+  if not ALL then
+    ALL = ''
+    for code = 0, 255 do ALL = ALL .. char(code) end
+  end
   for each in gmatch(ALL, class) do members[#members + 1] = each end
   members = concat(members)
   for each = index, #items do

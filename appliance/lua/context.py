@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
@@ -40,12 +39,12 @@ class Context:
         self._clock = clock
         kind, _, name = source.partition(":")
         self._label = {kind: name}
-        self._results: deque[dict[str, Any]] = deque(maxlen=MOST_RESULTS)
+        self._results: list[dict[str, Any]] = []
 
     @property
     def results(self) -> list[dict[str, Any]]:
         """`{target, status, message}` of each command."""
-        return list(self._results)
+        return self._results[-MOST_RESULTS:]
 
     async def call(self, operation: str, arguments: Sequence[Any]) -> Any:
         """Do what `ctx:<operation>(…)` asks; a `LaresError` says why it cannot be done."""
@@ -88,6 +87,8 @@ class Context:
     def _record(self, outcome: Outcome) -> dict[str, Any]:
         result = {"target": outcome.device_id, "status": outcome.status, "message": outcome.message}
         self._results.append(result)
+        if len(self._results) > 2 * MOST_RESULTS:
+            del self._results[:-MOST_RESULTS]
         return result
 
 

@@ -111,6 +111,7 @@ class State:
             max_memory=0,
         )
         given = self._lua.table_from({b"poll": _poll(self._watch), b"emit": _emit(self._watch, emit), **clock})
+        given[b"rare"] = self._lua.table_from(prelude.rare())
         functions = self._lua.execute(prelude.bytecode(), given, mode="b")
         self._answer, self._begin, self._describe, self._step, self._place, self._dispose = functions
 

@@ -7,11 +7,12 @@ local LONGEST = 8192           -- bytes of a log message
 local ctx = {}
 lares.ctx = ctx
 
-local METHODS = {
-  command = {'string', 'table'}, command_group = {'string', 'table'}, invoke = {'string', 'table?'},
-  get_device = {'string'}, list_devices = {}, get_room = {'string'}, list_rooms = {}, list_room_devices = {'string'},
-  get_group = {'string'}, list_groups = {}, list_group_devices = {'string'}, sleep = {'number'},
+local FIRST = {                -- methods, and what their first argument must be
+  command = 'string', command_group = 'string', invoke = 'string', sleep = 'number', get_device = 'string',
+  list_devices = 'any', get_room = 'string', list_rooms = 'any', list_room_devices = 'string', get_group = 'string',
+  list_groups = 'any', list_group_devices = 'string',
 }
+local SECOND = {command = 'table', command_group = 'table', invoke = 'table?'}
 local ABSENT = {get_device = 'device', get_room = 'room', get_group = 'group'}
 
 local function check_self(self, name)
@@ -19,6 +20,7 @@ local function check_self(self, name)
 end
 
 local function check_argument(value, expected, number, name)
+  if not expected or expected == 'any' then return end
   local kind = sub(expected, -1) == '?' and sub(expected, 1, -2) or expected
   if type(value) == kind or (value == nil and kind ~= expected) then return end
   raise('bad argument #' .. number .. ' to ctx:' .. name .. ' (' .. kind .. ' expected, got ' .. type(value) .. ')')
@@ -30,20 +32,21 @@ local function encoded(value, what)
   return text
 end
 
-local function call(name, expected, first, second)
-  if expected[1] then check_argument(first, expected[1], 1, name) end
-  if expected[2] then check_argument(second, expected[2], 2, name) end
+local function call(name, first, second)
+  check_argument(first, FIRST[name], 1, name)
+  check_argument(second, SECOND[name], 2, name)
   local what = 'ctx:' .. name
   local arguments = '[' .. encoded(first, what .. ': argument #1') .. ',' .. encoded(second, what .. ': argument #2') .. ']'
+  if name == 'sleep' and first >= 1 then collectgarbage('collect') end    -- who sleeps long sleeps lightly
   local answer = decode(request(name, arguments, what))
   if answer == nil and ABSENT[name] then lares.absent = ABSENT[name] .. " '" .. sub(first, 1, 100) .. "'" end
   return answer
 end
 
-for name, expected in next, METHODS do
+for name in next, FIRST do
   ctx[name] = function(self, first, second)
     check_self(self, name)
-    return call(name, expected, first, second)
+    return call(name, first, second)
   end
 end
 

@@ -8,6 +8,7 @@ local charge, raise = lares.charge, lares.raise
 
 local MOST = 1000000           -- items that one call of a table function may go through
 
+-- The state's own tables stay as they are and out of reach: parts that are loaded late find them untouched.
 local function copy(from)
   local to = {}
   for key, value in next, from do to[key] = value end
@@ -68,64 +69,29 @@ local function length_of(list, name)
   return length
 end
 
-local function merge(from, to, low, middle, high, is_less)
-  local left, right = low, middle
-  for at = low, high - 1 do
-    if left < middle and (right >= high or not is_less(from[right], from[left])) then
-      to[at], left = from[left], left + 1
-    else
-      to[at], right = from[right], right + 1
-    end
-  end
-end
+lares.rarely('lists', 'sort', 'insert', 'remove')
 
-local function merge_sort(list, length, is_less)
-  local from, to = {}, {}
-  for index = 1, length do from[index] = list[index] end
-  local width = 1
-  while width < length do
-    for low = 1, length, 2 * width do
-      local middle, high = low + width, low + 2 * width
-      merge(from, to, low, middle < length + 1 and middle or length + 1, high < length + 1 and high or length + 1, is_less)
-    end
-    from, to, width = to, from, 2 * width
-  end
-  for index = 1, length do list[index] = from[index] end
-end
-
-local function less(one, other) return one < other end
-
+-- A comparator may call ctx, and __len may tell C another length than it told us, with which C never ends. So where
+-- there is a comparator or a metatable, Lua does the work.
 function Table.sort(list, is_less)
   local length = length_of(list, 'sort')
   if is_less ~= nil and type(is_less) ~= 'function' then
     raise("bad argument #2 to 'sort' (function expected, got " .. type(is_less) .. ')')
   end
-  if is_less or metatable_of(list) then return merge_sort(list, length, is_less or less) end
+  if is_less or metatable_of(list) then return lares.sort(list, length, is_less) end
   return sort(list)
 end
 
--- Tables with a metatable are moved in Lua: __len may tell C another length than it told us, and then C never ends.
 function Table.insert(list, ...)
-  local length, count = length_of(list, 'insert'), select('#', ...)
-  if not metatable_of(list) or count < 1 or count > 2 then return insert(list, ...) end
-  if count == 1 then list[length + 1] = ... return end
-  local at, value = ...
-  if mathtype(at) ~= 'integer' or at < 1 or at > length + 1 then raise("bad argument #2 to 'insert' (position out of bounds)") end
-  for index = length + 1, at + 1, -1 do list[index] = list[index - 1] end
-  list[at] = value
+  local length = length_of(list, 'insert')
+  if metatable_of(list) then return lares.insert(list, length, ...) end
+  return insert(list, ...)
 end
 
 function Table.remove(list, ...)
   local length = length_of(list, 'remove')
-  if not metatable_of(list) then return remove(list, ...) end
-  local at = select('#', ...) > 0 and (...) or length
-  if mathtype(at) ~= 'integer' or length + 1 ~= at and (at < 1 or at > length + 1) and not (length == 0 and at == 0) then
-    raise("bad argument #2 to 'remove' (position out of bounds)")
-  end
-  local value = list[at]
-  for index = at, length - 1 do list[index] = list[index + 1] end
-  if at <= length or at == length then list[length > at and length or at] = nil end
-  return value
+  if metatable_of(list) then return lares.remove(list, length, ...) end
+  return remove(list, ...)
 end
 
 function Table.move(list, from, to, ...)
@@ -149,6 +115,9 @@ end
 ---------------------------------------------------------------- os, debug, the rest
 lares.math = copy(math)
 lares.os = {clock = os.clock, difftime = os.difftime}
+lares.rarely('local_time', 'time', 'date')
+function lares.os.time(...) return lares.time(...) end
+function lares.os.date(...) return lares.date(...) end
 lares.debug = {traceback = lares.traceback}
 
 -- __gc is refused: a finalizer runs where the hook does not, and could hold the whole hub.

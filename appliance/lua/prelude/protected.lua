@@ -1,6 +1,6 @@
 -- Catching errors, loading text and coroutines: as in Lua, but no stop is ever caught.
 local lares = ...
-local error, type, select, rawequal, unpack, pack, concat = error, type, select, rawequal, table.unpack, table.pack, table.concat
+local error, type, next, select, rawequal, unpack, pack, concat = error, type, next, select, rawequal, table.unpack, table.pack, table.concat
 local raw_pcall, raw_xpcall, raw_load = pcall, xpcall, load
 local traceback, gsub, sub = debug.traceback, string.gsub, string.sub
 local create, close, running, status, yield, is_yieldable =
@@ -13,6 +13,19 @@ local LONGEST = 1048576        -- bytes of source text
 local depths = setmetatable({}, {__mode = 'k'})
 
 lares.raw_pcall = raw_pcall
+
+-- Functions that few executions need: their part is loaded when one of them is first called. As bytecode it takes a
+-- third of the room.
+function lares.rarely(part, ...)
+  for _, name in next, {...} do
+    lares[name] = function(...)
+      local chunk, fault = raw_load(lares.rare[part], '=prelude', 'b')
+      if not chunk then caught(false, fault) error(fault, 0) end
+      chunk(lares)
+      return lares[name](...)
+    end
+  end
+end
 
 ---------------------------------------------------------------- pcall, xpcall
 local function enter()

@@ -2,6 +2,14 @@
 -- A hook looks up every so often and asks the hub; once the answer is a reason, every further instruction raises STOP,
 -- and whatever would catch errors (pcall, coroutines, require) raises it anew.
 local lares = ...
+
+-- What opens files and runs code of the host's is taken out of the state altogether.
+for _, name in next, {'io', 'package', 'python', 'require', 'dofile', 'loadfile'} do
+  _G[name] = nil
+  debug.getregistry()._LOADED[name] = nil
+end
+for _, name in next, {'execute', 'exit', 'getenv', 'remove', 'rename', 'setlocale', 'tmpname'} do os[name] = nil end
+
 local poll = lares.poll
 local error, type, find = error, type, string.find
 local sethook, getinfo, time = debug.sethook, debug.getinfo, os.time

@@ -1,5 +1,6 @@
 -- Time: os.time and os.date in the home's time zone. The hub answers in whole numbers: the present instant, how far
 -- local time is ahead of UTC at an instant (doubled, plus one in summer time), and the instant of a local time.
+-- Loaded when a script first asks for the time (library.lua).
 local lares = ...
 local instant, ahead_at, instant_of = lares.instant, lares.ahead_at, lares.instant_of
 local type, tonumber, mathtype, format, gsub, sub, date = type, tonumber, math.type, string.format, string.gsub, string.sub, os.date
@@ -23,7 +24,7 @@ local function fields_at(seconds, ahead)
   return fields
 end
 
-function lares.os.time(fields)
+function lares.time(fields)
   if fields == nil then return instant() end
   if type(fields) ~= 'table' then raise("bad argument #1 to 'time' (table expected, got " .. type(fields) .. ')') end
   local seconds = instant_of(whole(fields, 'year'), whole(fields, 'month'), whole(fields, 'day'),
@@ -40,7 +41,7 @@ local function zone(ahead)
   return format('%s%02d%02d', sign, minutes // 60, minutes % 60)
 end
 
-function lares.os.date(form, seconds)
+function lares.date(form, seconds)
   form, seconds = form or '%c', seconds or instant()
   if type(form) ~= 'string' then raise("bad argument #1 to 'date' (string expected, got " .. type(form) .. ')') end
   if mathtype(seconds) == 'float' and seconds // 1 == seconds then seconds = seconds // 1 | 0 end

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import orjson
 
-from appliance.errors import LaresError, RunCancelled, ScriptFailed
+from appliance.errors import Invalid, LaresError, RunCancelled, ScriptFailed
 from appliance.lua.failures import cancelled, failure_of
 from appliance.lua.limits import Limits, Reason
 from appliance.lua.state import Asks, Failed, State, Step, Stopped
@@ -18,6 +18,9 @@ from appliance.lua.stepper import Stepper
 from appliance.tasks import Tasks
 
 log = logging.getLogger("scripts")
+
+LARGEST_ANSWER = 4 << 20
+"""Bytes of JSON that one call can give to Lua."""
 
 
 class Calls(Protocol):
@@ -98,7 +101,10 @@ class Run:
 
     async def _call(self, operation: str, arguments: Any) -> tuple[bool, bytes]:
         try:
-            return True, orjson.dumps(await self._calls.call(operation, arguments))
+            answer = orjson.dumps(await self._calls.call(operation, arguments))
+            if len(answer) > LARGEST_ANSWER:
+                raise Invalid(f"ctx:{operation}: the answer is larger than 4 MiB")
+            return True, answer
         except LaresError as error:
             return False, str(error).encode(errors="replace")
         except Exception as error:  # a fault of the hub's is one execution's failure and not the hub's

@@ -8,6 +8,7 @@ is lifted while Python hands something in, because Lua aborts the process when t
 from __future__ import annotations
 
 import contextlib
+import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -98,8 +99,10 @@ class State:
         """Give the memory back, most of it while other threads can go on."""
         if hasattr(self, "_lua"):
             self._lua.set_max_memory(0)
-            self._dispose()
+            was_large = self._dispose()
             del self._lua, self._answer, self._begin, self._describe, self._step, self._place, self._dispose
+            if was_large:
+                _give_back()
 
     def _boot(self, emit: Emit, clock: dict[bytes, Any]) -> None:
         self._lua: Any = lua54.LuaRuntime(
@@ -157,6 +160,12 @@ def _emit(watch: Watch, emit: Emit) -> Callable[[bytes, bytes, bytes | None], No
                 emit(_text(level), _text(message), None if fields is None else orjson.loads(fields))
 
     return log
+
+
+def _give_back() -> None:
+    """Let the C library return to the machine what it keeps for the next one; only glibc keeps much, and can."""
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _refuse(*_: object) -> str:

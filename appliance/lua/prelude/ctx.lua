@@ -3,7 +3,7 @@ local lares = ...
 local type, tostring, rawequal, select, sub = type, tostring, rawequal, select, string.sub
 local encode, decode, raise, request = lares.encode, lares.decode, lares.raise, lares.request
 
-local LONGEST = 8192           -- bytes of a log message
+local LONGEST = 8192           -- bytes of a log message, and of its fields
 local ctx = {}
 lares.ctx = ctx
 
@@ -64,5 +64,7 @@ function ctx.log(self, level, message, fields)
   check_argument(level, 'string', 1, 'log')
   check_argument(fields, 'table?', 3, 'log')
   if not LEVELS[level] then raise("ctx:log: level must be trace, debug, info, warn or error, not '" .. sub(level, 1, 40) .. "'") end
-  lares.log(level, tostring(message), fields and encoded(fields, 'ctx:log: fields'))
+  local text = fields and encoded(fields, 'ctx:log: fields') or nil
+  if text and #text > LONGEST then raise('ctx:log: fields are larger than 8 KiB') end
+  lares.log(level, tostring(message), text)
 end

@@ -62,13 +62,19 @@ local function text_of(fault)
   return 'the error is a ' .. type(fault) .. ' value, not a message'
 end
 
+-- Where the execution is. A coroutine that died of a full stack cannot be looked into.
+local function place()
+  local ok, at = lares.raw_pcall(place_in, 0, lares.main)
+  return lares.place or ok and at or ''
+end
+
 local function failed(fault)
   local teller = create(text_of)                     -- __tostring is the user's, so it is watched like all that is theirs
   lares.watch(teller)
   local ok, text = resume(teller, fault)
   if lares.stopped then return 'stopped', lares.stopped, lares.place or '' end
   if not ok or type(text) ~= 'string' then text = 'the error cannot be told' end
-  return 'failed', sub(text, 1, LONGEST), place_in(0, lares.main) or '', lares.absent or ''
+  return 'failed', sub(text, 1, LONGEST), place(), lares.absent or ''
 end
 
 -- 'asks', operation, arguments | 'done', result | 'stopped', reason, place | 'failed', message, place, what was absent
@@ -80,17 +86,13 @@ local function step()
   return 'done', first
 end
 
--- Where the execution is, for a failure that left no room for Lua to tell.
-local function place()
-  return lares.place or place_in(0, lares.main) or ''
-end
-
--- Give a large heap back, so that little is left to do for what closes the state.
+-- Give a large heap back, so that little is left to do for what closes the state; whether it was large.
 local function dispose()
-  if collectgarbage('count') < 1024 then return end
+  if collectgarbage('count') < 1024 then return false end
   metatable_of('').__index = nil
   for key in next, lares do lares[key] = nil end
   collectgarbage('collect')
+  return true
 end
 
 return lares.answer, start, describe, step, place, dispose

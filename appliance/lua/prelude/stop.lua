@@ -20,8 +20,8 @@ local LARGE = 1000000          -- bytes or items of work in C after which the hu
 local STOP = setmetatable({}, {__tostring = function() return 'execution stopped' end, __metatable = false})
 
 lares.MEMORY = 4               -- the reason that is found here; the others are the hub's (appliance/lua/limits.py)
-lares.stopped = nil            -- the reason, once there is one
-lares.place = nil              -- where it was found, as 'file:line'
+lares.stopped = false          -- the reason, once there is one; false and not nil, for a new field would need memory
+lares.place = false            -- where it was found, as 'file:line'
 
 local looks, second, work = 0, time(), 0
 local hook
@@ -37,7 +37,10 @@ local function place(level, co)
 end
 
 local function stop(reason)
-  if not lares.stopped then lares.stopped, lares.place = reason, place(3) end
+  if not lares.stopped then
+    lares.stopped = reason
+    lares.place = place(3)
+  end
   sethook(hook, '', 1)
   error(STOP, 0)
 end

@@ -20,26 +20,33 @@ local String = copy(string)
 String.dump = nil
 lares.string = String
 
-for _, name in next, {'rep', 'upper', 'lower', 'reverse', 'format', 'pack'} do
-  local raw = string[name]
-  String[name] = function(text, ...)
-    local result = raw(text, ...)
-    if type(result) == 'string' then charge(#result) end
-    return result
-  end
+-- Called as fields, so that Lua knows their names where it complains of an argument.
+local raw, raw_utf8 = string, utf8
+
+local function charged(result)
+  if type(result) == 'string' then charge(#result) end
+  return result
 end
+
+local function charge_for(text)
+  if type(text) == 'string' then charge(#text) end
+end
+
+function String.upper(...) return charged(raw.upper(...)) end
+function String.lower(...) return charged(raw.lower(...)) end
+function String.reverse(...) return charged(raw.reverse(...)) end
+function String.format(...) return charged(raw.format(...)) end
+function String.pack(...) return charged(raw.pack(...)) end
 
 -- Nothing, repeated 2^60 times, is nothing; C would go round as often to find that out.
-local rep = String.rep
 function String.rep(text, count, separator)
   if text == '' and (separator == nil or separator == '') then count = count and 0 end
-  return rep(text, count, separator)
+  return charged(raw.rep(text, count, separator))
 end
 
-local string_unpack = string.unpack
 function String.unpack(form, text, ...)
-  if type(text) == 'string' then charge(#text) end
-  return string_unpack(form, text, ...)
+  charge_for(text)
+  return raw.unpack(form, text, ...)
 end
 
 for name, guarded in next, lares.patterns do String[name] = guarded end
@@ -47,18 +54,14 @@ metatable_of('').__index = String
 
 local Utf8 = copy(utf8)
 lares.utf8 = Utf8
-for _, name in next, {'len', 'offset', 'codepoint'} do
-  local raw = utf8[name]
-  Utf8[name] = function(text, ...)
-    if type(text) == 'string' then charge(#text) end
-    return raw(text, ...)
-  end
-end
+function Utf8.len(text, ...) charge_for(text) return raw_utf8.len(text, ...) end
+function Utf8.offset(text, ...) charge_for(text) return raw_utf8.offset(text, ...) end
+function Utf8.codepoint(text, ...) charge_for(text) return raw_utf8.codepoint(text, ...) end
 
 ---------------------------------------------------------------- table
 local Table = copy(table)
 lares.table = Table
-local sort, insert, remove, move, concat, unpack = table.sort, table.insert, table.remove, table.move, table.concat, table.unpack
+local raw_table = table
 
 local function length_of(list, name)
   if type(list) ~= 'table' then raise("bad argument #1 to '" .. name .. "' (table expected, got " .. type(list) .. ')') end
@@ -79,19 +82,19 @@ function Table.sort(list, is_less)
     raise("bad argument #2 to 'sort' (function expected, got " .. type(is_less) .. ')')
   end
   if is_less or metatable_of(list) then return lares.sort(list, length, is_less) end
-  return sort(list)
+  return raw_table.sort(list)
 end
 
 function Table.insert(list, ...)
   local length = length_of(list, 'insert')
   if metatable_of(list) then return lares.insert(list, length, ...) end
-  return insert(list, ...)
+  return raw_table.insert(list, ...)
 end
 
 function Table.remove(list, ...)
   local length = length_of(list, 'remove')
   if metatable_of(list) then return lares.remove(list, length, ...) end
-  return remove(list, ...)
+  return raw_table.remove(list, ...)
 end
 
 function Table.move(list, from, to, ...)
@@ -99,17 +102,17 @@ function Table.move(list, from, to, ...)
     if to - from >= MOST or to - from < 0 then raise("table is too large for 'move' (more than 1,000,000 items)") end
     charge(to - from)
   end
-  return move(list, from, to, ...)
+  return raw_table.move(list, from, to, ...)
 end
 
 function Table.concat(list, ...)
   if type(list) == 'table' then charge(#list) end
-  return concat(list, ...)
+  return raw_table.concat(list, ...)
 end
 
 function Table.unpack(list, ...)
   if type(list) == 'table' then charge(#list) end
-  return unpack(list, ...)
+  return raw_table.unpack(list, ...)
 end
 
 ---------------------------------------------------------------- os, debug, the rest

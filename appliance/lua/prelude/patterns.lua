@@ -1,10 +1,11 @@
 -- Patterns: the matcher is C and cannot be stopped, so a search whose worst case is beyond the budget is refused.
 local lares = ...
 local type, select, tostring, concat, huge = type, select, tostring, table.concat, math.huge
-local find, match, gmatch, gsub, sub, byte = string.find, string.match, string.gmatch, string.gsub, string.sub, string.byte
+local find, gsub, sub, byte = string.find, string.gsub, string.sub, string.byte
+local raw = string             -- called as fields, so that Lua knows their names where it complains of an argument
 local charge, raise = lares.charge, lares.raise
 
-local BUDGET = 5e7             -- steps; about a hundred million pass in a second
+local BUDGET = 1e8             -- steps; as many pass in a second or less
 local library = {}
 lares.patterns = library
 
@@ -37,17 +38,17 @@ end
 ---------------------------------------------------------------- the library
 function library.find(text, pattern, init, plain)
   if plain then guard_plain(text, pattern) else guard(text, pattern, 'find') end
-  return find(text, pattern, init, plain)
+  return raw.find(text, pattern, init, plain)
 end
 
 function library.match(text, pattern, init)
   guard(text, pattern, 'match')
-  return match(text, pattern, init)
+  return raw.match(text, pattern, init)
 end
 
 function library.gmatch(text, pattern, init)
   guard(text, pattern, 'gmatch')
-  return gmatch(text, pattern, init)
+  return raw.gmatch(text, pattern, init)
 end
 
 -- What a match is replaced by, as the callback says.
@@ -87,7 +88,7 @@ end
 function library.gsub(text, pattern, replacement, most)
   guard(text, pattern, 'gsub')
   if type(text) ~= 'string' or type(pattern) ~= 'string' or type(replacement) ~= 'function' then
-    return gsub(text, pattern, replacement, most)
+    return raw.gsub(text, pattern, replacement, most)
   end
   return substitute(text, pattern, replacement, most and most + 0 or huge)
 end

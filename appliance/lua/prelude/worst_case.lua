@@ -83,17 +83,21 @@ local function steps_from(items, index, text)
   return run + rest, factors
 end
 
--- How many places the search can begin at: those where the items before the first repetition match.
+-- How many places a match can begin at: those where what comes before the first repetition is found.
 local function starts_in(items, text)
-  local prefix, count = '()', 0
-  for index, item in next, items do
+  local prefix, count, at = '', 0, 0
+  for _, item in next, items do
+    local is_there = item.kind == 'balance' or not item.kind and (item.suffix == '' or item.suffix == '+')
+    if is_there then prefix = prefix .. item.class end
     if item.kind or item.suffix ~= '' then break end
-    prefix, count = prefix .. item.class, index
   end
-  if count == 0 then return #text + 1 end
-  local found = 0
-  for _ in gmatch(text, prefix) do found = found + 1 end
-  return found * count
+  if prefix == '' then return #text + 1 end
+  prefix = '()' .. prefix .. '()'                                      -- so that ^ and $ are characters in it
+  while true do
+    at = find(text, prefix, at + 1)
+    if not at then return count end
+    count = count + 1
+  end
 end
 
 -- In how many ways so many borders can be put into the text, each behind the one before it.

@@ -23,6 +23,8 @@ STATUSES: Mapping[type[errors.LaresError], int] = {
     errors.TooManyChecks: 429,
     errors.Forbidden: 403,
     errors.AdapterFailed: 400,
+    errors.ScriptFailed: 400,
+    errors.RunCancelled: 400,
     errors.NotReady: 503,
     errors.StoreFailed: 503,
     errors.UpgradeRequired: 426,

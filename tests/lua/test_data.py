@@ -129,7 +129,7 @@ async def test_an_array_that_was_emptied_stays_an_array() -> None:
         ("{['\\xff'] = 1}", "UTF-8"),
         ("(function() local t = {} t.t = t return t end)()", "32 levels deep, or holds itself"),
         ("(function() local t = {} for _ = 1, 32 do t = {t} end return {x = t} end)()", "32 levels deep"),
-        ("{x = ('x'):rep(1100000)}", r"argument #2\.x is larger than 1 MiB"),
+        ("{x = ('x'):rep(1100000)}", r"argument #2\.x is larger than 256 KiB"),
     ],
 )
 async def test_what_is_not_data_is_refused_at_the_users_line(made: str, complaint: str) -> None:

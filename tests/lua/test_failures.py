@@ -55,6 +55,10 @@ AT_RUN: tuple[tuple[str, int, str], ...] = (
         2,
         "attempt to index a nil value (group 'all' was not found, so what ctx gave is nil: test it with `if` first)",
     ),
+    ("ctx:comand('a', {})", 2, "attempt to call a nil value (method 'comand') (is it ctx:command?)"),
+    ("ctx:list_device()", 2, "attempt to call a nil value (method 'list_device') (is it ctx:list_devices?)"),
+    ("return ('5'):nothing()", 2, "attempt to call a nil value (method 'nothing')"),
+    ("return 5 < '6'", 2, "attempt to compare number with string (a number in quotes is text"),
     ("require 'x'", 2, "require 'x': scripts are disabled (scripts.enabled in the configuration)"),
 )
 
@@ -71,7 +75,7 @@ async def test_a_failing_run_says_where_and_what(body: str, line: int, message: 
 AT_LOAD: tuple[tuple[str, int, str], ...] = (
     ("return {\n  from = '22:00',\n  end = '23:00',\n}", 3, '("end" is a reserved word: write ["end"] = …)'),
     ("return {\n  repeat = 5,\n}", 2, '("repeat" is a reserved word: write ["repeat"] = …)'),
-    ("return {\n  id = 'x'\n  name = 'y'\n}", 3, "'}' expected (to close '{' at line 1) near 'name'"),
+    ("return {\n  id = 'x'\n  name = 'y'\n}", 3, "near 'name' (is there a comma at the end of the line before?)"),
     ("return {\n  id = 'x',\n", 3, "unexpected symbol near <eof>"),
     ("local x =", 1, "unexpected symbol near <eof>"),
     ("return {id = 'x' }}", 1, "<eof> expected near '}'"),

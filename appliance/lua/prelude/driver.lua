@@ -9,7 +9,8 @@ local LONGEST = 4096           -- bytes of an error's message
 lares.FUNCTION = '\0function'  -- the key that stands for a function in a description
 
 function lares.line_of(f)
-  return getinfo(f, 'S').linedefined
+  local line = getinfo(f, 'S').linedefined
+  return line > 0 and line or 0                      -- Lua's own functions have none
 end
 
 local function definition_of(text, name)

@@ -6,7 +6,7 @@ local find, sub, byte, format, gsub = string.find, string.sub, string.byte, stri
 local concat, mathtype, huge, utf8char, utf8len = table.concat, math.type, math.huge, utf8.char, utf8.len
 
 local DEEPEST = 32
-local LONGEST = 1048576        -- bytes of one value on its way to the hub
+local LONGEST = 262144         -- bytes of one value on its way to the hub, which parses it on its loop
 local arrays = setmetatable({}, {__mode = 'k'})   -- tables that came as arrays, so that an empty one goes back as []
 
 ---------------------------------------------------------------- reading: compact JSON that the hub wrote, so it is well-formed
@@ -83,11 +83,11 @@ local function put(piece)
   writer.count = writer.count + 1
   writer[writer.count] = piece
   writer.bytes = writer.bytes + #piece
-  if writer.bytes > LONGEST then error({'is larger than 1 MiB'}, 0) end
+  if writer.bytes > LONGEST then error({'is larger than 256 KiB'}, 0) end
 end
 
 local function put_string(text)
-  if #text > LONGEST then error({'is larger than 1 MiB'}, 0) end
+  if #text > LONGEST then error({'is larger than 256 KiB'}, 0) end
   if not utf8len(text) then error({'holds text that is not valid UTF-8'}, 0) end
   if find(text, '[%c"\\]') then text = gsub(text, '[%c"\\]', escape) end
   put('"' .. text .. '"')

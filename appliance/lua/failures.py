@@ -49,15 +49,10 @@ def failure_of(step: Stopped | Failed, files: Sequence[Source], limits: Limits) 
     if isinstance(step, Failed):
         return ScriptFailed(_fault(step, files))
     if step.reason is Reason.CANCELLED:
-        return cancelled(files[0].name)
+        return RunCancelled(f"{files[0].name} was cancelled before it was done")
     file, line = _place(step.place, files)
     status = "timeout" if step.reason in _TIMEOUTS else "error"
     return ScriptFailed(Fault(file, line, _STOPPED[step.reason](limits)), status)
-
-
-def cancelled(name: str) -> RunCancelled:
-    """The error of an execution that was ended from outside."""
-    return RunCancelled(f"{name} was cancelled before it was done")
 
 
 def _fault(step: Failed, files: Sequence[Source]) -> Fault:

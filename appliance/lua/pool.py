@@ -47,6 +47,7 @@ class Job(Generic[T]):
             self._loop.call_soon_threadsafe(_settle, self.future, result, failure)
         if self._after is not None:
             self._after()
+        del self._function, self._after  # the thread keeps its last job until there is another
 
 
 class Pool:
@@ -109,7 +110,6 @@ class Pool:
                 self._count -= 1
                 return None
             self._idle.append(worker)
-        del done  # or what it returned would live as long as nothing else is to do
         return self._wait(worker)
 
     def _wait(self, worker: Worker) -> Job[Any] | None:

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 import orjson
 
-from appliance.errors import Invalid, LaresError, RunCancelled, ScriptFailed
-from appliance.lua.failures import cancelled, failure_of
+from appliance.errors import Invalid, LaresError
+from appliance.lua.failures import failure_of
 from appliance.lua.limits import Limits, Reason
 from appliance.lua.state import Asks, Failed, State, Step, Stopped
 from appliance.lua.stepper import Stepper
@@ -41,7 +41,7 @@ class Run:
         self._state = state
         self._calls = calls
         self._limits = limits
-        self._task: asyncio.Task[ScriptFailed | RunCancelled | None] | None = None
+        self._task: asyncio.Task[Step] | None = None
 
     def begin(self, tasks: Tasks, first: Callable[[], Step], name: str, at_end: Callable[[Run], None]) -> None:
         """For the runner: start with this step; `at_end` is called when all is over."""
@@ -52,13 +52,13 @@ class Run:
         """Return when the execution has ended well; else raise `ScriptFailed` or `RunCancelled`."""
         assert self._task is not None
         try:
-            failure = await asyncio.shield(self._task)
+            last = await asyncio.shield(self._task)
         except asyncio.CancelledError:
             if not self._task.cancelled():
                 raise  # it is the waiter that was cancelled
-            failure = cancelled(self._state.files[0].name)
-        if failure is not None:
-            raise failure
+            last = Stopped(Reason.CANCELLED, "")
+        if isinstance(last, Stopped | Failed):  # an error for each waiter: one that is kept holds all that it passed
+            raise failure_of(last, self._state.files, self._limits)
 
     def cancel(self) -> None:
         """End it at the next `ctx` call; a sleep or a command under way returns first. Running Lua ends at once."""
@@ -69,14 +69,15 @@ class Run:
         """Whether somebody asked for its end."""
         return self._stepper.watch.is_cancelled
 
-    async def _drive(self, first: Callable[[], Step]) -> ScriptFailed | RunCancelled | None:
+    async def _drive(self, first: Callable[[], Step]) -> Step:
+        """The last step."""
         try:
             step = await self._stepper.step(first)
             while isinstance(step, Asks):
                 step = await self._stepper.step(await self._next(step))
         finally:
             self._stepper.leave()
-        return failure_of(step, self._state.files, self._limits) if isinstance(step, Stopped | Failed) else None
+        return step
 
     async def _next(self, asks: Asks) -> Callable[[], Step]:
         """What Lua is to be given now that it has asked: an answer, or its end."""

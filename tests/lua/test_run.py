@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
 import random
 import subprocess
 import sys
+import weakref
 
 import pytest
 
@@ -227,6 +230,28 @@ async def test_runners_can_be_left_at_any_moment() -> None:
                 await asyncio.sleep(0)
         ends = await asyncio.gather(*[each.wait() for each in runs], return_exceptions=True)
         assert all(each is None or isinstance(each, RunCancelled) for each in ends)
+
+
+@pytest.mark.parametrize("body", ["ctx:get_device('x')", "error('no')", "while true do ctx:get_device('x') end"])
+async def test_an_execution_leaves_nothing_that_only_the_collector_of_cycles_finds(body: str) -> None:
+    async with open_runner() as runner:
+        await run(runner, "")
+        gc.collect()
+        gc.disable()
+        try:
+            watched = []
+            for _ in range(20):
+                notes = Notes(lambda *_: asyncio.sleep(0))
+                watched.append(weakref.ref(notes))
+                execution = runner.start(scene(body), notes, name="x")
+                await until(lambda notes=notes: notes.asked or "error" in body)  # type: ignore[misc]
+                execution.cancel()
+                with contextlib.suppress(ScriptFailed, RunCancelled):
+                    await execution.wait()
+                del execution, notes
+            await until(lambda: not any(each() for each in watched))
+        finally:
+            gc.enable()
 
 
 EXIT = """

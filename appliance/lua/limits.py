@@ -6,11 +6,15 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from appliance.clock import Clock
+from appliance.lua.pool import stand_back
 
 GRACE = 2.0
 """Seconds beyond a limit after which a thread that is lost in a C function is given up."""
 
 MOST_LOG_LINES = 1_000
+
+SHORT_SECS = 0.02
+"""How long a step may run before its thread stands back; hardly any honest one does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,19 +51,22 @@ class Watch:
     It knows nothing of the Lua state: the state's callbacks hold it, and a circle would keep the state alive.
     """
 
-    __slots__ = ("_backstop", "_limits", "_now", "_until", "is_cancelled", "lines")
+    __slots__ = ("_backstop", "_limits", "_now", "_short_until", "_until", "is_cancelled", "lines")
 
     def __init__(self, limits: Limits, machine: Clock) -> None:
         self._limits = limits
         self._now = machine.monotonic
         self._backstop = self._now() + limits.backstop_secs
         self._until: float | None = None
+        self._short_until: float | None = None
         self.is_cancelled = False
         self.lines = 0
 
     def begin(self) -> None:
         """Lua runs from now on, after a `ctx` call or for the first time."""
-        self._until = self._now() + self._limits.max_cpu_secs
+        now = self._now()
+        self._until = now + self._limits.max_cpu_secs
+        self._short_until = now + SHORT_SECS
 
     def pause(self) -> None:
         """Lua does not run."""
@@ -80,10 +87,13 @@ class Watch:
         return self._until is not None and self._now() > min(self._until, self._backstop) + GRACE
 
     def reason(self) -> Reason | None:
-        """Why Lua should stop, if it should."""
+        """Why Lua should stop, if it should. Asked on its thread, which stands back when it has run for a while."""
         if self.is_cancelled:
             return Reason.CANCELLED
         now = self._now()
+        if self._short_until is not None and now > self._short_until:
+            self._short_until = None
+            stand_back()
         if now > self._backstop:
             return Reason.BACKSTOP
         return Reason.CPU if self._until is not None and now > self._until else None

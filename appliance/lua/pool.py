@@ -9,6 +9,7 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -20,7 +21,16 @@ STACK_BYTES = 1 << 20
 """Enough for Lua's deepest recursion in C; a quarter of it is not."""
 
 NICE = 10
-"""How far Lua stands back behind the event loop where both want the processor."""
+"""How far a long script stands back behind the event loop and short ones where all want the processor."""
+
+_own = threading.local()
+
+
+def stand_back() -> None:
+    """Let all others come before the calling thread from now on. There is no way back: it ends with its job."""
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
+    _own.stands_back = True
 
 
 class Job(Generic[T]):
@@ -34,6 +44,7 @@ class Job(Generic[T]):
         self._loop = loop
         self.future: asyncio.Future[T] = loop.create_future()
         self.is_lost = False
+        self.is_over = False
 
     def run(self) -> None:
         """Do it here and now, and let the loop know."""
@@ -43,11 +54,15 @@ class Job(Generic[T]):
             result = self._function()
         except BaseException as error:
             failure = error
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            self._loop.call_soon_threadsafe(_settle, self.future, result, failure)
+        self.tell_loop(partial(_settle, self.future, result, failure))
         if self._after is not None:
             self._after()
         del self._function, self._after  # the thread keeps its last job until there is another
+
+    def tell_loop(self, function: Callable[[], None]) -> None:
+        """Have the loop call this, from any thread."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self._loop.call_soon_threadsafe(function)
 
 
 class Pool:
@@ -73,12 +88,19 @@ class Pool:
         self._give(job)
         return job
 
-    def abandon(self, job: Job[Any]) -> None:
-        """Write off the thread that the job is lost on: another may take its place, and it ends if it comes back."""
+    def abandon(self, job: Job[Any]) -> bool:
+        """Write off the thread that the job is lost on: another takes its place, and it ends if it comes back.
+
+        False if the job has just come back.
+        """
         with self._lock:
+            if job.is_over:
+                return False
             job.is_lost = True
             self.abandoned += 1
             self._count -= 1
+        self._replace()
+        return True
 
     def close(self) -> None:
         """Let the idle threads end; those at work end when they are done."""
@@ -102,15 +124,27 @@ class Pool:
     def next_job(self, worker: Worker, done: Job[Any]) -> Job[Any] | None:
         """For workers: what to do next, once there is something; None when the thread should end."""
         with self._lock:
+            done.is_over = True
             if done.is_lost:
                 return None
-            if self._waiting:
+            stands_back = getattr(_own, "stands_back", False)
+            if self._waiting and not stands_back:
                 return self._waiting.popleft()
-            if self._idle_secs == 0.0:
+            if stands_back or self._idle_secs == 0.0:
                 self._count -= 1
+                if self._waiting:
+                    done.tell_loop(self._replace)  # a thread that this one began would stand back, too
                 return None
             self._idle.append(worker)
         return self._wait(worker)
+
+    def _replace(self) -> None:
+        with self._lock:
+            if not self._waiting or self._count >= self._cap:
+                return
+            job = self._waiting.popleft()
+            self._count += 1
+        Worker(self).start(job)
 
     def _wait(self, worker: Worker) -> Job[Any] | None:
         while True:
@@ -139,8 +173,6 @@ class Worker:
             threading.stack_size(before)
 
     def _work(self, first: list[Job[Any]]) -> None:
-        with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
         job: Job[Any] | None = first.pop()
         while job is not None:
             job.run()

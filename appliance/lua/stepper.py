@@ -69,8 +69,7 @@ class Stepper:
     def _look(self, job: Job[Step]) -> None:
         if job.future.done():
             return
-        if self.watch.is_lost:
-            self._pool.abandon(job)
+        if self.watch.is_lost and self._pool.abandon(job):
             job.future.set_result(Stopped(Reason.STUCK, ""))
         else:
             asyncio.get_running_loop().call_later(GRACE / 4, self._look, job)

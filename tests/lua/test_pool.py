@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 
 import pytest
 
 from appliance.clock import Clock
 from appliance.lua.limits import Limits, Reason, Watch
-from appliance.lua.pool import KEPT, Pool
+from appliance.lua.pool import KEPT, NICE, Pool, stand_back
 from appliance.lua.scripts import Scripts
 from appliance.lua.state import State, Step, Stopped
 from appliance.lua.stepper import Stepper
@@ -50,16 +51,45 @@ async def test_idle_threads_end_but_a_few_even_while_there_is_a_little_to_do() -
     pool.close()
 
 
+async def test_a_thread_that_stood_back_ends_with_its_job_and_another_takes_what_waits() -> None:
+    pool, gate = Pool(cap=1), threading.Event()
+
+    def long() -> int:
+        stand_back()
+        gate.wait()
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    slow, waiting = pool.submit(long), pool.submit(lambda: os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+    gate.set()
+    assert await slow.future - await waiting.future == NICE
+    pool.abandon(pool.submit(long))
+    assert await pool.submit(lambda: 5).future == 5
+    last = pool.submit(long)
+    await last.future
+    await until(lambda: pool.threads == 0)
+    pool.close()
+
+
 async def test_a_lost_thread_is_counted_and_replaced() -> None:
     pool, gate = Pool(cap=1), threading.Event()
-    lost = pool.submit(gate.wait)
-    pool.abandon(lost)
-    assert (pool.abandoned, pool.threads) == (1, 0)
+    lost, waiting = pool.submit(gate.wait), pool.submit(lambda: 4)
+    assert pool.abandon(lost)
+    assert await waiting.future == 4
+    assert (pool.abandoned, pool.threads) == (1, 1)
     assert await pool.submit(lambda: 5).future == 5
-    assert pool.threads == 1
     gate.set()
     await lost.future
     assert pool.threads == 1
+    pool.close()
+
+
+async def test_a_job_that_is_over_is_not_given_up() -> None:
+    pool = Pool()
+    job = pool.submit(lambda: 5)
+    assert await job.future == 5
+    await until(lambda: job.is_over)
+    assert not pool.abandon(job)
+    assert (pool.abandoned, pool.threads) == (0, 1)
     pool.close()
 
 

@@ -117,6 +117,7 @@ class State:
         given[b"rare"] = self._lua.table_from(prelude.rare())
         functions = self._lua.execute(prelude.bytecode(), given, mode="b")
         self._answer, self._begin, self._describe, self._step, self._place, self._dispose = functions
+        self._max_memory += self._lua.get_memory_used()  # the prelude is not the script's
 
     def _run(self) -> Step:
         """Take Lua on until it needs the hub; scripts are read here, on this thread."""

@@ -326,13 +326,19 @@ NEVER_ANSWERED = {errors.LaresError, errors.ConfigFailed, errors.StartFailed}
 """They end the start, or are never raised themselves."""
 
 
+WORDS: dict[type[errors.LaresError], tuple[Any, ...]] = {
+    errors.NotFound: ("room", "x"),
+    errors.ScriptFailed: (errors.Fault("config/scenes/x.lua", 12, "boo"),),
+}
+"""What those are made of that are not made of a sentence."""
+
+
 async def test_every_error_has_a_status_and_is_told_in_its_own_words() -> None:
     for kind in below(errors.LaresError) - NEVER_ANSWERED:
         assert any(each in STATUSES for each in kind.__mro__), kind
         if kind.__module__ != errors.__name__:
             continue  # of a room of its own, with words of its own
-        words = ("room", "x") if kind is errors.NotFound else ("a sentence",)
-        error = kind(*words)
+        error = kind(*WORDS.get(kind, ("a sentence",)))
         status, body = answer_of(error)
         assert status == status_of(error) == next(STATUSES[each] for each in kind.__mro__ if each in STATUSES)
         assert body == {"error": str(error)}
@@ -346,6 +352,8 @@ async def test_the_statuses_are_those_of_the_contract() -> None:
         "StoreFailed": 503,
         "Invalid": 400,
         "AdapterFailed": 400,
+        "ScriptFailed": 400,
+        "RunCancelled": 400,
         "Unauthenticated": 401,
         "Forbidden": 403,
         "NotFound": 404,

@@ -97,10 +97,8 @@ async def test_a_hostile_script_ends_within_the_default_limits(name: str, text: 
         assert len(notes.asked) == 1
 
 
-@pytest.mark.parametrize(("name", "text", "expected"), FILES, ids=[name for name, _, _ in FILES])
-async def test_describing_a_hostile_file_ends_with_a_clear_error(name: str, text: str, expected: str) -> None:
-    if "metatable" in name:
-        pytest.skip("as data, it is an empty table")
+@pytest.mark.parametrize(("text", "expected"), [each[1:] for each in FILES if "metatable" not in each[0]])
+async def test_describing_a_hostile_file_ends_with_a_clear_error(text: str, expected: str) -> None:
     async with open_runner(QUICK) as runner:
         with pytest.raises(ScriptFailed, match=expected):
             await runner.describe(file(text))

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from appliance.clock import Clock
+
 T = TypeVar("T")
 
 CAP = 64
@@ -20,6 +22,7 @@ IDLE_SECS = 10.0
 STACK_BYTES = 1 << 20
 """Enough for Lua's deepest recursion in C; a quarter of it is not."""
 
+LOOK_SECS = 0.01
 NICE = 10
 """How far a long script stands back behind the event loop and short ones where all want the processor."""
 
@@ -75,6 +78,7 @@ class Pool:
         self._idle: list[Worker] = []
         self._waiting: deque[Job[Any]] = deque()
         self._count = 0
+        self._alive = 0
         self.abandoned = 0
 
     @property
@@ -110,6 +114,12 @@ class Pool:
         for worker in idle:
             worker.jobs.put(None)
 
+    async def join(self, clock: Clock, patience: float) -> None:
+        """Wait until every thread has ended, but only so many seconds: an interpreter that ends under Lua crashes."""
+        deadline = clock.monotonic() + patience
+        while self._alive and clock.monotonic() < deadline:
+            await clock.sleep(LOOK_SECS)
+
     def _give(self, job: Job[Any]) -> None:
         with self._lock:
             if self._idle:
@@ -119,7 +129,17 @@ class Pool:
                 self._waiting.append(job)
                 return
             self._count += 1
+        self._begin(job)
+
+    def _begin(self, job: Job[Any]) -> None:
+        with self._lock:
+            self._alive += 1
         Worker(self).start(job)
+
+    def ended(self) -> None:
+        """For workers: the thread has left Lua for good."""
+        with self._lock:
+            self._alive -= 1
 
     def next_job(self, worker: Worker, done: Job[Any]) -> Job[Any] | None:
         """For workers: what to do next, once there is something; None when the thread should end."""
@@ -144,7 +164,7 @@ class Pool:
                 return
             job = self._waiting.popleft()
             self._count += 1
-        Worker(self).start(job)
+        self._begin(job)
 
     def _wait(self, worker: Worker) -> Job[Any] | None:
         while True:
@@ -178,6 +198,7 @@ class Worker:
             job.run()
             done, job = job, None
             job = self._pool.next_job(self, done)
+        self._pool.ended()
 
 
 def _settle(future: asyncio.Future[T], result: T, failure: BaseException | None) -> None:

@@ -15,7 +15,7 @@ import orjson
 from appliance.clock import Clock
 from appliance.lua import zone
 from appliance.lua.failures import failure_of
-from appliance.lua.limits import Limits, Watch
+from appliance.lua.limits import GRACE, Limits, Watch
 from appliance.lua.pool import Pool
 from appliance.lua.run import Calls, Run
 from appliance.lua.scripts import Scripts
@@ -37,7 +37,7 @@ class Function:
 
 
 class Runner:
-    """Owns the threads and every execution. Leaving the context cancels all, at once, and never hangs.
+    """Owns the threads and every execution. Leaving the context cancels all; it takes two seconds at most.
 
     `scripts` is the folder that `require` reads from, None where scripts are disabled; `scripts_name` is what people
     call it. `clock` and `timezone` are what Lua is told of the time; the limits are the machine's seconds.
@@ -60,6 +60,7 @@ class Runner:
     async def __aexit__(self, *_: object) -> None:
         await self._tasks.__aexit__()
         self._pool.close()
+        await self._pool.join(self._machine, GRACE)
 
     @property
     def running(self) -> int:

@@ -63,6 +63,7 @@ async def test_values_come_back_as_they_were(value: Any) -> None:
         ({"a": '\x00\x1f\x7f"\\/\u2028é€😀'}, {"a": '\x00\x1f\x7f"\\/\u2028é€😀'}),
         ({"a": "\\u0041 \\\\n"}, {"a": "\\u0041 \\\\n"}),
         ({"a": True, "b": False}, {"a": True, "b": False}),
+        ({"\0function": 1}, {"\0function": 1}),
     ],
 )
 async def test_special_values(given: Any, back: Any) -> None:

@@ -125,7 +125,7 @@ local function put_object(object, depth)
   put('{')
   for key, value in next, object do
     if type(key) ~= 'string' then error({'has a key that is not text (a ' .. type(key) .. ')'}, 0) end
-    if key == lares.FUNCTION then error({'has a key that is not allowed'}, 0) end
+    if writer.functions and key == lares.FUNCTION then error({'has a key that is not allowed'}, 0) end
     writer.path[depth] = key
     put(separator)
     put_string(key)

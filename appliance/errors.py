@@ -10,6 +10,7 @@ LaresError
 ├── Unauthenticated      no valid key came with the request
 │   └── TooManyChecks    so many keys wait to be checked that this one cannot: try again
 ├── Forbidden            the key is valid, its role does not reach that far
+├── RateLimited          the key has written too often: try again after `wait_secs`
 ├── NotReady             the hub is still starting: try again
 ├── AdapterFailed        a vendor's device did not do it
 │   ├── Unreachable      it did not answer
@@ -67,6 +68,14 @@ class TooManyChecks(Unauthenticated):
 
 class Forbidden(LaresError):
     """The key is valid, its role does not reach that far."""
+
+
+class RateLimited(LaresError):
+    """The key has written more than it may; it may again in `wait_secs`."""
+
+    def __init__(self, wait_secs: float) -> None:
+        super().__init__("rate limit exceeded")
+        self.wait_secs = wait_secs
 
 
 class NotReady(LaresError):

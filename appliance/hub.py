@@ -22,6 +22,7 @@ from appliance.home.registry import Registry
 from appliance.store.changes import Changes
 from appliance.store.disk import Disk
 from appliance.store.document import Document
+from appliance.store.keys import Keys
 from appliance.store.lock import Lock
 from appliance.store.recorder import Recorder
 from appliance.store.records import read_devices, read_order
@@ -34,6 +35,7 @@ class Hub:
     document: Document
     dispatcher: Dispatcher
     health: Health
+    keys: Keys
     started_at: datetime
 
     def __init__(self, config: Config, disk: Disk, clock: Clock) -> None:
@@ -70,6 +72,7 @@ class Hub:
         recorder = Recorder(self.registry, self.bus, self.document, self.clock, flush_secs=flush_secs)
         await stack.enter_async_context(recorder)
         self.changes = await stack.enter_async_context(Changes(self.registry, self.document))
+        self.keys = await stack.enter_async_context(Keys(self.document, self.bus))
 
     def _is_ours(self, device: Device) -> bool:
         """Whether a device that was stored is one that an enabled adapter, as it is configured now, may have made."""

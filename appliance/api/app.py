@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import platform
 from collections.abc import Callable, Coroutine, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import orjson
@@ -13,12 +14,15 @@ from sanic.config import Config
 
 from appliance.api.auth import Authenticator
 from appliance.api.connection import Peers
+from appliance.api.cors import Cors
 from appliance.api.gate import Gate
+from appliance.api.keyring import Keyring
 from appliance.api.limits import Limits
 from appliance.api.payloads import DeviceEncoder
 from appliance.api.payloads import adapter as adapter_payload
+from appliance.api.rate import Buckets
 from appliance.api.route import Call, Route
-from appliance.api.routes import adapters, devices, document, events, groups, rooms, system
+from appliance.api.routes import adapters, devices, document, events, groups, keys, rooms, system
 from appliance.api.stream import EventStream
 from appliance.clock import timestamp
 from appliance.hub import Hub
@@ -30,6 +34,7 @@ ROUTES: tuple[Route, ...] = (
     *devices.ROUTES,
     *rooms.ROUTES,
     *groups.ROUTES,
+    *keys.ROUTES,
     *events.ROUTES,
     *document.ROUTES,
 )
@@ -89,9 +94,11 @@ def build_app(hub: Hub, authenticator: Authenticator, limits: Limits, event_capa
         loads=orjson.loads,
     )
     _configure(app, limits)
-    gate = Gate(authenticator, ROUTES)
+    cors = Cors(limits.origins, (method for route in ROUTES for method in route.methods))
+    gate = Gate(authenticator, Buckets(limits.rate, hub.clock), cors, ROUTES)
     app.error_handler.add(Exception, gate.answer)
-    resources = _build_resources(hub, EventStream(hub.bus, event_capacity), app.ctx.peers)
+    keyring = Keyring(hub.keys, authenticator.hasher, hub.clock)
+    resources = _build_resources(hub, EventStream(hub.bus, event_capacity), app.ctx.peers, keyring)
     for route in ROUTES:
         _add(app, route, _bind(route, resources, gate, limits))
     return app
@@ -114,7 +121,7 @@ def _configure(app: Application, limits: Limits) -> None:
     )
 
 
-def _build_resources(hub: Hub, stream: EventStream, peers: Peers) -> Mapping[str, object]:
+def _build_resources(hub: Hub, stream: EventStream, peers: Peers, keyring: Keyring) -> Mapping[str, object]:
     """One of each resource, by the name of its class; each gets the parts that it uses."""
     encoder = DeviceEncoder()
     probes = {
@@ -136,6 +143,7 @@ def _build_resources(hub: Hub, stream: EventStream, peers: Peers) -> Mapping[str
         devices.Devices(hub.registry, hub.changes, hub.dispatcher, encoder),
         rooms.Rooms(hub.registry, hub.changes, hub.dispatcher, encoder),
         groups.Groups(hub.registry, hub.changes, hub.dispatcher, encoder),
+        keys.ApiKeys(keyring),
         events.Events(stream),
         document.Document(ROUTES),
     )
@@ -159,6 +167,7 @@ def _probe_counts(hub: Hub) -> dict[str, int]:
         "devices": len(hub.registry.list_devices()),
         "rooms": len(hub.registry.list_rooms()),
         "groups": len(hub.registry.list_groups()),
+        "keys": len(hub.keys.list_all()),
     }
 
 
@@ -168,8 +177,11 @@ def _bind(route: Route, resources: Mapping[str, object], gate: Gate, limits: Lim
     resource = resources[owner]
 
     async def handle(request: Request, **ids: str) -> HTTPResponse | None:
-        await gate.admit(request, route)
-        return await route.handler(resource, Call(request=request, route=route, limits=limits), **ids)
+        principal = await gate.admit(request, route)
+        confirm = partial(gate.confirm, principal)
+        call = Call(request=request, route=route, limits=limits, principal=principal, confirm=confirm)
+        answer = await route.handler(resource, call, **ids)
+        return None if answer is None else gate.sign(request, answer)
 
     return handle
 

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import secrets
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
-from appliance.api import keys
+from appliance.api.keys import Hasher, Token
 from appliance.errors import Forbidden, TooManyChecks, Unauthenticated
+from appliance.store.keys import MASTER, Key
 
 MOST_WAITING = 8
-"""Different secrets of one key id that may wait for the hash; more are turned away."""
+"""Different secrets of one key that may wait for the hash; more are turned away."""
+
+Find = Callable[[str], Key | None]
+"""The key that bears a name, the same object for as long as it is good."""
 
 
 class Role(StrEnum):
@@ -37,10 +41,11 @@ REACH: Mapping[Role, frozenset[Role]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
-    """Who a valid token belongs to."""
+    """Who a valid token belongs to; `key` is what it was checked against, None for a configured master key."""
 
     key_id: str
     role: Role
+    key: Key | None = field(default=None, compare=False, repr=False)
 
     def require(self, role: Role) -> None:
         """Raise `Forbidden` when this principal does not reach routes of the role."""
@@ -48,79 +53,100 @@ class Principal:
             raise Forbidden("insufficient permissions")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Credential:
-    """A key that opens the door: an argon2id hash of its token. The id is the part after `lrs_`."""
-
-    key_id: str
-    role: Role
-    token_hash: str
-
-
 class Authenticator:
-    """Turns tokens into principals. A token that was verified once is known by its SHA-256 from then on."""
+    """Turns tokens into principals. A token that was verified once is known from then on, until its key is revoked.
+
+    What is known is kept by a keyed digest: how long the search takes tells nothing of a token. A master key that is
+    configured stands in place of the box's own.
+    """
 
     def __init__(
         self,
+        find: Find,
         *,
         master_key: str | None = None,
-        credentials: Iterable[Credential] = (),
         first_used: Callable[[str], None] | None = None,
     ) -> None:
-        self._credentials = {credential.key_id: credential for credential in credentials}
+        self.hasher = Hasher()
+        self._keys = find
+        self._salt = secrets.token_bytes(16)
+        self._master = None if master_key is None else self._digest(master_key)
         self._known: dict[bytes, Principal] = {}
-        self._checks: dict[bytes, asyncio.Future[bool]] = {}
+        self._checks: dict[tuple[str, bytes], asyncio.Future[bool]] = {}
         self._waiting: Counter[str] = Counter()
         self._first_used = first_used
-        self._hashing = ThreadPoolExecutor(max_workers=1, thread_name_prefix="keys")
-        if master_key is not None:
-            self._known[_digest(master_key)] = Principal(key_id="master", role=Role.ADMIN)
+        if self._master is not None:
+            self._known[self._master] = Principal(key_id=MASTER, role=Role.ADMIN)
 
     async def identify(self, token: str | None) -> Principal:
         """The principal of the token; raises `Unauthenticated`, or `TooManyChecks` when too many wait."""
         if token is None:
             raise Unauthenticated("authentication required")
-        digest = _digest(token)
+        digest = self._digest(token)
         known = self._known.get(digest)
-        return known if known is not None else await self._verify(token, digest)
+        if known is not None and self._is_good(known):
+            return known
+        return await self._verify(token, digest)
+
+    def confirm(self, principal: Principal) -> None:
+        """Raise `Unauthenticated` when the principal's key was revoked meanwhile."""
+        if not self._is_good(principal):
+            raise Unauthenticated("authentication required")
 
     def close(self) -> None:
         """Let go of the thread that hashes."""
-        self._hashing.shutdown(wait=False, cancel_futures=True)
+        self.hasher.close()
+
+    def _is_good(self, principal: Principal) -> bool:
+        return principal.key is None or self._find(principal.key.name) is principal.key
+
+    def _find(self, name: str) -> Key | None:
+        return None if name == MASTER and self._master is not None else self._keys(name)
 
     async def _verify(self, token: str, digest: bytes) -> Principal:
-        claimed = keys.Token.parse(token)
-        credential = None if claimed is None else self._credentials.get(claimed.key_id)
-        if credential is None or not await self._check(credential, token, digest):
+        claimed = Token.parse(token)
+        key = None if claimed is None else self._find(claimed.key_id)
+        if key is None or key.role not in REACH or not await self._check(key, token, digest):
             raise Unauthenticated("authentication required")
-        principal = Principal(key_id=credential.key_id, role=credential.role)
-        if self._first_used is not None and digest not in self._known:
-            self._first_used(credential.key_id)
-        self._known[digest] = principal
+        principal = Principal(key_id=key.id, role=Role(key.role), key=key)
+        self.confirm(principal)
+        known = self._known.get(digest)
+        if known is not None and known.key is key:
+            return known
+        self._remember(digest, principal)
         return principal
 
-    async def _check(self, credential: Credential, token: str, digest: bytes) -> bool:
-        """Whether the token is the credential's; who comes with the same one meanwhile shares the check."""
-        if digest not in self._checks:
-            if self._waiting[credential.key_id] >= MOST_WAITING:
-                raise TooManyChecks("too many keys wait to be checked; try again in a second")
-            loop = asyncio.get_running_loop()
-            check = loop.run_in_executor(self._hashing, keys.matches, credential.token_hash, token)
-            check.add_done_callback(lambda _: self._conclude(credential.key_id, digest))
-            self._checks[digest] = check
-            self._waiting[credential.key_id] += 1
-        return await asyncio.shield(self._checks[digest])
+    def _remember(self, digest: bytes, principal: Principal) -> None:
+        """Know the token, and those of keys that were revoked no longer."""
+        self._known = {each: known for each, known in self._known.items() if self._is_good(known)}
+        self._known[digest] = principal
+        if self._first_used is not None:
+            self._first_used(principal.key_id)
 
-    def _conclude(self, key_id: str, digest: bytes) -> None:
-        del self._checks[digest]
+    async def _check(self, key: Key, token: str, digest: bytes) -> bool:
+        """Whether the token is the key's; who comes with the same one meanwhile shares the check."""
+        question = (key.token_hash, digest)
+        if question not in self._checks:
+            if self._waiting[key.id] >= MOST_WAITING:
+                raise TooManyChecks("too many keys wait to be checked; try again in a second")
+            check = self.hasher.check(key.token_hash, token)
+            check.add_done_callback(lambda _: self._conclude(key.id, question))
+            self._checks[question] = check
+            self._waiting[key.id] += 1
+        return await asyncio.shield(self._checks[question])
+
+    def _conclude(self, key_id: str, question: tuple[str, bytes]) -> None:
+        del self._checks[question]
         self._waiting[key_id] -= 1
+        if not self._waiting[key_id]:
+            del self._waiting[key_id]
+
+    def _digest(self, token: str) -> bytes:
+        encoded = token.encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(encoded, digest_size=32, key=self._salt).digest()
 
 
 def bearer_of(header: str | None) -> str | None:
     """The token of an `Authorization` header, or None; the scheme's case does not matter."""
     scheme, _, token = (header or "").partition(" ")
     return token.strip() or None if scheme.lower() == "bearer" else None
-
-
-def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Mapping
 
 from sanic import HTTPResponse, Request
@@ -22,6 +23,7 @@ STATUSES: Mapping[type[errors.LaresError], int] = {
     errors.Unauthenticated: 401,
     errors.TooManyChecks: 429,
     errors.Forbidden: 403,
+    errors.RateLimited: 429,
     errors.AdapterFailed: 400,
     errors.ScriptFailed: 400,
     errors.RunCancelled: 400,
@@ -44,10 +46,17 @@ def status_of(error: errors.LaresError) -> int:
     return next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
 
 
+def headers_of(error: errors.LaresError) -> Mapping[str, str] | None:
+    """The headers that come with the error, if any do."""
+    if isinstance(error, errors.RateLimited):
+        return {"Retry-After": str(math.ceil(error.wait_secs))}
+    return HEADERS.get(type(error))
+
+
 def answer_error(request: Request, error: Exception) -> HTTPResponse:
     """The answer to a request that failed: always JSON with `error`, never a traceback."""
     if isinstance(error, errors.LaresError):
-        return _answer(status_of(error), str(error), HEADERS.get(type(error)))
+        return _answer(status_of(error), str(error), headers_of(error))
     if isinstance(error, NotFound):
         return _answer(404, "there is no such path")
     if isinstance(error, MethodNotAllowed):

@@ -8,8 +8,10 @@ from collections.abc import Iterable
 from sanic import HTTPResponse, Request
 from sanic.exceptions import MethodNotAllowed, NotFound
 
-from appliance.api.auth import Authenticator, bearer_of
+from appliance.api.auth import Authenticator, Principal, bearer_of
+from appliance.api.cors import Cors
 from appliance.api.errors import answer_error
+from appliance.api.rate import Buckets
 from appliance.api.route import Route
 from appliance.api.routes.events import token_of_browser
 from appliance.errors import LaresError
@@ -18,23 +20,41 @@ from appliance.errors import LaresError
 class Gate:
     """Asks every request for its key: before a route is entered, and before a path is called unknown."""
 
-    def __init__(self, authenticator: Authenticator, routes: Iterable[Route]) -> None:
+    def __init__(self, authenticator: Authenticator, buckets: Buckets, cors: Cors, routes: Iterable[Route]) -> None:
         self._authenticator = authenticator
+        self._buckets = buckets
+        self._cors = cors
         self._methods = [
             (re.compile(re.sub(r"<\w+>", "[^/]+", re.escape(route.path))), route.methods) for route in routes
         ]
 
-    async def admit(self, request: Request, route: Route) -> None:
-        """Let the request pass if its key may do what the route does; else raise what says why not."""
-        if route.role is not None:
-            principal = await self._authenticator.identify(_token_of(request, is_browser=route.is_websocket))
-            principal.require(route.role)
+    async def admit(self, request: Request, route: Route) -> Principal | None:
+        """Whose key came with the request, if it may do what the route does; else raise what says why not."""
+        if route.role is None:
+            return None
+        principal = await self._authenticator.identify(_token_of(request, is_browser=route.is_websocket))
+        principal.require(route.role)
+        if route.counts:
+            self._buckets.take(principal.key_id)
+        return principal
+
+    def confirm(self, principal: Principal | None) -> None:
+        """Raise `Unauthenticated` when the key that was let pass has been revoked meanwhile."""
+        if principal is not None:
+            self._authenticator.confirm(principal)
+
+    def sign(self, request: Request, answer: HTTPResponse) -> HTTPResponse:
+        """The answer, as a web page of another origin may read it."""
+        return self._cors.sign(request, answer)
 
     async def answer(self, request: Request, error: Exception) -> HTTPResponse:
-        """The answer to a request that failed."""
-        if isinstance(error, NotFound | MethodNotAllowed):
-            error = await self._judge(request)
-        return answer_error(request, error)
+        """The answer to a request that failed, or that is a browser's question before one."""
+        if not isinstance(error, NotFound | MethodNotAllowed):
+            return self.sign(request, answer_error(request, error))
+        preflight = self._cors.preflight(request)
+        if preflight is None:
+            preflight = answer_error(request, await self._judge(request))
+        return self.sign(request, preflight)
 
     async def _judge(self, request: Request) -> Exception:
         """What is wrong with a request that no route takes: its key, else its path, else its method.

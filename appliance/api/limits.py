@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from appliance.settings import Api, RateLimit
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Counts, bytes and seconds. `body_bytes` comes from the configuration; the others are the contract's."""
+    """Counts, bytes and seconds: those of the configuration in `of`, the others the contract's.
+
+    `rate` is what one key may write, None for as much as it likes; `origins` are those whose pages a browser lets use
+    the API, None where CORS is off.
+    """
 
     connections: int = 1000
     connections_per_peer: int = 600
@@ -20,3 +26,16 @@ class Limits:
     ping_secs: float = 20.0
     stall_secs: float = 30.0
     stop_secs: float = 3.0
+    rate: RateLimit | None = None
+    origins: frozenset[str] | None = None
+
+    @staticmethod
+    def of(api: Api) -> Limits:
+        """The limits that the configuration asks for."""
+        return Limits(
+            connections=api.max_connections,
+            connections_per_peer=api.max_connections_per_peer,
+            body_bytes=api.max_body_bytes,
+            rate=api.rate_limit if api.rate_limit.enabled else None,
+            origins=frozenset(api.cors.allowed_origins) if api.cors.enabled else None,
+        )

@@ -10,12 +10,16 @@ from typing import Any
 import orjson
 
 from appliance.adapters.dispatch import Outcome
-from appliance.api.shapes import Field, Shape, body, identifier, list_of, name, nullable
+from appliance.api.auth import Role
+from appliance.api.shapes import Field, Shape, body, identifier, list_of, member_of, name, nullable, text
 from appliance.clock import timestamp
 from appliance.health import AdapterHealth
 from appliance.home import events
 from appliance.home.capabilities import CAPABILITIES, OWNERSHIP
 from appliance.home.model import Device, Group, Room
+from appliance.store.keys import Key
+
+LONGEST_LABEL = 100
 
 _ROOM: Shape = {"id": Field(check=identifier), "name": Field(check=name)}
 
@@ -23,6 +27,7 @@ ROOM = body("RoomRequest", _ROOM)
 GROUP = body("GroupRequest", {**_ROOM, "members": Field(check=list_of(identifier), required=False)})
 MEMBERS = body("MembersRequest", {"members": Field(check=list_of(identifier))})
 ASSIGNMENT = body("AssignmentRequest", {"room_id": Field(check=nullable(identifier))})
+KEY = body("KeyRequest", {"label": Field(check=text(LONGEST_LABEL)), "role": Field(check=member_of(Role))})
 
 
 def room(thing: Room) -> dict[str, Any]:
@@ -33,6 +38,16 @@ def room(thing: Room) -> dict[str, Any]:
 def group(thing: Group) -> dict[str, Any]:
     """A group as JSON."""
     return {"id": thing.id, "name": thing.name, "members": thing.members}
+
+
+def key(thing: Key) -> dict[str, Any]:
+    """A key as JSON, without its secret, which nobody has."""
+    return {
+        "id": thing.id,
+        "label": thing.label,
+        "role": thing.role,
+        "created_at": timestamp(thing.created_at),
+    }
 
 
 def outcome(thing: Outcome) -> dict[str, Any]:
@@ -144,6 +159,7 @@ FRAMES: Mapping[type[events.Event], Callable[[Any], dict[str, Any]] | None] = {
     },
     events.AdapterStarted: lambda e: {"type": "adapter.started", "adapter": e.adapter},
     events.SystemError: lambda e: {"type": "system.error", "message": e.message},
+    events.KeyRevoked: None,
     events.AdapterAnswered: None,
     events.AdapterFaltered: None,
 }

@@ -8,7 +8,7 @@ from typing import Any
 
 from sanic import HTTPResponse, Request
 
-from appliance.api.auth import Role
+from appliance.api.auth import Principal, Role
 from appliance.api.body import read_json
 from appliance.api.limits import Limits
 from appliance.api.shapes import Check, Schema, Shape, parse
@@ -16,16 +16,23 @@ from appliance.api.shapes import Check, Schema, Shape, parse
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One request on its way to a handler. `ids` are the path's, percent-decoded."""
+    """One request on its way to a handler. `principal` is whose key came with it, None where none is asked.
+
+    `confirm` raises `Unauthenticated` if that key was revoked since.
+    """
 
     request: Request
     route: Route
     limits: Limits
+    principal: Principal | None
+    confirm: Callable[[], None]
 
     async def body(self) -> Any:
         """What the request's body states, as the route's row checks it."""
         assert self.route.body is not None
-        return self.route.body(await read_json(self.request, self.limits))
+        stated = await read_json(self.request, self.limits)
+        self.confirm()
+        return self.route.body(stated)
 
     def query(self) -> dict[str, Any]:
         """What the query states, empty values too, as the route's row checks it; None for what it does not name.
@@ -45,6 +52,9 @@ ANYWHERE = frozenset({400, 405, 408, 413, 417})
 """What a request may be answered on every path: it is malformed, slow or too large, or its method is another's."""
 
 Handler = Callable[..., Awaitable[HTTPResponse | None]]
+
+RELOADS = frozenset({"/scenes/reload", "/automations/reload", "/scripts/reload"})
+"""Paths that a key may write to as often as it likes; so are those under `/auth/`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,3 +82,9 @@ class Route:
     def methods(self) -> frozenset[str]:
         """The methods that it answers: what takes GET takes HEAD."""
         return frozenset({self.method, "HEAD"}) if self.method == "GET" else frozenset({self.method})
+
+    @property
+    def counts(self) -> bool:
+        """Whether requests of it count against the rate limit of their key."""
+        is_write = self.method in ("POST", "PUT", "DELETE")
+        return is_write and self.role is not None and self.path not in RELOADS and not self.path.startswith("/auth/")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from appliance.adapters.dispatch import Status
+from appliance.api.auth import Role
 from appliance.api.shapes import (
     ANY,
     BOOLEAN,
@@ -158,6 +159,11 @@ OWNERSHIP = record(
     rules=array_of(TEXT),
 )
 CATALOG = record("Catalog", capabilities=array_of(CAPABILITY), ownership=OWNERSHIP)
+
+_KEY: dict[str, Schema] = {"id": TEXT, "label": TEXT, "role": one_of(*Role), "created_at": INSTANT}
+
+KEY = record("Key", **_KEY)
+NEW_KEY = record("NewKey", **_KEY, key={**TEXT, "description": "The secret, shown here and never again."})
 
 DIAGNOSTICS: Schema = {
     "title": "Diagnostics",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from appliance.errors import Invalid
@@ -133,6 +134,17 @@ def text(longest: int) -> Check:
 
     said = "White space around it is cut; control characters are refused."
     return Check(schema={**TEXT, "minLength": 1, "maxLength": longest, "description": said}, run=check)
+
+
+def member_of(choices: type[StrEnum]) -> Check:
+    """A check for one of the enumeration's strings; its result is the member."""
+
+    def check(value: Any) -> Any:
+        if not isinstance(value, str) or value not in {*choices}:
+            raise Invalid(f"must be one of {', '.join(choices)}, not {shown(value)}")
+        return choices(value)
+
+    return Check(schema=one_of(*choices), run=check)
 
 
 def nullable(check: Check) -> Check:

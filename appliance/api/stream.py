@@ -13,11 +13,12 @@ from websockets.frames import Frame, Opcode
 from appliance.api.payloads import frame, lag_frame
 from appliance.api.websocket import WebSocket
 from appliance.home.bus import Bus
-from appliance.home.events import Event
+from appliance.home.events import Event, KeyRevoked
 
 MOST_AT_ONCE = 64
 """Frames that one write carries at most, so that what waits for a slow reader waits where it is counted."""
 
+POLICY_VIOLATION = 1008
 INTERNAL_ERROR = 1011
 
 log = logging.getLogger("api")
@@ -26,8 +27,9 @@ log = logging.getLogger("api")
 class Reader:
     """A bounded queue of frames before one socket. When it is full the oldest makes room, and is counted."""
 
-    def __init__(self, socket: WebSocket, capacity: int) -> None:
+    def __init__(self, socket: WebSocket, key_id: str, capacity: int) -> None:
         self.socket = socket
+        self.key_id = key_id
         self._frames: deque[bytes] = deque(maxlen=capacity)
         self._missed = 0
 
@@ -65,9 +67,9 @@ class EventStream:
         return len(self._readers)
 
     @contextmanager
-    def feeding(self, socket: WebSocket) -> Iterator[None]:
-        """Send every frame from now on to the socket."""
-        reader = Reader(socket, self._capacity)
+    def feeding(self, socket: WebSocket, key_id: str) -> Iterator[None]:
+        """Send every frame from now on to the socket, until the key is revoked that it was opened with."""
+        reader = Reader(socket, key_id, self._capacity)
         socket.on_room = reader.flush
         self._readers.add(reader)
         try:
@@ -78,6 +80,8 @@ class EventStream:
     def _spread(self, event: Event) -> None:
         if not self._readers:
             return
+        if isinstance(event, KeyRevoked):
+            self._dismiss(event.key_id)
         try:
             payload = frame(event)
         except Exception as error:  # a listener must not raise; and no reader may miss an event unknowingly
@@ -85,6 +89,12 @@ class EventStream:
             return
         if payload is not None:
             self._put(wire(payload))
+
+    def _dismiss(self, key_id: str) -> None:
+        """Send nothing more to who came with this key."""
+        for reader in [each for each in self._readers if each.key_id == key_id]:
+            self._readers.discard(reader)
+            reader.socket.close(POLICY_VIOLATION, "the key was revoked")
 
     def _put(self, data: bytes) -> None:
         self.dropped += sum([reader.put(data) for reader in self._readers])

@@ -20,6 +20,7 @@ import orjson
 
 from appliance.cli.private import write_private
 from appliance.errors import StartFailed
+from appliance.store.keys import read_keys
 from appliance.store.records import read_devices, read_order
 from appliance.version import VERSION
 
@@ -132,4 +133,5 @@ def _understand(members: dict[str, bytes], file: Path) -> Archive:
         raise ValueError(CONFIG)
     found = Archive(created_at=str(page["created_at"]), main=main, values=values, files=files)
     read_devices(found, read_order(found))
+    read_keys(found)
     return found

@@ -15,7 +15,7 @@ from appliance.cli.paths import Places, config_folder
 from appliance.clock import Clock, timestamp
 from appliance.errors import StartFailed
 from appliance.store.reading import read_document
-from appliance.store.records import CARD
+from appliance.store.records import CARD, MASTER_KEY
 
 
 def backup(arguments: argparse.Namespace) -> int:
@@ -28,7 +28,7 @@ def backup(arguments: argparse.Namespace) -> int:
     made = Archive(
         created_at=timestamp(Clock().now()),
         main=config.name,
-        values={key: orjson.loads(value) for key, value in found.values.items() if key != CARD},
+        values={key: orjson.loads(value) for key, value in found.values.items() if key not in (CARD, MASTER_KEY)},
         files=_gather(config),
     )
     archive.write(file, made)

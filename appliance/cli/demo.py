@@ -16,7 +16,6 @@ from pathlib import Path
 
 from appliance import config
 from appliance.api import payloads
-from appliance.api.auth import Authenticator
 from appliance.api.keys import Token
 from appliance.cli.logs import start_logging
 from appliance.cli.paths import CONFIG_FILE, make_data_dir, write_bundled_config
@@ -24,7 +23,7 @@ from appliance.cli.serve import serve
 from appliance.config import Config
 from appliance.home.events import Event
 from appliance.hub import Hub
-from appliance.settings import Address, ElgatoLights, RokuTv
+from appliance.settings import Address, Auth, ElgatoLights, RokuTv
 from appliance.simulators.light import LightSimulator
 from appliance.simulators.tv import TvSimulator
 
@@ -51,6 +50,7 @@ async def _run(settings: Config, data_dir: Path, port: int) -> None:
         key = Token.make("demo").text
         home = replace(
             settings,
+            auth=Auth(master_key=key, source="the demo"),
             api=replace(settings.api, bind_address=Address(host=LOOPBACK, port=port)),
             adapters={
                 "elgato_lights": ElgatoLights(base_url=light.url, poll_interval_secs=POLL_SECS),
@@ -62,7 +62,7 @@ async def _run(settings: Config, data_dir: Path, port: int) -> None:
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _end)
             _when_ready(hub, lambda: _tell(hub, _greeting(f"{LOOPBACK}:{port}", key, light.url, tv.url)))
 
-        await serve(home, data_dir, Authenticator(master_key=key), greet)
+        await serve(home, data_dir, greet)
         print("The demo has ended; nothing of it is left.", flush=True)
 
 

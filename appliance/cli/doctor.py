@@ -17,7 +17,7 @@ from appliance.clock import Clock, timestamp
 from appliance.errors import ConfigFailed, StartFailed
 from appliance.store.lock import holder_of
 from appliance.store.reading import read_document
-from appliance.store.records import CARD
+from appliance.store.records import CARD, KEY, MASTER_KEY
 from appliance.store.recovery import Recovered
 from appliance.version import MADE_AT
 
@@ -98,7 +98,14 @@ def _look_at_store(folder: Path) -> Iterator[Finding]:
     for note in found.notes:
         yield how, "store", note
     yield "ok", "store", f"generation {found.generation}, record {found.sequence}, {len(found.values)} keys"
+    yield "ok", "keys", _tell_keys(found)
     yield "ok", "written", _tell_wear(found)
+
+
+def _tell_keys(found: Recovered) -> str:
+    own = "the box's own master key" if MASTER_KEY in found.values else "no master key of the box's own"
+    count = sum(key.startswith(KEY) for key in found.values) - (MASTER_KEY in found.values)
+    return f"{count} API key{'' if count == 1 else 's'}, {own}"
 
 
 def _tell_wear(found: Recovered) -> str:

@@ -2,36 +2,61 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from appliance.api.auth import Authenticator, Credential, Role
+from appliance.api.auth import Authenticator
+from appliance.api.keyring import make_master
 from appliance.api.keys import Token, hash_token, is_hash
 from appliance.cli.private import write_private
-from appliance.errors import StartFailed
+from appliance.clock import Clock
+from appliance.errors import StartFailed, StoreFailed
 from appliance.settings import Auth
-
-MASTER = "master"
+from appliance.store.keys import MASTER, Key, Keys
 
 log = logging.getLogger("keys")
 
 
-def open_door(auth: Auth, data_dir: Path) -> Authenticator:
+async def open_door(auth: Auth, keys: Keys, data_dir: Path) -> Authenticator:
     """The authenticator for the configured master key, or for the box's own, which is made if there is none yet."""
     if auth.master_key is not None:
-        return Authenticator(master_key=auth.master_key)
-    hash_file = data_dir / "master-key"
-    token_hash = _read(hash_file) if hash_file.exists() else _make(hash_file, data_dir / "first-key")
-    credential = Credential(key_id=MASTER, role=Role.ADMIN, token_hash=token_hash)
-    return Authenticator(credentials=[credential], first_used=_remover(data_dir / "first-key"))
+        return Authenticator(keys.find, master_key=auth.master_key)
+    master = await _adopt(keys, data_dir / "master-key") or await _make(keys, first_key(data_dir))
+
+    def find(name: str) -> Key | None:
+        return keys.find(name) or (master if name == MASTER else None)
+
+    return Authenticator(find, first_used=_remover(first_key(data_dir)))
 
 
-def _read(file: Path) -> str:
+def first_key(data_dir: Path) -> Path:
+    """The file that tells the first key to who looks for it, until that key has been used."""
+    return data_dir / "first-key"
+
+
+async def _adopt(keys: Keys, hash_file: Path) -> Key | None:
+    """The box's own key, if there is one. An earlier Lares kept its hash in a file: it moves into the store."""
+    master = keys.master
+    if master is None and (token_hash := _read(hash_file)) is not None:
+        master = make_master(token_hash, Clock())
+        try:
+            await keys.put(master)
+        except StoreFailed as error:
+            log.warning("the master key's hash stays in %s: %s", hash_file, error)
+            return master
+    _remove(hash_file)
+    return master
+
+
+def _read(file: Path) -> str | None:
     try:
         text = file.read_text(encoding="ascii", errors="replace").strip()
+    except FileNotFoundError:
+        return None
     except OSError as error:
         raise StartFailed(f"the master key's hash {file} cannot be read: {error.strerror}", os.EX_NOINPUT) from None
     if not is_hash(text):
@@ -39,19 +64,29 @@ def _read(file: Path) -> str:
     return text
 
 
-def _make(hash_file: Path, key_file: Path) -> str:
+def _remove(file: Path) -> None:
+    try:
+        file.unlink(missing_ok=True)
+    except OSError as error:
+        log.warning("%s is of no use any more, but cannot be removed: %s", file, error.strerror)
+
+
+async def _make(keys: Keys, key_file: Path) -> Key:
     """Make the key and tell it once: on the terminal, or in a file that goes when the key has been used."""
     token = Token.make(MASTER)
-    token_hash = hash_token(token.text)
+    master = make_master(await asyncio.to_thread(hash_token, token.text), Clock())
     on_terminal = sys.stdout.isatty()
     if not on_terminal:
         write_private(key_file, f"{token.text}\n".encode())
-    write_private(hash_file, f"{token_hash}\n".encode())
+    try:
+        await keys.put(master)
+    except StoreFailed as error:
+        raise StartFailed(f"the master key cannot be kept: {error}", os.EX_IOERR) from None
     if on_terminal:
         print(f"\nThe master key of this hub, shown this once:\n\n    {token.text}\n", flush=True)
     else:
         log.warning("the master key was made and is in %s until it is first used", key_file)
-    return token_hash
+    return master
 
 
 def _remover(key_file: Path) -> Callable[[str], None]:

@@ -74,7 +74,20 @@ def _parser() -> argparse.ArgumentParser:
     restore = commands.add_parser("restore", parents=common, help="put a backup in place; not while the hub runs")
     restore.add_argument("file", metavar="FILE", help="the archive to restore")
     commands.add_parser("doctor", parents=common, help="look at paths, card, clock and store")
+    key = commands.add_parser("key", help="make, list and revoke keys, also while the hub runs")
+    _add_key_commands(key, common)
     return parser
+
+
+def _add_key_commands(key: argparse.ArgumentParser, common: Sequence[_Parser]) -> None:
+    deeds = key.add_subparsers(dest="do", required=True, parser_class=_Parser)
+    create = deeds.add_parser("create", parents=common, help="make a key; only its secret goes to standard output")
+    create.add_argument("--label", required=True, help="what or whom it is for")
+    create.add_argument("--role", required=True, help="read, write, admin or automation")
+    deeds.add_parser("list", parents=common, help="list the keys")
+    revoke = deeds.add_parser("revoke", parents=common, help="end a key")
+    revoke.add_argument("key_id", metavar="ID", help="its id, as `lares key list` shows it")
+    deeds.add_parser("reset-master", parents=common, help="make a new master key; the old one ends")
 
 
 def _common(default: str | None) -> _Parser:

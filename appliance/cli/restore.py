@@ -18,7 +18,7 @@ from appliance.clock import Clock
 from appliance.errors import ConfigFailed, StartFailed
 from appliance.store.lock import Lock
 from appliance.store.reading import replace_document
-from appliance.store.records import CARD
+from appliance.store.records import CARD, MASTER_KEY
 
 STAGE = ".restore-part"
 
@@ -83,7 +83,7 @@ def _replace(file: Path, files: dict[PurePosixPath, bytes], data_dir: Path, foun
     """Replace configuration and document, both or neither; the paths under which the old ones are kept."""
     stamp = Clock().now().strftime("%Y%m%dT%H%M%SZ")
     with _told(), _new_config(file, files, stamp) as kept:
-        return [*kept, *replace_document(data_dir, found.values, stamp, own=[CARD])]
+        return [*kept, *replace_document(data_dir, found.values, stamp, own=[CARD, MASTER_KEY])]
 
 
 @contextlib.contextmanager

@@ -9,7 +9,6 @@ import os
 import signal
 
 from appliance import config
-from appliance.cli.first_key import open_door
 from appliance.cli.logs import start_logging
 from appliance.cli.paths import Places, make_data_dir, write_bundled_config
 from appliance.cli.serve import serve
@@ -38,8 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     for warning in settings.warnings:
         log.warning("%s", warning)
     make_data_dir(data_dir)
-    authenticator = open_door(settings.auth, data_dir)
-    asyncio.run(serve(settings, data_dir, authenticator, lambda hub, port: _say_listening(settings, port)))
+    asyncio.run(serve(settings, data_dir, lambda hub, port: _say_listening(settings, port)))
     return os.EX_OK
 
 

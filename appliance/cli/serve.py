@@ -7,12 +7,16 @@ import logging
 import os
 import signal
 from collections.abc import Callable
+from contextlib import AsyncExitStack, closing
 from pathlib import Path
 
 from appliance.api.app import build_app
-from appliance.api.auth import Authenticator
+from appliance.api.keyring import Keyring
 from appliance.api.limits import Limits
 from appliance.api.server import Server
+from appliance.cli.first_key import open_door
+from appliance.cli.key_desk import Desk
+from appliance.cli.key_socket import KeySocket
 from appliance.clock import Clock
 from appliance.config import Config
 from appliance.hub import Hub
@@ -21,22 +25,25 @@ from appliance.store.disk import Disk
 log = logging.getLogger("hub")
 
 
-async def serve(
-    config: Config, data_dir: Path, authenticator: Authenticator, on_listening: Callable[[Hub, int], None]
-) -> None:
+async def serve(config: Config, data_dir: Path, on_listening: Callable[[Hub, int], None]) -> None:
     """Run the hub until SIGTERM or SIGINT; a second one ends the process at once.
 
     `on_listening` is called with the hub and the port as soon as requests are answered.
     """
     stop = _stop_on_signals()
     clock = Clock()
-    limits = Limits(body_bytes=config.api.max_body_bytes)
-    async with Hub(config, Disk(data_dir), clock) as hub:
-        app = build_app(hub, authenticator, limits, config.runtime.event_bus_capacity)
-        async with Server(app, authenticator, config.api.bind_address, limits, clock) as server:
-            on_listening(hub, server.port)
-            await stop.wait()
-            log.info("stopping")
+    limits = Limits.of(config.api)
+    async with AsyncExitStack() as stack:
+        hub = await stack.enter_async_context(Hub(config, Disk(data_dir), clock))
+        door = stack.enter_context(closing(await open_door(config.auth, hub.keys, data_dir)))
+        desk = Desk(Keyring(hub.keys, door.hasher, clock), config.auth, data_dir)
+        app = build_app(hub, door, limits, config.runtime.event_bus_capacity)
+        server = Server(app, door, config.api.bind_address, limits, clock)
+        await stack.enter_async_context(KeySocket(desk, data_dir))
+        await stack.enter_async_context(server)
+        on_listening(hub, server.port)
+        await stop.wait()
+        log.info("stopping")
     log.info("stopped")
 
 

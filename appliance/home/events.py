@@ -101,6 +101,13 @@ class SystemError(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KeyRevoked(Event):
+    """A key opens nothing any more. Internal: it concerns nobody but who came with it."""
+
+    key_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AdapterAnswered(Event):
     """A vendor answered as it should. Internal: it comes with every poll and has no frame."""
 

@@ -2,8 +2,8 @@
 
 Keys are `room/<id>`, `group/<id>`, `place/<device id>` (its room), `device/<id>` (what it is) and `state/<device id>`
 (`is`: what it shows, `at`: since when, in milliseconds since 1970; short, for hardly anything else is ever written);
-`counter/card` counts what was written. Whether a device is online is not kept: after a start nobody
-knows.
+`counter/card` counts what was written; `key/<id>` are the keys of `store/keys.py`. Whether a device is online is not
+kept: after a start nobody knows.
 """
 
 from __future__ import annotations
@@ -18,6 +18,11 @@ from appliance.home.registry import OFFLINE
 ROOM, GROUP, PLACE, DEVICE, STATE = "room/", "group/", "place/", "device/", "state/"
 
 EPOCH, MILLISECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
+
+KEY = "key/"
+
+MASTER_KEY = KEY + "master"
+"""The hash of the master key that the box made itself; it stays on its box, whatever is restored."""
 
 CARD = "counter/card"
 """What all runs together have asked of the card, and when that was noted: `{bytes_written, syncs, since, at}`."""

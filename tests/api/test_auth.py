@@ -8,16 +8,15 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from appliance.api.auth import MOST_WAITING, REACH, Authenticator, Credential, Principal, Role, bearer_of
-from appliance.api.keys import Token, hash_token
+from appliance.api.auth import MOST_WAITING, REACH, Authenticator, Principal, Role, bearer_of
+from appliance.api.keys import Token
 from appliance.errors import Forbidden, TooManyChecks, Unauthenticated
+from appliance.store.keys import Key
+from tests.fakes.keys import keep, key_of
 
 MASTER_KEY = "the-owners-own-master-key"
 READER, WRITER = Token.make("reader"), Token.make("writer")
-CREDENTIALS = [
-    Credential(key_id="reader", role=Role.READ, token_hash=hash_token(READER.text)),
-    Credential(key_id="writer", role=Role.WRITE, token_hash=hash_token(WRITER.text)),
-]
+KEYS = [key_of(READER, Role.READ), key_of(WRITER, Role.WRITE)]
 NO_TOKEN = "authentication required"
 
 
@@ -28,10 +27,11 @@ def door() -> Iterator[Callable[..., Authenticator]]:
 
     def make(
         master_key: str | None = None,
-        credentials: list[Credential] = CREDENTIALS,
+        keys: list[Key] = KEYS,
         first_used: Callable[[str], None] | None = None,
     ) -> Authenticator:
-        made.append(Authenticator(master_key=master_key, credentials=credentials, first_used=first_used))
+        find = {key.name: key for key in keys}.get
+        made.append(Authenticator(find, master_key=master_key, first_used=first_used))
         return made[-1]
 
     yield make
@@ -111,10 +111,10 @@ class TestTokens:
         assert await door(MASTER_KEY).identify(MASTER_KEY) == Principal(key_id="master", role=Role.ADMIN)
         assert hashing_threads() <= before
 
-    async def test_a_token_is_its_credentials_principal(self, door: Callable[..., Authenticator]) -> None:
+    async def test_a_token_is_its_keys_principal(self, door: Callable[..., Authenticator]) -> None:
         keys = door()
-        assert await keys.identify(READER.text) == Principal(key_id="reader", role=Role.READ)
-        assert await keys.identify(WRITER.text) == Principal(key_id="writer", role=Role.WRITE)
+        assert await keys.identify(READER.text) == Principal(key_id="key_reader", role=Role.READ)
+        assert await keys.identify(WRITER.text) == Principal(key_id="key_writer", role=Role.WRITE)
 
     @pytest.mark.parametrize(
         "token",
@@ -130,7 +130,7 @@ class TestTokens:
             READER.text.replace("reader", "nobody"),
             Token.make("nobody").text,
             guess(0),
-            CREDENTIALS[0].token_hash,
+            KEYS[0].token_hash,
             "\ud800",
             "\udcff" * 60,
             "ä" * 60,
@@ -153,8 +153,8 @@ class TestTokens:
             with pytest.raises(Unauthenticated):
                 await keys.identify(token)
 
-    async def test_a_credential_whose_hash_is_broken_opens_nothing(self, door: Callable[..., Authenticator]) -> None:
-        keys = door(None, [Credential(key_id="reader", role=Role.READ, token_hash="$argon2id$broken")])
+    async def test_a_key_whose_hash_is_broken_opens_nothing(self, door: Callable[..., Authenticator]) -> None:
+        keys = door(None, [keep("reader", Role.READ, "$argon2id$broken")])
         with pytest.raises(Unauthenticated):
             await keys.identify(READER.text)
 
@@ -182,15 +182,15 @@ class TestCost:
         while not checking.done():
             await asyncio.sleep(0)
             turns += 1
-        assert checking.result().key_id == "reader"
+        assert checking.result().key_id == "key_reader"
         assert turns > 3
 
     async def test_a_burst_with_one_token_is_one_check_for_all(self, door: Callable[..., Authenticator]) -> None:
         used: list[str] = []
         keys = door(first_used=used.append)
         burst = await asyncio.gather(*(keys.identify(READER.text) for _ in range(10 * MOST_WAITING)))
-        assert {principal.key_id for principal in burst} == {"reader"}
-        assert used == ["reader"]
+        assert {principal.key_id for principal in burst} == {"key_reader"}
+        assert used == ["key_reader"]
 
     async def test_more_guesses_at_one_key_than_may_wait_are_told_to_come_back(
         self, door: Callable[..., Authenticator]
@@ -206,7 +206,7 @@ class TestCost:
         guesses = [asyncio.ensure_future(keys.identify(guess(number))) for number in range(MOST_WAITING)]
         await asyncio.sleep(0)
         assert (await keys.identify(MASTER_KEY)).key_id == "master"
-        assert (await keys.identify(WRITER.text)).key_id == "writer"
+        assert (await keys.identify(WRITER.text)).key_id == "key_writer"
         await asyncio.gather(*guesses, return_exceptions=True)
 
     async def test_a_known_token_comes_in_however_many_guesses_wait(self, door: Callable[..., Authenticator]) -> None:
@@ -214,7 +214,7 @@ class TestCost:
         await keys.identify(READER.text)
         guesses = [asyncio.ensure_future(keys.identify(guess(number))) for number in range(MOST_WAITING + 1)]
         await asyncio.sleep(0)
-        assert (await keys.identify(READER.text)).key_id == "reader"
+        assert (await keys.identify(READER.text)).key_id == "key_reader"
         assert not guesses[0].done()
         await asyncio.gather(*guesses, return_exceptions=True)
 
@@ -222,14 +222,14 @@ class TestCost:
         keys = door()
         guesses = [keys.identify(guess(number)) for number in range(MOST_WAITING)]
         await asyncio.gather(*guesses, return_exceptions=True)
-        assert (await keys.identify(READER.text)).key_id == "reader"
+        assert (await keys.identify(READER.text)).key_id == "key_reader"
 
     async def test_who_gives_up_waiting_takes_nobody_along(self, door: Callable[..., Authenticator]) -> None:
         keys = door()
         one, other = (asyncio.ensure_future(keys.identify(READER.text)) for _ in range(2))
         await asyncio.sleep(0)
         one.cancel()
-        assert (await other).key_id == "reader"
+        assert (await other).key_id == "key_reader"
         assert one.cancelled()
 
     async def test_guesses_that_gave_up_still_count_until_they_are_checked(
@@ -258,4 +258,4 @@ class TestFirstUse:
         assert used == []
         for token in (READER.text, READER.text, WRITER.text, READER.text):
             await keys.identify(token)
-        assert used == ["reader", "writer"]
+        assert used == ["key_reader", "key_writer"]

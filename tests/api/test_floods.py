@@ -139,7 +139,7 @@ class TestTwoThousandSockets:
             try:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (512, hard))
                 for limits in (Limits(), Limits(connections=10)):
-                    authenticator = Authenticator(master_key=MASTER)
+                    authenticator = Authenticator(house.hub.keys.find, master_key=MASTER)
                     app = build_app(house.hub, authenticator, limits, 10)
                     async with Server(app, authenticator, Address(host="127.0.0.1", port=0), limits, Clock()):
                         assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 1000 + OTHER_FILES, "never fewer"

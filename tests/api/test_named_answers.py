@@ -36,6 +36,9 @@ NAMED: dict[str, set[int]] = {
     "GET /groups/{id}/devices": {200, 401, 404},
     "POST /groups/{id}/command": {200, 400, 401, 403, 404, 413},
     "GET /openapi.json": {200, 401},
+    "GET /auth/keys": {200, 401, 403},
+    "POST /auth/keys": {200, 400, 401, 403, 413},
+    "DELETE /auth/keys/{id}": {204, 401, 403, 404},
     "GET /events": {101, 400, 401, 426},
 }
 """Beside what malformed requests meet everywhere. 400 of /events is a handshake that fails, 426 a plain request."""
@@ -47,6 +50,8 @@ DURABLE = {
     "POST /groups",
     "DELETE /groups/{id}",
     "POST /groups/{id}/members",
+    "POST /auth/keys",
+    "DELETE /auth/keys/{id}",
 }
 """What answers 503 where the store cannot take a change, as soon as there is a store."""
 

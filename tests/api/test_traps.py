@@ -308,7 +308,7 @@ async def test_an_event_that_cannot_be_told_closes_the_streams_with_1011(caplog:
 
 async def test_the_environment_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def settings(house: House) -> dict[str, str]:
-        app = build_app(house.hub, Authenticator(master_key=MASTER), Limits(), 10)
+        app = build_app(house.hub, Authenticator(house.hub.keys.find, master_key=MASTER), Limits(), 10)
         found = {key: repr(value) for key, value in app.config.items()}
         Sanic.unregister_app(app)
         return found
@@ -370,7 +370,8 @@ async def test_requests_whose_keys_are_being_checked_do_not_keep_others_waiting(
 
 async def test_small_answers_do_not_wait_for_each_other() -> None:
     async with open_house() as house:
-        authenticator, address = Authenticator(master_key=MASTER), Address(host="127.0.0.1", port=0)
+        authenticator = Authenticator(house.hub.keys.find, master_key=MASTER)
+        address = Address(host="127.0.0.1", port=0)
         app = build_app(house.hub, authenticator, Limits(), 10)
         async with Server(app, authenticator, address, Limits(), Clock()) as server:
             async with call(f"http://127.0.0.1:{server.port}") as caller:
@@ -382,7 +383,7 @@ async def test_small_answers_do_not_wait_for_each_other() -> None:
 
 async def test_a_port_can_be_served_again_at_once() -> None:
     async with open_house() as house:
-        authenticator = Authenticator(master_key=MASTER)
+        authenticator = Authenticator(house.hub.keys.find, master_key=MASTER)
         app = build_app(house.hub, authenticator, Limits(), 10)
         address = Address(host="127.0.0.1", port=0)
         async with Server(app, authenticator, address, Limits(), Clock()) as server:

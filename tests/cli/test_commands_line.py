@@ -383,7 +383,7 @@ class TestTheFirstKey:
             url = running.url()
             assert stat.S_IMODE(data.stat().st_mode) == 0o700
             assert stat.S_IMODE((data / "first-key").stat().st_mode) == 0o600
-            assert stat.S_IMODE((data / "master-key").stat().st_mode) == 0o600
+            assert stat.S_IMODE((data / "key.sock").stat().st_mode) == 0o600
             key = (data / "first-key").read_text().strip()
             assert f"the master key was made and is in {data}/first-key until it is first used" in running.err
             assert status_of(url, None) == status_of(url, key[:-2] + "xx") == status_of(url, "x") == 401
@@ -395,7 +395,7 @@ class TestTheFirstKey:
         with lares(tmp_path, "run") as running:
             assert status_of(running.url(), key) == 200
             assert "the master key was made" not in running.stop().err
-        assert names(data) - STORE == {"master-key"}
+        assert names(data) - STORE == set()
 
     def test_on_a_terminal_it_is_shown_once_and_written_nowhere(self, tmp_path: Path) -> None:
         box(tmp_path)
@@ -411,7 +411,7 @@ class TestTheFirstKey:
             os.close(theirs)
             assert status_of(running.url(), key) == (401 if key is None else 200)
             assert "lrs_master" not in running.stop().err
-            assert names(folder / "data") - STORE == {"master-key"}
+            assert names(folder / "data") - STORE == set()
             return read_all(terminal)
 
 
@@ -538,7 +538,7 @@ class TestLogLines:
     def test_the_level_is_the_configurations(self, tmp_path: Path) -> None:
         box(tmp_path, f'{LOOPBACK}[logging]\nlevel = "warning"\n')
         with lares(tmp_path, "run") as running:
-            until(lambda: (tmp_path / "data" / "master-key").exists(), "the key")
+            until(lambda: (tmp_path / "data" / "first-key").exists(), "the key")
             running.says("the master key was made")
             until(lambda: can_be_told_to_stop(running.process.pid), "a hub that hears signals")
             [line] = running.stop().err.splitlines()

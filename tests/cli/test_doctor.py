@@ -57,6 +57,7 @@ def test_a_box_that_is_well_is_0_and_every_line_ok(tmp_path: Path, command: Comm
         "free space",
         "hub",
         "store",
+        "keys",
         "written",
         "clock",
         "platform",
@@ -65,6 +66,7 @@ def test_a_box_that_is_well_is_0_and_every_line_ok(tmp_path: Path, command: Comm
     assert found.of("data directory") == [("ok", f"{tmp_path}/data (mode 0700)")]
     assert found.of("hub") == [("ok", "none runs on it")]
     assert found.of("store") == [("ok", f"generation 1, record 0, {len(HOME)} keys")]
+    assert found.of("keys") == [("ok", "0 API keys, no master key of the box's own")]
     assert found.of("written") == [("ok", "nothing is noted yet")]
     assert f"Python {sys.version.split()[0]}" in found.of("platform")[0][1]
 

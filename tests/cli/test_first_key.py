@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import logging
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 
+import orjson
 import pytest
+import pytest_asyncio
 
 from appliance.api.auth import Authenticator, Principal, Role
-from appliance.api.keys import Token
+from appliance.api.keys import Token, hash_token
 from appliance.cli.first_key import open_door
 from appliance.cli.private import write_private
+from appliance.clock import Clock
 from appliance.errors import StartFailed, Unauthenticated
+from appliance.home.bus import Bus
 from appliance.settings import Auth
+from appliance.store.disk import Disk
+from appliance.store.document import Document
+from appliance.store.keys import Keys
+from appliance.store.names import generations
+from tests.fakes.keys import keep
+from tests.fakes.moody_disk import MoodyDisk
 
 NONE = Auth(master_key=None, source="home.toml")
 OWNER = Principal(key_id="master", role=Role.ADMIN)
@@ -29,48 +41,63 @@ def _no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Box:
-    """A data directory, and the doors that were opened on it."""
+    """A data directory, and the door that was last opened on it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.first_key = folder / "first-key"
         self.hash = folder / "master-key"
-        self.doors: list[Authenticator] = []
+        self.keys: Keys
+        self.stored: bytes | None = None
+        self._stack = AsyncExitStack()
 
-    def start(self, auth: Auth = NONE) -> Authenticator:
-        """Open the door, as a start does."""
-        self.doors.append(open_door(auth, self.folder))
-        return self.doors[-1]
+    async def start(self, auth: Auth = NONE, disk: Disk | None = None) -> Authenticator:
+        """Open the door, as a start does; one that was opened before is closed."""
+        await self.stop()
+        document = await self._stack.enter_async_context(Document(disk or Disk(self.folder), Clock()))
+        self.keys = await self._stack.enter_async_context(Keys(document, Bus()))
+        door = await open_door(auth, self.keys, self.folder)
+        self._stack.callback(door.close)
+        self.stored = document.get("key/master")
+        return door
+
+    async def stop(self) -> None:
+        """Close the door."""
+        await self._stack.aclose()
 
     def files(self) -> dict[str, int]:
-        """Every file and its mode."""
-        return {file.name: stat.S_IMODE(file.stat().st_mode) for file in self.folder.iterdir()}
+        """Every file and its mode, but for the store's."""
+        return {
+            file.name: stat.S_IMODE(file.stat().st_mode)
+            for file in self.folder.iterdir()
+            if not generations([file.name])
+        }
 
 
-@pytest.fixture
-def box(tmp_path: Path) -> Iterator[Box]:
+@pytest_asyncio.fixture
+async def box(tmp_path: Path) -> AsyncIterator[Box]:
     """A box that was never started."""
     made = Box(tmp_path)
     yield made
-    for door in made.doors:
-        door.close()
+    await made.stop()
 
 
 async def test_the_first_start_makes_a_key_that_opens_the_door(box: Box) -> None:
-    door = box.start()
-    assert box.files() == {"first-key": 0o600, "master-key": 0o600}
+    door = await box.start()
+    assert box.files() == {"first-key": 0o600}
     key = box.first_key.read_text().removesuffix("\n")
     assert Token.parse(key) is not None
     assert await door.identify(key) == OWNER
 
 
-def test_only_a_hash_of_the_key_is_kept_and_the_log_tells_the_path_alone(
+async def test_only_a_hash_of_the_key_is_kept_and_the_log_tells_the_path_alone(
     box: Box, caplog: pytest.LogCaptureFixture
 ) -> None:
-    box.start()
+    await box.start()
     key = box.first_key.read_text().strip()
-    secret = key.rpartition("_")[2]
-    assert secret not in box.hash.read_text()
+    secret = key.rpartition("_")[2].encode()
+    kept = [file.read_bytes() for file in box.folder.iterdir() if file != box.first_key]
+    assert any(b"$argon2id$" in each for each in kept) and not any(secret in each for each in kept)
     assert [(each.levelname, each.getMessage()) for each in caplog.records] == [
         ("WARNING", f"the master key was made and is in {box.first_key} until it is first used")
     ]
@@ -80,59 +107,58 @@ async def test_its_file_goes_when_the_key_is_first_used_and_not_before(
     box: Box, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    door = box.start()
+    door = await box.start()
     key = box.first_key.read_text().strip()
     for wrong in (None, "nonsense", key[:-1] + ("A" if key[-1] != "A" else "B")):
         with pytest.raises(Unauthenticated):
             await door.identify(wrong)
     assert box.first_key.exists()
     await door.identify(key)
-    assert set(box.files()) == {"master-key"}
+    assert box.files() == {}
     assert caplog.messages[-1] == f"the master key has been used; {box.first_key} is removed"
     await door.identify(key)
     assert caplog.messages[-1] == f"the master key has been used; {box.first_key} is removed"
 
 
 async def test_the_same_key_opens_the_door_after_every_restart(box: Box, caplog: pytest.LogCaptureFixture) -> None:
-    box.start()
-    key, kept = box.first_key.read_text().strip(), box.hash.read_bytes()
+    await box.start()
+    key, kept = box.first_key.read_text().strip(), box.stored
     caplog.clear()
-    door = box.start()
+    door = await box.start()
     assert box.first_key.read_text().strip() == key
     assert await door.identify(key) == OWNER
-    assert await box.start().identify(key) == OWNER
-    assert set(box.files()) == {"master-key"}
-    assert box.hash.read_bytes() == kept
+    assert await (await box.start()).identify(key) == OWNER
+    assert box.files() == {}
+    assert box.stored == kept
     assert not [each for each in caplog.messages if "was made" in each]
 
 
 async def test_a_start_that_was_cut_off_before_the_hash_was_kept_makes_a_new_key(box: Box) -> None:
     box.first_key.write_text("lrs_master_old\n")
-    (box.folder / "master-key.part").write_text("half")
-    door = box.start()
-    assert box.files() == {"first-key": 0o600, "master-key": 0o600}
+    door = await box.start()
+    assert box.files() == {"first-key": 0o600}
     assert await door.identify(box.first_key.read_text().strip()) == OWNER
 
 
 async def test_a_configured_key_leaves_the_box_as_it_is(box: Box) -> None:
-    door = box.start(Auth(master_key="configured-by-its-owner", source="home.toml"))
-    assert box.files() == {}
+    door = await box.start(Auth(master_key="configured-by-its-owner", source="home.toml"))
+    assert box.files() == {} and box.stored is None
     assert await door.identify("configured-by-its-owner") == OWNER
 
 
 async def test_a_configured_key_stands_in_place_of_the_boxs_own_for_as_long_as_it_is_there(box: Box) -> None:
-    box.start()
+    await box.start()
     key = box.first_key.read_text().strip()
-    door = box.start(Auth(master_key="configured-by-its-owner", source="home.toml"))
+    door = await box.start(Auth(master_key="configured-by-its-owner", source="home.toml"))
     with pytest.raises(Unauthenticated):
         await door.identify(key)
-    assert await box.start().identify(key) == OWNER
+    assert await (await box.start()).identify(key) == OWNER
 
 
 async def test_a_first_key_that_cannot_be_removed_is_complained_of_and_opens_the_door(
     box: Box, caplog: pytest.LogCaptureFixture
 ) -> None:
-    door = box.start()
+    door = await box.start()
     key = box.first_key.read_text().strip()
     box.first_key.unlink()
     (box.first_key / "in the way").mkdir(parents=True)
@@ -142,6 +168,51 @@ async def test_a_first_key_that_cannot_be_removed_is_complained_of_and_opens_the
     assert str(box.first_key) in complaint.message
 
 
+class TestTheHashInAFile:
+    """An earlier Lares kept the hash in a file of its own."""
+
+    OLD = Token.make("master").text
+    NEW = Token.make("master").text
+
+    async def test_it_moves_into_the_store_and_the_key_stays_good(self, box: Box) -> None:
+        box.hash.write_text(f"{hash_token(self.OLD)}\n")
+        door = await box.start()
+        assert box.files() == {}
+        assert await door.identify(self.OLD) == OWNER
+        assert box.stored is not None and orjson.loads(box.stored)["hash"].startswith("$argon2id$")
+        assert await (await box.start()).identify(self.OLD) == OWNER
+
+    async def test_one_that_is_left_over_never_brings_an_old_key_back(self, box: Box) -> None:
+        await box.start()
+        await box.keys.put(keep("master", Role.ADMIN, hash_token(self.NEW)))
+        box.hash.write_text(hash_token(self.OLD))
+        door = await box.start()
+        assert not box.hash.exists()
+        assert await door.identify(self.NEW) == OWNER
+        with pytest.raises(Unauthenticated):
+            await door.identify(self.OLD)
+
+    async def test_on_a_card_that_takes_nothing_it_stays_and_opens_the_door(
+        self, box: Box, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        async with Document(Disk(box.folder), Clock()):
+            box.hash.write_text(hash_token(self.OLD))
+        disk = MoodyDisk(box.folder)
+        disk.mood = errno.EROFS
+        door = await box.start(disk=disk)
+        assert await door.identify(self.OLD) == OWNER
+        assert box.hash.exists()
+        assert f"the master key's hash stays in {box.hash}: the change cannot be stored now" in caplog.text
+
+    async def test_where_it_cannot_be_removed_that_is_said(
+        self, box: Box, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        await box.start()
+        box.hash.mkdir()
+        await box.start()
+        assert f"{box.hash} is of no use any more, but cannot be removed: Is a directory" in caplog.messages
+
+
 SOUND = "$argon2id$v=19$m=19456,t=2,p=1$CAS7aChV6wEhiC20NdQceQ$IDDelGLy84M6KCq6KpnHH5xBbs+nn5wxAOExYxXVx8A"
 
 
@@ -149,20 +220,20 @@ SOUND = "$argon2id$v=19$m=19456,t=2,p=1$CAS7aChV6wEhiC20NdQceQ$IDDelGLy84M6KCq6K
     "content",
     [b"", b"\n", b"nonsense", SOUND[:-1].encode(), SOUND.encode() * 2, b"\xff\xfe", b"\x00" * 98, b"$argon2id$x"],
 )
-def test_a_damaged_hash_ends_the_start_and_says_what_to_do(box: Box, content: bytes) -> None:
+async def test_a_damaged_hash_ends_the_start_and_says_what_to_do(box: Box, content: bytes) -> None:
     box.hash.write_bytes(content)
     with pytest.raises(StartFailed) as failed:
-        box.start()
+        await box.start()
     assert str(failed.value) == f"the master key's hash {box.hash} is damaged; remove it to be given a new key"
     assert failed.value.exit_code == os.EX_DATAERR
     assert box.hash.read_bytes() == content
     assert not box.first_key.exists()
 
 
-def test_a_hash_that_cannot_be_read_ends_the_start(box: Box) -> None:
+async def test_a_hash_that_cannot_be_read_ends_the_start(box: Box) -> None:
     box.hash.mkdir()
     with pytest.raises(StartFailed) as failed:
-        box.start()
+        await box.start()
     assert str(failed.value) == f"the master key's hash {box.hash} cannot be read: Is a directory"
     assert failed.value.exit_code == os.EX_NOINPUT
 

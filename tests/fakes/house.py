@@ -17,8 +17,8 @@ from yarl import URL
 
 from appliance import config
 from appliance.api.app import build_app
-from appliance.api.auth import Authenticator, Credential, Role
-from appliance.api.keys import Token, hash_token
+from appliance.api.auth import Authenticator, Role
+from appliance.api.keys import Token
 from appliance.api.limits import Limits
 from appliance.api.server import Server
 from appliance.clock import Clock
@@ -31,10 +31,11 @@ from appliance.simulators.light import LightSimulator
 from appliance.simulators.tv import TvSimulator
 from appliance.store.disk import Disk
 from tests.fakes import witness
+from tests.fakes.keys import key_of
 
 MASTER = "test-master-key-of-the-house"
 READER = Token.make("reader")
-_READER_HASH = hash_token(READER.text)
+_READERS = key_of(READER, Role.READ)
 
 LIGHT, TV = "elgato_lights:light:0", "roku_tv:tv"
 """The devices of a house that is opened without more words."""
@@ -203,7 +204,7 @@ def _record(bus: Bus) -> list[Event]:
 
 
 def _serve(hub: Hub, limits: Limits, event_capacity: int) -> Server:
-    reader = Credential(key_id=READER.key_id, role=Role.READ, token_hash=_READER_HASH)
-    authenticator = Authenticator(master_key=MASTER, credentials=[reader])
+    readers = {_READERS.name: _READERS}
+    authenticator = Authenticator(lambda name: readers.get(name) or hub.keys.find(name), master_key=MASTER)
     app = build_app(hub, authenticator, limits, event_capacity)
     return Server(app, authenticator, Address(host="127.0.0.1", port=0), limits, Clock())

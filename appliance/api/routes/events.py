@@ -25,11 +25,12 @@ class Events:
 
     async def read(self, call: Call) -> None:
         """Send every frame from now on, until the reader leaves or takes nothing for too long."""
+        assert call.principal is not None
         protocol, answer = shake_hands(call.request, call.limits)
         transport: Any = call.request.transport
         connection: Connection = transport.get_protocol()
         socket = connection.upgrade(protocol, answer)
-        with self._stream.feeding(socket):
+        with self._stream.feeding(socket, call.principal.key_id):
             await socket.closed
 
 

@@ -1,0 +1,62 @@
+"""The keyring: keys made, listed and revoked, over HTTP or on the box itself."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+
+from appliance.api.auth import Role
+from appliance.api.keys import Hasher, Token
+from appliance.clock import Clock
+from appliance.store.keys import MASTER, PREFIX, Key, Keys
+
+log = logging.getLogger("keys")
+
+
+class Keyring:
+    """Makes and revokes keys. Each change is on the card, and true for everybody, when its method returns.
+
+    Nothing but the returned token ever tells a secret.
+    """
+
+    def __init__(self, keys: Keys, hasher: Hasher, clock: Clock) -> None:
+        self._keys = keys
+        self._hasher = hasher
+        self._clock = clock
+
+    async def create(self, label: str, role: Role) -> tuple[Key, str]:
+        """A new key and its token; raises `StoreFailed`."""
+        name = self._new_name()
+        token = Token.make(name).text
+        token_hash, now = await self._hasher.hash(token), self._clock.now()
+        key = Key(id=PREFIX + name, label=label, role=role.value, token_hash=token_hash, created_at=now)
+        await self._keys.put(key)
+        log.info("%s was made, role %s, label %s", key.id, role, label)
+        return key, token
+
+    def list_all(self) -> list[Key]:
+        """Every key by id, but for the master key."""
+        return self._keys.list_all()
+
+    async def revoke(self, key_id: str) -> None:
+        """End the key; raises `NotFound`, also for the master key, or `StoreFailed`."""
+        await self._keys.remove(key_id)
+        log.info("%s was revoked", key_id)
+
+    async def reset_master(self) -> str:
+        """The token of a new master key, in place of the box's own one before; raises `StoreFailed`."""
+        token = Token.make(MASTER).text
+        await self._keys.put(make_master(await self._hasher.hash(token), self._clock))
+        log.info("the master key was replaced")
+        return token
+
+    def _new_name(self) -> str:
+        while self._keys.find(name := secrets.token_hex(4)) is not None:
+            continue
+        return name
+
+
+def make_master(token_hash: str, clock: Clock) -> Key:
+    """The box's own master key, made now."""
+    label, role = "the master key", Role.ADMIN.value
+    return Key(id=MASTER, label=label, role=role, token_hash=token_hash, created_at=clock.now())

@@ -1,0 +1,137 @@
+"""`lares key`: care of the keys on the box itself, whether or not the hub runs."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from appliance import config
+from appliance.api.keyring import Keyring
+from appliance.api.keys import Hasher
+from appliance.cli import key_socket
+from appliance.cli.key_desk import Desk
+from appliance.cli.paths import Places
+from appliance.clock import Clock
+from appliance.errors import StartFailed
+from appliance.home.bus import Bus
+from appliance.settings import Auth
+from appliance.store.disk import Disk
+from appliance.store.document import Document
+from appliance.store.keys import Keys
+from appliance.store.lock import Lock
+
+PATIENCE_SECS = 10.0
+"""How long a hub may take to start, or another command to end."""
+
+TRY_EVERY = 0.05
+ONLY_NOW = "this is the only time that it is shown"
+
+
+def key(arguments: argparse.Namespace) -> int:
+    """Do what was asked for, through the hub where one runs; the exit code."""
+    places = Places.of_process(arguments.config, arguments.data_dir)
+    data_dir = places.find_data_dir()
+    if not data_dir.is_dir():
+        raise StartFailed(f"there is no data directory {data_dir}; `lares run` makes it", os.EX_NOINPUT)
+    fields = {"label": "label", "role": "role", "key_id": "id"}
+    stated = {name: vars(arguments)[each] for each, name in fields.items() if each in arguments}
+    auth = _read_auth(places) if arguments.do == "reset-master" else None
+    _act_as_owner(data_dir)
+    reply = asyncio.run(_ask(data_dir, {"do": arguments.do, **stated}, auth))
+    if "error" in reply:
+        raise StartFailed(reply["error"], reply["code"])
+    SHOW[arguments.do](reply)
+    return os.EX_OK
+
+
+def _read_auth(places: Places) -> Auth:
+    """What configuration and environment say of the master key, for when there is no hub to ask."""
+    file = places.find_config()
+    return (config.load(file, os.environ) if file.exists() else config.parse("", str(file), os.environ)).auth
+
+
+def _act_as_owner(folder: Path) -> None:
+    """Root writes as the one who owns the folder, lest a hub cannot read what root has written."""
+    owner = folder.stat()
+    if os.geteuid() == 0 and owner.st_uid != 0:
+        os.setegid(owner.st_gid)
+        os.seteuid(owner.st_uid)
+
+
+async def _ask(data_dir: Path, request: dict[str, Any], auth: Auth | None) -> dict[str, Any]:
+    """The answer of the hub that holds the data directory, or our own where none does."""
+    clock = Clock()
+    deadline = clock.monotonic() + PATIENCE_SECS
+    while True:
+        try:
+            lock = Lock(data_dir)
+        except StartFailed as in_use:
+            if in_use.exit_code != os.EX_TEMPFAIL:
+                raise
+            try:
+                return await key_socket.ask(data_dir, request)
+            except (OSError, ValueError):
+                if clock.monotonic() > deadline:
+                    raise StartFailed(f"{in_use}, which does not answer; try again", os.EX_TEMPFAIL) from None
+        else:
+            try:
+                return await _answer_alone(data_dir, request, auth, clock)
+            finally:
+                lock.release()
+        await clock.sleep(TRY_EVERY)
+
+
+async def _answer_alone(data_dir: Path, request: dict[str, Any], auth: Auth | None, clock: Clock) -> dict[str, Any]:
+    """What the desk says that has the store to itself."""
+    hasher = Hasher()
+    try:
+        async with Document(Disk(data_dir), clock) as document, Keys(document, Bus()) as keys:
+            desk = Desk(Keyring(keys, hasher, clock), auth or Auth(master_key=None, source=""), data_dir)
+            return await desk.answer(request)
+    finally:
+        hasher.close()
+
+
+def _show_created(reply: dict[str, Any]) -> None:
+    made = reply["key"]
+    _explain(f"{made['id']} was made, role {made['role']}, label {made['label']}; its secret, {ONLY_NOW}:")
+    print(reply["secret"])
+
+
+def _show_list(reply: dict[str, Any]) -> None:
+    rows = [(each["id"], each["role"], each["created_at"], each["label"]) for each in reply["keys"]]
+    if not rows:
+        _explain("there are no keys but the master key")
+        return
+    table = [("id", "role", "created", "label"), *rows]
+    widths = [max(len(row[column]) for row in table) for column in range(3)]
+    for row in table:
+        print("  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3]]))
+
+
+def _show_revoked(reply: dict[str, Any]) -> None:
+    print(f"{reply['revoked']} is revoked")
+
+
+def _show_master(reply: dict[str, Any]) -> None:
+    _explain(f"the old master key opens nothing any more; the new one, {ONLY_NOW}:")
+    print(reply["secret"])
+
+
+def _explain(sentence: str) -> None:
+    """Say what is for people, beside the output, which may be for a program."""
+    print(sentence, file=sys.stderr)
+
+
+SHOW: Mapping[str, Callable[[dict[str, Any]], None]] = {
+    "create": _show_created,
+    "list": _show_list,
+    "revoke": _show_revoked,
+    "reset-master": _show_master,
+}
+"""How each answer is told."""

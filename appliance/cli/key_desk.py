@@ -1,0 +1,70 @@
+"""The desk: does what `lares key` asks for, on a store that is nobody's or for a hub that runs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from appliance.api import payloads
+from appliance.api.keyring import Keyring
+from appliance.api.shapes import Field, body, identifier
+from appliance.cli.first_key import first_key
+from appliance.errors import Invalid, LaresError, NotFound, StoreFailed
+from appliance.settings import Auth
+
+REVOKE = body("RevokeRequest", {"id": Field(check=identifier)})
+
+EXIT_CODES: Mapping[type[LaresError], int] = {
+    Invalid: os.EX_USAGE,
+    NotFound: os.EX_NOUSER,
+    StoreFailed: os.EX_IOERR,
+}
+"""What a command that failed exits with."""
+
+
+class Desk:
+    """Takes a request, an object with `do` and what that needs, and says what came of it."""
+
+    def __init__(self, keyring: Keyring, auth: Auth, data_dir: Path) -> None:
+        self._keyring = keyring
+        self._auth = auth
+        self._data_dir = data_dir
+        self._actions: Mapping[str, Callable[[Any], Awaitable[dict[str, Any]]]] = {
+            "create": self._create,
+            "list": self._list,
+            "revoke": self._revoke,
+            "reset-master": self._reset_master,
+        }
+
+    async def answer(self, request: Any) -> dict[str, Any]:
+        """What was asked for, or `error`, a sentence, and `code`, the exit code."""
+        try:
+            if not isinstance(request, dict) or (act := self._actions.get(str(request.get("do")))) is None:
+                raise Invalid(f"a request must be an object whose do is one of {', '.join(self._actions)}")
+            return await act(request)
+        except LaresError as error:
+            return {"error": str(error), "code": EXIT_CODES.get(type(error), os.EX_SOFTWARE)}
+
+    async def _create(self, request: Any) -> dict[str, Any]:
+        fields = payloads.KEY(request)
+        key, token = await self._keyring.create(fields["label"], fields["role"])
+        return {"key": payloads.key(key), "secret": token}
+
+    async def _list(self, request: Any) -> dict[str, Any]:
+        return {"keys": [payloads.key(each) for each in self._keyring.list_all()]}
+
+    async def _revoke(self, request: Any) -> dict[str, Any]:
+        key_id = REVOKE(request)["id"]
+        await self._keyring.revoke(key_id)
+        return {"revoked": key_id}
+
+    async def _reset_master(self, request: Any) -> dict[str, Any]:
+        if self._auth.master_key is not None:
+            raise Invalid(f"the master key is the one of {self._auth.source}: change it there; nothing was changed")
+        token = await self._keyring.reset_master()
+        with contextlib.suppress(OSError):  # what it tells opens nothing any more
+            first_key(self._data_dir).unlink()
+        return {"secret": token}

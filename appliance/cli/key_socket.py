@@ -1,0 +1,150 @@
+"""The Unix socket in the data directory by which `lares key` reaches the hub that runs there."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+import stat
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from appliance.cli.key_desk import Desk
+from appliance.tasks import Tasks
+
+NAME = "key.sock"
+LONGEST_PATH = 107
+"""Bytes that the name of a socket may have."""
+
+LONGEST_REQUEST = 4096
+PATIENCE_SECS = 5.0
+MOST_AT_ONCE = 8
+ROOT = 0
+
+log = logging.getLogger("keys")
+
+
+class KeySocket:
+    """Answers one request a connection, a line of JSON, with one line; for this user and root alone.
+
+    Where there can be no socket the hub runs without, and says so.
+    """
+
+    def __init__(self, desk: Desk, data_dir: Path) -> None:
+        self._desk = desk
+        self._folder = data_dir
+        self._tasks = Tasks()
+        self._listener: socket.socket | None = None
+        self._open = 0
+
+    async def __aenter__(self) -> KeySocket:
+        try:
+            self._listener = _listen(self._folder)
+        except OSError as error:
+            log.warning("`lares key` cannot reach this hub: %s: %s", self._folder / NAME, error.strerror or error)
+        else:
+            self._tasks.start(self._accept(self._listener), "the socket of `lares key`")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._tasks.__aexit__()
+        if self._listener is not None:
+            self._listener.close()
+            with contextlib.suppress(OSError):
+                (self._folder / NAME).unlink()
+
+    async def _accept(self, listener: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            peer, _ = await loop.sock_accept(listener)
+            if self._open < MOST_AT_ONCE and _uid_of(peer) in (ROOT, os.geteuid()):
+                self._open += 1
+                self._tasks.start(self._serve(peer), "a request of `lares key`")
+            else:
+                peer.close()
+
+    async def _serve(self, peer: socket.socket) -> None:
+        """Answer who asks in time; who does not is hung up on."""
+        loop = asyncio.get_running_loop()
+        try:
+            with peer, contextlib.suppress(OSError, TimeoutError):
+                async with asyncio.timeout(PATIENCE_SECS):
+                    request = await _read_line(peer)
+                reply = orjson.dumps(await self._desk.answer(request)) + b"\n"
+                async with asyncio.timeout(PATIENCE_SECS):
+                    await loop.sock_sendall(peer, reply)
+        finally:
+            self._open -= 1
+
+
+async def ask(data_dir: Path, request: dict[str, Any]) -> dict[str, Any]:
+    """What the hub on this data directory answers; raises `OSError` or `ValueError` where none does."""
+    with _reachable(data_dir) as path:
+        reader, writer = await asyncio.open_unix_connection(path)
+    try:
+        writer.write(orjson.dumps(request) + b"\n")
+        reply = orjson.loads(await reader.read(-1))
+    finally:
+        writer.close()
+    if not isinstance(reply, dict):
+        raise ValueError("no object")
+    return reply
+
+
+async def _read_line(peer: socket.socket) -> Any:
+    """The request, or None where it is none."""
+    received = b""
+    while b"\n" not in received and len(received) <= LONGEST_REQUEST:
+        piece = await asyncio.get_running_loop().sock_recv(peer, LONGEST_REQUEST)
+        if not piece:
+            break
+        received += piece
+    try:
+        return orjson.loads(received.partition(b"\n")[0])
+    except orjson.JSONDecodeError:
+        return None
+
+
+def _listen(folder: Path) -> socket.socket:
+    """A listening socket of mode 0600 from its first moment, in place of one that a hub has left behind."""
+    path = folder / NAME
+    if path.exists() and stat.S_ISSOCK(path.lstat().st_mode):
+        path.unlink()
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        os.fchmod(listener.fileno(), 0o600)  # Linux gives this mode to the name
+        with _reachable(folder) as short:
+            listener.bind(short)
+        listener.listen(MOST_AT_ONCE)
+        listener.setblocking(False)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+@contextlib.contextmanager
+def _reachable(folder: Path) -> Iterator[str]:
+    """The socket's path, in words that are short enough: where it is too long, by way of the open folder."""
+    path = str(folder / NAME)
+    if len(os.fsencode(path)) <= LONGEST_PATH:
+        yield path
+        return
+    descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{descriptor}/{NAME}"
+    finally:
+        os.close(descriptor)
+
+
+def _uid_of(peer: socket.socket) -> int:
+    """The user at the other end."""
+    size = struct.calcsize("3i")
+    _, uid, _ = struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
+    return int(uid)

@@ -1,0 +1,137 @@
+"""The keys that open the door: kept in the document as hashes, each change on the card before it is true."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from appliance.clock import timestamp
+from appliance.errors import LaresError, NotFound
+from appliance.home.bus import Bus
+from appliance.home.events import KeyRevoked
+from appliance.store.document import Document
+from appliance.store.records import KEY, MASTER_KEY, Told
+from appliance.tasks import Tasks
+
+MASTER = MASTER_KEY.removeprefix(KEY)
+"""The id of the master key that the box made itself."""
+
+Change = Callable[[], Awaitable[None]]
+
+PREFIX = "key_"
+"""What the id of every other key begins with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """One key as it is kept: whose it is, what role it has, and the hash of its secret."""
+
+    id: str
+    label: str
+    role: str
+    token_hash: str
+    created_at: datetime
+
+    @property
+    def name(self) -> str:
+        """The part of the id that stands in the secret too."""
+        return self.id.removeprefix(PREFIX)
+
+
+class Keys:
+    """The keys of the box. A change that cannot be stored never happens; one that was begun is finished.
+
+    Whoever asks for a key gets the same object until the key is replaced or revoked, which `KeyRevoked` tells.
+    """
+
+    def __init__(self, document: Document, bus: Bus) -> None:
+        self._document = document
+        self._bus = bus
+        self._by_name = {key.name: key for key in read_keys(document)}
+        self._turn = asyncio.Lock()
+        self._tasks = Tasks()
+
+    async def __aenter__(self) -> Keys:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        async with self._turn:  # those that wait for it stand before us
+            await self._tasks.__aexit__()
+
+    @property
+    def master(self) -> Key | None:
+        """The master key that the box made itself, if it ever did."""
+        return self.find(MASTER)
+
+    def find(self, name: str) -> Key | None:
+        """The key whose secret bears this name, the master key too."""
+        return self._by_name.get(name)
+
+    def list_all(self) -> list[Key]:
+        """Every key by id, but for the master key."""
+        return sorted((key for key in self._by_name.values() if key.id != MASTER), key=lambda key: key.id)
+
+    async def put(self, key: Key) -> None:
+        """Keep the key, in place of one of the same id; raises `StoreFailed`."""
+        await self._finish(partial(self._put, key))
+
+    async def remove(self, key_id: str) -> None:
+        """Revoke the key; raises `NotFound`, also for the master key, or `StoreFailed`."""
+        await self._finish(partial(self._remove, key_id))
+
+    async def _finish(self, change: Change) -> None:
+        """Make the change whether or not who asked for it stays."""
+        failure = await asyncio.shield(self._tasks.start(self._make(change), "change of a key"))
+        if failure is not None:
+            raise failure
+
+    async def _make(self, change: Change) -> LaresError | None:
+        async with self._turn:
+            try:
+                await change()
+            except LaresError as error:
+                return error
+        return None
+
+    async def _put(self, key: Key) -> None:
+        await self._document.put_many({KEY + key.id: _encode(key)})
+        before = self._by_name.get(key.name)
+        self._by_name[key.name] = key
+        if before is not None:
+            self._bus.publish(KeyRevoked(key_id=key.id))
+
+    async def _remove(self, key_id: str) -> None:
+        key = self._by_name.get(key_id.removeprefix(PREFIX))
+        if key is None or key.id != key_id or key_id == MASTER:
+            raise NotFound("key", key_id)
+        await self._document.put_many({KEY + key_id: None})
+        del self._by_name[key.name]
+        self._bus.publish(KeyRevoked(key_id=key_id))
+
+
+def read_keys(document: Told) -> list[Key]:
+    """The keys that the document tells."""
+    return [_decode(key_id, value) for key_id, value in document.items(KEY)]
+
+
+def _encode(key: Key) -> dict[str, str]:
+    return {
+        "label": key.label,
+        "role": key.role,
+        "hash": key.token_hash,
+        "created_at": timestamp(key.created_at),
+    }
+
+
+def _decode(key_id: str, value: dict[str, Any]) -> Key:
+    return Key(
+        id=key_id,
+        label=value["label"],
+        role=value["role"],
+        token_hash=value["hash"],
+        created_at=datetime.fromisoformat(value["created_at"]),
+    )

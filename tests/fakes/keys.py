@@ -1,0 +1,22 @@
+"""Keys whose secrets the tests know."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from appliance.api.auth import Role
+from appliance.api.keys import Token, hash_token
+from appliance.store.keys import MASTER, PREFIX, Key
+
+MADE_AT = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)
+
+
+def key_of(token: Token, role: Role) -> Key:
+    """The key that this token opens the door with."""
+    return keep(token.key_id, role, hash_token(token.text))
+
+
+def keep(name: str, role: Role, token_hash: str) -> Key:
+    """A key with this hash."""
+    id_ = name if name == MASTER else PREFIX + name
+    return Key(id=id_, label=f"the {name}'s", role=role.value, token_hash=token_hash, created_at=MADE_AT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -259,3 +260,99 @@ class TestFirstUse:
         for token in (READER.text, READER.text, WRITER.text, READER.text):
             await keys.identify(token)
         assert used == ["key_reader", "key_writer"]
+
+
+class Shelf(dict[str, Key]):
+    """Keys by name, which a test takes away and puts back."""
+
+    def __init__(self, *keys: Key) -> None:
+        super().__init__({key.name: key for key in keys})
+
+
+@pytest.fixture
+def shelf() -> Shelf:
+    """The reader's key and the box's own master key."""
+    return Shelf(KEYS[0], MASTER_OF_BOX)
+
+
+OLD = Token.make("master")
+MASTER_OF_BOX = key_of(OLD, Role.ADMIN)
+
+
+@pytest.fixture
+def keys(shelf: Shelf) -> Iterator[Authenticator]:
+    """An authenticator for what is on the shelf."""
+    made = Authenticator(shelf.get)
+    yield made
+    made.close()
+
+
+class TestRevocation:
+    """A key that is gone opens nothing, whatever was known of it."""
+
+    async def test_a_known_token_is_turned_away_as_soon_as_its_key_is_gone(
+        self, shelf: Shelf, keys: Authenticator
+    ) -> None:
+        principal = await keys.identify(READER.text)
+        keys.confirm(principal)
+        del shelf["reader"]
+        with pytest.raises(Unauthenticated, match=NO_TOKEN):
+            await keys.identify(READER.text)
+        with pytest.raises(Unauthenticated, match=NO_TOKEN):
+            keys.confirm(principal)
+
+    async def test_a_key_that_is_put_there_is_good_at_once(self, shelf: Shelf, keys: Authenticator) -> None:
+        with pytest.raises(Unauthenticated):
+            await keys.identify(WRITER.text)
+        shelf["writer"] = KEYS[1]
+        assert (await keys.identify(WRITER.text)).role is Role.WRITE
+
+    async def test_one_that_goes_while_its_token_is_checked_opens_nothing(
+        self, shelf: Shelf, keys: Authenticator
+    ) -> None:
+        asking = asyncio.ensure_future(keys.identify(READER.text))
+        await asyncio.sleep(0)
+        del shelf["reader"]
+        with pytest.raises(Unauthenticated, match=NO_TOKEN):
+            await asking
+
+    async def test_a_check_of_the_old_key_says_nothing_of_the_one_in_its_place(
+        self, shelf: Shelf, keys: Authenticator
+    ) -> None:
+        before = asyncio.ensure_future(keys.identify(OLD.text))
+        await asyncio.sleep(0)
+        new = Token.make("master")
+        shelf["master"] = key_of(new, Role.ADMIN)
+        after = asyncio.ensure_future(keys.identify(OLD.text))
+        told = await asyncio.gather(before, after, return_exceptions=True)
+        assert [type(each) for each in told] == [Unauthenticated, Unauthenticated]
+        assert await keys.identify(new.text) == Principal(key_id="master", role=Role.ADMIN)
+
+    async def test_a_replaced_master_key_is_turned_away_and_the_new_one_known(
+        self, shelf: Shelf, keys: Authenticator
+    ) -> None:
+        await keys.identify(OLD.text)
+        new = Token.make("master")
+        shelf["master"] = key_of(new, Role.ADMIN)
+        with pytest.raises(Unauthenticated):
+            await keys.identify(OLD.text)
+        assert (await keys.identify(new.text)).key is shelf["master"]
+
+    async def test_what_is_known_does_not_outgrow_the_keys_that_there_are(
+        self, shelf: Shelf, keys: Authenticator
+    ) -> None:
+        await keys.identify(OLD.text)
+        for _ in range(5):
+            shelf["reader"] = replace(KEYS[0])
+            await keys.identify(READER.text)
+            with pytest.raises(Unauthenticated):
+                await keys.identify(guess(1))
+        assert len(keys._known) == 2
+        assert not keys._checks and not keys._waiting
+
+    async def test_a_key_with_a_role_that_there_is_not_opens_nothing(
+        self, shelf: Shelf, keys: Authenticator
+    ) -> None:
+        shelf["reader"] = replace(KEYS[0], role="emperor")
+        with pytest.raises(Unauthenticated):
+            await keys.identify(READER.text)

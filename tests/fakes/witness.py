@@ -30,6 +30,9 @@ EVERYWHERE = frozenset({400, 401, 403, 405, 408, 413})
 BUSY = 429
 """What a key meets on every path that asks for one, while too many of its kind wait to be checked."""
 
+PREFLIGHT = ("OPTIONS", 204)
+"""What a browser asks before a page of another origin may ask; it is answered on every path."""
+
 _PATTERNS = [(re.compile(re.sub(r"<[a-z_]+>", "[^/]+", re.escape(route.path)) + r"\Z"), route) for route in ROUTES]
 
 _REQUEST = re.compile(rb"([A-Z]+) (/[!-~]*) HTTP/1\.[01]\r\n")
@@ -48,6 +51,8 @@ def note(method: str, path: str, status: int) -> None:
 
 def judge(method: str, path: str, status: int, headers: Mapping[str, str], body: bytes) -> None:
     """Fail unless the document describes such an answer to such a request: status, headers, type and body."""
+    if (method, status) == PREFLIGHT:
+        return
     bare = re.split("[?#]", path, maxsplit=1)[0]
     rows = [route for pattern, route in _PATTERNS if pattern.match(bare)]
     wanted = "GET" if method == "HEAD" else method
@@ -150,7 +155,8 @@ def unnamed() -> set[tuple[str, str, int]]:
     return {
         (method, path, status)
         for method, path, status in SEEN
-        if status not in EVERYWHERE | named.get(("GET" if method == "HEAD" else method, path), set())
+        if (method, status) != PREFLIGHT
+        and status not in EVERYWHERE | named.get(("GET" if method == "HEAD" else method, path), set())
     }
 
 

@@ -1,0 +1,161 @@
+"""CORS: pages of allowed origins may read every answer, those of others none."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from appliance.api.app import ROUTES
+from appliance.api.limits import Limits
+from appliance.settings import RateLimit
+from tests.api.caller import KEY, UPGRADE, Reply, call, request
+from tests.fakes.house import MASTER, House, open_house
+
+ORIGIN, OTHER = "http://panel.local:8080", "https://home.example"
+ALLOWED = frozenset({ORIGIN, OTHER})
+ON = Limits(origins=ALLOWED)
+ASKS = ("Access-Control-Request-Method: POST", "Access-Control-Request-Headers: authorization,content-type")
+
+FOREIGN = [
+    "http://panel.local",
+    "http://panel.local:80",
+    "http://panel.local:8081",
+    "https://panel.local:8080",
+    "http://PANEL.local:8080",
+    "http://panel.local:8080/",
+    "http://panel.local:8080.evil.example",
+    "http://evil.example?http://panel.local:8080",
+    "http://sub.panel.local:8080",
+    "null",
+    "*",
+    "",
+    f"{ORIGIN}, {OTHER}",
+    f"{ORIGIN} {OTHER}",
+]
+
+
+async def ask(house: House, method: str, path: str, *headers: str, body: bytes | None = None) -> Reply:
+    """One request over a connection of its own."""
+    async with call(house.url) as caller:
+        return await caller.ask(request(method, path, *headers, body=body))
+
+
+def allowed(reply: Reply) -> str | None:
+    """The origin that may read the answer."""
+    return reply.header("access-control-allow-origin")
+
+
+CASES = [
+    ("GET", "/devices", KEY, None, 200),
+    ("GET", "/health", "X: y", None, 200),
+    ("GET", "/devices", "X: y", None, 401),
+    ("GET", "/nothing", "X: y", None, 401),
+    ("GET", "/nothing", KEY, None, 404),
+    ("GET", "/devices/nothing", KEY, None, 404),
+    ("PATCH", "/devices", KEY, None, 405),
+    ("POST", "/rooms", KEY, b"{", 400),
+    ("POST", "/rooms", KEY, b" " * (1 << 20) + b"{}", 413),
+    ("GET", "/events", KEY, None, 426),
+    ("HEAD", "/devices", KEY, None, 200),
+    ("OPTIONS", "/devices", KEY, None, 405),
+    ("OPTIONS", "/devices", "X: y", None, 401),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "key", "body", "status"), CASES)
+async def test_every_answer_names_the_allowed_origin_and_no_other(
+    method: str, path: str, key: str, body: bytes | None, status: int
+) -> None:
+    async with open_house(limits=ON) as house:
+        for origin in (ORIGIN, OTHER):
+            reply = await ask(house, method, path, key, f"Origin: {origin}", body=body)
+            assert (reply.status, allowed(reply)) == (status, origin)
+            assert reply.header("vary") == "Origin"
+            assert reply.header("access-control-expose-headers") == "Retry-After"
+            assert reply.header("access-control-allow-credentials") is None
+        for headers in ([f"Origin: {FOREIGN[0]}"], []):
+            reply = await ask(house, method, path, key, *headers, body=body)
+            assert (reply.status, allowed(reply), reply.header("vary")) == (status, None, "Origin")
+
+
+async def test_answers_without_a_body_and_those_of_busy_keys_carry_it_too() -> None:
+    limits = Limits(origins=ALLOWED, rate=RateLimit(enabled=True, requests_per_second=0.001, burst_size=2))
+    async with open_house(limits=limits) as house:
+        assert (await house.post("/rooms", {"id": "den", "name": "Den"})).status == 200
+        for status in (204, 429):
+            reply = await ask(house, "DELETE", "/rooms/den", KEY, f"Origin: {ORIGIN}")
+            assert (reply.status, allowed(reply), reply.header("vary")) == (status, ORIGIN, "Origin")
+
+
+async def test_a_malformed_body_is_answered_with_it() -> None:
+    async with open_house(limits=ON) as house:
+        raw = request("POST", "/rooms", KEY, f"Origin: {ORIGIN}", "Transfer-Encoding: chunked") + b"nonsense\r\n\r\n"
+        async with call(house.url) as caller:
+            reply = await caller.ask(raw)
+        assert (reply.status, allowed(reply)) == (400, ORIGIN)
+
+
+async def test_a_malformed_head_names_no_origin() -> None:
+    async with open_house(limits=ON) as house:
+        reply = await ask(house, "POST", "/rooms", KEY, f"Origin: {ORIGIN}", "Transfer-Encoding: nonsense")
+        assert (reply.status, allowed(reply), reply.header("vary")) == (400, None, "Origin")
+
+
+@pytest.mark.parametrize("origin", FOREIGN)
+async def test_an_origin_that_is_not_exactly_an_allowed_one_is_a_foreign_one(origin: str) -> None:
+    async with open_house(limits=ON) as house:
+        reply = await ask(house, "GET", "/devices", KEY, f"Origin: {origin}")
+        assert (reply.status, allowed(reply)) == (200, None)
+        preflight = await ask(house, "OPTIONS", "/devices", f"Origin: {origin}", *ASKS)
+        assert (preflight.status, allowed(preflight)) == (401, None)
+
+
+async def test_two_origins_are_none() -> None:
+    async with open_house(limits=ON) as house:
+        reply = await ask(house, "GET", "/devices", KEY, f"Origin: {ORIGIN}", f"Origin: {OTHER}")
+        assert (reply.status, allowed(reply)) == (200, None)
+
+
+PATHS = sorted({re.sub(r"<\w+>", "nothing", route.path) for route in ROUTES})
+
+
+async def test_a_preflight_needs_no_key_and_is_the_same_for_every_path() -> None:
+    async with open_house(limits=ON) as house:
+        for path in (*PATHS, "/no/such/path", "/"):
+            for more in ((), ("Authorization: Bearer nonsense",), (KEY,)):
+                reply = await ask(house, "OPTIONS", path, f"Origin: {ORIGIN}", *ASKS, *more)
+                assert (reply.status, reply.body) == (204, b"")
+                assert dict(reply.headers) == {
+                    "access-control-allow-origin": ORIGIN,
+                    "access-control-allow-methods": "DELETE, GET, HEAD, POST",
+                    "access-control-allow-headers": "authorization, content-type",
+                    "access-control-expose-headers": "Retry-After",
+                    "access-control-max-age": "600",
+                    "vary": "Origin",
+                    "connection": "keep-alive",
+                }
+
+
+async def test_where_cors_is_off_nothing_speaks_of_it() -> None:
+    async with open_house() as house:
+        for method, key, status in (("GET", KEY, 200), ("GET", "X: y", 401), ("OPTIONS", "X: y", 401)):
+            reply = await ask(house, method, "/devices", key, f"Origin: {ORIGIN}", *ASKS)
+            assert reply.status == status
+            assert not [name for name, _ in reply.headers if name == "vary" or name.startswith("access-control")]
+
+
+async def test_where_no_origin_is_allowed_every_one_is_foreign() -> None:
+    async with open_house(limits=Limits(origins=frozenset())) as house:
+        reply = await ask(house, "OPTIONS", "/devices", f"Origin: {ORIGIN}", *ASKS)
+        assert (reply.status, allowed(reply), reply.header("vary")) == (401, None, "Origin")
+
+
+@pytest.mark.parametrize("limits", [Limits(), ON], ids=["off", "on"])
+async def test_a_websocket_is_subject_to_the_key_alone_whatever_its_origin(limits: Limits) -> None:
+    async with open_house(limits=limits) as house:
+        for origin in (ORIGIN, "http://evil.example"):
+            reply = await ask(house, "GET", f"/events?token={MASTER}", *UPGRADE, f"Origin: {origin}")
+            assert reply.status == 101
+            reply = await ask(house, "GET", "/events?token=wrong", *UPGRADE, f"Origin: {origin}")
+            assert reply.status == 401

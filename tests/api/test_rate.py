@@ -1,0 +1,184 @@
+"""The rate limit: a bucket for each key, and what counts against it."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+
+import pytest
+
+from appliance.api.app import ROUTES
+from appliance.api.auth import Role
+from appliance.api.limits import Limits
+from appliance.api.rate import MOST_KEPT, Buckets
+from appliance.api.route import RELOADS, Route
+from appliance.api.routes.system import System
+from appliance.clock import Clock
+from appliance.errors import RateLimited
+from appliance.settings import RateLimit
+from tests.fakes.clock import VirtualClock
+from tests.fakes.house import LIGHT, MASTER, READER, House, open_house
+
+TEN = RateLimit(enabled=True, requests_per_second=10, burst_size=3)
+HARDLY = RateLimit(enabled=True, requests_per_second=0.001, burst_size=2)
+
+
+def take(buckets: Buckets, times: int, key_id: str = "a") -> list[float]:
+    """Take so often; the seconds to wait that were told, 0 where it was allowed."""
+    told = []
+    for _ in range(times):
+        try:
+            buckets.take(key_id)
+            told.append(0.0)
+        except RateLimited as refused:
+            told.append(round(refused.wait_secs, 6))
+    return told
+
+
+async def test_a_full_bucket_gives_its_burst_and_then_says_how_long_to_wait() -> None:
+    assert take(Buckets(TEN, VirtualClock()), 5) == [0, 0, 0, 0.1, 0.1]
+
+
+async def test_a_bucket_fills_with_time_up_to_its_burst() -> None:
+    clock = VirtualClock()
+    buckets = Buckets(TEN, clock)
+    assert take(buckets, 4) == [0, 0, 0, 0.1]
+    await clock.advance(0.05, sleepers=0)
+    assert take(buckets, 1) == [0.05]
+    await clock.advance(0.05, sleepers=0)
+    assert take(buckets, 2) == [0, 0.1]
+    await clock.advance(0.2, sleepers=0)
+    assert take(buckets, 3) == [0, 0, 0.1]
+    await clock.advance(3600, sleepers=0)
+    assert take(buckets, 4) == [0, 0, 0, 0.1]
+
+
+async def test_for_long_a_key_may_write_as_often_as_the_rate_says() -> None:
+    clock = VirtualClock()
+    buckets = Buckets(TEN, clock)
+    allowed = 0
+    for _ in range(1000):
+        allowed += take(buckets, 1) == [0]
+        await clock.advance(0.01, sleepers=0)
+    assert allowed == 3 + 100 - 1
+
+
+async def test_each_key_has_a_bucket_of_its_own() -> None:
+    buckets = Buckets(TEN, VirtualClock())
+    assert take(buckets, 4, "a") == [0, 0, 0, 0.1]
+    assert take(buckets, 4, "b") == [0, 0, 0, 0.1]
+
+
+async def test_without_a_limit_nobody_waits() -> None:
+    assert take(Buckets(None, VirtualClock()), 10_000) == [0] * 10_000
+
+
+async def test_buckets_that_are_full_again_are_forgotten() -> None:
+    clock = VirtualClock()
+    buckets = Buckets(TEN, clock)
+    for number in range(10 * MOST_KEPT):
+        assert take(buckets, 1, f"key-{number}") == [0]
+        await clock.advance(0.001, sleepers=0)
+    assert len(buckets._full_at) <= MOST_KEPT
+
+
+def route(method: str, path: str, role: Role | None = Role.WRITE) -> Route:
+    """A row with this method and path."""
+    return Route(method=method, path=path, role=role, handler=System.show_health, answers=(200,), summary="x")
+
+
+@pytest.mark.parametrize(
+    ("row", "counts"),
+    [
+        (route("POST", "/rooms"), True),
+        (route("PUT", "/rooms"), True),
+        (route("DELETE", "/rooms/<room_id>"), True),
+        (route("POST", "/scenes/<scene_id>/execute"), True),
+        (route("POST", "/authors"), True),
+        (route("GET", "/rooms"), False),
+        (route("POST", "/auth/keys", Role.ADMIN), False),
+        (route("DELETE", "/auth/keys/<key_id>", Role.ADMIN), False),
+        *((route("POST", path, Role.ADMIN), False) for path in sorted(RELOADS)),
+        (route("POST", "/public", None), False),
+    ],
+    ids=lambda value: value if isinstance(value, bool) else f"{value.method} {value.path}",
+)
+def test_what_counts_is_seen_from_the_row(row: Route, counts: bool) -> None:
+    assert row.counts == counts
+
+
+def test_of_the_table_all_writes_count_but_those_of_keys_and_reloads() -> None:
+    free = {(row.method, row.path) for row in ROUTES if not row.counts and row.method != "GET"}
+    assert free - {("POST", path) for path in RELOADS} == {("POST", "/auth/keys"), ("DELETE", "/auth/keys/<key_id>")}
+
+
+class TestOverHttp:
+    """A house in which a key may write twice in a quarter of an hour."""
+
+    open = staticmethod(partial(open_house, limits=Limits(rate=HARDLY)))
+
+    async def spend(self, house: House, token: str = MASTER) -> None:
+        """Write as often as the key may."""
+        for _ in range(HARDLY.burst_size):
+            assert (await house.post("/rooms", {"id": "den", "name": "Den"}, token=token)).status == 200
+
+    async def test_beyond_the_limit_it_is_429_and_says_when_to_come_back(self) -> None:
+        async with self.open() as house:
+            await self.spend(house)
+            answer = await house.post("/rooms", {"id": "hall", "name": "Hall"})
+            assert (answer.status, answer.json) == (429, {"error": "rate limit exceeded"})
+            assert 900 <= int(answer.headers["Retry-After"]) <= 1000
+            assert (await house.get("/rooms/hall")).status == 404
+
+    async def test_reading_and_the_care_of_keys_go_on(self) -> None:
+        async with self.open() as house:
+            await self.spend(house)
+            for _ in range(5):
+                assert (await house.get("/devices")).status == 200
+            made = await house.post("/auth/keys", {"label": "x", "role": "write"})
+            assert made.status == 200
+            assert (await house.delete(f"/auth/keys/{made.json['id']}")).status == 204
+            assert (await house.get("/rooms")).status == 200
+
+    async def test_one_key_does_not_use_up_what_another_may(self) -> None:
+        async with self.open() as house:
+            made = (await house.post("/auth/keys", {"label": "x", "role": "write"})).json
+            await self.spend(house)
+            await self.spend(house, made["key"])
+            assert (await house.delete("/rooms/den", token=made["key"])).status == 429
+
+    async def test_it_comes_after_key_role_path_and_method_and_before_resource_and_body(self) -> None:
+        async with self.open() as house:
+            await self.spend(house)
+            for method, path, token, status in (
+                ("POST", "/rooms", "nobody's", 401),
+                ("POST", "/rooms", READER.text, 403),
+                ("POST", "/no/such/path", MASTER, 404),
+                ("PATCH", "/rooms", MASTER, 405),
+                ("POST", "/devices/nothing/command", MASTER, 429),
+                ("DELETE", "/rooms/nothing", MASTER, 429),
+                ("POST", f"/devices/{LIGHT}/command", MASTER, 429),
+                ("POST", "/rooms", MASTER, 429),
+            ):
+                assert (await house.ask(method, path, data=b"{", token=token)).status == status, (method, path)
+
+    async def test_what_is_refused_for_another_reason_before_it_does_not_count(self) -> None:
+        async with self.open() as house:
+            for _ in range(5):
+                assert (await house.post("/rooms", {}, token="nobody's")).status == 401
+                assert (await house.ask("PATCH", "/rooms")).status == 405
+            await self.spend(house)
+
+    async def test_a_burst_at_once_is_counted_one_by_one(self) -> None:
+        async with self.open() as house:
+            asked = [house.post("/rooms", {"id": f"r{number}", "name": "R"}) for number in range(8)]
+            statuses = sorted(answer.status for answer in await asyncio.gather(*asked))
+            assert statuses == [200] * 2 + [429] * 6
+
+    async def test_the_hubs_own_clock_fills_the_bucket(self) -> None:
+        quick = RateLimit(enabled=True, requests_per_second=1000, burst_size=1)
+        async with open_house(limits=Limits(rate=quick), clock=Clock()) as house:
+            async with asyncio.timeout(10):
+                done = 0
+                while done < 5:
+                    done += (await house.post("/rooms", {"id": "den", "name": "Den"})).status == 200

@@ -1,0 +1,140 @@
+"""Keys in the store: on the card before they are true, the same objects while they are good, told when they end."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from appliance.api.auth import Role
+from appliance.clock import Clock
+from appliance.errors import NotFound, StoreFailed
+from appliance.home.bus import Bus
+from appliance.home.events import Event, KeyRevoked
+from appliance.store.document import Document
+from appliance.store.keys import Key, Keys
+from tests.fakes.keys import keep
+from tests.fakes.moody_disk import MoodyDisk
+
+DESK, SHELF = keep("desk", Role.READ, "hash of desk"), keep("shelf", Role.ADMIN, "hash of shelf")
+MASTER = keep("master", Role.ADMIN, "hash of master")
+
+
+class Box:
+    """A card, and what was told of the keys on it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.disk = MoodyDisk(folder)
+        self.told: list[Event] = []
+
+    @asynccontextmanager
+    async def opened(self, *keys: Key) -> AsyncIterator[Keys]:
+        """The keys of the card, with these put there first."""
+        bus = Bus()
+        async with Document(self.disk, Clock()) as document, Keys(document, bus) as opened:
+            for key in keys:
+                await opened.put(key)
+            bus.listen(self.told.append)
+            yield opened
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> Box:
+    """An empty card."""
+    return Box(tmp_path)
+
+
+async def test_a_key_that_was_put_is_found_by_its_name_and_listed_by_id(box: Box) -> None:
+    async with box.opened(SHELF, DESK) as keys:
+        assert keys.find("desk") is DESK and keys.find("shelf") is SHELF
+        assert keys.list_all() == [DESK, SHELF]
+        assert keys.find("key_desk") is None and keys.find("nobody") is None and keys.find("") is None
+    assert box.told == []
+
+
+async def test_keys_outlive_their_hub_and_revoked_ones_do_not_come_back(box: Box) -> None:
+    async with box.opened(DESK, SHELF) as keys:
+        await keys.remove("key_desk")
+    async with box.opened() as keys:
+        assert keys.list_all() == [SHELF]
+        assert keys.find("desk") is None
+
+
+async def test_a_key_is_the_same_object_for_as_long_as_it_is_good(box: Box) -> None:
+    async with box.opened(DESK) as keys:
+        assert keys.find("desk") is keys.find("desk")
+        other = replace(DESK, token_hash="another")
+        await keys.put(other)
+        assert keys.find("desk") is other
+    assert box.told == [KeyRevoked(key_id="key_desk")]
+
+
+async def test_a_revoked_key_is_gone_once_and_told_of_once(box: Box) -> None:
+    async with box.opened(DESK) as keys:
+        await keys.remove("key_desk")
+        with pytest.raises(NotFound, match=r"^key 'key_desk' not found$"):
+            await keys.remove("key_desk")
+    assert box.told == [KeyRevoked(key_id="key_desk")]
+
+
+@pytest.mark.parametrize("key_id", ["nobody", "desk", "key_", "", "master", "key_master", "key_key_desk", "KEY_DESK"])
+async def test_what_is_no_keys_id_cannot_be_revoked_nor_can_the_master_key(box: Box, key_id: str) -> None:
+    async with box.opened(DESK, MASTER) as keys:
+        with pytest.raises(NotFound) as refused:
+            await keys.remove(key_id)
+        assert str(refused.value) == f"key '{key_id}' not found"
+        assert keys.list_all() == [DESK] and keys.master is MASTER
+
+
+async def test_the_master_key_is_no_key_among_others_and_can_be_replaced(box: Box) -> None:
+    async with box.opened(DESK, MASTER) as keys:
+        assert keys.list_all() == [DESK]
+        assert keys.master is keys.find("master") is MASTER
+        new = replace(MASTER, token_hash="new")
+        await keys.put(new)
+        assert keys.master is new
+    assert box.told == [KeyRevoked(key_id="master")]
+    async with box.opened() as keys:
+        assert keys.master == new
+
+
+async def test_what_the_card_does_not_take_never_happened(box: Box) -> None:
+    async with box.opened(DESK) as keys:
+        box.disk.mood = errno.ENOSPC
+        for change in (keys.put(SHELF), keys.put(replace(DESK, label="x")), keys.remove("key_desk")):
+            with pytest.raises(StoreFailed, match="no space left on device"):
+                await change
+        assert keys.list_all() == [DESK] and keys.find("desk") is DESK
+        box.disk.mood = None
+        await keys.remove("key_desk")
+        assert keys.list_all() == []
+    assert box.told == [KeyRevoked(key_id="key_desk")]
+
+
+@pytest.mark.parametrize("begin", [lambda keys: keys.put(SHELF), lambda keys: keys.remove("key_desk")])
+async def test_a_change_that_was_begun_is_finished_whoever_goes_away(
+    box: Box, begin: Callable[[Keys], asyncio.Future[None]]
+) -> None:
+    async with box.opened(DESK) as keys:
+        asking = asyncio.ensure_future(begin(keys))
+        while not keys._turn.locked():  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0)
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+        await keys.put(MASTER)
+        now = keys.list_all()
+        assert now in ([DESK, SHELF], [])
+    async with box.opened() as keys:
+        assert keys.list_all() == now
+
+
+async def test_of_two_who_revoke_the_same_key_one_is_told_that_there_is_none(box: Box) -> None:
+    async with box.opened(DESK) as keys:
+        both = await asyncio.gather(keys.remove("key_desk"), keys.remove("key_desk"), return_exceptions=True)
+    assert [type(each) for each in both] == [type(None), NotFound]
+    assert box.told == [KeyRevoked(key_id="key_desk")]

@@ -7,15 +7,14 @@ import secrets
 from collections.abc import Callable
 
 import pytest
+import pytest_asyncio
 
 from appliance.api.app import ROUTES
-from appliance.api.auth import Authenticator, Role
+from appliance.api.auth import Role
 from appliance.api.keys import Token
 from appliance.api.route import Route
-from appliance.errors import Forbidden
 from tests.api.caller import KEY, UPGRADE, call, request
 from tests.fakes.house import MASTER, READER, House, Received
-from tests.fakes.keys import key_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -111,20 +110,39 @@ MAY: dict[Role, Callable[[Route], bool]] = {
 """The contract's sentences on roles."""
 
 
-@pytest.mark.parametrize("role", Role)
-async def test_a_role_reaches_what_the_contract_says(role: Role) -> None:
-    key = Token.make(role.value)
-    authenticator = Authenticator({key.key_id: key_of(key, role)}.get)
-    principal = await authenticator.identify(key.text)
-    authenticator.close()
-    for route in GUARDED:
-        assert route.role is not None
-        try:
-            principal.require(route.role)
-            is_allowed = True
-        except Forbidden:
-            is_allowed = False
-        assert is_allowed == MAY[role](route), name_of(route)
+SORTS = ["no token", "a wrong one", "a malformed one", "of a revoked key", "the master key", *Role]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def tokens(shared: House) -> dict[str, str | None]:
+    """A token of every sort, those of keys made over HTTP."""
+
+    async def make(label: str, role: Role) -> tuple[str, str]:
+        made = (await shared.post("/auth/keys", {"label": label, "role": role})).json
+        return made["id"], made["key"]
+
+    revoked_id, revoked = await make("revoked", Role.ADMIN)
+    assert (await shared.get("/devices", token=revoked)).status == 200
+    assert (await shared.delete(f"/auth/keys/{revoked_id}")).status == 204
+    right = {role.value: (await make(role, role))[1] for role in Role}
+    wrong = right[Role.ADMIN][:-43] + secrets.token_urlsafe(32)
+    bad = {"no token": None, "a wrong one": wrong, "a malformed one": "lrs_", "of a revoked key": revoked}
+    return {**bad, "the master key": MASTER, **right}
+
+
+@pytest.mark.parametrize("sort", SORTS)
+@pytest.mark.parametrize("route", ROUTES, ids=name_of)
+async def test_the_matrix_of_routes_and_tokens(
+    shared: House, tokens: dict[str, str | None], route: Route, sort: str
+) -> None:
+    token = tokens[sort]
+    answer = await ask(shared, route, None if token is None else f"Bearer {token}")
+    if route.role is None:
+        assert answer.status in route.answers
+    elif sort in ("the master key", *Role) and MAY[Role(sort) if sort in [*Role] else Role.ADMIN](route):
+        assert answer.status not in (401, 403)
+    else:
+        assert of(answer) == (FORBIDDEN if sort in [*Role] else REFUSED)
 
 
 UNKNOWN = ["/", "/nothing", "/devices/", "/health/", "/ready/", "/devices/a/b", "//devices", "/Devices", "/rooms/a/"]

@@ -118,6 +118,27 @@ class TestEveryRoute:
         assert (await home.post("/rooms", {"id": "den", "name": "Den"})).status == 200
 
 
+class TestKeys:
+    """What the card does not take of keys is refused too: nobody gets a key that a restart would forget."""
+
+    async def test_a_key_is_neither_made_nor_revoked_until_the_card_takes_it(self, tmp_path: Path) -> None:
+        disk, wanted = MoodyDisk(tmp_path), {"label": "tablet", "role": "read"}
+        async with open_house(disk=disk) as home:
+            made = (await home.post("/auth/keys", wanted)).json
+            async with home.stream(made["key"]) as frames:
+                disk.mood = errno.ENOSPC
+                for _ in range(2):
+                    refused = await home.post("/auth/keys", wanted)
+                    assert refused.status == 503 and list(refused.json) == ["error"]
+                    assert (await home.delete(f"/auth/keys/{made['id']}")).status == 503
+                assert [each["id"] for each in (await home.get("/auth/keys")).json] == [made["id"]]
+                assert (await home.get("/devices", token=made["key"])).status == 200
+                assert await home.heard(frames) == []
+                disk.mood = None
+                assert (await home.delete(f"/auth/keys/{made['id']}")).status == 204
+            assert (await home.post("/auth/keys", wanted)).status == 200
+
+
 async def _seen_in(home: House) -> list[Any]:
     device = await home.device(LIGHT)
     return [(await home.get("/rooms")).json, (await home.get("/groups")).json, device["room_id"]]

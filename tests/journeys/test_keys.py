@@ -1,0 +1,234 @@
+"""Keys over HTTP: made, listed, used, revoked, and what becomes of those who came with one."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from appliance.api.auth import Role
+from tests.api.caller import CLOSE, UPGRADE, call, request
+from tests.fakes.house import LARGE, LIGHT, MASTER, READER, House, open_house
+from tests.fakes.process import configure, running
+
+REVOKED = 1008
+
+
+async def make(house: House, role: str = "read", label: str = "tablet") -> Any:
+    """A new key, as the answer shows it."""
+    answer = await house.post("/auth/keys", {"label": label, "role": role})
+    assert answer.status == 200, answer
+    return answer.json
+
+
+class TestMaking:
+    """POST /auth/keys."""
+
+    @pytest.mark.parametrize("role", Role)
+    async def test_the_answer_is_the_key_with_its_secret(self, house: House, role: str) -> None:
+        made = await make(house, role, "the kitchen's tablet")
+        assert list(made) == ["id", "label", "role", "created_at", "key"]
+        assert (made["label"], made["role"]) == ("the kitchen's tablet", role)
+        [name] = re.fullmatch(r"key_([a-z0-9]+)", made["id"]).groups()  # type: ignore[union-attr]
+        assert re.fullmatch(rf"lrs_{name}_[A-Za-z0-9_-]{{43}}", made["key"])
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", made["created_at"])
+        age = datetime.now(UTC) - datetime.fromisoformat(made["created_at"])
+        assert timedelta(seconds=-1) < age < timedelta(minutes=1)
+        assert (await house.get("/devices", token=made["key"])).status == 200
+
+    async def test_no_two_are_the_same(self, house: House) -> None:
+        made = [await make(house) for _ in range(5)]
+        assert len({each["id"] for each in made}) == len({each["key"] for each in made}) == 5
+
+    @pytest.mark.parametrize(
+        ("body", "sentence"),
+        [
+            ([], "the body must be a JSON object, not an array"),
+            ({}, "label is missing"),
+            ({"label": "x"}, "role is missing"),
+            ({"role": "read"}, "label is missing"),
+            ({"label": "", "role": "read"}, "label must have 1 to 100 characters, not 0"),
+            ({"label": " \t ", "role": "read"}, "label must have 1 to 100 characters, not 0"),
+            ({"label": "x" * 101, "role": "read"}, "label must have 1 to 100 characters, not 101"),
+            ({"label": "a\nb", "role": "read"}, "label must not contain control characters"),
+            ({"label": "a\x7f", "role": "read"}, "label must not contain control characters"),
+            ({"label": 7, "role": "read"}, "label must be a string, not 7"),
+            ({"label": None, "role": "read"}, "label must be a string, not null"),
+            ({"label": "x", "role": "owner"}, "role must be one of read, write, admin, automation, not 'owner'"),
+            ({"label": "x", "role": "Read"}, "role must be one of read, write, admin, automation, not 'Read'"),
+            ({"label": "x", "role": ""}, "role must be one of read, write, admin, automation, not ''"),
+            ({"label": "x", "role": None}, "role must be one of read, write, admin, automation, not null"),
+            ({"label": "x", "role": ["read"]}, "role must be one of read, write, admin, automation, not an array"),
+        ],
+    )
+    async def test_what_is_wrong_is_said_and_no_key_made(self, house: House, body: Any, sentence: str) -> None:
+        answer = await house.post("/auth/keys", body)
+        assert (answer.status, answer.json) == (400, {"error": sentence})
+        assert (await house.get("/auth/keys")).json == []
+
+    async def test_a_label_is_trimmed_and_may_be_in_any_script(self, house: House) -> None:
+        longest = "ключ " * 20
+        for label, kept in (("  a tablet\u00a0 ", "a tablet"), ("日本 🏠", "日本 🏠"), (longest[:100], longest[:99])):
+            assert (await make(house, label=label))["label"] == kept
+        assert (await make(house, label="x" * 100))["label"] == "x" * 100
+
+    async def test_unknown_fields_are_ignored_and_bodies_that_are_none_refused(self, house: House) -> None:
+        more = {"label": "x", "role": "read", "id": "key_mine", "key": "lrs_mine"}
+        assert (await house.post("/auth/keys", more)).json["id"] != "key_mine"
+        assert (await house.ask("POST", "/auth/keys", data=b"{")).status == 400
+        assert (await house.ask("POST", "/auth/keys", data=LARGE)).status == 413
+
+
+class TestListing:
+    """GET /auth/keys."""
+
+    async def test_every_key_is_listed_by_id_without_its_secret_and_the_master_key_not(self, house: House) -> None:
+        made = [await make(house, role, f"a key to {role}") for role in Role]
+        listed = (await house.get("/auth/keys")).json
+        shown = [{name: value for name, value in each.items() if name != "key"} for each in made]
+        assert listed == sorted(shown, key=lambda each: each["id"])
+        assert all(list(each) == ["id", "label", "role", "created_at"] for each in listed)
+        assert (await house.get("/diagnostics")).json["counts"]["keys"] == 4
+
+    async def test_what_is_listed_outlives_the_hub(self, tmp_path: Path) -> None:
+        async with open_house(data_dir=tmp_path) as house:
+            made = await make(house)
+            gone = await make(house)
+            assert (await house.delete(f"/auth/keys/{gone['id']}")).status == 204
+            listed = (await house.get("/auth/keys")).json
+        async with open_house(data_dir=tmp_path) as house:
+            assert (await house.get("/auth/keys")).json == listed
+            assert (await house.get("/devices", token=made["key"])).status == 200
+            assert (await house.get("/devices", token=gone["key"])).status == 401
+
+
+class TestRevoking:
+    """DELETE /auth/keys/{id}."""
+
+    async def test_a_revoked_key_opens_nothing_from_then_on(self, house: House) -> None:
+        made, other = await make(house), await make(house)
+        assert (await house.get("/devices", token=made["key"])).status == 200
+        answer = await house.delete(f"/auth/keys/{made['id']}")
+        assert (answer.status, answer.json) == (204, None)
+        refused = await house.get("/devices", token=made["key"])
+        assert (refused.status, refused.json) == (401, {"error": "authentication required"})
+        assert (await house.get("/devices", token=other["key"])).status == 200
+        again = await house.delete(f"/auth/keys/{made['id']}")
+        assert (again.status, again.json) == (404, {"error": f"key '{made['id']}' not found"})
+
+    @pytest.mark.parametrize("key_id", ["master", "key_master", "nobody", READER.key_id, "key_", "lrs_master"])
+    async def test_there_is_no_other_key_and_the_master_key_is_none_of_them(self, house: House, key_id: str) -> None:
+        answer = await house.delete(f"/auth/keys/{key_id}")
+        assert (answer.status, answer.json) == (404, {"error": f"key '{key_id}' not found"})
+        assert (await house.get("/devices")).status == 200
+
+    async def test_a_key_may_revoke_itself(self, house: House) -> None:
+        made = await make(house, "admin")
+        assert (await house.delete(f"/auth/keys/{made['id']}", token=made["key"])).status == 204
+        assert (await house.get("/devices", token=made["key"])).status == 401
+
+    async def test_its_event_streams_are_closed_with_1008_and_no_others(self, house: House) -> None:
+        made, other = await make(house), await make(house)
+        async with house.stream(made["key"]) as one, house.stream(made["key"]) as two, house.stream() as owner:
+            async with house.stream(other["key"]) as stays:
+                assert (await house.delete(f"/auth/keys/{made['id']}")).status == 204
+                await house.post("/rooms", {"id": "den", "name": "Den"})
+                for frames in (one, two):
+                    message = await frames.socket.receive(timeout=10)
+                    assert (message.type, message.data) == (aiohttp.WSMsgType.CLOSE, REVOKED)
+                    assert message.extra == "the key was revoked"
+                for frames in (owner, stays):
+                    assert (await frames.until("room.added"))[-1]["room"]["id"] == "den"
+                assert (await house.get("/diagnostics")).json["events"]["readers"] == 2
+
+    async def test_a_stream_that_was_opened_from_a_browser_is_closed_too(self, house: House) -> None:
+        made = await make(house)
+        offer = f"Sec-WebSocket-Protocol: lares.events, bearer.{made['key']}"
+        async with call(house.url) as one, call(house.url) as other:
+            assert (await one.ask(request("GET", "/events", *UPGRADE, offer))).status == 101
+            assert (await other.ask(request("GET", f"/events?token={made['key']}", *UPGRADE))).status == 101
+            assert (await house.delete(f"/auth/keys/{made['id']}")).status == 204
+            for caller in (one, other):
+                opcode, payload = await caller.frame()
+                assert (opcode, int.from_bytes(payload[:2], "big")) == (CLOSE, REVOKED)
+
+    async def test_a_request_whose_body_comes_after_the_revocation_does_nothing(self, house: House) -> None:
+        made = await make(house, "admin")
+        key, body = f"Authorization: Bearer {made['key']}", b'{"id":"den","name":"Den"}'
+        posts = [("/rooms", body), (f"/devices/{LIGHT}/room", b'{"room_id":null}')]
+        async with call(house.url) as post, call(house.url) as assign, call(house.url) as stream:
+            for caller, (path, sent) in zip((post, assign), posts, strict=True):
+                await caller.say(request("POST", path, key, body=sent)[:-1])
+            await stream.say(request("GET", "/events", key, *UPGRADE, "Content-Length: 1"))
+            assert (await house.get("/devices", token=made["key"])).status == 200
+            assert (await house.delete(f"/auth/keys/{made['id']}")).status == 204
+            for caller in (post, assign, stream):
+                reply = await caller.ask(b"}")
+                assert (reply.status, reply.json) == (401, {"error": "authentication required"})
+        assert (await house.get("/rooms")).json == []
+
+
+class TestTheFloodOfWrongOnes:
+    """Guesses at a key that exists."""
+
+    async def test_they_are_turned_away_or_told_to_come_back_and_the_owner_is_served(self, house: House) -> None:
+        made = await make(house)
+        stem = made["key"][:-43]
+
+        async def guess(number: int) -> int:
+            return (await house.get("/devices", token=f"{stem}{number:043d}")).status
+
+        guesses = asyncio.gather(*(guess(number) for number in range(50)))
+        assert (await house.get("/devices", token=MASTER)).status == 200
+        assert set(await guesses) <= {401, 429}
+        assert (await house.get("/devices", token=made["key"])).status == 200
+
+
+class TestKill:
+    """A hub that is killed."""
+
+    @pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.slow)])
+    async def test_a_key_that_was_answered_is_there_and_a_revoked_one_stays_away(
+        self, tmp_path: Path, kills: int
+    ) -> None:
+        configure(tmp_path)
+        held: dict[str, str] = {}
+        gone: set[str] = set()
+        for _ in range(kills + 1):
+            async with running(tmp_path) as hub:
+                listed = {each["id"] for each in await hub.get("/auth/keys")}
+                assert held.keys() <= listed and not gone & listed
+                for token in held.values():
+                    assert await status_with(hub.url, token) == 200
+                working = asyncio.ensure_future(care(hub, held, gone))
+                await asyncio.sleep(0.3)
+                await hub.kill()
+                await working
+        assert held and gone
+
+
+async def care(hub: Any, held: dict[str, str], gone: set[str]) -> None:
+    """Make two keys and revoke one of them, again and again until the hub is gone; note what was answered."""
+    try:
+        while True:
+            for _ in range(2):
+                _, made = await hub.ask("POST", "/auth/keys", {"label": "x", "role": "read"})
+                held[made["id"]] = made["key"]
+            last = made["id"]
+            del held[last]
+            assert (await hub.ask("DELETE", f"/auth/keys/{last}"))[0] == 204
+            gone.add(last)
+    except (aiohttp.ClientError, ConnectionError):
+        return
+
+
+async def status_with(url: str, token: str) -> int:
+    """What the token gets."""
+    headers = {"Authorization": f"Bearer {token}"}
+    async with aiohttp.ClientSession(headers=headers) as session, session.get(f"{url}/devices") as answer:
+        return answer.status

@@ -75,7 +75,7 @@ async def _ask(data_dir: Path, request: dict[str, Any], auth: Auth | None) -> di
                 raise
             try:
                 return await key_socket.ask(data_dir, request)
-            except (OSError, ValueError):
+            except OSError:
                 if clock.monotonic() > deadline:
                     raise StartFailed(f"{in_use}, which does not answer; try again", os.EX_TEMPFAIL) from None
         else:

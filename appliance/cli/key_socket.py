@@ -16,6 +16,8 @@ from typing import Any
 import orjson
 
 from appliance.cli.key_desk import Desk
+from appliance.clock import Clock
+from appliance.errors import StartFailed
 from appliance.tasks import Tasks
 
 NAME = "key.sock"
@@ -23,7 +25,9 @@ LONGEST_PATH = 107
 """Bytes that the name of a socket may have."""
 
 LONGEST_REQUEST = 4096
-PATIENCE_SECS = 5.0
+PATIENCE_SECS = 2.0
+ANSWER_SECS = 60.0
+RETRY_SECS = 1.0
 MOST_AT_ONCE = 8
 ROOT = 0
 
@@ -36,12 +40,13 @@ class KeySocket:
     Where there can be no socket the hub runs without, and says so.
     """
 
-    def __init__(self, desk: Desk, data_dir: Path) -> None:
+    def __init__(self, desk: Desk, data_dir: Path, clock: Clock) -> None:
         self._desk = desk
         self._folder = data_dir
+        self._clock = clock
         self._tasks = Tasks()
         self._listener: socket.socket | None = None
-        self._open = 0
+        self._room = asyncio.Semaphore(MOST_AT_ONCE)
 
     async def __aenter__(self) -> KeySocket:
         try:
@@ -60,41 +65,52 @@ class KeySocket:
                 (self._folder / NAME).unlink()
 
     async def _accept(self, listener: socket.socket) -> None:
-        loop = asyncio.get_running_loop()
+        """Let in so many at once; others wait, and so do those for whom no more files may be open."""
         while True:
-            peer, _ = await loop.sock_accept(listener)
-            if self._open < MOST_AT_ONCE and _uid_of(peer) in (ROOT, os.geteuid()):
-                self._open += 1
-                self._tasks.start(self._serve(peer), "a request of `lares key`")
-            else:
-                peer.close()
+            await self._room.acquire()
+            try:
+                peer, _ = await asyncio.get_running_loop().sock_accept(listener)
+            except OSError:
+                self._room.release()
+                await self._clock.sleep(RETRY_SECS)
+                continue
+            self._tasks.start(self._serve(peer), "a request of `lares key`")
 
     async def _serve(self, peer: socket.socket) -> None:
-        """Answer who asks in time; who does not is hung up on."""
-        loop = asyncio.get_running_loop()
+        """Answer who asks in time; hang up on others, and on other users."""
         try:
-            with peer, contextlib.suppress(OSError, TimeoutError):
-                async with asyncio.timeout(PATIENCE_SECS):
-                    request = await _read_line(peer)
-                reply = orjson.dumps(await self._desk.answer(request)) + b"\n"
-                async with asyncio.timeout(PATIENCE_SECS):
-                    await loop.sock_sendall(peer, reply)
+            with peer, contextlib.suppress(OSError):
+                if _uid_of(peer) in (ROOT, os.geteuid()):
+                    await self._answer(peer)
         finally:
-            self._open -= 1
+            self._room.release()
+
+    async def _answer(self, peer: socket.socket) -> None:
+        async with asyncio.timeout(PATIENCE_SECS):
+            request = await _read_line(peer)
+        reply = orjson.dumps(await self._desk.answer(request)) + b"\n"
+        async with asyncio.timeout(PATIENCE_SECS):
+            await asyncio.get_running_loop().sock_sendall(peer, reply)
 
 
 async def ask(data_dir: Path, request: dict[str, Any]) -> dict[str, Any]:
-    """What the hub on this data directory answers; raises `OSError` or `ValueError` where none does."""
+    """What the hub on this data directory answers; raises `OSError` where none does, and nothing was asked.
+
+    `StartFailed`: it was asked, and went away.
+    """
     with _reachable(data_dir) as path:
         reader, writer = await asyncio.open_unix_connection(path)
     try:
-        writer.write(orjson.dumps(request) + b"\n")
-        reply = orjson.loads(await reader.read(-1))
+        async with asyncio.timeout(ANSWER_SECS):
+            writer.write(orjson.dumps(request) + b"\n")
+            reply: dict[str, Any] = orjson.loads(await reader.read(-1))
+            return reply
+    except (OSError, ValueError):
+        raise StartFailed(
+            "the hub has ended without an answer; `lares key list` shows what it has done", os.EX_UNAVAILABLE
+        ) from None
     finally:
         writer.close()
-    if not isinstance(reply, dict):
-        raise ValueError("no object")
-    return reply
 
 
 async def _read_line(peer: socket.socket) -> Any:

@@ -39,7 +39,7 @@ async def serve(config: Config, data_dir: Path, on_listening: Callable[[Hub, int
         desk = Desk(Keyring(hub.keys, door.hasher, clock), config.auth, data_dir)
         app = build_app(hub, door, limits, config.runtime.event_bus_capacity)
         server = Server(app, door, config.api.bind_address, limits, clock)
-        await stack.enter_async_context(KeySocket(desk, data_dir))
+        await stack.enter_async_context(KeySocket(desk, data_dir, clock))
         await stack.enter_async_context(server)
         on_listening(hub, server.port)
         await stop.wait()

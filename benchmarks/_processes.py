@@ -30,6 +30,10 @@ class Running:
         """Resident memory in megabytes (10^6 bytes)."""
         return self._status("VmRSS") * 1024 / 1e6
 
+    def peak_mb(self) -> float:
+        """The most memory that was ever resident, in megabytes."""
+        return self._status("VmHWM") * 1024 / 1e6
+
     def threads(self) -> int:
         """Threads."""
         return self._status("Threads")

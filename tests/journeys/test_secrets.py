@@ -1,0 +1,210 @@
+"""Secrets stay secret: a whole journey with many keys, and then a search of everything that it left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import aiohttp
+import pytest
+
+from appliance.api.auth import Role
+from tests.cli.test_commands_line import LOOPBACK, PATIENCE, Ended, Running, box, ended, lares
+
+WRONG = "lrs_{}_" + "wrongsecret" * 3 + "0123456789"
+"""A wrong secret of the right form; people mistype what is almost right, so it must not show either."""
+
+OWN = "the-owners-own-key-that-is-configured"
+
+
+@dataclass
+class Traces:
+    """What a journey leaves: each secret, and everything in which none of them may stand."""
+
+    secrets: set[str] = field(default_factory=set)
+    texts: dict[str, bytes] = field(default_factory=dict)
+    told: int = 0
+
+    def note(self, where: str, text: str | bytes) -> None:
+        """Keep what was said."""
+        self.told += 1
+        self.texts[f"{self.told} {where}"] = text if isinstance(text, bytes) else text.encode()
+
+    def note_files(self, folder: Path) -> None:
+        """Keep every file that lies there, and what is packed in it."""
+        for file in (path for path in folder.rglob("*") if path.is_file()):
+            data = file.read_bytes()
+            self.note(str(file), data)
+            if data.startswith(b"\x1f\x8b"):
+                self.note(f"{file}, unpacked", gzip.decompress(data))
+
+    def finds(self) -> Iterator[str]:
+        """Where a secret stands, in whole or its random part."""
+        parts = {secret: {secret, secret[-43:], quote(secret, safe="")} for secret in self.secrets}
+        for where, text in self.texts.items():
+            for secret, forms in parts.items():
+                if any(form.encode() in text for form in forms):
+                    yield f"{secret} in {where}: {text[:300]!r}"
+
+
+def ask(traces: Traces, url: str, method: str, path: str, token: str | None, body: Any = None) -> tuple[int, bytes]:
+    """The answer, which is noted with its headers unless it is the one that may tell a secret."""
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url + path, data=data, headers=headers, method=method)
+    try:
+        answer = urllib.request.urlopen(request, timeout=PATIENCE)
+    except urllib.error.HTTPError as error:
+        answer = error
+    with answer:
+        received: bytes = answer.read()
+        if (method, path, answer.status) != ("POST", "/auth/keys", 200):
+            traces.note(f"{method} {path}: {answer.status}", str(answer.headers).encode() + received)
+        return answer.status, received
+
+
+async def listen(url: str, token: str) -> list[int]:
+    """Read `/events` with the token in each of the ways that there are; the statuses, 101 where it was let in."""
+    ways: list[dict[str, Any]] = [
+        {"headers": {"Authorization": f"Bearer {token}"}},
+        {"protocols": ["lares.events", f"bearer.{quote(token, safe='')}"]},
+        {"params": {"token": token}},
+    ]
+    statuses = []
+    async with aiohttp.ClientSession() as session:
+        for way in ways:
+            try:
+                async with session.ws_connect(f"{url}/events", **way):
+                    statuses.append(101)
+            except aiohttp.WSServerHandshakeError as refused:
+                statuses.append(refused.status)
+    return statuses
+
+
+def use(traces: Traces, url: str, token: str, *, is_good: bool) -> None:
+    """Do with the token what clients do."""
+    assert asyncio.run(listen(url, token)) == [101 if is_good else 401] * 3
+    for method, path in (("GET", "/devices"), ("GET", "/nothing"), ("PATCH", "/rooms"), ("POST", "/rooms")):
+        status, _ = ask(traces, url, method, path, token, {} if method == "POST" else None)
+        assert (status == 401) != is_good, (method, path, status)
+    for path in (f"/devices?token={token}", f"/{token}", f"/rooms/{token}"):
+        with suppress(urllib.error.HTTPError):
+            urllib.request.urlopen(f"{url}{path}", timeout=PATIENCE)
+
+
+def journey(traces: Traces, folder: Path, running: Running, owner: str) -> None:
+    """Make keys, use them, guess, revoke, reset, and look at everything."""
+    url = running.url()
+    note_arguments(traces, running)
+    made = [json.loads(ask(traces, url, "POST", "/auth/keys", owner, wanted(role))[1]) for role in Role]
+    created = keep(traces, ended(folder, "key", "create", "--label", "from the box", "--role", "write"))
+    tokens = [*(each["key"] for each in made), created]
+    traces.secrets.update(tokens)
+    for token in (owner, *tokens):
+        use(traces, url, token, is_good=True)
+    for name in ("master", created.split("_")[1], "nobody"):
+        traces.secrets.add(WRONG.format(name))
+        use(traces, url, WRONG.format(name), is_good=False)
+    for path in ("/auth/keys", "/diagnostics"):
+        assert ask(traces, url, "GET", path, owner)[0] == 200
+    assert ask(traces, url, "DELETE", f"/auth/keys/{made[0]['id']}", owner)[0] == 204
+    use(traces, url, tokens[0], is_good=False)
+    for command in (("key", "list"), ("backup", f"{running.process.pid}.tar.gz"), ("doctor",), ("check",)):
+        note_words(traces, ended(folder, *command))
+    note_arguments(traces, running)
+
+
+def wanted(role: Role) -> dict[str, str]:
+    """A request for a key."""
+    return {"label": f"a key to {role}", "role": role}
+
+
+def keep(traces: Traces, said: Ended) -> str:
+    """The secret that a command has printed, which is all that it may say of it."""
+    assert said.code == 0, said
+    traces.note("standard error", said.err)
+    return said.out.strip()
+
+
+def note_words(traces: Traces, said: Ended) -> None:
+    """Keep what a command has said."""
+    assert said.code == 0, said
+    traces.note("a command", said.out + said.err)
+
+
+def note_arguments(traces: Traces, running: Running) -> None:
+    """Keep what everybody on the box can see of the process."""
+    traces.note("the arguments of the process", Path(f"/proc/{running.process.pid}/cmdline").read_bytes())
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_no_secret_stands_anywhere_after_a_whole_journey(tmp_path: Path, form: str) -> None:
+    traces = Traces()
+    box(tmp_path, f'{LOOPBACK}[logging]\nlevel = "debug"\nformat = "{form}"\n')
+    with lares(tmp_path, "run") as running:
+        running.url()
+        first = (tmp_path / "data" / "first-key").read_text().strip()
+        traces.secrets.add(first)
+        journey(traces, tmp_path, running, first)
+        owner = keep(traces, ended(tmp_path, "key", "reset-master"))
+        traces.secrets.add(owner)
+        use(traces, running.url(), first, is_good=False)
+        use(traces, running.url(), owner, is_good=True)
+        stopped = running.stop()
+        note_words(traces, stopped)
+        assert (form == "json") == stopped.err.startswith("{")
+    again = keep(traces, ended(tmp_path, "key", "reset-master"))
+    traces.secrets.add(again)
+    with lares(tmp_path, "run") as running:
+        use(traces, running.url(), owner, is_good=False)
+        journey(traces, tmp_path, running, again)
+        note_words(traces, running.stop())
+    for file in tmp_path.glob("*.out"):  # what was printed for people, and looked at above
+        file.unlink()
+    traces.note_files(tmp_path)
+    assert len(traces.secrets) >= 15 and len(traces.texts) > 100
+    assert any(b"$argon2id$" in text for where, text in traces.texts.items() if "unpacked" in where)
+    assert not list(traces.finds())
+
+
+@pytest.mark.parametrize("way", ["variable", "file", "configuration"])
+def test_a_configured_master_key_stands_where_it_was_written_and_nowhere_else(tmp_path: Path, way: str) -> None:
+    traces, variables, kept = Traces(secrets={OWN}), {}, None
+    box(tmp_path, f'{LOOPBACK}[logging]\nlevel = "debug"\n')
+    if way == "variable":
+        variables = {"LARES_MASTER_KEY": OWN}
+    elif way == "file":
+        kept = tmp_path / "secret"
+        kept.write_text(f"{OWN}\n")
+        variables = {"LARES_MASTER_KEY_FILE": str(kept)}
+    else:
+        kept = tmp_path / "config" / "default.toml"
+        box(tmp_path, f'{LOOPBACK}[auth]\nmaster_key = "{OWN}"\n[logging]\nlevel = "debug"\n')
+    with lares(tmp_path, "run", variables=variables) as running:
+        journey(traces, tmp_path, running, OWN)
+        refused = ended(tmp_path, "key", "reset-master", **variables)
+        assert refused.code == 64
+        traces.note("the refusal", refused.out + refused.err)
+        note_words(traces, running.stop())
+    for file in (*tmp_path.glob("*.out"), *([kept] if kept else [])):
+        file.unlink()
+    traces.note_files(tmp_path)
+    assert not list(traces.finds())
+
+
+def test_a_search_finds_what_stands_somewhere(tmp_path: Path) -> None:
+    secret = "lrs_x_" + "Ab-_" * 10 + "xyz"
+    for text in (secret, secret[-43:], f"?token={quote(secret, safe='')}&x"):
+        traces = Traces(secrets={secret})
+        (tmp_path / "packed").write_bytes(gzip.compress(f"x{text}y".encode()))
+        traces.note_files(tmp_path)
+        assert len(list(traces.finds())) == 1

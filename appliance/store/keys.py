@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Any
 
 from appliance.clock import timestamp
 from appliance.errors import LaresError, NotFound
@@ -127,11 +126,9 @@ def _encode(key: Key) -> dict[str, str]:
     }
 
 
-def _decode(key_id: str, value: dict[str, Any]) -> Key:
-    return Key(
-        id=key_id,
-        label=value["label"],
-        role=value["role"],
-        token_hash=value["hash"],
-        created_at=datetime.fromisoformat(value["created_at"]),
-    )
+def _decode(key_id: str, value: dict[str, str]) -> Key:
+    label, role, token_hash = value["label"], value["role"], value["hash"]
+    if not all(isinstance(each, str) for each in (label, role, token_hash)):
+        raise ValueError(key_id)
+    created_at = datetime.fromisoformat(value["created_at"])
+    return Key(id=key_id, label=label, role=role, token_hash=token_hash, created_at=created_at)

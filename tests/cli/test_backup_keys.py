@@ -1,0 +1,102 @@
+"""Keys in backups: API keys go with the home, as hashes; the master key stays with the box."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from appliance.cli import archive
+from tests.cli.test_backup import HOME, Command, command, entries, everything, home, members, pack, told
+from tests.cli.test_commands_line import Running, ended, lares, status_of
+
+__all__ = ["command"]
+
+AT = "2026-11-20T08:09:11.042Z"
+TABLET: dict[str, Any] = {"label": "tablet", "role": "read", "hash": "$argon2id$tablet", "created_at": AT}
+MASTER: dict[str, Any] = {"label": "the master key", "role": "admin", "hash": "$argon2id$box", "created_at": AT}
+
+
+def keys_of(folder: Path) -> dict[str, Any]:
+    """The keys on the box's card."""
+    return {key: value for key, value in told(folder).items() if key.startswith("key/")}
+
+
+def test_a_backup_holds_the_hashes_of_api_keys_and_not_the_master_keys(tmp_path: Path, command: Command) -> None:
+    home(tmp_path, {**HOME, "key/key_a": TABLET, "key/master": MASTER})
+    assert command(tmp_path, "backup", "b") == (0, "b: 6 keys of state and 1 files of configuration\n")
+    assert orjson.loads(members(tmp_path / "b")[archive.STATE]) == {**HOME, "key/key_a": TABLET}
+
+
+def test_restoring_brings_the_keys_of_its_day_and_leaves_the_boxs_own(tmp_path: Path, command: Command) -> None:
+    home(tmp_path, {**HOME, "key/key_since": TABLET, "key/master": MASTER})
+    pack(tmp_path / "b", entries(state={**HOME, "key/key_a": TABLET, "key/master": {**MASTER, "hash": "other"}}))
+    assert command(tmp_path, "restore", "b")[0] == 0
+    assert keys_of(tmp_path) == {"key/key_a": TABLET, "key/master": MASTER}
+
+
+def test_a_box_without_a_master_key_gets_none_from_a_backup(tmp_path: Path, command: Command) -> None:
+    home(tmp_path)
+    pack(tmp_path / "b", entries(state={**HOME, "key/master": MASTER}))
+    assert command(tmp_path, "restore", "b")[0] == 0
+    assert keys_of(tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        None,
+        [],
+        "x",
+        {},
+        {**TABLET, "hash": None},
+        {**TABLET, "role": ["admin"]},
+        {**TABLET, "label": 7},
+        {**TABLET, "created_at": "yesterday"},
+        {**TABLET, "created_at": 7},
+        {name: value for name, value in TABLET.items() if name != "hash"},
+    ],
+)
+def test_what_is_no_key_makes_an_archive_none_that_can_be_restored(
+    tmp_path: Path, command: Command, record: Any
+) -> None:
+    pack(home(tmp_path) / "b", entries(state={**HOME, "key/key_a": record}))
+    before = everything(tmp_path)
+    code, said = command(tmp_path, "restore", "b")
+    assert (code, said) == (65, "lares: b is not a backup of Lares, or not all of one\n")
+    assert everything(tmp_path) == before
+
+
+def test_a_key_opens_the_door_of_the_box_that_its_backup_was_restored_on(tmp_path: Path) -> None:
+    old, new = home(tmp_path / "old"), home(tmp_path / "new")
+    token = made(old)
+    assert ended(old, "backup", "b").code == 0
+    with lares(new, "run") as running:
+        own = first_key(running, new)
+    assert ended(new, "restore", str(old / "b")).code == 0
+    with lares(new, "run") as running:
+        url = running.url()
+        assert (status_of(url, token), status_of(url, own)) == (200, 200)
+        assert status_of(url, token, path="/auth/keys") == 403
+
+
+def test_the_doctor_counts_them(tmp_path: Path, command: Command) -> None:
+    home(tmp_path, {"key/key_a": TABLET, "key/master": MASTER})
+    assert "1 API key, the box's own master key\n" in command(tmp_path, "doctor")[1]
+    home(tmp_path / "other", {"key/key_a": TABLET, "key/key_b": TABLET})
+    assert "2 API keys, no master key of the box's own\n" in command(tmp_path / "other", "doctor")[1]
+
+
+def made(folder: Path) -> str:
+    """A key that is made on the box."""
+    said = ended(folder, "key", "create", "--label", "tablet", "--role", "read")
+    assert said.code == 0
+    return said.out.strip()
+
+
+def first_key(running: Running, folder: Path) -> str:
+    """The key that the start has made."""
+    running.url()
+    return (folder / "data" / "first-key").read_text().strip()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
@@ -62,7 +62,7 @@ class Api:
 class Auth:
     """`[auth]` or what the environment says instead; `source` and `line` tell where it came from (0: no line)."""
 
-    master_key: str | None
+    master_key: str | None = field(repr=False)
     source: str
     line: int = 0
 

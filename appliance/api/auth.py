@@ -68,7 +68,7 @@ class Authenticator:
         first_used: Callable[[str], None] | None = None,
     ) -> None:
         self.hasher = Hasher()
-        self._keys = find
+        self._find_stored = find
         self._salt = secrets.token_bytes(16)
         self._master = None if master_key is None else self._digest(master_key)
         self._known: dict[bytes, Principal] = {}
@@ -101,7 +101,7 @@ class Authenticator:
         return principal.key is None or self._find(principal.key.name) is principal.key
 
     def _find(self, name: str) -> Key | None:
-        return None if name == MASTER and self._master is not None else self._keys(name)
+        return None if name == MASTER and self._master is not None else self._find_stored(name)
 
     async def _verify(self, token: str, digest: bytes) -> Principal:
         claimed = Token.parse(token)

@@ -6,7 +6,7 @@ import asyncio
 import re
 import secrets
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from argon2 import PasswordHasher, Type, extract_parameters
 from argon2.exceptions import Argon2Error, InvalidHashError
@@ -22,7 +22,7 @@ class Token:
     """A token of Lares' own making: the name of the key that it claims to be, and all of it as the secret."""
 
     key_id: str
-    text: str
+    text: str = field(repr=False)
 
     @staticmethod
     def parse(text: str) -> Token | None:

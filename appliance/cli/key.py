@@ -17,7 +17,7 @@ from appliance.cli import key_socket
 from appliance.cli.key_desk import Desk
 from appliance.cli.paths import Places
 from appliance.clock import Clock
-from appliance.errors import StartFailed
+from appliance.errors import LaresError, StartFailed
 from appliance.home.bus import Bus
 from appliance.settings import Auth
 from appliance.store.disk import Disk
@@ -29,6 +29,7 @@ PATIENCE_SECS = 10.0
 """How long a hub may take to start, or another command to end."""
 
 TRY_EVERY = 0.05
+NO_AUTH = Auth(master_key=None, source="")
 ONLY_NOW = "this is the only time that it is shown"
 
 
@@ -40,7 +41,7 @@ def key(arguments: argparse.Namespace) -> int:
         raise StartFailed(f"there is no data directory {data_dir}; `lares run` makes it", os.EX_NOINPUT)
     fields = {"label": "label", "role": "role", "key_id": "id"}
     stated = {name: vars(arguments)[each] for each, name in fields.items() if each in arguments}
-    auth = _read_auth(places) if arguments.do == "reset-master" else None
+    auth = _read_auth(places) if arguments.do == "reset-master" else NO_AUTH
     _act_as_owner(data_dir)
     reply = asyncio.run(_ask(data_dir, {"do": arguments.do, **stated}, auth))
     if "error" in reply:
@@ -49,10 +50,13 @@ def key(arguments: argparse.Namespace) -> int:
     return os.EX_OK
 
 
-def _read_auth(places: Places) -> Auth:
-    """What configuration and environment say of the master key, for when there is no hub to ask."""
-    file = places.find_config()
-    return (config.load(file, os.environ) if file.exists() else config.parse("", str(file), os.environ)).auth
+def _read_auth(places: Places) -> Auth | LaresError:
+    """What configuration and environment say of the master key, or why they say nothing; a hub need not be told."""
+    try:
+        file = places.find_config()
+        return (config.load(file, os.environ) if file.exists() else config.parse("", str(file), os.environ)).auth
+    except LaresError as error:
+        return error
 
 
 def _act_as_owner(folder: Path) -> None:
@@ -63,7 +67,7 @@ def _act_as_owner(folder: Path) -> None:
         os.seteuid(owner.st_uid)
 
 
-async def _ask(data_dir: Path, request: dict[str, Any], auth: Auth | None) -> dict[str, Any]:
+async def _ask(data_dir: Path, request: dict[str, Any], auth: Auth | LaresError) -> dict[str, Any]:
     """The answer of the hub that holds the data directory, or our own where none does."""
     clock = Clock()
     deadline = clock.monotonic() + PATIENCE_SECS
@@ -80,19 +84,20 @@ async def _ask(data_dir: Path, request: dict[str, Any], auth: Auth | None) -> di
                     raise StartFailed(f"{in_use}, which does not answer; try again", os.EX_TEMPFAIL) from None
         else:
             try:
+                if isinstance(auth, LaresError):
+                    raise auth
                 return await _answer_alone(data_dir, request, auth, clock)
             finally:
                 lock.release()
         await clock.sleep(TRY_EVERY)
 
 
-async def _answer_alone(data_dir: Path, request: dict[str, Any], auth: Auth | None, clock: Clock) -> dict[str, Any]:
+async def _answer_alone(data_dir: Path, request: dict[str, Any], auth: Auth, clock: Clock) -> dict[str, Any]:
     """What the desk says that has the store to itself."""
     hasher = Hasher()
     try:
         async with Document(Disk(data_dir), clock) as document, Keys(document, Bus()) as keys:
-            desk = Desk(Keyring(keys, hasher, clock), auth or Auth(master_key=None, source=""), data_dir)
-            return await desk.answer(request)
+            return await Desk(Keyring(keys, hasher, clock), auth, data_dir).answer(request)
     finally:
         hasher.close()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 
@@ -32,7 +32,7 @@ class Key:
     id: str
     label: str
     role: str
-    token_hash: str
+    token_hash: str = field(repr=False)
     created_at: datetime
 
     @property

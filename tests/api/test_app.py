@@ -108,7 +108,7 @@ class TestDiagnostics:
         async with house.stream():
             told = (await house.get("/diagnostics")).json
         assert set(told) == {"hub", "counts", "adapters", "store", "events", "sockets", "process"}
-        assert told["counts"] == {"adapters": 2, "devices": 2, "rooms": 1, "groups": 1}
+        assert told["counts"] == {"adapters": 2, "devices": 2, "rooms": 1, "groups": 1, "keys": 0}
         assert set(told["hub"]) == {"version", "python", "started_at", "now", "uptime_secs"}
         assert told["hub"]["version"] == VERSION and told["hub"]["uptime_secs"] >= 0
         assert told["hub"]["started_at"] <= told["hub"]["now"]

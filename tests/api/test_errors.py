@@ -322,6 +322,9 @@ def below(kind: type[errors.LaresError]) -> set[type[errors.LaresError]]:
     return {kind}.union(*(below(each) for each in kind.__subclasses__()))
 
 
+WORDS: dict[type[errors.LaresError], tuple[Any, ...]] = {errors.NotFound: ("room", "x"), errors.RateLimited: (0.5,)}
+"""What those are made of that make their sentence themselves."""
+
 NEVER_ANSWERED = {errors.LaresError, errors.ConfigFailed, errors.StartFailed}
 """They end the start, or are never raised themselves."""
 
@@ -356,6 +359,7 @@ async def test_the_statuses_are_those_of_the_contract() -> None:
         "RunCancelled": 400,
         "Unauthenticated": 401,
         "Forbidden": 403,
+        "RateLimited": 429,
         "NotFound": 404,
         "TooSlow": 408,
         "TooLarge": 413,

@@ -95,6 +95,7 @@ TOLD: list[tuple[Event, dict[str, Any] | None]] = [
     ),
     (events.AdapterStarted(adapter="roku_tv"), {"type": "adapter.started", "adapter": "roku_tv"}),
     (SystemError(message="desk: no answer"), {"type": "system.error", "message": "desk: no answer"}),
+    (events.KeyRevoked(key_id="key_nobody_has"), None),
     (events.AdapterAnswered(adapter="roku_tv", at=MOMENT), None),
     (events.AdapterFaltered(adapter="roku_tv", message="no", at=MOMENT), None),
 ]

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 
 from appliance.api.keys import Token
@@ -231,6 +232,25 @@ class TestWithAHub:
         hub.stop()
         with lares(home, "run") as running:
             assert (status_of(running.url(), new), status_of(running.url(), again)) == (401, 200)
+
+    def test_who_reads_events_with_the_old_master_key_is_hung_up_on(self, home: Path, hub: Running) -> None:
+        async def read_until_the_end() -> int | None:
+            headers = {"Authorization": f"Bearer {first_key(home)}"}
+            async with aiohttp.ClientSession(headers=headers) as session:
+                async with session.ws_connect(f"{hub.url()}/events") as socket:
+                    reset = await asyncio.to_thread(ended, home, "key", "reset-master")
+                    assert reset.code == 0
+                    async for _ in socket:
+                        continue
+                    return socket.close_code
+
+        assert asyncio.run(read_until_the_end()) == 1008
+
+    def test_a_configuration_that_has_become_faulty_does_not_lock_the_owner_out(
+        self, home: Path, hub: Running
+    ) -> None:
+        box(home, "nonsense = true\n")
+        assert ended(home, "key", "reset-master").code == 0
 
     def test_what_is_wrong_is_said_by_the_hub_too(self, home: Path, hub: Running) -> None:
         said = ended(home, "key", "create", "--label", "x", "--role", "owner")

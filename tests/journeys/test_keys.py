@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from appliance.api.auth import Role
 from tests.api.caller import CLOSE, UPGRADE, call, request
 from tests.fakes.house import LARGE, LIGHT, MASTER, READER, House, open_house
+from tests.fakes.patience import until
 from tests.fakes.process import configure, running
 
 REVOKED = 1008
@@ -205,8 +207,10 @@ class TestKill:
                 assert held.keys() <= listed and not gone & listed
                 for token in held.values():
                     assert await status_with(hub.url, token) == 200
+                before = len(gone)
                 working = asyncio.ensure_future(care(hub, held, gone))
-                await asyncio.sleep(0.3)
+                await until(lambda: len(gone) > before)  # noqa: B023
+                await asyncio.sleep(random.uniform(0, 0.2))
                 await hub.kill()
                 await working
         assert held and gone

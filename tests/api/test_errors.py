@@ -322,15 +322,13 @@ def below(kind: type[errors.LaresError]) -> set[type[errors.LaresError]]:
     return {kind}.union(*(below(each) for each in kind.__subclasses__()))
 
 
-WORDS: dict[type[errors.LaresError], tuple[Any, ...]] = {errors.NotFound: ("room", "x"), errors.RateLimited: (0.5,)}
-"""What those are made of that make their sentence themselves."""
-
 NEVER_ANSWERED = {errors.LaresError, errors.ConfigFailed, errors.StartFailed}
 """They end the start, or are never raised themselves."""
 
 
 WORDS: dict[type[errors.LaresError], tuple[Any, ...]] = {
     errors.NotFound: ("room", "x"),
+    errors.RateLimited: (0.5,),
     errors.ScriptFailed: (errors.Fault("config/scenes/x.lua", 12, "boo"),),
 }
 """What those are made of that are not made of a sentence."""

@@ -41,6 +41,7 @@ class Run:
         self._state = state
         self._calls = calls
         self._limits = limits
+        self._is_asleep = False
         self._task: asyncio.Task[Step] | None = None
 
     def begin(self, tasks: Tasks, first: Callable[[], Step], name: str, at_end: Callable[[Run], None]) -> None:
@@ -63,6 +64,8 @@ class Run:
     def cancel(self) -> None:
         """End it at the next `ctx` call; a sleep or a command under way returns first. Running Lua ends at once."""
         self._stepper.watch.is_cancelled = True
+        if self._is_asleep:
+            self._stepper.leave()  # Lua will not go on: its memory need not wait for the sleep's end
 
     @property
     def is_cancelled(self) -> bool:
@@ -94,7 +97,9 @@ class Run:
         watch, arguments = self._stepper.watch, orjson.loads(asks.arguments)
         before = watch.left
         if asks.operation == "sleep":
+            self._is_asleep = True
             answer = await self._call(asks.operation, arguments)
+            self._is_asleep = False
             watch.extend(before - watch.left)
             return answer
         async with asyncio.timeout(max(0.0, before)):

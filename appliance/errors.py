@@ -6,6 +6,7 @@ LaresError
 │   ├── TooSlow          the body did not arrive in time
 │   └── UpgradeRequired  the path is a WebSocket's and the request is not
 ├── NotFound             the thing that was named does not exist
+├── Busy                 so much of its kind is under way that this one is dropped: try again
 ├── Unsupported          well-formed, but this device does not offer it
 ├── Unauthenticated      no valid key came with the request
 │   └── TooManyChecks    so many keys wait to be checked that this one cannot: try again
@@ -52,6 +53,10 @@ class NotFound(LaresError):
 
     def __init__(self, what: str, name: str) -> None:
         super().__init__(f"{what} '{name}' not found")
+
+
+class Busy(LaresError):
+    """So much of its kind is under way that this one is dropped."""
 
 
 class Unsupported(LaresError):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import defaultdict
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from datetime import datetime
+from functools import partial
 
 from appliance.adapters.dispatch import Dispatcher
 from appliance.adapters.factory import KINDS, build_adapters
@@ -19,6 +22,13 @@ from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.model import Device
 from appliance.home.registry import Registry
+from appliance.lua.compiling import check_scripts
+from appliance.lua.context import Context
+from appliance.lua.reload import Reloader, Work
+from appliance.lua.runner import Runner
+from appliance.lua.setup import build_runner, folder_of, refusal_of
+from appliance.scenes import Scenes, build_catalog
+from appliance.settings import LuaFolder
 from appliance.store.changes import Changes
 from appliance.store.disk import Disk
 from appliance.store.document import Document
@@ -26,6 +36,9 @@ from appliance.store.keys import Keys
 from appliance.store.lock import Lock
 from appliance.store.recorder import Recorder
 from appliance.store.records import read_devices, read_order
+from appliance.watch import Target, Watcher
+
+log = logging.getLogger("hub")
 
 
 class Hub:
@@ -36,12 +49,20 @@ class Hub:
     dispatcher: Dispatcher
     health: Health
     keys: Keys
+    reloaders: Mapping[str, Reloader]
+    runner: Runner
+    scenes: Scenes
     started_at: datetime
 
     def __init__(self, config: Config, disk: Disk, clock: Clock) -> None:
         self._config = config
         self._disk = disk
         self._stack = AsyncExitStack()
+        self.folders: Mapping[str, LuaFolder] = {
+            "scenes": config.scenes,
+            "automations": config.automations,
+            "scripts": config.scripts,
+        }
         self.clock = clock
         self.bus = Bus()
         self.registry = Registry(self.bus, clock)
@@ -56,11 +77,21 @@ class Hub:
             adapters = build_adapters(self._config.adapters, session, self.clock)
             links = [Link(each, turns[each.http.address], self.registry, self.bus, self.clock) for each in adapters]
             self.dispatcher = await stack.enter_async_context(Dispatcher(links))
+            await self._enter_scripts(stack)
             await stack.enter_async_context(Supervisor(links, self.bus, self.clock))
             self._stack = stack.pop_all()
         for note in self.document.recovered.damage:
             self.bus.publish(events.SystemError(message=f"store: {note}"))
+        for fault in self.scenes.catalog.left_out:
+            log.warning("left out: %s", fault)
+            self.bus.publish(events.SystemError(message=f"left out: {fault}"))
         return self
+
+    async def reload(self) -> None:
+        """Reload every folder of Lua files that is enabled, one after another."""
+        for target, reloader in self.reloaders.items():
+            if self.folders[target].enabled:
+                await reloader.reload()
 
     async def _enter_store(self, stack: AsyncExitStack) -> None:
         """Lock the data directory, recover the document, restore the registry, and record from then on."""
@@ -73,6 +104,39 @@ class Hub:
         await stack.enter_async_context(recorder)
         self.changes = await stack.enter_async_context(Changes(self.registry, self.document))
         self.keys = await stack.enter_async_context(Keys(self.document, self.bus))
+
+    async def _enter_scripts(self, stack: AsyncExitStack) -> None:
+        """Load what is written in Lua, and watch its folders from then on."""
+        config, limits = self._config, self._config.automations.runner
+        runner = build_runner(config.scripts, limits, config.locale.timezone, config.root, self.clock)
+        self.runner = await stack.enter_async_context(runner)
+        catalog = build_catalog(config.scenes, config.root, runner, limits.default_max_concurrent)
+        scenes = Scenes(catalog, runner, self._new_context, self.clock)
+        self.scenes = await stack.enter_async_context(scenes)
+        scripts = folder_of(config.scripts, config.root, is_deep=True)
+        works: dict[str, Work] = {"scenes": catalog.reload, "scripts": partial(check_scripts, scripts)}
+        self.reloaders = {
+            target: await stack.enter_async_context(
+                Reloader(target, work, self.bus, self.clock, refusal=refusal_of(target, self.folders[target]))
+            )
+            for target, work in works.items()
+        }
+        await stack.enter_async_context(Watcher(self._watched(), self.clock))
+
+    def _new_context(self, label: str) -> Context:
+        return Context(self.registry, self.dispatcher, self.clock, label)
+
+    def _watched(self) -> list[Target]:
+        """What is to be watched."""
+        return [
+            Target(
+                folder=self._config.root / folder.directory,
+                is_deep=target == "scripts",
+                on_change=self.reloaders[target].reload,
+            )
+            for target, folder in self.folders.items()
+            if folder.watch and folder.enabled and target in self.reloaders
+        ]
 
     def _is_ours(self, device: Device) -> bool:
         """Whether a device that was stored is one that an enabled adapter, as it is configured now, may have made."""

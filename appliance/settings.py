@@ -136,6 +136,10 @@ class Scripts:
     max_cpu_secs: float
 
 
+LuaFolder = Scenes | Automations | Scripts
+"""A section about a folder of Lua files."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElgatoLights:
     """An enabled adapter of the kind `elgato_lights`."""

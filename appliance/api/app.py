@@ -20,9 +20,10 @@ from appliance.api.keyring import Keyring
 from appliance.api.limits import Limits
 from appliance.api.payloads import DeviceEncoder
 from appliance.api.payloads import adapter as adapter_payload
+from appliance.api.payloads import reload as reload_payload
 from appliance.api.rate import Buckets
 from appliance.api.route import Call, Route
-from appliance.api.routes import adapters, devices, document, events, groups, keys, rooms, system
+from appliance.api.routes import adapters, devices, document, events, groups, keys, rooms, scenes, scripts, system
 from appliance.api.stream import EventStream
 from appliance.clock import timestamp
 from appliance.hub import Hub
@@ -34,6 +35,8 @@ ROUTES: tuple[Route, ...] = (
     *devices.ROUTES,
     *rooms.ROUTES,
     *groups.ROUTES,
+    *scenes.ROUTES,
+    *scripts.ROUTES,
     *keys.ROUTES,
     *events.ROUTES,
     *document.ROUTES,
@@ -129,6 +132,8 @@ def _build_resources(hub: Hub, stream: EventStream, peers: Peers, keyring: Keyri
         "counts": lambda: _probe_counts(hub),
         "adapters": lambda: {each.name: adapter_payload(each) for each in hub.health.list_adapters()},
         "store": hub.document.figures,
+        "scenes": hub.scenes.figures,
+        "scripts": lambda: _probe_scripts(hub),
         "events": lambda: {
             "published": hub.bus.published,
             "readers": stream.readers,
@@ -138,11 +143,13 @@ def _build_resources(hub: Hub, stream: EventStream, peers: Peers, keyring: Keyri
         "process": system.probe_process,
     }
     built = (
-        system.System(hub.health, probes),
+        system.System(hub.health, probes, hub.folders),
         adapters.Adapters(hub.health),
         devices.Devices(hub.registry, hub.changes, hub.dispatcher, encoder),
         rooms.Rooms(hub.registry, hub.changes, hub.dispatcher, encoder),
         groups.Groups(hub.registry, hub.changes, hub.dispatcher, encoder),
+        scenes.Scenes(hub.scenes, hub.reloaders["scenes"]),
+        scripts.Scripts(hub.reloaders["scripts"]),
         keys.ApiKeys(keyring),
         events.Events(stream),
         document.Document(ROUTES),
@@ -161,12 +168,24 @@ def _probe_hub(hub: Hub) -> dict[str, Any]:
     }
 
 
+def _probe_scripts(hub: Hub) -> dict[str, Any]:
+    """How Lua does: executions under way, threads, and those given up; and how each folder's last reload ended."""
+    lasts = {target: reloader.last for target, reloader in hub.reloaders.items()}
+    return {
+        "running": hub.runner.running,
+        "threads": hub.runner.threads,
+        "abandoned": hub.runner.abandoned,
+        "last_reload": {target: None if last is None else reload_payload(last) for target, last in lasts.items()},
+    }
+
+
 def _probe_counts(hub: Hub) -> dict[str, int]:
     return {
         "adapters": len(hub.health.list_adapters()),
         "devices": len(hub.registry.list_devices()),
         "rooms": len(hub.registry.list_rooms()),
         "groups": len(hub.registry.list_groups()),
+        "scenes": len(hub.scenes.list_scenes()),
         "keys": len(hub.keys.list_all()),
     }
 

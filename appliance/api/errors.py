@@ -19,6 +19,7 @@ STATUSES: Mapping[type[errors.LaresError], int] = {
     errors.TooSlow: 408,
     errors.TooLarge: 413,
     errors.NotFound: 404,
+    errors.Busy: 423,
     errors.Unsupported: 501,
     errors.Unauthenticated: 401,
     errors.TooManyChecks: 429,

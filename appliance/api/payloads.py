@@ -13,10 +13,14 @@ from appliance.adapters.dispatch import Outcome
 from appliance.api.auth import Role
 from appliance.api.shapes import Field, Shape, body, identifier, list_of, member_of, name, nullable, text
 from appliance.clock import timestamp
+from appliance.errors import Fault
 from appliance.health import AdapterHealth
+from appliance.history import RunEntry
 from appliance.home import events
 from appliance.home.capabilities import CAPABILITIES, OWNERSHIP
 from appliance.home.model import Device, Group, Room
+from appliance.lua.reload import Reload
+from appliance.scenes import Scene
 from appliance.store.keys import Key
 
 LONGEST_LABEL = 100
@@ -83,6 +87,41 @@ def catalog() -> dict[str, Any]:
     return {"capabilities": entries, "ownership": OWNERSHIP}
 
 
+def scene(thing: Scene) -> dict[str, Any]:
+    """A scene as JSON."""
+    return {"id": thing.id, "name": thing.name, "description": thing.description}
+
+
+def scene_run(entry: RunEntry) -> dict[str, Any]:
+    """What became of one execution of a scene as JSON."""
+    return {
+        "executed_at": timestamp(entry.executed_at),
+        "scene_id": entry.subject,
+        "status": entry.status,
+        "error": entry.error,
+        "results": entry.results,
+    }
+
+
+def fault(thing: Fault) -> dict[str, Any]:
+    """What is wrong with a file as JSON; `line` is 0 where it is the whole file."""
+    return {"file": thing.file, "line": thing.line, "message": thing.message}
+
+
+def reload(done: Reload) -> dict[str, Any]:
+    """The result of a reload as JSON."""
+    return {"status": "ok" if done.is_ok else "error", **_reloaded(done)}
+
+
+def _reloaded(done: Reload | events.CatalogReloaded | events.CatalogReloadFailed) -> dict[str, Any]:
+    return {
+        "target": done.target,
+        "loaded_count": done.loaded_count,
+        "errors": [fault(each) for each in done.faults],
+        "duration_ms": done.duration_ms,
+    }
+
+
 class DeviceEncoder:
     """Encodes devices, each once per change: what a mere sighting moves is put behind the bytes that are kept."""
 
@@ -134,6 +173,13 @@ def _encode_head(device: Device) -> bytes:
     return orjson.dumps(fields)[:-1]
 
 
+RELOADS: Mapping[str, str] = {
+    "scenes": "scene.catalog_reload",
+    "automations": "automation.catalog_reload",
+    "scripts": "scripts.reload",
+}
+"""How the types of the frames of each target's reloads begin."""
+
 FRAMES: Mapping[type[events.Event], Callable[[Any], dict[str, Any]] | None] = {
     events.DeviceStateChanged: lambda e: {
         "type": "device.state_changed",
@@ -159,6 +205,9 @@ FRAMES: Mapping[type[events.Event], Callable[[Any], dict[str, Any]] | None] = {
     },
     events.AdapterStarted: lambda e: {"type": "adapter.started", "adapter": e.adapter},
     events.SystemError: lambda e: {"type": "system.error", "message": e.message},
+    events.CatalogReloadStarted: lambda e: {"type": f"{RELOADS[e.target]}_started", "target": e.target},
+    events.CatalogReloaded: lambda e: {"type": f"{RELOADS[e.target]}ed", **_reloaded(e)},
+    events.CatalogReloadFailed: lambda e: {"type": f"{RELOADS[e.target]}_failed", **_reloaded(e)},
     events.KeyRevoked: None,
     events.AdapterAnswered: None,
     events.AdapterFaltered: None,

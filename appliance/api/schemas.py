@@ -25,6 +25,7 @@ from appliance.api.shapes import (
     record,
 )
 from appliance.health import AdapterStatus
+from appliance.history import RunStatus
 from appliance.home import values
 from appliance.home.capabilities import CAPABILITIES, Capability
 from appliance.home.commands import Command
@@ -159,6 +160,31 @@ OWNERSHIP = record(
     rules=array_of(TEXT),
 )
 CATALOG = record("Catalog", capabilities=array_of(CAPABILITY), ownership=OWNERSHIP)
+
+SCENE = record("Scene", id=TEXT, name=TEXT, description=TEXT)
+RESULT = record("Result", target=TEXT, status=one_of(*Status), message=maybe(TEXT))
+EXECUTED = record("Executed", status=one_of("ok", "queued"), results=array_of(RESULT))
+SCENE_RUN = record(
+    "SceneRun",
+    executed_at=INSTANT,
+    scene_id=TEXT,
+    status=one_of(*RunStatus),
+    error=maybe(TEXT),
+    results=array_of(RESULT),
+)
+SCENE_HISTORY = record("SceneHistory", scene_id=TEXT, entries=array_of(SCENE_RUN))
+
+FAULT = record("Fault", file=TEXT, line=COUNT, message=TEXT)
+RELOADED = record(
+    "Reloaded",
+    status=one_of("ok", "error"),
+    target=one_of("scenes", "automations", "scripts"),
+    loaded_count=COUNT,
+    errors=array_of(FAULT),
+    duration_ms=COUNT,
+)
+WATCH = record("Watch", target=TEXT, enabled=BOOLEAN, directory=TEXT)
+WATCHES = record("Watches", status={"const": "ok"}, watches=array_of(WATCH))
 
 _KEY: dict[str, Schema] = {"id": TEXT, "label": TEXT, "role": one_of(*Role), "created_at": INSTANT}
 

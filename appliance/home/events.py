@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from appliance.errors import Fault
 from appliance.home.model import Device, Group, Room
 
 
@@ -122,3 +123,30 @@ class AdapterFaltered(Event):
     adapter: str
     message: str
     at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogReloadStarted(Event):
+    """The files of `scenes`, `automations` or `scripts` are being read anew."""
+
+    target: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogReloaded(Event):
+    """What was read anew is sound and in force; `faults` is empty."""
+
+    target: str
+    loaded_count: int
+    faults: tuple[Fault, ...]
+    duration_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogReloadFailed(Event):
+    """What was read anew has faults; what was in force before stays so."""
+
+    target: str
+    loaded_count: int
+    faults: tuple[Fault, ...]
+    duration_ms: int

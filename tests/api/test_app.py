@@ -107,8 +107,11 @@ class TestDiagnostics:
         await house.post("/groups", {"id": "all", "name": "All"})
         async with house.stream():
             told = (await house.get("/diagnostics")).json
-        assert set(told) == {"hub", "counts", "adapters", "store", "events", "sockets", "process"}
-        assert told["counts"] == {"adapters": 2, "devices": 2, "rooms": 1, "groups": 1, "keys": 0}
+        parts = {"hub", "counts", "adapters", "store", "scenes", "scripts", "events", "sockets", "process"}
+        assert set(told) == parts
+        counts = {"adapters": 2, "devices": 2, "rooms": 1, "groups": 1, "scenes": 0, "keys": 0}
+        assert told["counts"] == counts
+        assert set(told["scripts"]) == {"running", "threads", "abandoned", "last_reload"}
         assert set(told["hub"]) == {"version", "python", "started_at", "now", "uptime_secs"}
         assert told["hub"]["version"] == VERSION and told["hub"]["uptime_secs"] >= 0
         assert told["hub"]["started_at"] <= told["hub"]["now"]

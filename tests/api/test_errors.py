@@ -351,6 +351,9 @@ async def test_every_error_has_a_status_and_is_told_in_its_own_words() -> None:
 async def test_the_statuses_are_those_of_the_contract() -> None:
     assert {kind.__name__: status for kind, status in STATUSES.items()} == {
         "StoreFailed": 503,
+        "Busy": 423,
+        "ScriptFailed": 400,
+        "RunCancelled": 400,
         "Invalid": 400,
         "AdapterFailed": 400,
         "ScriptFailed": 400,

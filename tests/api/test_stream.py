@@ -18,6 +18,7 @@ from appliance.api.limits import Limits
 from appliance.api.payloads import FRAMES
 from appliance.api.payloads import frame as frame_of
 from appliance.api.stream import wire
+from appliance.errors import Fault
 from appliance.home import events
 from appliance.home.events import Event, SystemError
 from appliance.home.model import Device, Group, Kind, Metadata, Room
@@ -59,6 +60,14 @@ LAMP = Device(
 HALL = Room(id="hall", name="Hall ☃")
 BOTH = Group(id="both", name="Both", members=("desk:light:0", "tv:tv"))
 
+WRONG = Fault("x.lua", 7, "no")
+RELOADS = {
+    "scenes": "scene.catalog_reload",
+    "automations": "automation.catalog_reload",
+    "scripts": "scripts.reload",
+}
+"""How the frames of each target's reloads begin."""
+
 TOLD: list[tuple[Event, dict[str, Any] | None]] = [
     (
         events.DeviceStateChanged(device=LAMP, previous=None),
@@ -95,6 +104,30 @@ TOLD: list[tuple[Event, dict[str, Any] | None]] = [
     ),
     (events.AdapterStarted(adapter="roku_tv"), {"type": "adapter.started", "adapter": "roku_tv"}),
     (SystemError(message="desk: no answer"), {"type": "system.error", "message": "desk: no answer"}),
+    *[
+        (events.CatalogReloadStarted(target=target), {"type": f"{begins}_started", "target": target})
+        for target, begins in RELOADS.items()
+    ],
+    *[
+        (
+            events.CatalogReloaded(target=target, loaded_count=3, faults=(), duration_ms=4),
+            {"type": f"{begins}ed", "target": target, "loaded_count": 3, "errors": [], "duration_ms": 4},
+        )
+        for target, begins in RELOADS.items()
+    ],
+    *[
+        (
+            events.CatalogReloadFailed(target=target, loaded_count=0, faults=(WRONG,), duration_ms=4),
+            {
+                "type": f"{begins}_failed",
+                "target": target,
+                "loaded_count": 0,
+                "errors": [{"file": "x.lua", "line": 7, "message": "no"}],
+                "duration_ms": 4,
+            },
+        )
+        for target, begins in RELOADS.items()
+    ],
     (events.KeyRevoked(key_id="key_nobody_has"), None),
     (events.AdapterAnswered(adapter="roku_tv", at=MOMENT), None),
     (events.AdapterFaltered(adapter="roku_tv", message="no", at=MOMENT), None),

@@ -51,6 +51,11 @@ class VirtualClock(Clock):
         """How many wait for this clock."""
         return sum(not future.done() for _, _, future in self._heap)
 
+    @property
+    def waits(self) -> list[float]:
+        """How many seconds each of those still has to wait."""
+        return [due - self._elapsed for due, _, future in self._heap if not future.done()]
+
     async def sleep(self, seconds: float) -> None:
         """Return once the clock was advanced so far."""
         if seconds <= 0:

@@ -43,8 +43,6 @@ LIGHT, TV = "elgato_lights:light:0", "roku_tv:tv"
 LARGE = b" " * (1 << 20) + b"{}"
 """A body beyond the limit."""
 
-BASE = config.parse("", "test.toml", {})
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Received:
@@ -169,8 +167,13 @@ async def open_house(
     limits: Limits | None = None,
     event_capacity: int = 1024,
     wait_until_ready: bool = True,
+    root: Path | None = None,
+    toml: str = "",
 ) -> AsyncIterator[House]:
-    """A house with both simulated devices, polled every second of the clock; `adapters` says others than those."""
+    """A house with both simulated devices, polled every second of the clock; `adapters` says others than those.
+
+    `toml` is what its configuration says beside that, and `root` the folder that holds `config/`.
+    """
     async with AsyncExitStack() as stack:
         lamp = await stack.enter_async_context(light or LightSimulator())
         set_ = await stack.enter_async_context(tv or TvSimulator())
@@ -181,11 +184,11 @@ async def open_house(
                 "roku_tv": RokuTv(ip_address=set_.host, port=set_.port, poll_interval_secs=poll_interval_secs),
             }
         folder = data_dir or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lares-house-")))
-        hub = Hub(_configure(enabled), disk or Disk(folder), clock or Clock())
+        hub = Hub(_configure(enabled, root or folder, toml), disk or Disk(folder), clock or Clock())
         events = _record(hub.bus)
         await stack.enter_async_context(hub)
         server = await stack.enter_async_context(_serve(hub, limits or Limits(), event_capacity))
-        session = await stack.enter_async_context(aiohttp.ClientSession())
+        session = await stack.enter_async_context(aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)))
         url = f"http://127.0.0.1:{server.port}"
         house = House(hub=hub, url=url, light=lamp, tv=set_, session=session, events=events)
         if wait_until_ready:
@@ -193,8 +196,8 @@ async def open_house(
         yield house
 
 
-def _configure(adapters: Mapping[str, AdapterSettings]) -> Config:
-    return replace(BASE, adapters=adapters)
+def _configure(adapters: Mapping[str, AdapterSettings], root: Path, toml: str) -> Config:
+    return replace(config.parse(toml, str(root / "config" / "test.toml"), {}), adapters=adapters)
 
 
 def _record(bus: Bus) -> list[Event]:

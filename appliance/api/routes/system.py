@@ -16,6 +16,7 @@ from appliance.api.auth import Role
 from appliance.api.route import Call, Route
 from appliance.errors import NotReady
 from appliance.health import Health
+from appliance.settings import LuaFolder
 
 Probe = Callable[[], Mapping[str, Any]]
 """One part's figures for `GET /diagnostics`."""
@@ -24,11 +25,15 @@ _HEALTHY = orjson.dumps({"status": "ok"})
 
 
 class System:
-    """What answers the routes about the hub itself. `probes` are the parts that diagnostics show, by name."""
+    """What answers the routes about the hub itself.
 
-    def __init__(self, health: Health, probes: Mapping[str, Probe]) -> None:
+    `probes` are the parts that diagnostics show, `folders` the folders of Lua files, both by name.
+    """
+
+    def __init__(self, health: Health, probes: Mapping[str, Probe], folders: Mapping[str, LuaFolder]) -> None:
         self._health = health
         self._probes = probes
+        self._folders = folders
         self._catalog = orjson.dumps(payloads.catalog())
 
     async def show_health(self, call: Call) -> HTTPResponse:
@@ -48,6 +53,14 @@ class System:
     async def show_diagnostics(self, call: Call) -> HTTPResponse:
         """Every part's figures."""
         return json_answer({name: probe() for name, probe in self._probes.items()})
+
+    async def show_reload_watch(self, call: Call) -> HTTPResponse:
+        """Which folders are watched."""
+        watches = [
+            {"target": target, "enabled": folder.watch, "directory": folder.directory}
+            for target, folder in self._folders.items()
+        ]
+        return json_answer({"status": "ok", "watches": watches})
 
 
 def probe_process() -> dict[str, Any]:
@@ -96,5 +109,14 @@ ROUTES = (
         answers=(200,),
         holds=schemas.DIAGNOSTICS,
         summary="How the hub is inside: counts, and the figures of each part.",
+    ),
+    Route(
+        method="GET",
+        path="/diagnostics/reload_watch",
+        role=Role.ADMIN,
+        handler=System.show_reload_watch,
+        answers=(200,),
+        holds=schemas.WATCHES,
+        summary="Which folders of Lua files are watched, so that a saved file is loaded.",
     ),
 )

@@ -1,0 +1,45 @@
+"""Periods: the query of every history, `start`, `end` and `limit`."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Any
+
+from appliance.api.shapes import INSTANT, INTEGER, Check, Field, Schema, Shape
+from appliance.errors import Invalid
+from appliance.history import USUAL_LIMIT
+from appliance.home.values import shown
+
+MOST = 1000
+"""Entries that one answer tells at most."""
+
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+ -]\d\d:\d\d)", re.ASCII)
+
+
+def _instant(value: Any) -> datetime:
+    """The moment; where a `+` was not percent-encoded, it has arrived as a blank."""
+    try:
+        if _INSTANT.fullmatch(value) is None:
+            raise ValueError
+        return datetime.fromisoformat(f"{value[:10]}T{value[11:].replace(' ', '+')}".upper())
+    except ValueError:
+        raise Invalid(f"must be a time like 2026-11-20T08:00:00Z, not {shown(value)}") from None
+
+
+def _limit(value: Any) -> int:
+    if re.fullmatch("[0-9]{1,9}", value) is None or not 1 <= int(value) <= MOST:
+        raise Invalid(f"must be a whole number from 1 to {MOST}, not {shown(value)}")
+    return int(value)
+
+
+_MOMENT: Schema = {**INSTANT, "description": "RFC 3339; it is included itself."}
+_WHEN = Field(check=Check(schema=_MOMENT, run=_instant), required=False)
+_COUNT = {**INTEGER, "minimum": 1, "maximum": MOST, "default": USUAL_LIMIT}
+
+PERIOD: Shape = {
+    "start": _WHEN,
+    "end": _WHEN,
+    "limit": Field(check=Check(schema=_COUNT, run=_limit), required=False),
+}
+"""What `history.Period` holds."""

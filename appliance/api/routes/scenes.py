@@ -1,0 +1,94 @@
+"""Scenes: which there are, and running them."""
+
+from __future__ import annotations
+
+import asyncio
+
+from sanic import HTTPResponse
+
+from appliance.api import payloads, schemas
+from appliance.api.answers import json_answer
+from appliance.api.auth import Role
+from appliance.api.periods import PERIOD
+from appliance.api.route import Call, Route
+from appliance.api.shapes import array_of
+from appliance.errors import Busy
+from appliance.history import Period, RunStatus
+from appliance.lua.modes import Decision
+from appliance.lua.reload import Reloader
+from appliance.scenes import Scenes as Parts
+
+
+class Scenes:
+    """What answers the routes under `/scenes`."""
+
+    def __init__(self, scenes: Parts, reloader: Reloader) -> None:
+        self._scenes = scenes
+        self._reloader = reloader
+
+    async def list_all(self, call: Call) -> HTTPResponse:
+        """Every scene by id."""
+        return json_answer([payloads.scene(scene) for scene in self._scenes.list_scenes()])
+
+    async def reload(self, call: Call) -> HTTPResponse:
+        """Read every scene anew; all or nothing."""
+        return json_answer(payloads.reload(await self._reloader.reload()))
+
+    async def execute(self, call: Call, scene_id: str) -> HTTPResponse:
+        """Run the scene and tell what its commands came to. It runs on when the client goes away."""
+        execution = self._scenes.execute(scene_id)
+        if execution.decision is Decision.QUEUE:
+            return json_answer({"status": "queued", "results": []}, 202)
+        ending = await asyncio.shield(execution.ended)
+        if ending.status is RunStatus.DROPPED:
+            raise Busy(f"scene '{scene_id}' did not run; {ending.error}")
+        if ending.status is RunStatus.OK:
+            return json_answer({"status": "ok", "results": ending.results})
+        how = "was cancelled" if ending.status is RunStatus.CANCELLED else "failed"
+        return json_answer({"error": f"scene '{scene_id}' {how}: {ending.error}", "results": ending.results}, 400)
+
+    async def list_history(self, call: Call, scene_id: str) -> HTTPResponse:
+        """What became of the scene's executions, the newest first."""
+        entries = self._scenes.list_runs(scene_id, Period(**call.query()))
+        return json_answer({"scene_id": scene_id, "entries": [payloads.scene_run(entry) for entry in entries]})
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/scenes",
+        role=Role.READ,
+        handler=Scenes.list_all,
+        answers=(200,),
+        holds=array_of(schemas.SCENE),
+        summary="Every scene by id.",
+    ),
+    Route(
+        method="POST",
+        path="/scenes/reload",
+        role=Role.ADMIN,
+        handler=Scenes.reload,
+        answers=(200,),
+        holds=schemas.RELOADED,
+        summary="Read every scene's file anew. If one has a fault, the answer lists all faults and nothing changes.",
+    ),
+    Route(
+        method="POST",
+        path="/scenes/<scene_id>/execute",
+        role=Role.WRITE,
+        handler=Scenes.execute,
+        answers=(200, 202, 400, 404, 423),
+        holds=schemas.EXECUTED,
+        summary="Run the scene: the result of each of its commands, in the order of the calls.",
+    ),
+    Route(
+        method="GET",
+        path="/scenes/<scene_id>/history",
+        role=Role.READ,
+        handler=Scenes.list_history,
+        answers=(200, 400, 404),
+        holds=schemas.SCENE_HISTORY,
+        query=PERIOD,
+        summary="What became of the scene's executions, the newest first.",
+    ),
+)

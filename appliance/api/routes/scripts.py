@@ -1,0 +1,35 @@
+"""Scripts, the modules that scenes and automations require."""
+
+from __future__ import annotations
+
+from sanic import HTTPResponse
+
+from appliance.api import payloads, schemas
+from appliance.api.answers import json_answer
+from appliance.api.auth import Role
+from appliance.api.route import Call, Route
+from appliance.lua.reload import Reloader
+
+
+class Scripts:
+    """What answers the routes under `/scripts`."""
+
+    def __init__(self, reloader: Reloader) -> None:
+        self._reloader = reloader
+
+    async def reload(self, call: Call) -> HTTPResponse:
+        """Compile every script and tell what is wrong."""
+        return json_answer(payloads.reload(await self._reloader.reload()))
+
+
+ROUTES = (
+    Route(
+        method="POST",
+        path="/scripts/reload",
+        role=Role.ADMIN,
+        handler=Scripts.reload,
+        answers=(200,),
+        holds=schemas.RELOADED,
+        summary="Compile every script and list all faults. Executions read scripts when they require them.",
+    ),
+)

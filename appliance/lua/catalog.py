@@ -1,0 +1,153 @@
+"""Catalogs: the definitions of a folder, each with the text that defined it. One works like any other, whatever it
+defines; what a file must return is for its own room to say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from appliance.errors import ConfigFailed, Fault, NotFound, ScriptFailed
+from appliance.lua.fields import Reader
+from appliance.lua.folder import Contents, Folder
+from appliance.lua.source import Source
+
+AT_ONCE = 4
+"""Files that are described at once, so that one that computes for ever does not hold up the others."""
+
+
+class Definition(Protocol):
+    """What a file defines."""
+
+    @property
+    def id(self) -> str:
+        """Its id, unique in the catalog."""
+
+
+T = TypeVar("T", bound=Definition)
+
+Describe = Callable[[Source], Awaitable[Mapping[str, Any]]]
+"""Runs a file's top-level code and tells what it returned; `ScriptFailed` where that cannot be had."""
+
+Parse = Callable[[Reader], T]
+"""Reads what a file returned; `ConfigFailed` holds what is wrong with it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asset(Generic[T]):
+    """One definition and the text that made it, which is what an execution of it runs."""
+
+    definition: T
+    source: Source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reading(Generic[T]):
+    """What a folder came to: the sound files, what is wrong with others, and the ids that are there twice."""
+
+    assets: tuple[Asset[T], ...]
+    faults: tuple[Fault, ...]
+    duplicates: tuple[Fault, ...]
+    is_missing: bool
+
+
+class Catalog(Generic[T]):
+    """The definitions in force. `what` is the word for one of them; without a folder there are none.
+
+    `left_out` names what is wrong with the files that the hub started without.
+    """
+
+    def __init__(self, what: str, folder: Folder | None, describe: Describe, parse: Parse[T]) -> None:
+        self.left_out: tuple[Fault, ...] = ()
+        self._what = what
+        self._folder = folder
+        self._describe = describe
+        self._parse = parse
+        self._assets: Mapping[str, Asset[T]] = {}
+
+    def get(self, id_: str) -> Asset[T]:
+        """The definition of this id, with its text."""
+        if id_ not in self._assets:
+            raise NotFound(self._what, id_)
+        return self._assets[id_]
+
+    def list_definitions(self) -> list[T]:
+        """Every definition by id."""
+        return [self._assets[id_].definition for id_ in sorted(self._assets)]
+
+    async def load(self) -> None:
+        """Put every sound file in force, for the start; `ConfigFailed` where two of them have the same id."""
+        reading = await self._read()
+        if reading.duplicates:
+            raise ConfigFailed(list(reading.duplicates))
+        self._accept(reading)
+
+    async def reload(self) -> tuple[int, list[Fault]]:
+        """Put every file in force if all are sound, else change nothing: how many there are, and every fault."""
+        reading = await self._read()
+        faults = [*reading.faults, *reading.duplicates]
+        if reading.is_missing and self._assets and self._folder is not None:
+            faults.append(Fault(self._folder.name, 0, f"the folder is gone; its {self._what}s stay as they were"))
+        if not faults:
+            self._accept(reading)
+        return len(reading.assets), faults
+
+    async def check(self) -> list[Fault]:
+        """Every fault of every file; changes nothing."""
+        reading = await self._read()
+        return sorted([*reading.faults, *reading.duplicates])
+
+    def _accept(self, reading: _Reading[T]) -> None:
+        self._assets = {asset.definition.id: asset for asset in reading.assets}
+        self.left_out = reading.faults
+
+    async def _read(self) -> _Reading[T]:
+        contents = await asyncio.to_thread(self._folder.read) if self._folder is not None else NOTHING
+        turns = asyncio.Semaphore(AT_ONCE)
+
+        async def load(source: Source) -> Asset[T] | list[Fault]:
+            async with turns:
+                return await self._load(source)
+
+        loaded = await asyncio.gather(*[load(source) for source in contents.sources])
+        assets = tuple(each for each in loaded if isinstance(each, Asset))
+        faults = [fault for each in loaded if not isinstance(each, Asset) for fault in each]
+        return _Reading(
+            assets=assets,
+            faults=tuple(sorted([*contents.faults, *faults])),
+            duplicates=_duplicates(assets),
+            is_missing=contents.is_missing,
+        )
+
+    async def _load(self, source: Source) -> Asset[T] | list[Fault]:
+        try:
+            definition = self._parse(Reader(source, await self._describe(source)))
+        except ScriptFailed as failed:
+            return [fault_of(failed, source)]
+        except ConfigFailed as failed:
+            return failed.faults
+        return Asset(definition=definition, source=source)
+
+
+NOTHING = Contents(sources=(), faults=())
+
+
+def fault_of(failed: ScriptFailed, source: Source) -> Fault:
+    """What is wrong, as a fault of this file, also where a script that it requires is to blame."""
+    if failed.file == source.name:
+        return Fault(failed.file, failed.line, failed.message)
+    return Fault(source.name, 0, str(failed))
+
+
+def _duplicates(assets: tuple[Asset[T], ...]) -> tuple[Fault, ...]:
+    first: dict[str, str] = {}
+    faults = []
+    for asset in assets:
+        id_, file = asset.definition.id, asset.source.name
+        if id_ in first:
+            line = asset.source.line_of("id")
+            faults.append(Fault(file, line, f"the id '{id_}' is already that of {first[id_]}; give each its own"))
+        first.setdefault(id_, file)
+    return tuple(faults)

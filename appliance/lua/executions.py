@@ -1,0 +1,168 @@
+"""Executions: what scenes and automations start, as their modes admit it, and how each ended."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from appliance.clock import Clock
+from appliance.errors import RunCancelled, ScriptFailed
+from appliance.history import RunStatus
+from appliance.lua.context import Context
+from appliance.lua.modes import Decision, Lanes, Mode
+from appliance.lua.run import Run
+from appliance.lua.runner import Runner
+from appliance.lua.source import Source
+from appliance.tasks import Tasks
+
+REPLACED = "a later execution replaced it (mode restart)"
+STOPPED = "the hub stopped"
+
+log = logging.getLogger("lua")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What is to be run: the text, the event it is given, and the name that log and audit know it by."""
+
+    id: str
+    label: str
+    source: Source
+    mode: Mode
+    event: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How an execution ended, or why there was none; `error` is a sentence unless all went well."""
+
+    executed_at: datetime
+    status: RunStatus
+    error: str | None
+    results: Sequence[Mapping[str, Any]]
+    duration_ms: int
+
+
+class Execution:
+    """One execution from its admission on; `ended` comes to its `Ending`."""
+
+    def __init__(self, job: Job, at: datetime) -> None:
+        self.job = job
+        self.at = at
+        self.decision = Decision.RUN
+        self.ended: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
+
+
+@dataclass(slots=True, kw_only=True)
+class _Run:
+    """What Lua does for an execution, and why it must end, if it must."""
+
+    lua: Run
+    context: Context
+    began: float
+    end_because: str | None = None
+
+
+class Executions:
+    """Runs jobs; `on_end` is told how each ended. Leaving the context ends all, and what waits never runs."""
+
+    def __init__(
+        self,
+        runner: Runner,
+        new_context: Callable[[str], Context],
+        clock: Clock,
+        on_end: Callable[[Job, Ending], None],
+    ) -> None:
+        self._runner = runner
+        self._new_context = new_context
+        self._clock = clock
+        self._on_end = on_end
+        self._lanes: Lanes[Execution] = Lanes()
+        self._runs: dict[Execution, _Run] = {}
+        self._ended = dict.fromkeys(RunStatus, 0)
+        self._tasks = Tasks()
+
+    async def __aenter__(self) -> Executions:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for execution in self._lanes.empty():
+            self._cancel(execution, STOPPED)
+        await self._tasks.__aexit__()
+        for execution in tuple(self._runs):  # those whose task was cancelled before it had begun
+            self._end(execution, RunStatus.CANCELLED, STOPPED)
+
+    def figures(self) -> dict[str, Any]:
+        """How many run at present, replaced ones too, how many wait, and how those before them ended."""
+        ended = {status.value: count for status, count in self._ended.items()}
+        return {"running": len(self._runs), "waiting": self._lanes.waiting, "ended": ended}
+
+    def submit(self, job: Job) -> Execution:
+        """Let the job run, wait for its turn, or be dropped, as its mode says of those of its id under way."""
+        execution = Execution(job, self._clock.now())
+        admission = self._lanes.admit(job.id, execution, job.mode)
+        execution.decision = admission.decision
+        for replaced in admission.replaced:
+            self._cancel(replaced, REPLACED)
+        if admission.decision is Decision.RUN:
+            self._start(execution)
+        elif admission.decision is Decision.DROP:
+            self._end(execution, RunStatus.DROPPED, f"mode: {self._lanes.refusal(job.id, job.mode)}")
+        return execution
+
+    def _start(self, execution: Execution) -> None:
+        job = execution.job
+        execution.at = self._clock.now()
+        context = self._new_context(job.label)
+        lua = self._runner.start(job.source, context, job.event, name=job.label)
+        self._runs[execution] = _Run(lua=lua, context=context, began=self._clock.monotonic())
+        self._tasks.start(self._follow(execution, self._runs[execution]), job.label)
+
+    def _cancel(self, execution: Execution, because: str) -> None:
+        """End one that runs as soon as its Lua lets it, and one that waits at once."""
+        run = self._runs.get(execution)
+        if run is None:
+            self._end(execution, RunStatus.CANCELLED, because)
+        else:
+            run.end_because = because
+            run.lua.cancel()
+
+    async def _follow(self, execution: Execution, run: _Run) -> None:
+        outcome: tuple[RunStatus, str | None] = (RunStatus.CANCELLED, STOPPED)
+        try:
+            outcome = await _outcome(run)
+        finally:
+            self._end(execution, *outcome)
+            following = self._lanes.leave(execution.job.id, execution)
+            if following is not None:
+                self._start(following)
+
+    def _end(self, execution: Execution, status: RunStatus, error: str | None) -> None:
+        run = self._runs.pop(execution, None)
+        self._ended[status] += 1
+        ending = Ending(
+            executed_at=execution.at,
+            status=status,
+            error=error,
+            results=() if run is None else tuple(run.context.results),
+            duration_ms=0 if run is None else round((self._clock.monotonic() - run.began) * 1000),
+        )
+        self._on_end(execution.job, ending)
+        execution.ended.set_result(ending)
+
+
+async def _outcome(run: _Run) -> tuple[RunStatus, str | None]:
+    try:
+        await run.lua.wait()
+    except RunCancelled:
+        return RunStatus.CANCELLED, run.end_because or STOPPED
+    except ScriptFailed as failed:
+        return RunStatus(failed.status), str(failed)
+    except Exception as error:
+        log.debug("an execution", exc_info=error)
+        return RunStatus.ERROR, f"it failed unexpectedly: {type(error).__name__}: {error}"
+    return RunStatus.OK, None

@@ -1,0 +1,123 @@
+"""Fields: what a definition's table may hold, checked, each fault with the line where it stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from appliance.errors import ConfigFailed, Fault
+from appliance.lua.runner import Function
+from appliance.lua.source import Source
+from appliance.sections import Key, nearest
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_OUTER = re.compile(r"^[^\S\x1c-\x1f\x85]+|[^\S\x1c-\x1f\x85]+\Z")
+"""White space around a text. Python also counts some control characters as such."""
+
+LONGEST_ID = 256
+LONGEST_NAME = 1000
+
+
+class Reader:
+    """Reads the table that one file returned against tables of keys, and gathers what is wrong with it."""
+
+    def __init__(self, source: Source, described: Mapping[str, Any]) -> None:
+        self._described = described
+        self._source = source
+        self.faults: list[Fault] = []
+
+    def fields(self, keys: Mapping[str, Key]) -> dict[str, Any]:
+        """The values of the whole table, by key; what has a fault, which is noted, is its default."""
+        return self.table((), self._described, keys)
+
+    def table(self, path: tuple[str, ...], raw: Any, keys: Mapping[str, Key]) -> dict[str, Any]:
+        """The values of a table inside it; `path` are the names that lead there."""
+        if not isinstance(raw, Mapping):
+            if raw != []:
+                self.fault(path, f"must be a table with names like {next(iter(keys))}, not {_list_or(raw)}")
+                return {name: key.default for name, key in keys.items()}
+            raw = {}
+        for name in raw:
+            if name not in keys:
+                self.fault((*path, name), _unknown(name, keys))
+        return {name: self._value((*path, name), key, raw) for name, key in keys.items()}
+
+    def fault(self, path: tuple[str, ...], message: str) -> None:
+        """Note what is wrong with the field at this path; the message goes on after the field's name."""
+        sentence = f"{'.'.join(map(_written, path))} {message}" if path else f"what the file returns {message}"
+        self.faults.append(Fault(self._source.name, self.line_of(*path), sentence))
+
+    def line_of(self, *path: str) -> int:
+        """The line of the field at this path, or of the nearest table around it that has one; 0 if none has."""
+        return next((line for n in range(len(path), 0, -1) if (line := self._source.line_of(*path[:n]))), 0)
+
+    def finish(self) -> None:
+        """Raise `ConfigFailed` if anything was wrong."""
+        if self.faults:
+            raise ConfigFailed(sorted(self.faults))
+
+    def _value(self, path: tuple[str, ...], key: Key, table: Mapping[str, Any]) -> Any:
+        if table.get(path[-1]) is None:
+            if key.default is None and not key.optional:
+                self.fault(path, "is missing")
+            return key.default
+        try:
+            return key.check(table[path[-1]])
+        except ValueError as fault:
+            self.fault(path, str(fault))
+            return key.default
+
+
+def _list_or(raw: Any) -> str:
+    return "a list" if isinstance(raw, list) else shown(raw)
+
+
+def _written(name: str) -> str:
+    """A field's name as a sentence bears it, whatever somebody called it."""
+    return name if re.fullmatch(r"\w{1,60}", name) else shown(name)
+
+
+def _unknown(name: str, names: Iterable[str]) -> str:
+    near = nearest(name, names, 0.5)
+    return "is not a field; " + (f"there are {', '.join(names)}" if near is None else f"did you mean {near}")
+
+
+def string(value: Any) -> str:
+    """A check: any string."""
+    if not isinstance(value, str):
+        raise ValueError(f"must be a string, not {shown(value)}")
+    return value
+
+
+def text(longest: int) -> Key:
+    """The key of a non-empty string of at most so many characters, without control characters around or in it."""
+
+    def check(value: Any) -> str:
+        stripped = _OUTER.sub("", string(value))
+        if _CONTROL.search(stripped) is not None:
+            raise ValueError("must not contain control characters")
+        if not 1 <= len(stripped) <= longest:
+            raise ValueError(f"must have 1 to {longest} characters, not {len(stripped)}")
+        return stripped
+
+    return Key(check)
+
+
+def function(value: Any) -> Any:
+    """A check: a Lua function."""
+    if not isinstance(value, Function):
+        raise ValueError(f"must be a function, not {shown(value)}")
+    return value
+
+
+def shown(value: Any) -> str:
+    """A Lua value as a sentence shows it, never longer than a line bears."""
+    if isinstance(value, Function):
+        return "a function"
+    if isinstance(value, Mapping | list | tuple):
+        return "a table"
+    if value is None or isinstance(value, bool):
+        return "nil" if value is None else str(value).lower()
+    described = repr(value)
+    return described if len(described) <= 60 else f"{described[:57]}…"

@@ -1,0 +1,100 @@
+"""A folder of Lua files: read as it is, whatever lies in it, and nothing that could hurt."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from appliance.errors import Fault
+from appliance.lua.source import LARGEST, Source
+
+LARGEST_IN_ALL = 16 << 20
+"""Bytes of all files of one folder together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """What a folder holds: the files that could be read, by name, and what is wrong with the others."""
+
+    sources: tuple[Source, ...]
+    faults: tuple[Fault, ...]
+    is_missing: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folder:
+    """A folder of Lua files; `name` is what people call it. A deep one is read with the folders in it."""
+
+    path: Path
+    name: str
+    is_deep: bool = False
+
+    def read(self) -> Contents:
+        """Every `*.lua` file but hidden ones, each read whole; blocks while the disk is slow."""
+        sources: list[Source] = []
+        faults: list[Fault] = []
+        left = LARGEST_IN_ALL
+        try:
+            for found in map(self._read_file, self._walk(faults)):
+                if isinstance(found, Source) and (left := left - len(found.text)) < 0:
+                    found = Fault(found.name, 0, f"is left out: the files of {self.name} are too large together")
+                if isinstance(found, Source):
+                    sources.append(found)
+                elif found is not None:
+                    faults.append(found)
+        except FileNotFoundError:
+            return Contents(sources=(), faults=(), is_missing=True)
+        return Contents(sources=tuple(sources), faults=tuple(faults))
+
+    def _walk(self, faults: list[Fault]) -> list[Path]:
+        """The relative paths of all that looks like a Lua file; what cannot be looked into is noted."""
+        folders, files = [Path()], []
+        while folders:
+            folder = folders.pop()
+            try:
+                entries = list(os.scandir(self.path / folder))
+            except OSError as error:
+                if folder == Path() and isinstance(error, FileNotFoundError):
+                    raise
+                faults.append(Fault(self._name_of(folder), 0, f"the folder cannot be read: {error.strerror}"))
+                continue
+            for entry in entries:
+                if entry.name.startswith("."):
+                    continue
+                if self.is_deep and entry.is_dir(follow_symlinks=False):
+                    folders.append(folder / entry.name)
+                elif entry.name.endswith(".lua"):
+                    files.append(folder / entry.name)
+        return sorted(files, key=os.fspath)
+
+    def _name_of(self, path: Path) -> str:
+        return os.fsencode(Path(self.name, path)).decode(errors="backslashreplace")
+
+    def _read_file(self, path: Path) -> Source | Fault | None:
+        """The file's text, or what is wrong with it; None for what is no file and was never meant to be one."""
+        name = self._name_of(path)
+        file = self.path / path
+        try:
+            mode = file.stat().st_mode
+            if stat.S_ISDIR(mode):
+                return None
+            if not stat.S_ISREG(mode):
+                return Fault(name, 0, "is not a file")
+            with file.open("rb") as stream:
+                text = stream.read(LARGEST + 1)
+        except OSError as error:
+            return Fault(name, 0, f"cannot be read: {error.strerror}")
+        return _check(Source(name=name, text=text))
+
+
+def _check(source: Source) -> Source | Fault:
+    if len(source.text) > LARGEST:
+        return Fault(source.name, 0, f"is larger than {LARGEST >> 20} MiB")
+    try:
+        source.text.decode()
+    except UnicodeDecodeError as error:
+        line = source.text.count(b"\n", 0, error.start) + 1
+        return Fault(source.name, line, "is not UTF-8 text; save it as UTF-8")
+    return source

@@ -1,0 +1,173 @@
+"""Execution modes: how many executions of one scene or automation run at once, and what becomes of the others."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Generic, TypeVar
+
+from appliance.lua.fields import shown
+from appliance.sections import nearest
+
+R = TypeVar("R")
+
+
+class ModeType(StrEnum):
+    """What becomes of an execution that comes while others of its id are under way."""
+
+    PARALLEL = "parallel"
+    SINGLE = "single"
+    QUEUED = "queued"
+    RESTART = "restart"
+
+
+BOUNDED = (ModeType.PARALLEL, ModeType.QUEUED)
+"""The types that take a `max`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mode:
+    """A mode; `max` is how many run at once (parallel) or wait for the one that runs (queued), else 1."""
+
+    type: ModeType
+    max: int
+
+
+def mode_check(default_max: int) -> Callable[[Any], Mode]:
+    """A check: a mode's name, or its table with a `type`; `default_max` holds where no `max` is stated."""
+
+    def check(value: Any) -> Mode:
+        if isinstance(value, str):
+            return _mode(value, None, default_max)
+        if not isinstance(value, Mapping):
+            wanted = 'a name like "single", or a table like { type = "queued", max = 3 }'
+            raise ValueError(f"must be {wanted}, not {shown(value)}")
+        for name in value:
+            if name not in ("type", "max"):
+                raise ValueError(f"has no field {name}; did you mean {nearest(name, ['type', 'max'], 0.0)}")
+        if "type" not in value:
+            raise ValueError(f"needs a type: one of {', '.join(ModeType)}")
+        return _mode(value["type"], value.get("max"), default_max)
+
+    return check
+
+
+def _mode(name: Any, most: Any, default_max: int) -> Mode:
+    if not isinstance(name, str) or name not in list(ModeType):
+        near = nearest(name, ModeType) if isinstance(name, str) else None
+        hint = "" if near is None else f"; did you mean {near}"
+        raise ValueError(f"must be one of {', '.join(ModeType)}, not {shown(name)}{hint}")
+    kind = ModeType(name)
+    if kind not in BOUNDED:
+        if most is not None:
+            raise ValueError(f"{kind} takes no max; {' and '.join(BOUNDED)} do")
+        return Mode(type=kind, max=1)
+    return Mode(type=kind, max=default_max if most is None else _max(most))
+
+
+def _max(value: Any) -> int:
+    is_whole = isinstance(value, int | float) and not isinstance(value, bool) and value == value // 1
+    if not is_whole or not 1 <= value < 1 << 53:
+        raise ValueError(f"needs a max that is a whole number from 1 up, not {shown(value)}")
+    return int(value)
+
+
+class Decision(StrEnum):
+    """What becomes of an execution that comes."""
+
+    RUN = "run"
+    QUEUE = "queue"
+    DROP = "drop"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admission(Generic[R]):
+    """The decision, and the executions that have to end because of it."""
+
+    decision: Decision
+    replaced: tuple[R, ...] = ()
+
+
+@dataclass(slots=True)
+class _Lane(Generic[R]):
+    """The executions of one id: those that run and count, and those that wait."""
+
+    running: list[R] = field(default_factory=list)
+    waiting: deque[R] = field(default_factory=deque)
+
+    def clear(self) -> tuple[R, ...]:
+        every = (*self.running, *self.waiting)
+        self.running.clear()
+        self.waiting.clear()
+        return every
+
+
+def _queue(lane: _Lane[Any], most: int) -> Decision:
+    if not lane.running:
+        return Decision.RUN
+    return Decision.QUEUE if len(lane.waiting) < most else Decision.DROP
+
+
+_DECIDE: Mapping[ModeType, Callable[[_Lane[Any], int], Decision]] = {
+    ModeType.PARALLEL: lambda lane, most: Decision.RUN if len(lane.running) < most else Decision.DROP,
+    ModeType.SINGLE: lambda lane, most: Decision.DROP if lane.running else Decision.RUN,
+    ModeType.QUEUED: _queue,
+    ModeType.RESTART: lambda lane, most: Decision.RUN,
+}
+
+
+class Lanes(Generic[R]):
+    """Decides who runs, by id. What runs or waits counts against whatever mode the id has when the next one comes."""
+
+    def __init__(self) -> None:
+        self._lanes: dict[str, _Lane[R]] = {}
+
+    @property
+    def running(self) -> int:
+        """How many run; those that were replaced are not among them."""
+        return sum(len(lane.running) for lane in self._lanes.values())
+
+    @property
+    def waiting(self) -> int:
+        """How many wait."""
+        return sum(len(lane.waiting) for lane in self._lanes.values())
+
+    def admit(self, id_: str, run: R, mode: Mode) -> Admission[R]:
+        """Decide on one that comes; one that is to run or wait counts from now on."""
+        lane = self._lanes.setdefault(id_, _Lane())
+        decision = _DECIDE[mode.type](lane, mode.max)
+        replaced = lane.clear() if mode.type is ModeType.RESTART else ()
+        if decision is Decision.RUN:
+            lane.running.append(run)
+        elif decision is Decision.QUEUE:
+            lane.waiting.append(run)
+        return Admission(decision=decision, replaced=replaced)
+
+    def refusal(self, id_: str, mode: Mode) -> str:
+        """Why one that comes now is dropped."""
+        lane = self._lanes.get(id_, _Lane())
+        if mode.type is ModeType.QUEUED:
+            return f"queued lets {mode.max} wait, and {len(lane.waiting)} do"
+        return f"{mode.type} lets {mode.max} run at once, and {len(lane.running)} do"
+
+    def leave(self, id_: str, run: R) -> R | None:
+        """Note that one has ended; the one that waited longest, which runs from now on, if its turn has come."""
+        lane = self._lanes.get(id_)
+        if lane is None or run not in lane.running:
+            return None
+        lane.running.remove(run)
+        if lane.running:
+            return None
+        if not lane.waiting:
+            del self._lanes[id_]
+            return None
+        lane.running.append(lane.waiting.popleft())
+        return lane.running[0]
+
+    def empty(self) -> list[R]:
+        """Forget every execution; all that ran or waited."""
+        every = [run for lane in self._lanes.values() for run in lane.clear()]
+        self._lanes.clear()
+        return every

@@ -1,0 +1,39 @@
+"""Setting up: what the sections of the configuration come to here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from appliance.clock import Clock
+from appliance.errors import Fault
+from appliance.lua.folder import Folder
+from appliance.lua.limits import Limits
+from appliance.lua.runner import Runner
+from appliance.settings import AutomationRunner, LuaFolder, Scripts
+
+
+def build_runner(scripts: Scripts, runner: AutomationRunner, timezone: ZoneInfo, root: Path, clock: Clock) -> Runner:
+    """The runner of every execution; relative paths start at `root`."""
+    limits = Limits(
+        max_memory_mb=scripts.max_memory_mb,
+        max_cpu_secs=scripts.max_cpu_secs,
+        backstop_secs=runner.backstop_timeout_secs,
+    )
+    return Runner(
+        limits=limits,
+        scripts=root / scripts.directory if scripts.enabled else None,
+        scripts_name=scripts.directory.rstrip("/"),
+        timezone=timezone,
+        clock=clock,
+    )
+
+
+def folder_of(section: LuaFolder, root: Path, *, is_deep: bool = False) -> Folder | None:
+    """The folder that the section names, None where it is not enabled."""
+    return Folder(path=root / section.directory, name=section.directory, is_deep=is_deep) if section.enabled else None
+
+
+def refusal_of(target: str, section: LuaFolder) -> Fault | None:
+    """What a reload of a target that is not enabled answers with."""
+    return None if section.enabled else Fault(section.directory, 0, f"{target}.enabled is false in the configuration")

@@ -1,0 +1,108 @@
+"""Scenes: flows that somebody starts. What a scene's file returns, which there are, and what became of them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from appliance import settings
+from appliance.clock import Clock
+from appliance.history import Period, RunEntry, RunHistory, RunStatus
+from appliance.lua.catalog import Catalog
+from appliance.lua.context import Context
+from appliance.lua.executions import Ending, Execution, Executions, Job
+from appliance.lua.fields import LONGEST_ID, LONGEST_NAME, Reader, function, string, text
+from appliance.lua.modes import Mode, ModeType, mode_check
+from appliance.lua.runner import Runner
+from appliance.lua.setup import folder_of
+from appliance.sections import Key
+
+log = logging.getLogger("scenes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """What one file of scenes defines, beside the flow itself."""
+
+    id: str
+    name: str
+    description: str
+    mode: Mode
+
+
+def scene_parser(default_max: int) -> Callable[[Reader], Scene]:
+    """What reads a scene from what its file returned; `default_max` holds where its mode states no max."""
+    fields = {
+        "id": text(LONGEST_ID),
+        "name": text(LONGEST_NAME),
+        "description": Key(string, ""),
+        "execute": Key(function),
+        "mode": Key(mode_check(default_max), Mode(type=ModeType.PARALLEL, max=default_max)),
+    }
+
+    def parse(reader: Reader) -> Scene:
+        found = reader.fields(fields)
+        reader.finish()
+        return Scene(**{name: found[name] for name in ("id", "name", "description", "mode")})
+
+    return parse
+
+
+def build_catalog(section: settings.Scenes, root: Path, runner: Runner, default_max: int) -> Catalog[Scene]:
+    """The catalog of the section's folder, empty until it is loaded."""
+    return Catalog("scene", folder_of(section, root), runner.describe, scene_parser(default_max))
+
+
+class Scenes:
+    """The scenes in force, their executions, and what became of these."""
+
+    def __init__(
+        self, catalog: Catalog[Scene], runner: Runner, new_context: Callable[[str], Context], clock: Clock
+    ) -> None:
+        self.catalog = catalog
+        self._executions = Executions(runner, new_context, clock, self._note)
+        self._history = RunHistory()
+
+    async def __aenter__(self) -> Scenes:
+        await self.catalog.load()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._executions.__aexit__()
+
+    def list_scenes(self) -> list[Scene]:
+        """Every scene by id."""
+        return self.catalog.list_definitions()
+
+    def execute(self, id_: str) -> Execution:
+        """Start the scene as its mode admits it. Nobody need wait for its end."""
+        asset = self.catalog.get(id_)
+        return self._executions.submit(
+            Job(id=id_, label=f"scene:{id_}", source=asset.source, mode=asset.definition.mode)
+        )
+
+    def list_runs(self, id_: str, period: Period) -> list[RunEntry]:
+        """What became of the scene's executions in the period, the newest first."""
+        self.catalog.get(id_)
+        return self._history.list_runs(id_, period)
+
+    def figures(self) -> dict[str, Any]:
+        """How many are in force and under way, and what is wrong with the files that were left out."""
+        return {"loaded": len(self.list_scenes()), **self._executions.figures(), "left_out": self.catalog.left_out}
+
+    def _note(self, job: Job, ending: Ending) -> None:
+        if ending.status in (RunStatus.ERROR, RunStatus.TIMEOUT):
+            log.warning("scene '%s' failed: %s", job.id, ending.error)
+        self._history.add(
+            RunEntry(
+                subject=job.id,
+                executed_at=ending.executed_at,
+                status=ending.status,
+                error=ending.error,
+                results=ending.results,
+                duration_ms=ending.duration_ms,
+            )
+        )

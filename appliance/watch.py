@@ -1,0 +1,165 @@
+"""Watching folders: a saved Lua file is noticed, however the editor saves, and the burst around it counts as one."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import watchfiles
+
+from appliance.clock import Clock
+from appliance.tasks import Tasks
+
+QUIET_SECS = 0.3
+"""What has been changing counts once it has been left alone for so long."""
+
+LONGEST_SECS = 3.0
+"""A folder in which something changes all the time counts so often nevertheless."""
+
+LOOK_MS = 1000
+"""How often it is looked whether a folder is still the one that is watched, and whether a missing one has come."""
+
+log = logging.getLogger("watch")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A folder to watch, those inside it too where it is deep, and what to do when Lua files in it have changed."""
+
+    folder: Path
+    is_deep: bool
+    on_change: Callable[[], Awaitable[object]]
+    stirred: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def holds(self, path: Path) -> bool:
+        """Whether a change at the path may be one of the target's Lua files; a folder inside may hold some."""
+        if path == self.folder:
+            return True
+        if not path.is_relative_to(self.folder) or path.name.startswith("."):
+            return False
+        if path.suffix == ".lua":
+            return self.is_deep or path.parent == self.folder
+        return self.is_deep and path.suffix == ""
+
+    def look(self) -> frozenset[tuple[Path, int]]:
+        """Which Lua files there are, and when each was changed."""
+        with suppress(OSError):
+            files = self.folder.rglob("*.lua") if self.is_deep else self.folder.glob("*.lua")
+            return frozenset((file, file.lstat().st_mtime_ns) for file in files)
+        return frozenset()
+
+
+Changes = Iterable[tuple[object, str]]
+Look = Callable[..., Iterator[Changes]]
+"""`watchfiles.watch`, or what stands for it in a test."""
+
+
+class Watcher:
+    """Watches its targets from entering the context to leaving it, on one thread; on none if there are no targets."""
+
+    def __init__(self, targets: Sequence[Target], clock: Clock, look: Look = watchfiles.watch) -> None:
+        self._targets = targets
+        self._clock = clock
+        self._look = look
+        self._stop = threading.Event()
+        self._ended = asyncio.Event()
+        self._tasks = Tasks()
+        self._before: list[frozenset[tuple[Path, int]]] = []
+
+    async def __aenter__(self) -> Watcher:
+        for target in self._targets:
+            self._tasks.start(self._follow(target), f"watch of {target.folder}")
+        if self._targets:
+            loop = asyncio.get_running_loop()
+            self._before = await asyncio.to_thread(lambda: [target.look() for target in self._targets])
+            threading.Thread(target=self._watch, args=(loop,), daemon=True, name="watch").start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._stop.set()
+        if self._targets:
+            await self._clock.wait(self._ended, 2 * LOOK_MS / 1000)
+        await self._tasks.__aexit__()
+
+    async def _follow(self, target: Target) -> None:
+        """Wait for the end of each burst of changes, and do what is to be done."""
+        while True:
+            await target.stirred.wait()
+            latest = self._clock.monotonic() + LONGEST_SECS
+            target.stirred.clear()
+            while self._clock.monotonic() < latest and await self._clock.wait(target.stirred, QUIET_SECS):
+                target.stirred.clear()
+            await target.on_change()
+
+    def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
+        """The thread: look at what is there, and begin anew whenever a folder comes, goes or is another."""
+        polling = None
+        seen = self._identify()
+        while not self._stop.is_set():
+            try:
+                self._look_at(seen, loop, polling)
+            except FileNotFoundError:  # it went just now
+                self._stop.wait(LOOK_MS / 10_000)
+            except Exception as error:  # of the system's limits on watching, mostly
+                if polling:
+                    self._stop.wait(LOOK_MS / 1000)
+                else:
+                    log.warning("the system cannot watch folders (%s); they are looked at every second", error)
+                    polling = True
+            now = self._identify()
+            for target in self._targets:
+                if now.get(target.folder) != seen.get(target.folder):
+                    self._stir(target, loop)
+            seen = now
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(self._ended.set)
+
+    def _look_at(self, seen: dict[Path, Any], loop: asyncio.AbstractEventLoop, polling: bool | None) -> None:
+        """Tell of changes in the folders that are there, until one of them is not the same any more."""
+        if not seen:
+            self._stop.wait(LOOK_MS / 1000)
+            return
+        for changes in self._look(
+            *seen,
+            watch_filter=None,
+            debounce=100,
+            step=50,
+            stop_event=self._stop,
+            rust_timeout=LOOK_MS,
+            yield_on_timeout=True,
+            raise_interrupt=False,
+            force_polling=polling,
+            poll_delay_ms=LOOK_MS,
+            ignore_permission_denied=True,
+        ):
+            paths = {Path(path) for _, path in changes}
+            early = self._changed_early()
+            for target in self._targets:
+                if target in early or any(target.holds(path) for path in paths):
+                    self._stir(target, loop)
+            if self._stop.is_set() or self._identify() != seen:
+                return
+
+    def _changed_early(self) -> list[Target]:
+        """What has changed between the entering and the moment when the watch began; told once."""
+        before, self._before = self._before, []
+        return [target for target, then in zip(self._targets, before, strict=False) if target.look() != then]
+
+    def _identify(self) -> dict[Path, tuple[int, int]]:
+        """The folders that are there, and which each of them is."""
+        found = {}
+        for target in self._targets:
+            with suppress(OSError):
+                status = target.folder.stat()
+                found[target.folder] = (status.st_dev, status.st_ino)
+        return found
+
+    def _stir(self, target: Target, loop: asyncio.AbstractEventLoop) -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(target.stirred.set)

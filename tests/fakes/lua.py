@@ -1,0 +1,21 @@
+"""Lua files for a house: a configuration's folder as a test writes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def write(root: Path, files: dict[str, str]) -> Path:
+    """Write the files, by their path under `config/`; the root that holds that folder."""
+    for path, text in files.items():
+        file = root / "config" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    return root
+
+
+def scene(id_: str, body: str = "", *, mode: str = "", name: str = "A scene") -> str:
+    """The text of a scene whose `execute` does what the body says."""
+    stated = f"  mode = {mode},\n" if mode else ""
+    head = f'return {{\n  id = "{id_}",\n  name = "{name}",\n{stated}'
+    return f"{head}  execute = function(ctx)\n    {body}\n  end,\n}}\n"

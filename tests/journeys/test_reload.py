@@ -1,0 +1,410 @@
+"""Reloads over HTTP: all or nothing, whatever lies in the folder, and nothing that runs is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from appliance.errors import ConfigFailed
+from appliance.home import events
+from tests.fakes.house import TV, House, Received, open_house
+from tests.fakes.lua import scene, write
+from tests.fakes.patience import until
+
+GOOD = {"scenes/one.lua": scene("one"), "scenes/two.lua": scene("two"), "scripts/deep/math.lua": "return { two = 2 }"}
+
+
+@pytest.fixture
+async def lua(tmp_path: Path) -> AsyncIterator[House]:
+    """A house with two scenes and a script."""
+    async with open_house(root=write(tmp_path, GOOD)) as house:
+        yield house
+
+
+async def ids(house: House) -> list[str]:
+    """The ids of the scenes in force."""
+    return [each["id"] for each in (await house.get("/scenes")).json]
+
+
+async def reload(house: House, target: str = "scenes") -> Any:
+    """What a reload answers, without its duration, which is told all the same."""
+    answer = await house.post(f"/{target}/reload")
+    assert answer.status == 200
+    assert isinstance(answer.json.pop("duration_ms"), int)
+    return answer.json
+
+
+def failed(*faults: tuple[str, int, str], target: str = "scenes") -> Any:
+    """What a reload answers that found these faults."""
+    errors = [{"file": file, "line": line, "message": message} for file, line, message in faults]
+    return {"status": "error", "target": target, "loaded_count": 0, "errors": errors}
+
+
+def done(count: int, target: str = "scenes") -> Any:
+    """What a reload answers that found none."""
+    return {"status": "ok", "target": target, "loaded_count": count, "errors": []}
+
+
+# --- scenes --------------------------------------------------------------------------------------
+
+
+async def test_a_reload_brings_what_is_new_and_takes_what_is_gone(lua: House, tmp_path: Path) -> None:
+    assert await ids(lua) == ["one", "two"]
+    write(tmp_path, {"scenes/three.lua": scene("three"), "scenes/one.lua": scene("uno", name="Uno")})
+    (tmp_path / "config/scenes/two.lua").unlink()
+    assert await ids(lua) == ["one", "two"]
+    assert await reload(lua) == done(2)
+    assert await ids(lua) == ["three", "uno"]
+    assert (await lua.post("/scenes/one/execute")).status == 404
+    assert (await lua.post("/scenes/uno/execute")).status == 200
+
+
+async def test_a_reload_with_faults_lists_all_of_every_file_and_changes_nothing(lua: House, tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            "scenes/one.lua": scene("changed"),
+            "scenes/a.lua": 'return {\n  id = "",\n  nmae = "A",\n  mode = { type = "single", max = 2 },\n}\n',
+            "scenes/b.lua": "return {",
+            "scenes/c.lua": 'local t = {\n  start = "22:00",\n  end = "06:00",\n}\nreturn t',
+            "scenes/d.lua": "error('no')",
+            "scenes/e.lua": "return 7",
+            "scenes/f.lua": scene("two"),
+        },
+    )
+    answer = await reload(lua)
+    assert (answer["status"], answer["loaded_count"]) == ("error", 0)
+    told = [(each["file"].removeprefix("config/scenes/"), each["line"], each["message"]) for each in answer["errors"]]
+    assert told[:4] == [
+        ("a.lua", 0, "execute is missing"),
+        ("a.lua", 0, "name is missing"),
+        ("a.lua", 2, "id must have 1 to 256 characters, not 0"),
+        ("a.lua", 3, "nmae is not a field; did you mean name"),
+    ]
+    assert told[4] == ("a.lua", 4, "mode single takes no max; parallel and queued do")
+    assert [each[:2] for each in told[5:]] == [("b.lua", 1), ("c.lua", 3), ("d.lua", 1), ("e.lua", 1), ("two.lua", 2)]
+    assert '["end"]' in told[6][2]
+    assert told[-1][2] == "the id 'two' is already that of config/scenes/f.lua; give each its own"
+    assert await ids(lua) == ["one", "two"]
+    assert (await lua.post("/scenes/changed/execute")).status == 404
+
+
+async def test_a_file_that_is_broken_or_gone_runs_as_it_was_until_a_reload_accepts_it(
+    lua: House, tmp_path: Path
+) -> None:
+    for broken in ("return {", "", scene("one", "error('new')"), scene("else")):
+        write(tmp_path, {"scenes/one.lua": broken})
+        assert (await lua.post("/scenes/one/execute")).status == 200
+    (tmp_path / "config/scenes/one.lua").unlink()
+    assert (await lua.post("/scenes/one/execute")).status == 200
+    assert await reload(lua) == done(1)
+    assert (await lua.post("/scenes/one/execute")).status == 404
+
+
+STRANGE: dict[str, tuple[Callable[[Path], object], tuple[int, str] | None]] = {
+    "a folder": (lambda file: file.mkdir(), None),
+    "a hidden file": (lambda file: file.with_name(".x.lua").write_text("return {"), None),
+    "an editor's lock": (lambda file: file.with_name(".#x.lua").symlink_to("nobody@nowhere"), None),
+    "another kind of file": (lambda file: file.with_name("x.lua~").write_text("return {"), None),
+    "a pipe": (os.mkfifo, (0, "is not a file")),
+    "a device": (lambda file: file.symlink_to("/dev/zero"), (0, "is not a file")),
+    "a link to nothing": (
+        lambda file: file.symlink_to("nothing.lua"),
+        (0, "cannot be read: No such file or directory"),
+    ),
+    "a link to itself": (
+        lambda file: file.symlink_to(file),
+        (0, "cannot be read: Too many levels of symbolic links"),
+    ),
+    "a huge file": (lambda file: file.write_bytes(b"-" * (1 << 20) + b"-"), (0, "is larger than 1 MiB")),
+    "Latin-1": (
+        lambda file: file.write_bytes(b'return {\n  id = "K\xfcche" }'),
+        (2, "is not UTF-8 text; save it as UTF-8"),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", STRANGE)
+async def test_whatever_lies_in_the_folder_hurts_neither_the_start_nor_the_others(what: str, tmp_path: Path) -> None:
+    put, fault = STRANGE[what]
+    put(write(tmp_path, GOOD) / "config/scenes/x.lua")
+    async with asyncio.timeout(20), open_house(root=tmp_path) as house:
+        assert await ids(house) == ["one", "two"]
+        left_out = (await house.get("/diagnostics")).json["scenes"]["left_out"]
+        if fault is None:
+            assert (await reload(house), left_out) == (done(2), [])
+        else:
+            assert await reload(house) == failed(("config/scenes/x.lua", *fault))
+            assert left_out == [{"file": "config/scenes/x.lua", "line": fault[0], "message": fault[1]}]
+        assert (await house.post("/scenes/one/execute")).status == 200
+
+
+async def test_a_link_to_a_file_is_that_file(lua: House, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").write_text(scene("linked"))
+    (tmp_path / "config/scenes/linked.lua").symlink_to(tmp_path / "elsewhere")
+    assert await reload(lua) == done(3)
+    (tmp_path / "config/scenes/again.lua").symlink_to("linked.lua")
+    assert (await reload(lua))["errors"][0]["message"].startswith("the id 'linked' is already that of")
+
+
+async def test_a_folder_that_is_gone_takes_nothing_with_it_and_an_empty_one_does(lua: House, tmp_path: Path) -> None:
+    folder = tmp_path / "config/scenes"
+    folder.rename(tmp_path / "away")
+    assert await reload(lua) == failed(("config/scenes", 0, "the folder is gone; its scenes stay as they were"))
+    assert await ids(lua) == ["one", "two"]
+    folder.mkdir()
+    assert await reload(lua) == done(0)
+    assert await ids(lua) == []
+
+
+async def test_a_folder_that_is_a_file_is_a_fault(tmp_path: Path) -> None:
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config/scenes").write_text("")
+    async with open_house(root=tmp_path) as house:
+        assert await reload(house) == failed(("config/scenes", 0, "the folder cannot be read: Not a directory"))
+
+
+async def test_files_may_begin_with_a_byte_order_mark_or_a_line_for_the_shell(lua: House, tmp_path: Path) -> None:
+    shell = f"#!/usr/bin/lua\n{scene('four')}"
+    write(tmp_path, {"scenes/three.lua": "\ufeff" + scene("three"), "scenes/four.lua": shell})
+    assert await reload(lua) == done(4)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "must return a table, not nothing"),
+        ("return nil", "must return a table"),
+        ("return 'x'", "must return a table"),
+        ("return { 1, 2 }", "what the file returns must be a table with names like id, not a list"),
+        ("return {}", "id is missing"),
+        ("return { id = 'x', name = 'X', execute = print, 7 }", ""),
+        ("return setmetatable({}, { __index = { id = 'x' } })", "id is missing"),
+        ("local t = {} t.id = t return t", ""),
+        ("return { execute = setmetatable({}, { __call = print }) }", "execute must be a function, not a table"),
+        ("return { id = 'x', name = 'X', execute = print }, 7", None),
+        ("return { id = 'x', name = 'X\\0', execute = print }", "name must not contain control characters"),
+        ("return { id = 'x', name = '\\xff', execute = print }", ""),
+        ("require('nothing')", "module 'nothing' not found: there is no config/scripts/nothing.lua"),
+        ("ctx:sleep(1)", "ctx"),
+        ("coroutine.yield()", ""),
+        ("error({})", ""),
+        ("error(nil)", ""),
+        ("local s = 'x' while true do s = s .. s end", "memory"),
+        ("return {" + "{" * 150 + "}" * 150 + "}", ""),
+    ],
+)
+async def test_whatever_a_file_returns_is_a_scene_or_a_fault_with_a_sentence(
+    lua: House, tmp_path: Path, text: str, message: str | None
+) -> None:
+    write(tmp_path, {"scenes/x.lua": text})
+    answer = await reload(lua)
+    if message is None:
+        assert answer == done(3)
+    else:
+        assert answer["errors"] and all(each["file"] == "config/scenes/x.lua" for each in answer["errors"])
+        assert any(message in each["message"] for each in answer["errors"]), answer
+        assert all(each["message"] and "Traceback" not in each["message"] for each in answer["errors"])
+
+
+async def test_a_file_that_computes_for_ever_is_one_fault_and_the_others_are_judged(tmp_path: Path) -> None:
+    files = {f"scenes/spin{n}.lua": "while true do end" for n in range(3)}
+    async with open_house(root=write(tmp_path, {**GOOD, **files}), toml="[scripts]\nmax_cpu_secs = 1\n") as house:
+        assert await ids(house) == ["one", "two"]
+        answer = await reload(house)
+        assert [each["file"] for each in answer["errors"]] == [f"config/{file}" for file in files]
+        assert all("scripts.max_cpu_secs" in each["message"] for each in answer["errors"])
+
+
+async def test_a_hub_starts_without_its_broken_files_and_says_which(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(tmp_path, {**GOOD, "scenes/broken.lua": "return {\n  id = 1,\n  name = 'B',\n  execute = print\n}\n"})
+    async with open_house(root=tmp_path) as house:
+        assert await ids(house) == ["one", "two"]
+        told = "config/scenes/broken.lua:2: id must be a string, not 1"
+        assert events.SystemError(message=f"left out: {told}") in house.events
+        assert f"left out: {told}" in caplog.text
+        fault = {"file": "config/scenes/broken.lua", "line": 2, "message": "id must be a string, not 1"}
+        assert (await house.get("/diagnostics")).json["scenes"]["left_out"] == [fault]
+        write(tmp_path, {"scenes/broken.lua": scene("mended")})
+        assert await reload(house) == done(3)
+        assert (await house.get("/diagnostics")).json["scenes"]["left_out"] == []
+
+
+async def test_the_same_id_twice_ends_the_start_and_names_both_files(tmp_path: Path) -> None:
+    write(tmp_path, {**GOOD, "scenes/zwei.lua": scene("two")})
+    with pytest.raises(ConfigFailed) as refused:
+        async with open_house(root=tmp_path):
+            pass
+    told = "config/scenes/zwei.lua:2: the id 'two' is already that of config/scenes/two.lua; give each its own"
+    assert str(refused.value) == told
+
+
+# --- what is told --------------------------------------------------------------------------------
+
+
+async def test_reloads_are_told_on_the_event_stream(lua: House, tmp_path: Path) -> None:
+    async with lua.stream() as frames:
+        await reload(lua)
+        await reload(lua, "scripts")
+        write(tmp_path, {"scenes/one.lua": "return {", "scripts/deep/math.lua": "return {"})
+        await reload(lua)
+        await reload(lua, "scripts")
+        heard = await lua.heard(frames)
+    assert all(isinstance(frame.pop("duration_ms", 0), int) for frame in heard)
+    errors = {
+        file: [{"file": file, "line": 1, "message": "unexpected symbol near <eof>"}]
+        for file in ("config/scenes/one.lua", "config/scripts/deep/math.lua")
+    }
+    assert heard == [
+        {"type": "scene.catalog_reload_started", "target": "scenes"},
+        {"type": "scene.catalog_reloaded", "target": "scenes", "loaded_count": 2, "errors": []},
+        {"type": "scripts.reload_started", "target": "scripts"},
+        {"type": "scripts.reloaded", "target": "scripts", "loaded_count": 1, "errors": []},
+        {"type": "scene.catalog_reload_started", "target": "scenes"},
+        {
+            "type": "scene.catalog_reload_failed",
+            "target": "scenes",
+            "loaded_count": 0,
+            "errors": errors["config/scenes/one.lua"],
+        },
+        {"type": "scripts.reload_started", "target": "scripts"},
+        {
+            "type": "scripts.reload_failed",
+            "target": "scripts",
+            "loaded_count": 0,
+            "errors": errors["config/scripts/deep/math.lua"],
+        },
+    ]
+
+
+async def test_reloads_run_one_after_another(lua: House) -> None:
+    async with lua.stream() as frames:
+        answers = await asyncio.gather(*[lua.post("/scenes/reload") for _ in range(5)])
+        assert [each.json["status"] for each in answers] == ["ok"] * 5
+        told = [frame["type"] for frame in await lua.heard(frames)]
+    assert told == ["scene.catalog_reload_started", "scene.catalog_reloaded"] * 5
+
+
+async def test_diagnostics_tell_how_the_last_reload_ended(lua: House, tmp_path: Path) -> None:
+    assert (await lua.get("/diagnostics")).json["scripts"]["last_reload"] == {"scenes": None, "scripts": None}
+    write(tmp_path, {"scenes/one.lua": "return {"})
+    answer = await lua.post("/scenes/reload")
+    assert (await lua.get("/diagnostics")).json["scripts"]["last_reload"]["scenes"] == answer.json
+
+
+# --- what runs meanwhile -------------------------------------------------------------------------
+
+
+async def test_a_reload_under_a_hundred_executions_loses_none(tmp_path: Path) -> None:
+    wait = "repeat ctx:sleep(0.01) until ctx:get_room('open')"
+    body = f'{wait}\n    ctx:command("{TV}", {{ capability = "power", action = "on" }})'
+    mode = '{ type = "parallel", max = 100 }'
+    write(tmp_path, {"scenes/many.lua": scene("many", body, mode=mode)})
+    async with open_house(root=tmp_path) as house:
+        running = [asyncio.ensure_future(house.post("/scenes/many/execute")) for _ in range(100)]
+        await until(lambda: house.hub.scenes.figures()["running"] == 100)
+        write(tmp_path, {"scenes/many.lua": scene("many", "error('the new one')", mode='"single"')})
+        for _ in range(3):
+            assert await reload(house) == done(1)
+        dropped = await house.post("/scenes/many/execute")
+        assert dropped.status == 423 and "single lets 1 run at once, and 100 do" in dropped.json["error"]
+        write(tmp_path, {"scenes/many.lua": "return {"})
+        assert (await reload(house))["status"] == "error"
+        await house.post("/rooms", {"id": "open", "name": "Open"})
+        answers = await asyncio.gather(*running)
+        result = {"target": TV, "status": "ok", "message": None}
+        assert [(each.status, each.json["results"]) for each in answers] == [(200, [result])] * 100
+        assert (await house.post("/scenes/many/execute")).json["error"].endswith("the new one")
+
+
+async def test_what_waits_in_a_queue_runs_the_text_that_it_was_admitted_with(tmp_path: Path) -> None:
+    wait = "repeat ctx:sleep(0.01) until ctx:get_room('open')"
+    write(tmp_path, {"scenes/q.lua": scene("q", f"{wait}\n    ctx:log('info', 'old')", mode='"queued"')})
+    async with open_house(root=tmp_path) as house:
+        first = asyncio.ensure_future(house.post("/scenes/q/execute"))
+        await until(lambda: house.hub.scenes.figures()["running"] == 1)
+        assert (await house.post("/scenes/q/execute")).status == 202
+        (tmp_path / "config/scenes/q.lua").unlink()
+        assert await reload(house) == done(0)
+        await house.post("/rooms", {"id": "open", "name": "Open"})
+        assert (await first).status == 200
+        await until(lambda: house.hub.scenes.figures()["ended"]["ok"] == 2)
+
+
+# --- scripts -------------------------------------------------------------------------------------
+
+
+async def test_scripts_are_all_compiled_and_none_is_run(lua: House, tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            "scripts/loops.lua": "while true do end",
+            "scripts/fails.lua": "error('no')",
+            "scripts/deep/er/still.lua": "return 1",
+            "scripts/notes.txt": "return {",
+        },
+    )
+    assert await reload(lua, "scripts") == done(4, "scripts")
+    write(tmp_path, {"scripts/deep/er/still.lua": "\nreturn {", "scripts/loops.lua": "local x <const> = 1; x = 2"})
+    answer = await reload(lua, "scripts")
+    assert answer["loaded_count"] == 0
+    told = [(each["file"], each["line"]) for each in answer["errors"]]
+    assert told == [("config/scripts/deep/er/still.lua", 2), ("config/scripts/loops.lua", 1)]
+
+
+async def test_a_script_is_read_when_it_is_required_and_a_broken_one_fails_only_that(
+    lua: House, tmp_path: Path
+) -> None:
+    uses = 'local two = require("deep.math").two\n    if two ~= 2 then error("two is " .. two) end'
+    write(tmp_path, {"scenes/uses.lua": scene("uses", uses)})
+    assert await reload(lua) == done(3)
+    assert (await lua.post("/scenes/uses/execute")).status == 200
+    write(tmp_path, {"scripts/deep/math.lua": "return { two = 3 }"})
+    assert (await lua.post("/scenes/uses/execute")).json["error"].endswith("two is 3")
+    write(tmp_path, {"scripts/deep/math.lua": "\n\nreturn {"})
+    broken = await lua.post("/scenes/uses/execute")
+    assert broken.status == 400 and "config/scripts/deep/math.lua:3:" in broken.json["error"]
+    assert (await lua.post("/scenes/one/execute")).status == 200
+
+
+async def test_a_scene_that_requires_a_broken_script_when_it_is_loaded_has_the_fault(
+    lua: House, tmp_path: Path
+) -> None:
+    uses = f'local m = require("deep.math")\n{scene("uses")}'
+    write(tmp_path, {"scenes/uses.lua": uses, "scripts/deep/math.lua": "x"})
+    [error] = (await reload(lua))["errors"]
+    assert (error["file"], error["line"]) == ("config/scenes/uses.lua", 0)
+    assert error["message"].startswith("config/scripts/deep/math.lua:1: ")
+
+
+# --- what is not enabled -------------------------------------------------------------------------
+
+
+async def test_scenes_that_are_not_enabled_are_none(tmp_path: Path) -> None:
+    async with open_house(root=write(tmp_path, GOOD), toml="[scenes]\nenabled = false\n") as house:
+        assert of(await house.get("/scenes")) == (200, [])
+        assert of(await house.post("/scenes/one/execute")) == (404, {"error": "scene 'one' not found"})
+        refused = ("config/scenes", 0, "scenes.enabled is false in the configuration")
+        assert await reload(house) == failed(refused)
+        assert await reload(house, "scripts") == done(1, "scripts")
+
+
+async def test_scripts_that_are_not_enabled_cannot_be_required(tmp_path: Path) -> None:
+    write(tmp_path, {**GOOD, "scenes/uses.lua": scene("uses", 'require("deep.math")')})
+    async with open_house(root=tmp_path, toml="[scripts]\nenabled = false\n") as house:
+        refused = ("config/scripts", 0, "scripts.enabled is false in the configuration")
+        assert await reload(house, "scripts") == failed(refused, target="scripts")
+        answer = await house.post("/scenes/uses/execute")
+        assert answer.status == 400 and "scripts are disabled" in answer.json["error"]
+
+
+def of(answer: Received) -> tuple[int, Any]:
+    """Status and body."""
+    return answer.status, answer.json

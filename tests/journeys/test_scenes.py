@@ -1,0 +1,342 @@
+"""Scenes over HTTP: listed, run, dropped, queued, replaced, and what became of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from appliance.simulators.light import LightSimulator
+from appliance.simulators.tv import TvSimulator
+from tests.fakes.clock import VirtualClock
+from tests.fakes.house import LIGHT, READER, TV, House, Received, open_house
+from tests.fakes.lua import scene, write
+from tests.fakes.patience import until
+
+ON = '{ capability = "power", action = "on" }'
+OFF = '{ capability = "power", action = "off" }'
+SLEEP = "ctx:sleep(61.5)"
+NAP = 61.5
+LIMITS = "[automations.runner]\ndefault_max_concurrent = 3\n[scripts]\nmax_cpu_secs = 1\n"
+
+FILES = {
+    "scenes/evening.lua": f"""
+        return {{
+          id = "evening",
+          name = "Evening",
+          description = "Both on",
+          execute = function(ctx)
+            ctx:command("{TV}", {ON})
+            ctx:command("{LIGHT}", {ON})
+            ctx:command("nothing:1", {ON})
+            ctx:command("{TV}", {{ capability = "brightness", action = "set", value = 5 }})
+          end,
+        }}""",
+    "scenes/all.lua": scene("all", f'ctx:command_group("all", {OFF})'),
+    "scenes/empty.lua": scene("a b/ü"),
+    "scenes/fails.lua": scene("fails", f'ctx:command("{TV}", {ON})\n    local x = nil + 1'),
+    "scenes/loops.lua": scene("loops", "while true do end"),
+    "scenes/parallel.lua": scene("parallel", SLEEP),
+    "scenes/two.lua": scene("two", SLEEP, mode='{ type = "parallel", max = 2 }'),
+    "scenes/single.lua": scene("single", SLEEP, mode='"single"'),
+    "scenes/queued.lua": scene("queued", SLEEP, mode='{ type = "queued", max = 2 }'),
+    "scenes/patient.lua": scene("patient", SLEEP, mode='"queued"'),
+    "scenes/restart.lua": scene("restart", f'{SLEEP}\n    ctx:command("{TV}", {OFF})', mode='"restart"'),
+}
+
+
+@pytest.fixture
+def clock() -> VirtualClock:
+    """The time of the house; it stands still."""
+    return VirtualClock()
+
+
+@pytest.fixture
+async def lua(clock: VirtualClock, tmp_path: Path) -> AsyncIterator[House]:
+    """A house with scenes in which time stands still."""
+    light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock)
+    async with open_house(clock=clock, light=light, tv=tv, root=write(tmp_path, FILES), toml=LIMITS) as house:
+        yield house
+
+
+def start(house: House, id_: str) -> asyncio.Task[Received]:
+    """Ask for an execution, and do not wait for the answer."""
+    return asyncio.ensure_future(house.post(f"/scenes/{id_}/execute"))
+
+
+async def under_way(house: House, *, running: int, waiting: int = 0) -> None:
+    """Wait until so many executions sleep or wait."""
+    scenes = house.hub.scenes
+
+    def is_so() -> bool:
+        figures = scenes.figures()
+        return (figures["running"], figures["waiting"]) == (running, waiting)
+
+    await until(is_so)
+
+
+async def asleep(clock: VirtualClock, count: int) -> None:
+    """Wait until so many executions sleep."""
+    await until(lambda: clock.waits.count(NAP) == count)
+
+
+def of(answer: Received) -> tuple[int, Any]:
+    """Status and body."""
+    return answer.status, answer.json
+
+
+OK = (200, {"status": "ok", "results": []})
+QUEUED = (202, {"status": "queued", "results": []})
+
+
+# --- listing and running -------------------------------------------------------------------------
+
+
+async def test_scenes_are_listed_by_id_with_a_text_for_a_description_that_is_not_there(lua: House) -> None:
+    answer = await lua.get("/scenes")
+    assert answer.status == 200
+    ids = [each["id"] for each in answer.json]
+    assert ids == sorted(ids) and len(ids) == len(FILES)
+    assert {"id": "evening", "name": "Evening", "description": "Both on"} in answer.json
+    assert {"id": "fails", "name": "A scene", "description": ""} in answer.json
+
+
+async def test_running_a_scene_gives_a_result_for_each_command_in_call_order(lua: House) -> None:
+    answer = await lua.post("/scenes/evening/execute")
+    assert (answer.status, answer.json["status"]) == (200, "ok")
+    told = [(each["target"], each["status"]) for each in answer.json["results"]]
+    assert told == [(TV, "ok"), (LIGHT, "ok"), ("nothing:1", "error"), (TV, "unsupported")]
+    messages = [each["message"] for each in answer.json["results"]]
+    assert messages[:3] == [None, None, "device 'nothing:1' not found"] and "brightness" in messages[3]
+    assert (await lua.device(LIGHT))["attributes"]["power"] == "on"
+
+
+async def test_a_command_to_a_group_gives_a_result_for_each_member_in_their_order(lua: House) -> None:
+    await lua.post("/groups", {"id": "all", "name": "All", "members": [TV, LIGHT]})
+    answer = await lua.post("/scenes/all/execute")
+    assert [each["target"] for each in answer.json["results"]] == [TV, LIGHT]
+    await lua.post("/groups/all/members", {"members": []})
+    assert of(await lua.post("/scenes/all/execute")) == OK
+
+
+@pytest.mark.parametrize("body", [None, b"", b"{}", b"not JSON", b"[" * 1000])
+async def test_running_needs_no_body_and_reads_none(lua: House, body: bytes | None) -> None:
+    assert of(await lua.post("/scenes/a%20b%2F%C3%BC/execute", data=body)) == OK
+
+
+async def test_a_scene_that_is_not_there_is_404(lua: House) -> None:
+    for answer in (await lua.post("/scenes/nope/execute"), await lua.get("/scenes/nope/history")):
+        assert of(answer) == (404, {"error": "scene 'nope' not found"})
+
+
+async def test_reading_keys_may_look_and_not_run(lua: House) -> None:
+    for path in ("/scenes", "/scenes/evening/history"):
+        assert (await lua.get(path, token=READER.text)).status == 200
+    for path in ("/scenes/evening/execute", "/scenes/reload", "/scripts/reload"):
+        assert (await lua.post(path, token=READER.text)).status == 403
+
+
+async def test_a_failure_names_file_and_line_and_what_was_done_before_it(lua: House) -> None:
+    answer = await lua.post("/scenes/fails/execute")
+    assert answer.status == 400
+    assert answer.json["error"].startswith("scene 'fails' failed: config/scenes/fails.lua:6: attempt to perform")
+    assert answer.json["results"] == [{"target": TV, "status": "ok", "message": None}]
+
+
+async def test_a_scene_that_computes_for_ever_is_stopped_and_the_next_one_works(lua: House) -> None:
+    answer = await lua.post("/scenes/loops/execute")
+    assert (answer.status, answer.json["results"]) == (400, [])
+    assert "scripts.max_cpu_secs" in answer.json["error"]
+    [entry] = (await lua.get("/scenes/loops/history")).json["entries"]
+    assert entry["status"] == "timeout" and entry["error"] in answer.json["error"]
+    assert (await lua.post("/scenes/evening/execute")).status == 200
+
+
+async def test_a_failure_of_lua_is_no_system_error(lua: House) -> None:
+    async with lua.stream() as frames:
+        await lua.post("/scenes/fails/execute")
+        assert [frame["type"] for frame in await lua.heard(frames)] in ([], ["device.state_changed"])
+
+
+async def test_an_execution_goes_on_when_its_client_hangs_up(lua: House, clock: VirtualClock) -> None:
+    impatient = start(lua, "restart")
+    await asleep(clock, 1)
+    impatient.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await impatient
+    await clock.run(_idle(lua))
+    [entry] = (await lua.get("/scenes/restart/history")).json["entries"]
+    assert (entry["status"], len(entry["results"])) == ("ok", 1)
+
+
+# --- modes ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("id_", "most"), [("parallel", 3), ("two", 2), ("single", 1)])
+async def test_beyond_what_a_mode_lets_run_at_once_executions_are_dropped(
+    lua: House, clock: VirtualClock, id_: str, most: int
+) -> None:
+    running = [start(lua, id_) for _ in range(most)]
+    await under_way(lua, running=most)
+    for _ in range(2):
+        dropped = await lua.post(f"/scenes/{id_}/execute")
+        mode = "single" if id_ == "single" else "parallel"
+        assert dropped.status == 423
+        assert dropped.json["error"].endswith(f"mode: {mode} lets {most} run at once, and {most} do")
+    assert of(await lua.post("/scenes/a%20b%2F%C3%BC/execute")) == OK
+    assert [of(each) for each in await clock.run(_all(running))] == [OK] * most
+    again = start(lua, id_)
+    await under_way(lua, running=1)
+    again.cancel()
+
+
+@pytest.mark.parametrize(("id_", "most"), [("queued", 2), ("patient", 3)])
+async def test_queued_executions_run_one_after_another_in_order_and_beyond_max_are_dropped(
+    lua: House, clock: VirtualClock, id_: str, most: int
+) -> None:
+    began = clock.now()
+    first = start(lua, id_)
+    await under_way(lua, running=1)
+    for waiting in range(1, most + 1):
+        assert of(await lua.post(f"/scenes/{id_}/execute")) == QUEUED
+        await under_way(lua, running=1, waiting=waiting)
+    dropped = await lua.post(f"/scenes/{id_}/execute")
+    assert dropped.status == 423 and f"queued lets {most} wait, and {most} do" in dropped.json["error"]
+    assert of(await clock.run(_one(first))) == OK
+    await clock.run(_idle(lua))
+    history = (await lua.get(f"/scenes/{id_}/history")).json["entries"]
+    ran = [entry["executed_at"] for entry in history if entry["status"] == "ok"]
+    assert len(ran) == most + 1 and len(set(ran)) == most + 1 and ran == sorted(ran, reverse=True)
+    assert [entry["status"] for entry in history].count("dropped") == 1
+    assert (clock.now() - began).total_seconds() >= NAP * (most + 1)
+
+
+async def _idle(house: House) -> None:
+    await under_way(house, running=0)
+
+
+async def _one(task: asyncio.Task[Received]) -> Received:
+    return await task
+
+
+async def _all(tasks: list[asyncio.Task[Received]]) -> list[Received]:
+    return [await task for task in tasks]
+
+
+async def test_restart_ends_the_one_that_runs_once_it_has_slept_and_its_client_is_told(
+    lua: House, clock: VirtualClock
+) -> None:
+    first = start(lua, "restart")
+    await asleep(clock, 1)
+    second = start(lua, "restart")
+    await asleep(clock, 2)
+    third = start(lua, "restart")
+    await under_way(lua, running=3)
+    assert not first.done() and not second.done()
+    await clock.run(_one(third))
+    replaced = "scene 'restart' was cancelled: a later execution replaced it (mode restart)"
+    for each in (first, second):
+        assert of(await each) == (400, {"error": replaced, "results": []})
+    assert (await third).json == {"status": "ok", "results": [{"target": TV, "status": "ok", "message": None}]}
+    history = (await lua.get("/scenes/restart/history")).json["entries"]
+    assert sorted(entry["status"] for entry in history) == ["cancelled", "cancelled", "ok"]
+
+
+async def test_what_was_replaced_in_its_sleep_keeps_no_memory(clock: VirtualClock, tmp_path: Path) -> None:
+    body = f'local kept = string.rep("x", 4 << 20)\n    {SLEEP}\n    ctx:log("info", kept)'
+    write(tmp_path, {"scenes/big.lua": scene("big", body, mode='"restart"')})
+    async with open_house(root=tmp_path, clock=clock, adapters={}) as house:
+        before = (await house.get("/diagnostics")).json["process"]["resident_bytes"]
+        for number in range(60):
+            house.hub.scenes.execute("big")
+            await asleep(clock, number + 1)
+        figures = (await house.get("/diagnostics")).json
+        assert figures["scenes"]["running"] == 60
+        assert figures["process"]["resident_bytes"] - before < 100 << 20
+
+
+# --- history -------------------------------------------------------------------------------------
+
+
+async def test_history_is_newest_first_and_its_query_bounds_it(lua: House, clock: VirtualClock) -> None:
+    path = "/scenes/a%20b%2F%C3%BC/history"
+    for _ in range(5):
+        assert of(await lua.post("/scenes/a%20b%2F%C3%BC/execute")) == OK
+        await clock.run(clock.sleep(1.0005))
+    answer = await lua.get(path)
+    assert (answer.status, answer.json["scene_id"]) == (200, "a b/ü")
+    entries = answer.json["entries"]
+    shown: dict[str, Any] = {"scene_id": "a b/ü", "status": "ok", "error": None, "results": []}
+    assert all(each == {**shown, "executed_at": each["executed_at"]} for each in entries)
+    times = [each["executed_at"] for each in entries]
+    assert len(times) == 5 and times == sorted(times, reverse=True)
+    for query, wanted in {
+        f"?start={times[2]}": times[:3],
+        f"?end={times[2]}": times[2:],
+        f"?start={times[3]}&end={times[1]}": times[1:4],
+        f"?start={times[3].replace('Z', '%2B00:00')}&limit=1": times[:1],
+        f"?start={times[3].replace('Z', '+00:00')}": times[:4],
+        "?limit=2": times[:2],
+        "?limit=1000": times,
+        "?start=2100-01-01T00:00:00Z": [],
+        "?end=2000-01-01t00:00:00z": [],
+    }.items():
+        answer = await lua.get(path + query)
+        assert [each["executed_at"] for each in answer.json["entries"]] == wanted, query
+
+
+@pytest.mark.parametrize(
+    ("query", "error"),
+    [
+        ("limit=0", "limit must be a whole number from 1 to 1000, not '0'"),
+        ("limit=1001", "limit must be a whole number from 1 to 1000, not '1001'"),
+        ("limit=-1", "limit must be a whole number from 1 to 1000, not '-1'"),
+        ("limit=", "limit must be a whole number from 1 to 1000, not ''"),
+        ("limit=2.0", "limit must be a whole number from 1 to 1000, not '2.0'"),
+        ("start=yesterday", "start must be a time like 2026-11-20T08:00:00Z, not 'yesterday'"),
+        ("start=", "start must be a time like 2026-11-20T08:00:00Z, not ''"),
+        ("end=2026-01-01", "end must be a time like 2026-11-20T08:00:00Z, not '2026-01-01'"),
+        ("end=2026-01-01T00:00:00", "end must be a time like 2026-11-20T08:00:00Z, not '2026-01-01T00:00:00'"),
+        ("end=2026-02-30T00:00:00Z", "end must be a time like 2026-11-20T08:00:00Z, not '2026-02-30T00:00:00Z'"),
+    ],
+)
+async def test_a_query_that_means_nothing_is_400(lua: House, query: str, error: str) -> None:
+    assert of(await lua.get(f"/scenes/evening/history?{query}")) == (400, {"error": error})
+
+
+# --- the hub around them -------------------------------------------------------------------------
+
+
+async def test_diagnostics_count_executions_and_their_ends(lua: House, clock: VirtualClock) -> None:
+    await lua.post("/scenes/evening/execute")
+    await lua.post("/scenes/fails/execute")
+    waiting = start(lua, "single")
+    await under_way(lua, running=1)
+    await lua.post("/scenes/single/execute")
+    figures = (await lua.get("/diagnostics")).json
+    assert figures["counts"]["scenes"] == len(FILES)
+    ended = {"ok": 1, "error": 1, "dropped": 1, "cancelled": 0, "skipped": 0, "timeout": 0}
+    wanted = {"loaded": len(FILES), "running": 1, "waiting": 0, "ended": ended, "left_out": []}
+    assert figures["scenes"] == wanted
+    assert figures["scripts"]["running"] == 1 and figures["scripts"]["threads"] >= 1
+    waiting.cancel()
+
+
+async def test_a_hub_with_sleeping_and_spinning_scenes_stops_at_once(tmp_path: Path) -> None:
+    files = {
+        "scenes/sleeps.lua": scene("sleeps", "ctx:sleep(3600)", mode='{ type = "queued", max = 5 }'),
+        "scenes/spins.lua": scene("spins", "while true do pcall(function() while true do end end) end"),
+    }
+    async with open_house(root=write(tmp_path, files), toml="[scripts]\nmax_cpu_secs = 600\n") as house:
+        for _ in range(3):
+            house.hub.scenes.execute("sleeps")
+            house.hub.scenes.execute("spins")
+        await under_way(house, running=4, waiting=2)
+        stopping = asyncio.ensure_future(house.hub.__aexit__(None, None, None))
+        async with asyncio.timeout(5):
+            await stopping
+        statuses = house.hub.scenes.figures()["ended"]
+        assert statuses["cancelled"] == 6

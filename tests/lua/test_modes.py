@@ -1,0 +1,148 @@
+"""Modes: how they are written, and what becomes of an execution in each situation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from appliance.lua.modes import Decision, Lanes, Mode, ModeType, mode_check
+from appliance.lua.runner import Function
+
+DEFAULT_MAX = 8
+FORMS = {
+    "parallel": Mode(type=ModeType.PARALLEL, max=DEFAULT_MAX),
+    "single": Mode(type=ModeType.SINGLE, max=1),
+    "queued": Mode(type=ModeType.QUEUED, max=DEFAULT_MAX),
+    "restart": Mode(type=ModeType.RESTART, max=1),
+}
+NAMES = "parallel, single, queued, restart"
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_mode_is_written_as_a_name_or_as_a_table_of_it(name: str) -> None:
+    assert mode_check(DEFAULT_MAX)(name) == mode_check(DEFAULT_MAX)({"type": name}) == FORMS[name]
+
+
+@pytest.mark.parametrize("name", ["parallel", "queued"])
+@pytest.mark.parametrize("most", [1, 2, 2.0, 1000])
+def test_two_of_them_take_a_max(name: str, most: float) -> None:
+    assert mode_check(DEFAULT_MAX)({"type": name, "max": most}) == Mode(type=ModeType(name), max=int(most))
+
+
+@pytest.mark.parametrize(
+    ("written", "fault"),
+    [
+        ("Single", f"must be one of {NAMES}, not 'Single'; did you mean single"),
+        ("quened", f"must be one of {NAMES}, not 'quened'; did you mean queued"),
+        ("", f"must be one of {NAMES}, not ''"),
+        (7, 'must be a name like "single", or a table like { type = "queued", max = 3 }, not 7'),
+        (True, 'must be a name like "single", or a table like { type = "queued", max = 3 }, not true'),
+        (["single"], 'must be a name like "single", or a table like { type = "queued", max = 3 }, not a table'),
+        (Function(3), 'must be a name like "single", or a table like { type = "queued", max = 3 }, not a function'),
+        ({}, f"needs a type: one of {NAMES}"),
+        ({"max": 3}, f"needs a type: one of {NAMES}"),
+        ({"type": 3}, f"must be one of {NAMES}, not 3"),
+        ({"type": "serial"}, f"must be one of {NAMES}, not 'serial'"),
+        ({"type": "single", "max": 1}, "single takes no max; parallel and queued do"),
+        ({"type": "restart", "max": 1}, "restart takes no max; parallel and queued do"),
+        ({"type": "queued", "maximum": 1}, "has no field maximum; did you mean max"),
+        ({"type": "queued", "max": 0}, "needs a max that is a whole number from 1 up, not 0"),
+        ({"type": "queued", "max": -1}, "needs a max that is a whole number from 1 up, not -1"),
+        ({"type": "queued", "max": 1.5}, "needs a max that is a whole number from 1 up, not 1.5"),
+        ({"type": "queued", "max": "3"}, "needs a max that is a whole number from 1 up, not '3'"),
+        ({"type": "queued", "max": True}, "needs a max that is a whole number from 1 up, not true"),
+        ({"type": "parallel", "max": float("inf")}, "needs a max that is a whole number from 1 up, not inf"),
+        ({"type": "parallel", "max": float("nan")}, "needs a max that is a whole number from 1 up, not nan"),
+    ],
+)
+def test_what_is_no_mode_is_a_fault_with_a_sentence(written: Any, fault: str) -> None:
+    with pytest.raises(ValueError) as refused:
+        mode_check(DEFAULT_MAX)(written)
+    assert str(refused.value) == fault
+
+
+PARALLEL, QUEUED = Mode(type=ModeType.PARALLEL, max=2), Mode(type=ModeType.QUEUED, max=2)
+SINGLE, RESTART = FORMS["single"], FORMS["restart"]
+RUN, QUEUE, DROP = Decision
+
+SITUATIONS: list[tuple[Mode, int, int, Decision, int]] = [
+    (PARALLEL, 0, 0, RUN, 0),
+    (PARALLEL, 1, 0, RUN, 0),
+    (PARALLEL, 2, 0, DROP, 0),
+    (PARALLEL, 5, 0, DROP, 0),
+    (PARALLEL, 1, 2, RUN, 0),
+    (SINGLE, 0, 0, RUN, 0),
+    (SINGLE, 1, 0, DROP, 0),
+    (SINGLE, 3, 0, DROP, 0),
+    (SINGLE, 1, 2, DROP, 0),
+    (QUEUED, 0, 0, RUN, 0),
+    (QUEUED, 1, 0, QUEUE, 0),
+    (QUEUED, 1, 1, QUEUE, 0),
+    (QUEUED, 1, 2, DROP, 0),
+    (QUEUED, 3, 0, QUEUE, 0),
+    (QUEUED, 1, 5, DROP, 0),
+    (RESTART, 0, 0, RUN, 0),
+    (RESTART, 1, 0, RUN, 1),
+    (RESTART, 3, 0, RUN, 3),
+    (RESTART, 1, 2, RUN, 3),
+]
+
+
+def lanes_with(running: int, waiting: int) -> Lanes[str]:
+    """Lanes in which so many of the id `x` run and wait."""
+    lanes = Lanes[str]()
+    for number in range(running):
+        assert lanes.admit("x", f"r{number}", Mode(type=ModeType.PARALLEL, max=running)).decision is RUN
+    for number in range(waiting):
+        assert lanes.admit("x", f"w{number}", Mode(type=ModeType.QUEUED, max=waiting)).decision is QUEUE
+    return lanes
+
+
+@pytest.mark.parametrize(("mode", "running", "waiting", "decision", "replaced"), SITUATIONS)
+def test_the_mode_of_the_one_that_comes_decides(
+    mode: Mode, running: int, waiting: int, decision: Decision, replaced: int
+) -> None:
+    lanes = lanes_with(running, waiting)
+    admission = lanes.admit("x", "new", mode)
+    assert (admission.decision, len(admission.replaced)) == (decision, replaced)
+    assert lanes.running == running - min(running, replaced) + (decision is RUN)
+    assert lanes.waiting == (0 if replaced else waiting) + (decision is QUEUE)
+    assert lanes.admit("y", "other", mode).decision is RUN
+
+
+def test_those_that_wait_run_one_by_one_in_their_order_when_nothing_runs_any_more() -> None:
+    lanes = lanes_with(2, 3)
+    assert lanes.leave("x", "r1") is None
+    assert lanes.leave("x", "r0") == "w0"
+    assert lanes.leave("x", "w0") == "w1"
+    assert lanes.admit("x", "new", Mode(type=ModeType.QUEUED, max=2)).decision is QUEUE
+    assert [lanes.leave("x", run) for run in ("w1", "w2", "new")] == ["w2", "new", None]
+    assert (lanes.running, lanes.waiting) == (0, 0)
+
+
+def test_one_that_was_replaced_leaves_without_letting_anybody_in() -> None:
+    lanes = lanes_with(1, 0)
+    assert lanes.admit("x", "new", RESTART).replaced == ("r0",)
+    assert lanes.admit("x", "waits", QUEUED).decision is QUEUE
+    assert lanes.leave("x", "r0") is None
+    assert lanes.leave("x", "new") == "waits"
+
+
+def test_emptied_lanes_name_all_that_ran_or_waited_and_begin_anew() -> None:
+    lanes = lanes_with(2, 1)
+    assert lanes.empty() == ["r0", "r1", "w0"]
+    assert lanes.leave("x", "r0") is None
+    assert lanes.admit("x", "new", SINGLE).decision is RUN
+
+
+@pytest.mark.parametrize(
+    ("mode", "running", "waiting", "why"),
+    [
+        (PARALLEL, 2, 0, "parallel lets 2 run at once, and 2 do"),
+        (SINGLE, 3, 0, "single lets 1 run at once, and 3 do"),
+        (QUEUED, 1, 2, "queued lets 2 wait, and 2 do"),
+    ],
+)
+def test_a_refusal_gives_the_numbers_compared(mode: Mode, running: int, waiting: int, why: str) -> None:
+    assert lanes_with(running, waiting).refusal("x", mode) == why

@@ -136,7 +136,7 @@ class TestBundledConfiguration:
         (tmp_path / "default.toml").symlink_to(tmp_path / "not-mounted" / "default.toml")
         write_bundled_config(tmp_path)
         assert (tmp_path / "default.toml").is_symlink()
-        assert listing(tmp_path) == {}
+        assert "default.toml" not in listing(tmp_path)
 
     def test_what_an_interrupted_start_left_is_in_nobodys_way(self, tmp_path: Path) -> None:
         (tmp_path / "default.toml.part").write_text("half")

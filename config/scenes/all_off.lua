@@ -1,0 +1,22 @@
+-- Everything off: whatever in the home is on is switched off.
+--
+-- A file in this folder is a scene: it returns a table with an id, a name and what to do. Run it with
+--
+--     curl -X POST -H "Authorization: Bearer $KEY" http://127.0.0.1:3000/scenes/all_off/execute
+--
+-- After a change, `lares check` says whether the file is sound, and POST /scenes/reload puts it in force.
+
+local OFF = { capability = "power", action = "off" }
+
+return {
+  id = "all_off",
+  name = "Everything off",
+  description = "Switches off every device that is on.",
+  execute = function(ctx)
+    for _, device in ipairs(ctx:list_devices()) do
+      if device.attributes.power == "on" then
+        ctx:command(device.id, OFF)
+      end
+    end
+  end,
+}

@@ -3,28 +3,50 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
 import sys
+from pathlib import Path
 
 from appliance import config
 from appliance.cli.paths import Places
-from appliance.errors import ConfigFailed, StartFailed
+from appliance.clock import Clock
+from appliance.config import Config
+from appliance.errors import ConfigFailed, Fault, StartFailed
+from appliance.lua.compiling import check_scripts
+from appliance.lua.setup import build_runner, folder_of
+from appliance.scenes import build_catalog
 
 
 def check(arguments: argparse.Namespace) -> int:
-    """Print every fault of the configuration as `file:line: message`; 0 when there is none, else 78."""
+    """Print every fault of configuration and Lua files as `file:line: message`; 0 when there is none, else 78."""
     file = Places.of_process(arguments.config, arguments.data_dir).find_config()
     if not file.exists():
         raise StartFailed(f"there is no configuration at {file}; `lares run` writes one there", os.EX_CONFIG)
-    try:
-        settings = config.load(file, os.environ)
-    except ConfigFailed as failed:
-        for fault in failed.faults:
-            print(fault)
-        count = len(failed.faults)
-        print(f"lares: {count} fault{'s' if count > 1 else ''} found", file=sys.stderr)
+    settings, faults = _load(file)
+    faults += asyncio.run(_check_lua(settings))
+    for fault in faults:
+        print(fault)
+    if faults:
+        print(f"lares: {len(faults)} fault{'s' if len(faults) > 1 else ''} found", file=sys.stderr)
         return os.EX_CONFIG
     for warning in settings.warnings:
         print(f"warning: {warning}")
     print(f"{file}: no faults")
     return os.EX_OK
+
+
+def _load(file: Path) -> tuple[Config, list[Fault]]:
+    """The configuration and its faults; where there are any, the Lua files are looked for in their usual places."""
+    try:
+        return config.load(file, os.environ), []
+    except ConfigFailed as failed:
+        return config.parse("", str(file), {}), failed.faults
+
+
+async def _check_lua(settings: Config) -> list[Fault]:
+    clock, limits = Clock(), settings.automations.runner
+    async with build_runner(settings.scripts, limits, settings.locale.timezone, settings.root, clock) as runner:
+        scenes = build_catalog(settings.scenes, settings.root, runner, limits.default_max_concurrent)
+        _, in_scripts = await check_scripts(folder_of(settings.scripts, settings.root, is_deep=True))
+        return [*await scenes.check(), *in_scripts]

@@ -80,17 +80,22 @@ def bundled_config() -> Path:
     return installed if installed.is_dir() else package.parent / "config"
 
 
-def write_bundled_config(folder: Path) -> None:
-    """Put the bundled configuration into the folder, never over a file that exists; `StartFailed` if it cannot."""
-    source = bundled_config()
+def write_bundled_config(folder: Path) -> list[Path]:
+    """Put the bundled configuration into the folder, never over a file that exists; `StartFailed` if it cannot.
+
+    What was written is returned.
+    """
+    source, written = bundled_config(), []
     try:
         for file in sorted(path for path in source.rglob("*") if path.is_file()):
             target = folder / file.relative_to(source)
             target.parent.mkdir(parents=True, exist_ok=True)
             if not target.exists() and not target.is_symlink():
                 _copy(file, target)
+                written.append(target)
     except OSError as error:
         raise StartFailed(f"cannot write the configuration to {folder}: {error.strerror}", os.EX_CANTCREAT) from None
+    return written
 
 
 def _copy(file: Path, target: Path) -> None:

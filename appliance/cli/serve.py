@@ -21,6 +21,7 @@ from appliance.clock import Clock
 from appliance.config import Config
 from appliance.hub import Hub
 from appliance.store.disk import Disk
+from appliance.tasks import Tasks
 
 log = logging.getLogger("hub")
 
@@ -30,7 +31,7 @@ async def serve(config: Config, data_dir: Path, on_listening: Callable[[Hub, int
 
     `on_listening` is called with the hub and the port as soon as requests are answered.
     """
-    stop = _stop_on_signals()
+    stop, hangup = _listen_to_signals()
     clock = Clock()
     limits = Limits.of(config.api)
     async with AsyncExitStack() as stack:
@@ -42,20 +43,33 @@ async def serve(config: Config, data_dir: Path, on_listening: Callable[[Hub, int
         await stack.enter_async_context(KeySocket(desk, data_dir, clock))
         await stack.enter_async_context(server)
         on_listening(hub, server.port)
-        await stop.wait()
+        async with Tasks() as tasks:
+            tasks.start(_reload_on(hangup, hub), "reload on SIGHUP")
+            await stop.wait()
         log.info("stopping")
     log.info("stopped")
 
 
-def _stop_on_signals() -> asyncio.Event:
-    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+async def _reload_on(hangup: asyncio.Event, hub: Hub) -> None:
+    while await hangup.wait():
+        hangup.clear()
+        await hub.reload()
+
+
+def _listen_to_signals() -> tuple[asyncio.Event, asyncio.Event]:
+    """What is set by the first signal that asks for the end, and by each that asks for a reload."""
+    loop, stop, hangup = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
 
     def ask_to_stop(number: int) -> None:
         if stop.is_set():
             os._exit(128 + number)
         stop.set()
 
+    def ask_to_reload() -> None:
+        log.info("asked to reload")
+        hangup.set()
+
     for each in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(each, ask_to_stop, each)
-    loop.add_signal_handler(signal.SIGHUP, log.info, "asked to reload; there are no catalogs to load")
-    return stop
+    loop.add_signal_handler(signal.SIGHUP, ask_to_reload)
+    return stop, hangup

@@ -356,8 +356,6 @@ async def test_the_statuses_are_those_of_the_contract() -> None:
         "RunCancelled": 400,
         "Invalid": 400,
         "AdapterFailed": 400,
-        "ScriptFailed": 400,
-        "RunCancelled": 400,
         "Unauthenticated": 401,
         "Forbidden": 403,
         "RateLimited": 429,

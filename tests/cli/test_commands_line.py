@@ -196,7 +196,8 @@ class TestSayings:
     @pytest.mark.parametrize(
         ("arguments", "complaint"),
         [
-            (["dance"], "invalid choice: 'dance' (choose from 'run', 'demo', 'check', 'backup', "),
+            (["dance"], "invalid choice: 'dance' (choose from 'run', 'demo', 'check', 'init', 'backup', "),
+            (["init"], "the following arguments are required: DIR"),
             (["--loud"], "unrecognized arguments: --loud"),
             (["run", "now"], "unrecognized arguments: now"),
             (["check", "--config"], "argument --config: expected one argument"),
@@ -238,6 +239,41 @@ class TestCheck:
             "LARES_MASTER_KEY: the master key must be a string of visible ASCII characters without spaces",
         ]
         assert said.err == "lares: 3 faults found\n"
+
+    def test_every_fault_of_every_lua_file_is_told_beside_those_of_the_configuration(self, tmp_path: Path) -> None:
+        file = box(tmp_path, "[api]\nbind_adress = 1\n") / "config" / "default.toml"
+        lua = {
+            "scenes/a.lua": 'return {\n  id = "a",\n  nmae = "A",\n  execute = function(ctx) end,\n}\n',
+            "scenes/b.lua": 'return {\n  id = "b", name = "B", execute = print,\n  end = "23:00",\n}\n',
+            "scenes/c.lua": 'return { id = "c", name = "C", execute = print }',
+            "scenes/d.lua": 'return { id = "c", name = "D", execute = print }',
+            "scripts/deep/e.lua": "local = 1",
+        }
+        for name, text in lua.items():
+            (tmp_path / "config" / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / "config" / name).write_text(text)
+        wanted = [
+            f"{file}:2: api.bind_adress is not a key of Lares; did you mean api.bind_address",
+            "config/scenes/a.lua: name is missing",
+            "config/scenes/a.lua:3: nmae is not a field; did you mean name",
+            "config/scenes/b.lua:3: ",
+            "config/scenes/d.lua:1: the id 'c' is already that of config/scenes/c.lua; give each its own",
+            "config/scripts/deep/e.lua:1: <name> expected near '='",
+        ]
+        for count in (6, 5):
+            said = ended(tmp_path, "check")
+            assert (said.code, said.err) == (78, f"lares: {count} faults found\n")
+            for line, beginning in zip(said.out.splitlines(), wanted[-count:], strict=True):
+                assert line.startswith(beginning)
+            assert '["end"] =' in said.out
+            box(tmp_path)
+
+    def test_what_is_not_enabled_is_not_looked_at(self, tmp_path: Path) -> None:
+        box(tmp_path, "[scenes]\nenabled = false\n[scripts]\nenabled = false\n")
+        for folder in ("scenes", "scripts"):
+            (tmp_path / "config" / folder).mkdir()
+            (tmp_path / "config" / folder / "x.lua").write_text("return {")
+        assert ended(tmp_path, "check").code == 0
 
     def test_a_weak_key_is_a_fault_where_others_can_reach_the_hub(self, tmp_path: Path) -> None:
         box(tmp_path, '[api]\nbind_address = "0.0.0.0:0"\n[auth]\nmaster_key = "change-me-change-me"\n')
@@ -286,6 +322,32 @@ class TestCheck:
         assert "/caf\\udce9/config/default.toml:2: api.x is not a key" in said.out
 
 
+class TestInit:
+    """`lares init`."""
+
+    def test_a_fresh_configuration_is_sound_and_complete(self, tmp_path: Path) -> None:
+        said = ended(tmp_path, "init", "home")
+        bundled = {file.relative_to(bundled_config()) for file in bundled_config().rglob("*") if file.is_file()}
+        assert said.code == 0
+        assert {line for line in said.out.splitlines() if line.startswith("wrote ")} == {
+            f"wrote {tmp_path}/home/config/{file}" for file in bundled
+        }
+        assert Path("scenes/all_off.lua") in bundled
+        assert ended(tmp_path, "check", "--config", "home/config/default.toml").code == 0
+
+    def test_what_exists_is_left_alone_and_what_is_missing_is_added(self, tmp_path: Path) -> None:
+        box(tmp_path, "# mine\n")
+        said = ended(tmp_path, "init", ".")
+        assert "default.toml\n" not in said.out.split("Run it with")[0]
+        assert (tmp_path / "config/default.toml").read_text() == "# mine\n"
+        assert (tmp_path / "config/scenes/all_off.lua").exists()
+        assert "all of it is there already; nothing was changed" in ended(tmp_path, "init", ".").out
+
+    def test_a_folder_that_cannot_be_written_is_73(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("")
+        assert ended(tmp_path, "init", "file").code == 73
+
+
 class TestRefusals:
     """Starts that end at once, and leave nothing behind but what they say."""
 
@@ -298,6 +360,15 @@ class TestRefusals:
             f"{file}:3: api.y",
         ]
         assert not (tmp_path / "data").exists()
+
+    def test_the_same_id_in_two_files_is_78_and_names_both(self, tmp_path: Path) -> None:
+        scenes = box(tmp_path) / "config" / "scenes"
+        scenes.mkdir()
+        for name in ("a", "b"):
+            (scenes / f"{name}.lua").write_text('return { id = "x", name = "X", execute = function(ctx) end }')
+        said = ended(tmp_path, "run")
+        told = "lares: config/scenes/b.lua:1: the id 'x' is already that of config/scenes/a.lua; give each its own"
+        assert (said.code, said.err.splitlines()[-1]) == (78, told)
 
     @pytest.mark.parametrize("content", [b"\xff\xfe", b"[api", b"api = 5", b"a = " + b"[" * 2000])
     def test_a_hostile_configuration_is_78_too(self, tmp_path: Path, content: bytes) -> None:
@@ -505,6 +576,37 @@ class TestSignals:
             running.says("hub: asked to reload")
             assert status_of(url, None, path="/health") == 200
             running.stop()
+
+    def test_a_hangup_reloads_every_folder_of_lua_files(self, tmp_path: Path) -> None:
+        scenes = box(tmp_path) / "config" / "scenes"
+        scenes.mkdir()
+        with lares(tmp_path, "run") as running:
+            running.url()
+            (scenes / "x.lua").write_text('return { id = "x", name = "X", execute = function(ctx) end }')
+            running.tell(signal.SIGHUP)
+            running.says("scenes reloaded loaded=1")
+            running.says("scripts reloaded loaded=0")
+            (scenes / "x.lua").write_text("return {")
+            running.tell(signal.SIGHUP)
+            running.says("scenes not reloaded: config/scenes/x.lua:1: ")
+            running.stop()
+
+    def test_it_ends_though_scenes_sleep_and_compute(self, tmp_path: Path) -> None:
+        scenes = box(tmp_path, f"{LOOPBACK}[scripts]\nmax_cpu_secs = 600\n") / "config" / "scenes"
+        scenes.mkdir()
+        for name, body in (("sleeps", "ctx:sleep(3600)"), ("spins", "while true do end")):
+            (scenes / f"{name}.lua").write_text(
+                f'return {{ id = "{name}", name = "X", execute = function(ctx) ctx:log("info", "on") {body} end }}'
+            )
+        with lares(tmp_path, "run", variables=WITH_KEY) as running:
+            clients = [connection(running.url()) for _ in range(2)]
+            for client, name in zip(clients, ("sleeps", "spins"), strict=True):
+                head = f"POST /scenes/{name}/execute HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\n\r\n"
+                client.sendall(head.encode())
+                running.says(f"scene={name}")
+            running.stop()
+            for client in clients:
+                client.close()
 
 
 class TestLogLines:

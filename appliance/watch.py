@@ -95,7 +95,10 @@ class Watcher:
             target.stirred.clear()
             while self._clock.monotonic() < latest and await self._clock.wait(target.stirred, QUIET_SECS):
                 target.stirred.clear()
-            await target.on_change()
+            try:
+                await target.on_change()
+            except Exception as error:  # the next change may be a better one
+                log.error("what %s asks for failed: %s: %s", target.folder, type(error).__name__, error)
 
     def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
         """The thread: look at what is there, and begin anew whenever a folder comes, goes or is another."""
@@ -143,7 +146,8 @@ class Watcher:
             for target in self._targets:
                 if target in early or any(target.holds(path) for path in paths):
                     self._stir(target, loop)
-            if self._stop.is_set() or self._identify() != seen:
+            is_lost = not paths.isdisjoint(seen)  # one went, and another may have come in its place with its number
+            if is_lost or self._stop.is_set() or self._identify() != seen:
                 return
 
     def _changed_early(self) -> list[Target]:

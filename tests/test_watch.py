@@ -123,6 +123,36 @@ async def test_a_folder_may_be_missing_come_go_and_come_again(tmp_path: Path) ->
         await until(lambda: noted.count)
 
 
+async def test_a_folder_that_was_removed_is_watched_anew_even_if_another_has_its_number(tmp_path: Path) -> None:
+    begun: list[float] = []
+
+    def look(*_: Path, stop_event: threading.Event, **__: Any) -> Iterator[set[Any]]:
+        begun.append(1)
+        yield {(3, str(tmp_path))} if len(begun) == 1 else {(1, str(tmp_path / "x.lua"))}
+        stop_event.wait()
+
+    noted = Noted()
+    async with Watcher([Target(folder=tmp_path, is_deep=False, on_change=noted)], Clock(), look=look):
+        await until(lambda: noted.count)
+    assert len(begun) == 2
+
+
+async def test_a_reload_that_fails_does_not_end_the_watch(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    clock, calls = VirtualClock(), list[int]()
+
+    async def fail() -> None:
+        calls.append(1)
+        raise RuntimeError("no")
+
+    target = Target(folder=tmp_path / "missing", is_deep=False, on_change=fail)
+    async with Watcher([target], clock):
+        for _ in range(2):
+            calls.clear()
+            target.stirred.set()
+            await clock.run(until(lambda: calls))
+    assert "RuntimeError: no" in caplog.text
+
+
 @pytest.mark.slow
 async def test_a_folder_that_is_swapped_for_another_behind_a_link_is_noticed(tmp_path: Path) -> None:
     for name in ("old", "new"):

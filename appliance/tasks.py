@@ -30,9 +30,13 @@ class Tasks:
 
     async def __aexit__(self, *_: object) -> None:
         while remaining := list(self._running):
-            for task in remaining:
-                task.cancel()
+            self.cancel()
             await asyncio.gather(*remaining, return_exceptions=True)
+
+    def cancel(self) -> None:
+        """Ask every task that runs to end."""
+        for task in tuple(self._running):
+            task.cancel()
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._running.discard(task)

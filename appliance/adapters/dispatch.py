@@ -51,7 +51,16 @@ class Dispatcher:
     async def send(self, devices: Sequence[Device], command: Command) -> list[Outcome]:
         """Command the devices, those at different addresses at once; the outcomes come in the order given."""
         sent = [self._tasks.start(self._send(device, command), f"command to {device.id}") for device in devices]
-        return [await asyncio.shield(each) for each in sent]
+        if sent:
+            await asyncio.wait(sent)
+        return [
+            _given_up(device) if each.cancelled() else each.result()
+            for device, each in zip(devices, sent, strict=True)
+        ]
+
+    def give_up(self) -> None:
+        """End the commands that are under way; their senders are told that nobody knows what became of them."""
+        self._tasks.cancel()
 
     async def invoke(self, target: str, payload: Mapping[str, Value]) -> Value:
         """Call an adapter's own operation, `<adapter>:<operation>`; `Unsupported` when there is no such thing."""
@@ -74,6 +83,11 @@ class Dispatcher:
             raise Unsupported(f"device '{device.id}' does not offer {command}")
         link.adapter.check(command)
         await link.command(device.id, command)
+
+
+def _given_up(device: Device) -> Outcome:
+    message = "the hub is stopping; whether this was done is not known"
+    return Outcome(device_id=device.id, status=Status.ERROR, message=message)
 
 
 def _failure(device: Device, command: Command, error: Exception) -> Outcome:

@@ -26,6 +26,7 @@ class Limits:
     ping_secs: float = 20.0
     stall_secs: float = 30.0
     stop_secs: float = 3.0
+    last_words_secs: float = 0.5
     rate: RateLimit | None = None
     origins: frozenset[str] | None = None
 

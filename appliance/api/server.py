@@ -7,6 +7,7 @@ import logging
 import os
 import resource
 import socket
+from collections.abc import Callable
 from typing import Any
 
 from sanic import Sanic
@@ -34,12 +35,21 @@ class Server:
     """Serves the application at the address from entering the context to leaving it.
 
     Making one raises `StartFailed` when the address cannot be had. Leaving takes no new connection, closes event
-    streams with 1001, gives requests in progress `limits.stop_secs` to end, and then cuts what is left.
+    streams with 1001, and gives requests in progress `limits.stop_secs` to end. Then it calls `give_up`, which is to
+    end what they wait for, gives them `limits.last_words_secs` to say so, and cuts what is left.
     """
 
     def __init__(
-        self, app: Sanic[Any, Any], authenticator: Authenticator, address: Address, limits: Limits, clock: Clock
+        self,
+        app: Sanic[Any, Any],
+        authenticator: Authenticator,
+        address: Address,
+        limits: Limits,
+        clock: Clock,
+        *,
+        give_up: Callable[[], None] = lambda: None,
     ) -> None:
+        self._give_up = give_up
         self._clock = clock
         self._app = app
         self._authenticator = authenticator
@@ -79,17 +89,24 @@ class Server:
         Sanic.unregister_app(self._app)
 
     async def _close_connections(self, connections: set[Connection]) -> None:
-        deadline = self._clock.monotonic() + self._limits.stop_secs
         told: set[Connection] = set()
+        await self._drain(connections, told, self._limits.stop_secs)
+        if connections:
+            self._give_up()
+            await self._drain(connections, told, self._limits.last_words_secs)
+        for connection in tuple(connections):
+            connection.abort()
+        await self._clock.sleep(0)
+
+    async def _drain(self, connections: set[Connection], told: set[Connection], seconds: float) -> None:
+        """Close each connection that was not told yet as soon as it answers nothing, for so many seconds at most."""
+        deadline = self._clock.monotonic() + seconds
         while connections and self._clock.monotonic() < deadline:
             for connection in connections - told:
                 if not connection.is_answering:
                     told.add(connection)
                     _close(connection)
             await self._clock.sleep(CHECK_EVERY)
-        for connection in tuple(connections):
-            connection.abort()
-        await self._clock.sleep(0)
 
 
 def _close(connection: Connection) -> None:

@@ -166,9 +166,23 @@ async def test_leaving_ends_every_command(session: aiohttp.ClientSession, clock:
         sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("bc"), ON))
         under_way = await desk.begun("b")
     assert under_way.cancelled()
-    with pytest.raises(asyncio.CancelledError):
-        await sending
+    assert {outcome.status for outcome in await sending} == {Status.ERROR}
     assert desk.adapters["c"].commands == []
+
+
+async def test_senders_of_commands_that_are_given_up_are_told_so(desk: Desk) -> None:
+    sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("ab"), ON))
+    done, given_up = await desk.begun("a"), await desk.begun("b")
+    done.set_result(desk.done("a"))
+    await until(lambda: desk.registry.get_device("a:1").attributes["power"] == "on")
+    desk.dispatcher.give_up()
+    message = "the hub is stopping; whether this was done is not known"
+    assert await sending == [_ok("a:1"), Outcome(device_id="b:1", status=Status.ERROR, message=message)]
+    assert given_up.cancelled()
+
+
+async def test_nobody_to_command_is_no_outcome(desk: Desk) -> None:
+    assert await desk.dispatcher.send([], ON) == []
 
 
 async def test_leaving_is_quiet_though_a_sender_went_away_before(

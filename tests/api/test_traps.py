@@ -71,11 +71,23 @@ class TestStopping:
             assert (await caller.reply()).json == {"status": "ok"}
             assert await caller.rest() == b""
 
-    async def test_a_request_that_takes_too_long_is_cut(self, quiet_log: pytest.LogCaptureFixture) -> None:
+    async def test_a_command_that_takes_too_long_is_told_that_the_hub_stops(
+        self, quiet_log: pytest.LogCaptureFixture
+    ) -> None:
         async with ending(Limits(stop_secs=0.2)) as (house, stack), call(house.url) as caller:
             house.light.faults.silent = True
             await caller.say(request("POST", f"/devices/{LIGHT}/command", KEY, body=TURN_ON))
             await until(lambda: house.light.writes or ("GET", "/elgato/lights") in house.light.requests)
+            assert await stop(stack, SLACK) >= 0.2
+            answer = await caller.reply()
+            assert (answer.status, answer.json["error"][:23]) == (400, "the hub is stopping; wh")
+            assert await caller.rest() == b""
+
+    async def test_a_request_that_nothing_ends_is_cut(self, quiet_log: pytest.LogCaptureFixture) -> None:
+        limits = Limits(stop_secs=0.1, last_words_secs=0.1)
+        async with ending(limits) as (house, stack), call(house.url) as caller:
+            await caller.say(request("POST", "/rooms", KEY, "Content-Length: 10") + b"{")
+            assert (await house.get("/health")).status == 200
             assert await stop(stack, SLACK) >= 0.2
             assert await caller.rest() == b""
 

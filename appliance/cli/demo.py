@@ -10,7 +10,6 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from appliance.api import payloads
 from appliance.api.keys import Token
 from appliance.cli.logs import start_logging
 from appliance.cli.paths import CONFIG_FILE, make_data_dir, write_bundled_config
-from appliance.cli.serve import serve
+from appliance.cli.serve import serve, when_ready
 from appliance.config import Config
 from appliance.home.events import Event
 from appliance.hub import Hub
@@ -60,7 +59,7 @@ async def _run(settings: Config, data_dir: Path, port: int) -> None:
 
         def greet(hub: Hub, port: int) -> None:
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _end)
-            _when_ready(hub, lambda: _tell(hub, _greeting(f"{LOOPBACK}:{port}", key, light.url, tv.url)))
+            when_ready(hub, lambda: _tell(hub, _greeting(f"{LOOPBACK}:{port}", key, light.url, tv.url)))
 
         await serve(home, data_dir, greet)
         print("The demo has ended; nothing of it is left.", flush=True)
@@ -85,18 +84,6 @@ Try, in another terminal:
 
 What happens shows here, as the event stream sends it. Ctrl-C ends the demo.
 """
-
-
-def _when_ready(hub: Hub, tell: Callable[[], None]) -> None:
-    """Call `tell` once every device has been polled, so that what it names is there."""
-
-    def look(_: Event | None = None) -> None:
-        if not hub.health.list_missing():
-            forget()
-            tell()
-
-    forget = hub.bus.listen(look)
-    look()
 
 
 def _tell(hub: Hub, greeting: str) -> None:

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
+from appliance.cli.single_file import list_targets
 from appliance.errors import LaresError, StartFailed
 from appliance.version import VERSION
 
@@ -119,6 +120,8 @@ def _steady_streams() -> None:
 def _version() -> int:
     target = importlib.machinery.EXTENSION_SUFFIXES[0].strip(".").removesuffix(".so")
     print(f"lares {VERSION}\nPython {platform.python_version()}\n{target}")
+    if held := list_targets():
+        print("this file holds", *held, sep="\n  ")
     return os.EX_OK
 
 

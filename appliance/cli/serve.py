@@ -17,8 +17,11 @@ from appliance.api.server import Server
 from appliance.cli.first_key import open_door
 from appliance.cli.key_desk import Desk
 from appliance.cli.key_socket import KeySocket
+from appliance.cli.notify import Notifier
+from appliance.cli.single_file import settle
 from appliance.clock import Clock
 from appliance.config import Config
+from appliance.home.events import Event
 from appliance.hub import Hub
 from appliance.store.disk import Disk
 from appliance.tasks import Tasks
@@ -33,27 +36,48 @@ async def serve(config: Config, data_dir: Path, on_listening: Callable[[Hub, int
     """
     stop, hangup = _listen_to_signals()
     clock = Clock()
+    notifier = Notifier(os.environ, clock)
     limits = Limits.of(config.api)
     async with AsyncExitStack() as stack:
+        tasks = await stack.enter_async_context(Tasks())
+        tasks.start(notifier.feed_watchdog(), "watchdog")
         hub = await stack.enter_async_context(Hub(config, Disk(data_dir), clock))
         door = stack.enter_context(closing(await open_door(config.auth, hub.keys, data_dir)))
         desk = Desk(Keyring(hub.keys, door.hasher, clock), config.auth, data_dir)
         app = build_app(hub, door, limits, config.runtime.event_bus_capacity)
-        server = Server(app, door, config.api.bind_address, limits, clock)
+        give_up = hub.dispatcher.give_up
+        server = Server(app, door, config.api.bind_address, limits, clock, give_up=give_up)
         await stack.enter_async_context(KeySocket(desk, data_dir, clock))
         await stack.enter_async_context(server)
         on_listening(hub, server.port)
-        async with Tasks() as tasks:
-            tasks.start(_reload_on(hangup, hub), "reload on SIGHUP")
+        when_ready(hub, notifier.ready)
+        tasks.start(settle(clock), "single file")
+        async with Tasks() as reloads:
+            reloads.start(_reload_on(hangup, hub, notifier), "reload on SIGHUP")
             await stop.wait()
         log.info("stopping")
+        notifier.stopping()
     log.info("stopped")
 
 
-async def _reload_on(hangup: asyncio.Event, hub: Hub) -> None:
+def when_ready(hub: Hub, tell: Callable[[], None]) -> None:
+    """Call `tell` once nothing is missing any more, every device has been polled."""
+
+    def look(_: Event | None = None) -> None:
+        if not hub.health.list_missing():
+            forget()
+            tell()
+
+    forget = hub.bus.listen(look)
+    look()
+
+
+async def _reload_on(hangup: asyncio.Event, hub: Hub, notifier: Notifier) -> None:
     while await hangup.wait():
         hangup.clear()
+        notifier.reloading()
         await hub.reload()
+        notifier.ready()
 
 
 def _listen_to_signals() -> tuple[asyncio.Event, asyncio.Event]:

@@ -1,0 +1,81 @@
+"""systemd is told what it wants to know, and nobody else is told anything."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from appliance.cli.notify import Notifier
+from tests.fakes.clock import VirtualClock
+
+
+class Ear:
+    """What systemd would hear, at a path or under a name."""
+
+    def __init__(self, address: str) -> None:
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.setblocking(False)
+        self.socket.bind(address)
+
+    def heard(self) -> list[str]:
+        """Every message since the last time."""
+        messages = []
+        while True:
+            try:
+                messages.append(self.socket.recv(4096).decode())
+            except BlockingIOError:
+                return messages
+
+
+@pytest.fixture
+def ear(tmp_path: Path) -> Iterator[Ear]:
+    """An ear at `notify` in the folder."""
+    ear = Ear(str(tmp_path / "notify"))
+    yield ear
+    ear.socket.close()
+
+
+def test_each_state_is_one_message(ear: Ear, tmp_path: Path) -> None:
+    notifier = Notifier({"NOTIFY_SOCKET": str(tmp_path / "notify")}, VirtualClock())
+    notifier.ready()
+    notifier.reloading()
+    notifier.ready()
+    notifier.stopping()
+    assert ear.heard() == ["READY=1", "RELOADING=1\nMONOTONIC_USEC=0", "READY=1", "STOPPING=1"]
+
+
+def test_a_name_that_is_in_no_file_system_works_too() -> None:
+    name = f"lares-test-{os.getpid()}"
+    ear = Ear(f"\0{name}")
+    Notifier({"NOTIFY_SOCKET": f"@{name}"}, VirtualClock()).ready()
+    assert ear.heard() == ["READY=1"]
+    ear.socket.close()
+
+
+@pytest.mark.parametrize("environment", [{}, {"NOTIFY_SOCKET": "/nowhere/at/all"}, {"NOTIFY_SOCKET": ""}])
+def test_where_nobody_listens_nothing_happens(environment: dict[str, str]) -> None:
+    Notifier(environment, VirtualClock()).ready()
+
+
+async def test_the_watchdog_is_fed_twice_in_its_time(ear: Ear, tmp_path: Path) -> None:
+    clock = VirtualClock()
+    environment = {"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "30000000"}
+    feeding = asyncio.ensure_future(Notifier(environment, clock).feed_watchdog())
+    await clock.advance(60.0, sleepers=1)
+    feeding.cancel()
+    assert ear.heard() == ["WATCHDOG=1"] * 5
+
+
+@pytest.mark.parametrize(
+    "environment", [{}, {"WATCHDOG_USEC": "x"}, {"WATCHDOG_USEC": "0"}, {"WATCHDOG_USEC": "9", "WATCHDOG_PID": "1"}]
+)
+async def test_without_a_watchdog_for_this_process_nobody_is_fed(
+    ear: Ear, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    await Notifier({"NOTIFY_SOCKET": str(tmp_path / "notify"), **environment}, VirtualClock()).feed_watchdog()
+    assert ear.heard() == []

@@ -28,7 +28,7 @@ import subprocess
 import tempfile
 import time
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -41,12 +41,14 @@ RUNTIME_LOCK = ROOT / "firmware" / "runtime.lock"
 TEST_LOCK = ROOT / "firmware" / "test.lock"
 
 USAGE = """\
-usage: python3 build.py COMMAND
+usage: python3 build.py [COMMAND]
 
+  pyz [--target TAG ...]   make dist/lares.pyz, also without a command; with --target a smaller file for each
   demo [ARG ...]           run the hub against a simulated light and TV; ARGs go to the demo
   test [--slow] [ARG ...]  lint, types, tests; --slow adds the long proofs, ARGs go to pytest
   lock [--upgrade]         for maintainers: rewrite firmware/*.lock from pyproject.toml
 
+pyz keeps what it fetches in build/ or, where that is set, in $BUILD_PY_CACHE or $XDG_CACHE_HOME.
 demo and test first make .venv from firmware/*.lock, where it is missing, out of date or damaged.
 """
 
@@ -333,6 +335,39 @@ def readable(lines: Sequence[str]) -> list[str]:
     return [secret.sub("(...)", line) for line in lines if not noise.match(line)][-8:]
 
 
+# --- the single file -----------------------------------------------------------------------------
+
+
+def pyz(args: Sequence[str]) -> int:
+    """Make the single file for all targets, or one for each that is named."""
+    tags = list(args[1::2])
+    if len(args) % 2 or any(word != "--target" for word in args[::2]):
+        raise Stop("pyz takes --target TAG, more than once if you like, and nothing else", USAGE_ERROR)
+    sys.path.insert(0, str(ROOT))
+    from firmware import pack, parts, wheels
+
+    started = time.monotonic()
+    workshop = pack.Workshop(root=ROOT, run=run_tool, say=say, venv=venv_command(Path())[:-1])
+    try:
+        files = workshop.build(tags)
+    except KeyError as unknown:
+        raise Stop(f"there is no target {unknown}; firmware/targets.toml names them", USAGE_ERROR) from None
+    except (wheels.Untrue, parts.Unfit) as fault:
+        raise Stop(str(fault), IO_ERROR) from None
+    for file in files:
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        say(f"{file.relative_to(ROOT)}: {file.stat().st_size / 1e6:.1f} MB, sha256 {digest}")
+    say(f"build.py: made in {time.monotonic() - started:.0f} s")
+    return 0
+
+
+def run_tool(command: Sequence[str], environment: Mapping[str, str]) -> None:
+    """Run one of the tools that make the single file, or stop with what it said last."""
+    code, lines = overheard(command, cwd=ROOT, env={**environment, "PIP_USER": "0"})
+    if code:
+        raise Stop(advice(lines), UNAVAILABLE, lines=readable(lines))
+
+
 # --- commands ------------------------------------------------------------------------------------
 
 
@@ -458,7 +493,7 @@ def tool(command: Sequence[str], folder: Path) -> None:
 
 # --- the door ------------------------------------------------------------------------------------
 
-COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"demo": demo, "test": test, "lock": lock}
+COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"pyz": pyz, "demo": demo, "test": test, "lock": lock}
 
 
 def main(argv: Sequence[str]) -> int:
@@ -466,7 +501,8 @@ def main(argv: Sequence[str]) -> int:
     if argv and argv[0] in ("-h", "--help"):
         print(USAGE, end="")
         return 0
-    if not argv or argv[0] not in COMMANDS:
+    argv = argv or ["pyz"]
+    if argv[0] not in COMMANDS:
         print(USAGE, end="", file=sys.stderr)
         return USAGE_ERROR
     try:

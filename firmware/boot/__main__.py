@@ -1,0 +1,77 @@
+"""The start of lares.pyz: says so if this is not a box for it. Any Python must be able to read this."""
+
+import os
+import sys
+
+from lares_file import GLIBC, TARGETS
+
+EX_UNAVAILABLE = 69
+
+
+def tag():  # type: () -> str
+    """What this Python calls the compiled modules that it takes; empty where it is too old to say."""
+    try:
+        from importlib.machinery import EXTENSION_SUFFIXES
+    except ImportError:
+        return ""
+    first = EXTENSION_SUFFIXES[0]
+    return first[1:-3] if first.endswith(".so") else first
+
+
+def glibc():  # type: () -> str
+    """The version of the C library; empty where it is not glibc."""
+    try:
+        return (os.confstr("CS_GNU_LIBC_VERSION") or "").replace("glibc ", "")
+    except (AttributeError, OSError, ValueError):
+        return ""
+
+
+def numbers(version):  # type: (str) -> list[int]
+    """The version so that it can be compared."""
+    return [int(part) for part in version.split(".")[:2] if part.isdigit()]
+
+
+def listed(words):  # type: (list[str]) -> str
+    """The words as people list them."""
+    return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def needs():  # type: () -> str
+    """What a box needs for this file."""
+    parts = [target.split("-") for target in TARGETS]
+    pythons = sorted(set([int(part[1][1:]) for part in parts]))
+    machines = sorted(set([part[2] for part in parts]))
+    libraries = sorted(set([part[4] for part in parts]))
+    names = {"gnu": "glibc %s or newer" % GLIBC, "musl": "musl"}
+    return "CPython %s on 64-bit Linux, %s, with %s" % (
+        listed(["3.%d" % minor for minor in pythons]),
+        listed(machines),
+        listed([names[library] for library in libraries]),
+    )
+
+
+def has():  # type: () -> str
+    """What this box has."""
+    version = "%d.%d.%d" % tuple(sys.version_info[:3])
+    library = glibc()
+    return "%s is Python %s%s%s" % (
+        sys.executable or "this",
+        version,
+        " (%s)" % tag() if tag() else "",
+        " with glibc %s" % library if library else "",
+    )
+
+
+def fits():  # type: () -> bool
+    """Whether this box is one that the file was made for."""
+    library = glibc()
+    return sys.version_info >= (3, 11) and tag() in TARGETS and (not library or numbers(library) >= numbers(GLIBC))
+
+
+if __name__ == "__main__":
+    if not fits():
+        sys.stderr.write("lares: this file needs %s; %s\n" % (needs(), has()))
+        sys.exit(EX_UNAVAILABLE)
+    from lares_launcher import launch
+
+    sys.exit(launch())

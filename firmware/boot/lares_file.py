@@ -1,0 +1,5 @@
+"""What the single file holds; the build writes the values. Any Python must be able to read this."""
+
+BUILD = ""
+GLIBC = "0"
+TARGETS = ()  # type: tuple[str, ...]

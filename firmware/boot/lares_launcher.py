@@ -1,0 +1,238 @@
+"""Starts the hub from where the single file was unpacked; unpacks it where that was not done yet, or was undone.
+
+At every start it looks at each unpacked file's size and date, and at the first start after the box has booted at
+every byte: so what a power cut leaves behind is found. It imports little, being a part of every start.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sys
+import zlib
+from collections.abc import Mapping, Sequence
+from importlib.machinery import EXTENSION_SUFFIXES
+from typing import Any
+
+from lares_file import BUILD
+
+TAG = EXTENSION_SUFFIXES[0][1:-3]
+"""What this Python calls the compiled modules that it takes."""
+
+NAME = f"{BUILD}-{TAG}"
+"""The folder of this build for this Python."""
+
+SEAL = "seal.json"
+"""Lists every file of the folder, but itself and `BOOTED`, with its size and its CRC-32."""
+
+BOOTED = "booted"
+"""Tells the boot in which every byte was last looked at."""
+
+SITE = "site-packages"
+DATE = 1_500_000_000
+"""The date of every unpacked file: whoever writes to one changes it."""
+
+ROOM = 24 << 20
+"""Bytes that must be free to unpack: what is unpacked, and what Python compiles of it."""
+
+OWN = ("STATE_DIRECTORY", "CACHE_DIRECTORY")
+SHARED = ("/var/tmp", "/tmp", "/run")
+
+EX_DATAERR, EX_SOFTWARE, EX_CANTCREAT = 65, 70, 73
+
+held: list[int] = []
+"""The open folder from which this process runs, locked against being removed."""
+
+
+class Unusable(Exception):
+    """A folder cannot be unpacked to; the message says why."""
+
+
+def launch() -> int:
+    """Do what the command line asks; the exit code."""
+    archive = os.path.abspath(os.path.dirname(__file__))
+    try:
+        folder = find_folder(archive, places(sys.argv[1:], os.environ))
+    except Unusable as error:
+        print(f"lares: {error}", file=sys.stderr)
+        return EX_CANTCREAT
+    except ValueError as error:
+        print(f"lares: {archive} is damaged, copy it to this box again ({error})", file=sys.stderr)
+        return EX_DATAERR
+    return run(archive, folder)
+
+
+def run(archive: str, folder: str) -> int:
+    """Run the hub from the folder; where it fails and something there is damaged, mend it and start anew."""
+    if not os.environ.get("PYTHONDONTWRITEBYTECODE"):
+        sys.dont_write_bytecode = False  # OpenWrt's Python never writes what it compiled, unless told to
+    sys.path[:] = [os.path.join(folder, SITE), *filter(is_not_foreign, sys.path[1:])]
+    try:
+        from appliance.cli.main import main
+    except Exception as error:  # a damaged file can fail in any way
+        print(f"lares: cannot be started: {type(error).__name__}: {error}", file=sys.stderr)
+        code = EX_SOFTWARE
+    else:
+        code = main()
+    if code == EX_SOFTWARE and amiss(folder, deep=True):
+        sys.path.insert(0, archive)
+        mend(archive, folder)
+        os.execv(sys.executable, sys.orig_argv)
+    return code
+
+
+def is_not_foreign(path: str) -> bool:
+    """Whether a folder of modules is Python's own: what else is installed on the box stays outside."""
+    return not path.rstrip("/").endswith(("site-packages", "dist-packages"))
+
+
+# --- where ---------------------------------------------------------------------------------------
+
+
+def places(arguments: Sequence[str], environment: Mapping[str, str]) -> list[str]:
+    """The folders to unpack to, in the order of preference."""
+    own = [data_dir(arguments, environment), *(environment.get(name, "").split(":")[0] for name in OWN)]
+    chosen = [os.path.join(folder, "program") for folder in own if folder and os.path.isdir(folder)]
+    return list(dict.fromkeys([*chosen, *(f"{folder}/lares-{os.geteuid()}" for folder in SHARED)]))
+
+
+def data_dir(arguments: Sequence[str], environment: Mapping[str, str]) -> str:
+    """The data directory, found as the hub itself will find it."""
+    named = ""
+    for word, following in zip(arguments, [*arguments[1:], ""], strict=True):
+        if word == "--data-dir":
+            named = following
+        elif word.startswith("--data-dir="):
+            named = word.partition("=")[2]
+    given = named or environment.get("LARES_DATA_DIR") or environment.get("STATE_DIRECTORY", "").split(":")[0]
+    if given:
+        return given
+    beside = os.path.join(os.path.dirname(os.path.realpath(sys.argv[0])), "data")
+    return beside if os.path.isdir(beside) and not os.path.isdir("data") else os.path.abspath("data")
+
+
+def find_folder(archive: str, bases: Sequence[str]) -> str:
+    """A folder that holds all of this build, unpacked now if need be; `Unusable` where there cannot be one."""
+    refusals = []
+    for base in bases:
+        folder = os.path.join(base, NAME)
+        try:
+            check_base(base)
+            if not take(archive, folder):
+                check_room(base)
+                load_unpacker().unpack(archive, folder)
+                hold(folder)
+        except Unusable as error:
+            refusals.append(str(error))
+        except OSError as error:
+            refusals.append(f"{base}: {(error.strerror or str(error)).lower()}")
+        else:
+            return folder
+    raise Unusable(
+        f"there is no folder to unpack to, which must be writable, allow execution and have {ROOM >> 20} MB free: "
+        f"{'; '.join(refusals)}; name a better one with --data-dir"
+    )
+
+
+def check_base(base: str) -> None:
+    """Raise `Unusable` unless programs may be run from the folder, and nobody else can put one there."""
+    os.makedirs(base, mode=0o700, exist_ok=True)
+    status = os.lstat(base)
+    if os.statvfs(base).f_flag & os.ST_NOEXEC:
+        raise Unusable(f"{base} does not allow execution")
+    if status.st_mode & 0o170000 != 0o040000 or status.st_uid != os.geteuid() or status.st_mode & 0o022:
+        raise Unusable(f"{base} is not this user's alone")
+
+
+def check_room(base: str) -> None:
+    """Raise `Unusable` where the folder cannot take what has to be unpacked."""
+    room = os.statvfs(base)
+    if room.f_flag & os.ST_RDONLY or not os.access(base, os.W_OK | os.X_OK):
+        raise Unusable(f"{base} cannot be written")
+    if room.f_bavail * room.f_frsize < ROOM:
+        raise Unusable(f"{base} has {room.f_bavail * room.f_frsize >> 20} MB free")
+
+
+# --- whether it is whole -------------------------------------------------------------------------
+
+
+def take(archive: str, folder: str) -> bool:
+    """Whether the folder is there; if so it is whole, or was mended, and is kept from being removed."""
+    if not hold(folder):
+        return False
+    boot = this_boot()
+    is_first = boot != read_text(os.path.join(folder, BOOTED))
+    if amiss(folder, deep=is_first):
+        mend(archive, folder)
+    elif is_first:
+        load_unpacker().welcome(folder, boot)
+    return True
+
+
+def hold(folder: str) -> bool:
+    """Lock the folder against being removed; False where it is not there, or just being removed."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return False
+    held.append(descriptor)
+    return True
+
+
+def amiss(folder: str, *, deep: bool) -> bool:
+    """Whether a file of the folder is missing or changed, by size and date or, if `deep`, by every byte."""
+    try:
+        files = read_seal(folder)
+        for name, (size, check) in files.items():
+            path = f"{folder}/{name}"
+            status = os.stat(path)
+            if status.st_size != size or status.st_mtime != DATE or (deep and checksum(path) != check):
+                return True
+    except (OSError, ValueError, TypeError, KeyError):
+        return True
+    return False
+
+
+def read_seal(folder: str) -> dict[str, list[int]]:
+    """Size and CRC-32 of the folder's files; `ValueError` or the like where the seal itself is damaged."""
+    with open(os.path.join(folder, SEAL), "rb") as file:
+        files: dict[str, list[int]] = json.loads(file.read())["files"]
+    return files
+
+
+def checksum(path: str) -> int:
+    """The CRC-32 of a file."""
+    with open(path, "rb") as file:
+        return zlib.crc32(file.read())
+
+
+def this_boot() -> str:
+    """What tells this boot of the box from every other; empty where nothing does."""
+    return read_text("/proc/sys/kernel/random/boot_id")
+
+
+def read_text(path: str) -> str:
+    """What a small file says; empty where it cannot be read."""
+    try:
+        with open(path, encoding="ascii", errors="replace") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def mend(archive: str, folder: str) -> None:
+    """Make the folder what the archive says."""
+    load_unpacker().mend(archive, folder)
+
+
+def load_unpacker() -> Any:
+    """The part that writes, which most starts do not need."""
+    import lares_unpack
+
+    return lares_unpack

@@ -1,0 +1,171 @@
+"""The single file: its parts, packed by shiv, with our own start in the place of shiv's."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import lzma
+import os
+import shutil
+import tempfile
+import tomllib
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from firmware.parts import Parts, in_order, notice
+from firmware.targets import Table, Target, read_targets
+from firmware.wheels import Store, keep_in
+
+LONG_AGO = (1980, 1, 1, 0, 0, 0)
+MEMORY = 8 << 20
+"""Bytes that a box needs in memory to unpack its machine's objects."""
+
+FIRST = ("__main__.py", "lares_launcher.py", "lares_unpack.py")
+"""What runs from within the file."""
+
+LATER = ("lares_unpack.py", "lares_settle.py")
+"""What of ours runs once all is unpacked."""
+
+Run = Callable[[Sequence[str], Mapping[str, str]], None]
+Checked = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workshop:
+    """A checkout to build in. `run` runs a command with an environment, or raises; `venv` makes one at a folder."""
+
+    root: Path
+    run: Run
+    say: Callable[[str], None]
+    venv: Sequence[str]
+
+    def build(self, tags: Sequence[str]) -> list[Path]:
+        """Make `dist/lares.pyz`, or for each tag a file of its own. `KeyError` holds a tag that is no target's."""
+        table = read_targets(self.root / "firmware" / "targets.toml")
+        store = Store(folder=keep_in(self.root), run=lambda command: self.run(command, os.environ), say=self.say)
+        groups = [(tag, table.choose([tag])) for tag in tags] or [("", table.targets)]
+        python = store.tools(self.root / "firmware" / "build.lock", self.venv)
+        lock = self.root / "firmware" / "runtime.lock"
+        return [self._make(python, tag, table, store.wheels(python, lock, group)) for tag, group in groups]
+
+    def _make(self, python: str, tag: str, table: Table, wheels: Mapping[Target, Sequence[Path]]) -> Path:
+        settings = tomllib.loads((self.root / "shiv.toml").read_text())
+        self.say(f"packing for {tag or f'{len(wheels)} targets'}")
+        parts = Parts()
+        keep, leave_out = settings["wheels"]["keep"], settings["wheels"]["leave-out"]
+        for target, files in wheels.items():
+            parts.add_wheels(target, files, keep=keep, leave_out=leave_out)
+        self._add_ours(parts)
+        file = self.root / "dist" / (f"lares-{tag}.pyz" if tag else "lares.pyz")
+        file.parent.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix="lares-build-") as name:
+            stage, packed = Path(name) / "stage", Path(name) / "packed"
+            _write(parts.pure, stage)
+            self.run(_shiv(python, settings["shiv"], stage, packed), _quiet())
+            write_archive(packed, self.root / "firmware" / "boot", parts, table.oldest_glibc, Path(name) / "done")
+            _replace(Path(name) / "done", file)
+        return file
+
+    def _add_ours(self, parts: Parts) -> None:
+        parts.add_folder(self.root / "appliance", "appliance")
+        parts.add_folder(self.root / "config", "appliance/bundled")
+        for name in LATER:
+            parts.pure[name] = (self.root / "firmware" / "boot" / name).read_bytes()
+        parts.notices["lares/LICENSE"] = (self.root / "LICENSE").read_bytes()
+
+
+def _quiet() -> dict[str, str]:
+    """An environment in which shiv does what its settings say and nothing else."""
+    return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C.UTF-8"}
+
+
+def _shiv(python: str, settings: Mapping[str, Any], stage: Path, file: Path) -> list[str]:
+    flags = [f"--{name}" for name, value in settings.items() if value is True]
+    options = [f"--{name}={value}" for name, value in settings.items() if not isinstance(value, bool)]
+    return [python, "-I", "-m", "shiv", *flags, *options, f"--site-packages={stage}", f"--output-file={file}"]
+
+
+def _write(files: Mapping[str, bytes], folder: Path) -> None:
+    for name, data in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        path.chmod(0o644)
+
+
+def _replace(done: Path, file: Path) -> None:
+    """Put the finished file in its place at once, also from another file system."""
+    part = file.with_suffix(f".part{os.getpid()}")
+    shutil.copyfile(done, part)
+    part.chmod(0o755)
+    part.rename(file)
+
+
+def write_archive(packed: Path, boot: Path, parts: Parts, oldest_glibc: str, file: Path) -> None:
+    """Write what shiv packed again: in order, undated, with our start, and each machine's objects as one."""
+    listed, blobs = _describe(parts)
+    build = hashlib.sha256(listed)
+    for data in (*blobs.values(), *(parts.pure[name] for name in sorted(parts.pure))):
+        build.update(hashlib.sha256(data).digest())
+    entries = {name: (boot / name).read_bytes() for name in FIRST}
+    for name in FIRST:
+        build.update(entries[name])
+    tags = tuple(target.tag for target in parts.native)
+    held = f"BUILD = {build.hexdigest()[:16]!r}\nGLIBC = {oldest_glibc!r}\nTARGETS = {tags!r}\n"
+    entries |= {"lares_file.py": held.encode(), "parts.json": listed, "NOTICE": notice(parts.notices)}
+    with zipfile.ZipFile(packed) as shiv, file.open("wb") as stream:
+        kept = [name for name in shiv.namelist() if name.startswith("site-packages/") or name == "environment.json"]
+        entries |= {name: shiv.read(name) for name in kept}
+        stream.write(_first_line(packed))
+        with zipfile.ZipFile(stream, "w") as archive:
+            for name in sorted(entries):
+                _add(archive, name, entries[name], zipfile.ZIP_DEFLATED)
+            for machine, blob in blobs.items():
+                _add(archive, f"native/{machine}.xz", blob, zipfile.ZIP_STORED)
+
+
+def _first_line(packed: Path) -> bytes:
+    with packed.open("rb") as stream:
+        return stream.readline()
+
+
+def _add(archive: zipfile.ZipFile, name: str, data: bytes, compression: int) -> None:
+    entry = zipfile.ZipInfo(name, LONG_AGO)
+    entry.external_attr = 0o100644 << 16
+    archive.writestr(entry, data, compression, compresslevel=9)
+
+
+def _describe(parts: Parts) -> tuple[bytes, dict[str, bytes]]:
+    """What `parts.json` says, and for each machine its objects, each different one once, as one xz stream."""
+    native: dict[str, dict[str, int]] = {target.tag: {} for target in parts.native}
+    objects: dict[str, list[bytes]] = {machine: [] for machine in sorted({t.machine for t in parts.native})}
+    for machine, found in objects.items():
+        numbers: dict[bytes, int] = {}
+        for target, name in in_order(parts.native, machine):
+            data = parts.native[target][name]
+            if data not in numbers:
+                numbers[data] = len(found)
+                found.append(data)
+            native[target.tag][name] = numbers[data]
+    listed = {
+        "pure": {name: _checked(data) for name, data in parts.pure.items()},
+        "native": native,
+        "objects": {machine: [_checked(data) for data in found] for machine, found in objects.items()},
+    }
+    with ThreadPoolExecutor() as pool:
+        blobs = dict(zip(objects, pool.map(_compress, objects.values()), strict=True))
+    return json.dumps(listed, sort_keys=True, separators=(",", ":")).encode(), blobs
+
+
+def _checked(data: bytes) -> Checked:
+    return len(data), zlib.crc32(data)
+
+
+def _compress(objects: Sequence[bytes]) -> bytes:
+    filters = [{"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": MEMORY}]
+    return lzma.compress(b"".join(objects), lzma.FORMAT_XZ, lzma.CHECK_CRC32, filters=filters)

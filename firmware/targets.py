@@ -1,0 +1,53 @@
+"""Targets: the Pythons, machines and C libraries that a single file is made for."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """One kind of box; `wheels` are the platform tags of the wheels that it takes, the best first."""
+
+    python: str
+    machine: str
+    libc: str
+    wheels: tuple[str, ...]
+
+    @property
+    def tag(self) -> str:
+        """What this box's Python calls it, `cpython-311-aarch64-linux-gnu`."""
+        return f"cpython-{self.python.replace('.', '')}-{self.machine}-linux-{self.libc}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """All targets in the order of their tags, and the oldest glibc that they run on."""
+
+    targets: tuple[Target, ...]
+    oldest_glibc: str
+
+    def choose(self, tags: Sequence[str]) -> tuple[Target, ...]:
+        """The targets with these tags; all where none is named. `KeyError` holds a tag that there is not."""
+        known = {target.tag: target for target in self.targets}
+        return tuple(known[tag] for tag in tags) or self.targets
+
+
+def read_targets(file: Path) -> Table:
+    """The table that the file holds."""
+    toml = tomllib.loads(file.read_text())
+    targets = [
+        Target(
+            python=python,
+            machine=machine,
+            libc=libc,
+            wheels=tuple(f"{wheel}_{machine}" for wheel in toml[libc]["wheels"]),
+        )
+        for python in toml["pythons"]
+        for machine in toml["machines"]
+        for libc in ("gnu", "musl")
+    ]
+    return Table(targets=tuple(targets), oldest_glibc=toml["gnu"]["oldest"])

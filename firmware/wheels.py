@@ -1,0 +1,91 @@
+"""Wheels and tools from the package index, kept between builds; nothing is used whose hash its lock does not name."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from firmware.targets import Target
+
+Run = Callable[[Sequence[str]], None]
+
+AT_ONCE = 3
+"""Targets whose wheels are fetched at the same time."""
+
+QUIET = ("--no-input", "--progress-bar=off", "--disable-pip-version-check")
+EXACT = ("--no-deps", "--require-hashes", "--only-binary=:all:")
+
+
+class Untrue(Exception):
+    """What was fetched, or kept, is not what a lock names."""
+
+
+def keep_in(root: Path) -> Path:
+    """The folder where downloads are kept between builds."""
+    named, cache = os.environ.get("BUILD_PY_CACHE"), os.environ.get("XDG_CACHE_HOME")
+    if named or cache:
+        return Path(named or f"{cache}/lares-build")
+    return root / "build"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Store:
+    """Downloads in a folder. `run` runs a command to its end or raises."""
+
+    folder: Path
+    run: Run
+    say: Callable[[str], None]
+
+    def tools(self, lock: Path, venv: Sequence[str]) -> str:
+        """The Python of an environment that holds what the lock names; `venv` is how to make one at a folder."""
+        release = f"{sys.implementation.cache_tag}-{os.uname().machine}"
+        folder = self.folder / f"tools-{_digest(lock.read_bytes())[:16]}-{release}"
+        if not (folder / "whole").exists():
+            self.say(f"fetching the tools of {lock.name}")
+            shutil.rmtree(folder, ignore_errors=True)
+            self.run([*venv, str(folder)])
+            self.run([f"{folder}/bin/python", "-I", "-m", "pip", "install", *QUIET, *EXACT, "-r", str(lock)])
+            (folder / "whole").touch()
+        return f"{folder}/bin/python"
+
+    def wheels(self, python: str, lock: Path, targets: Sequence[Target]) -> dict[Target, list[Path]]:
+        """For each target the wheels that the lock names, checked."""
+        hashes = frozenset(re.findall(r"--hash=sha256:([0-9a-f]{64})", lock.read_text()))
+        names = len(re.findall(r"^[A-Za-z0-9][\w.-]*==", lock.read_text(), re.MULTILINE))
+        folder = self.folder / f"wheels-{_digest(lock.read_bytes())[:16]}"
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            list(pool.map(lambda target: self._fetch(python, lock, target, folder / target.tag), targets))
+        return {target: _checked(folder / target.tag, hashes, names) for target in targets}
+
+    def _fetch(self, python: str, lock: Path, target: Target, folder: Path) -> None:
+        if folder.is_dir():
+            return
+        self.say(f"fetching the wheels for {target.tag}")
+        part = folder.with_suffix(f".part{os.getpid()}")
+        platforms = [f"--platform={wheel}" for wheel in target.wheels]
+        where = [f"--python-version={target.python}", "--implementation=cp", *platforms, "--dest", str(part)]
+        self.run([python, "-I", "-m", "pip", "download", *QUIET, *EXACT, *where, "-r", str(lock)])
+        try:
+            part.rename(folder)
+        except OSError:  # another build was faster
+            shutil.rmtree(part)
+
+
+def _checked(folder: Path, hashes: frozenset[str], count: int) -> list[Path]:
+    wheels = sorted(folder.glob("*.whl"))
+    amiss = [wheel.name for wheel in wheels if _digest(wheel.read_bytes()) not in hashes]
+    if amiss or len(wheels) != count:
+        what = ", ".join(amiss) or "some are missing"
+        raise Untrue(f"{folder} does not hold what the lock names ({what}); remove it")
+    return wheels
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -100,9 +100,9 @@ def places(arguments: Sequence[str], environment: Mapping[str, str]) -> list[str
 def data_dir(arguments: Sequence[str], environment: Mapping[str, str]) -> str:
     """The data directory, found as the hub itself will find it."""
     named = ""
-    for word, following in zip(arguments, [*arguments[1:], ""], strict=True):
+    for index, word in enumerate(arguments):
         if word == "--data-dir":
-            named = following
+            named = "".join(arguments[index + 1 : index + 2])
         elif word.startswith("--data-dir="):
             named = word.partition("=")[2]
     given = named or environment.get("LARES_DATA_DIR") or environment.get("STATE_DIRECTORY", "").split(":")[0]

@@ -1,0 +1,1 @@
+"""Tests of what turns a box into the appliance."""

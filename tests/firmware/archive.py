@@ -1,0 +1,62 @@
+"""A single file in small: a few files, packed as the real one is, for this Python and another."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from pathlib import Path
+
+import lares_launcher
+
+from firmware.pack import write_archive
+from firmware.parts import MACHINES, Parts
+from firmware.targets import Target
+
+BOOT = Path(__file__).parents[2] / "firmware" / "boot"
+
+PURE = {"appliance/__init__.py": b"", "appliance/part.py": b"x = 1\n" * 100, "config.toml": b"key = 1\n"}
+NATIVE = {"fast/one.so": b"object one" * 500, "fast/two.so": b"object two" * 500, "fast/twin.so": b"object one" * 500}
+
+
+def this_target() -> Target:
+    """The target that this Python is."""
+    _, python, machine, _, libc = lares_launcher.TAG.split("-")
+    return Target(python=f"3.{python[1:]}", machine=machine, libc=libc, wheels=())
+
+
+def make_archive(file: Path, version: bytes = b"1") -> Path:
+    """Write it; another version differs in one file."""
+    parts, target = Parts(), this_target()
+    parts.pure = {**PURE, "version.py": version}
+    parts.native = {target: dict(NATIVE)}
+    for machine in MACHINES:
+        other = Target(python="3.99", machine=machine, libc="gnu", wheels=())
+        parts.native[other] = {"fast/one.so": b"object of another" * 500}
+    packed = file.with_suffix(".packed")
+    with packed.open("wb") as stream:
+        stream.write(b"#!/usr/bin/env python3\n")
+        with zipfile.ZipFile(stream, "w") as archive:
+            for name, data in parts.pure.items():
+                archive.writestr(f"site-packages/{name}", data)
+            archive.writestr("environment.json", "{}")
+            archive.writestr("_bootstrap/__init__.py", "raise SystemExit")
+    write_archive(packed, BOOT, parts, "2.28", file)
+    packed.unlink()
+    return file
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """What lies unpacked in the folder."""
+    site = folder / "site-packages"
+    return {str(path.relative_to(site)): path.read_bytes() for path in site.rglob("*") if path.is_file()}
+
+
+def expected(version: bytes = b"1") -> dict[str, bytes]:
+    """What has to lie there."""
+    return {**PURE, **NATIVE, "version.py": version}
+
+
+def age(folder: Path) -> None:
+    """Let it look as if the box had booted since."""
+    (folder / lares_launcher.BOOTED).write_text("another boot")
+    os.sync()

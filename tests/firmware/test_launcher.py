@@ -1,0 +1,294 @@
+"""The single file unpacks once, to the first place that will do, and heals what becomes of it there."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import lares_launcher
+import lares_settle
+import lares_unpack
+import pytest
+
+from tests.firmware.archive import BOOT, age, content, expected, make_archive
+
+USER = os.geteuid()
+SHARED = [f"{folder}/lares-{USER}" for folder in ("/var/tmp", "/tmp", "/run")]
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A single file in small."""
+    return make_archive(tmp_path_factory.mktemp("archive") / "lares.pyz")
+
+
+@pytest.fixture(autouse=True)
+def released() -> Iterator[None]:
+    """Let go of what a test holds."""
+    yield
+    for descriptor in lares_launcher.held:
+        os.close(descriptor)
+    lares_launcher.held.clear()
+
+
+@pytest.fixture
+def folder(archive: Path, tmp_path: Path) -> Path:
+    """Where it was unpacked."""
+    base = tmp_path / "program"
+    return Path(lares_launcher.find_folder(str(archive), [str(base)]))
+
+
+class TestPlaces:
+    """Data directory, STATE_DIRECTORY, CACHE_DIRECTORY, and then what every box has."""
+
+    def test_nothing_given_means_what_every_box_has(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        assert lares_launcher.places([], {}) == SHARED
+
+    @pytest.mark.parametrize(
+        ("arguments", "environment", "expected"),
+        [
+            ([], {}, ["data"]),
+            (["run", "--data-dir", "a"], {"LARES_DATA_DIR": "b", "STATE_DIRECTORY": "c"}, ["a", "c"]),
+            (["--data-dir=a"], {"CACHE_DIRECTORY": "b"}, ["a", "b"]),
+            ([], {"LARES_DATA_DIR": "a", "STATE_DIRECTORY": "b", "CACHE_DIRECTORY": "c"}, ["a", "b", "c"]),
+            ([], {"STATE_DIRECTORY": "a:b", "CACHE_DIRECTORY": "c"}, ["a", "c"]),
+            ([], {"LARES_DATA_DIR": "missing", "CACHE_DIRECTORY": "c"}, ["c"]),
+            (["--data-dir"], {}, ["data"]),
+        ],
+    )
+    def test_what_is_named_and_is_there_comes_first(
+        self,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        arguments: list[str],
+        environment: dict[str, str],
+        expected: list[str],
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        for name in ("data", "a", "b", "c"):
+            (tmp_path / name).mkdir()
+        found = lares_launcher.places(arguments, environment)
+        assert [os.path.relpath(place, tmp_path) for place in found[:-3]] == [f"{name}/program" for name in expected]
+        assert found[-3:] == SHARED
+
+    def test_the_data_directory_beside_the_file_counts(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "there" / "data").mkdir(parents=True)
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", [str(tmp_path / "there" / "lares.pyz")])
+        assert lares_launcher.data_dir([], {}) == str(tmp_path / "there" / "data")
+
+
+def volume(**more: int) -> Callable[[str], Any]:
+    """A statvfs that tells of a file system with room, but for what is said."""
+    return lambda path: SimpleNamespace(**{"f_flag": 0, "f_bavail": 1 << 20, "f_frsize": 4096, **more})
+
+
+class TestChoice:
+    """The first that is writable, allows execution and has room."""
+
+    def choose(self, archive: Path, *bases: Path) -> Path:
+        """The base that it was unpacked to."""
+        return Path(lares_launcher.find_folder(str(archive), [str(base) for base in bases])).parent
+
+    def test_the_first_that_will_do_is_taken(self, archive: Path, tmp_path: Path) -> None:
+        (tmp_path / "file").touch()
+        first, second, third = tmp_path / "file" / "a", tmp_path / "b", tmp_path / "c"
+        assert self.choose(archive, first, second, third) == second
+        assert not third.exists()
+
+    @pytest.mark.parametrize(
+        ("fault", "why"),
+        [
+            (volume(f_flag=os.ST_NOEXEC), "does not allow execution"),
+            (volume(f_flag=os.ST_RDONLY), "cannot be written"),
+            (volume(f_bavail=2560), "has 10 MB free"),
+        ],
+        ids=["noexec", "read-only", "full"],
+    )
+    def test_where_none_will_do_a_sentence_says_why(
+        self,
+        archive: Path,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        fault: Callable[[str], Any],
+        why: str,
+    ) -> None:
+        monkeypatch.setattr(os, "statvfs", fault)
+        with pytest.raises(lares_launcher.Unusable) as refused:
+            self.choose(archive, tmp_path / "a", tmp_path / "b")
+        assert f"{tmp_path}/a {why}; {tmp_path}/b {why}; name a better one with --data-dir" in str(refused.value)
+
+    def test_what_others_may_write_to_is_not_trusted(self, archive: Path, tmp_path: Path) -> None:
+        (tmp_path / "open").mkdir()
+        (tmp_path / "open").chmod(0o777)
+        (tmp_path / "link").symlink_to(tmp_path / "open")
+        assert self.choose(archive, tmp_path / "open", tmp_path / "link", tmp_path / "c") == tmp_path / "c"
+        assert (tmp_path / "c").stat().st_mode & 0o777 == 0o700
+
+    def test_a_card_that_fills_up_meanwhile_leaves_nothing_and_the_next_is_tried(
+        self, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write = lares_unpack.write
+
+        def full(path: str, data: bytes) -> None:
+            if str(tmp_path / "a") in path and "two" in path:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            write(path, data)
+
+        monkeypatch.setattr(lares_unpack, "write", full)
+        assert self.choose(archive, tmp_path / "a", tmp_path / "b") == tmp_path / "b"
+        assert [path.name for path in (tmp_path / "a").iterdir()] == ["lock"]
+
+    def test_what_a_killed_start_has_left_is_removed(self, archive: Path, tmp_path: Path) -> None:
+        part = tmp_path / "a" / f"{lares_launcher.NAME}.part"
+        (part / "site-packages").mkdir(parents=True)
+        (part / "site-packages" / "half").write_text("ha")
+        (tmp_path / "a").chmod(0o700)
+        assert self.choose(archive, tmp_path / "a") == tmp_path / "a"
+        assert not part.exists()
+
+    def test_concurrent_starts_unpack_once_and_all_run(self, archive: Path, tmp_path: Path) -> None:
+        code = (
+            "import sys, lares_launcher, lares_unpack; fill = lares_unpack.fill\n"
+            "lares_unpack.fill = lambda *each: (print('unpacks'), fill(*each))\n"
+            "folder = lares_launcher.find_folder(sys.argv[1], [sys.argv[2]])\n"
+            "print(lares_launcher.amiss(folder, deep=True))"
+        )
+        command = [sys.executable, "-c", code, str(archive), str(tmp_path / "a")]
+        starts = [
+            subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(BOOT)})
+            for _ in range(5)
+        ]
+        said = "".join(start.communicate(timeout=60)[0] for start in starts)
+        assert sorted(said.split()) == ["False"] * 5 + ["unpacks"]
+
+
+def harm_emptied(folder: Path) -> None:
+    """What a power cut can leave."""
+    (folder / "site-packages" / "fast" / "two.so").write_bytes(b"")
+
+
+def harm_lost(folder: Path) -> None:
+    """A whole folder gone."""
+    shutil.rmtree(folder / "site-packages" / "appliance")
+
+
+def harm_edited(folder: Path) -> None:
+    """Another content of the same length."""
+    (folder / "site-packages" / "config.toml").write_bytes(b"key = 2\n")
+
+
+def harm_seal(folder: Path) -> None:
+    """A seal that cannot be read."""
+    (folder / "seal.json").write_bytes(bytes(40))
+
+
+def harm_no_seal(folder: Path) -> None:
+    """No seal."""
+    (folder / "seal.json").unlink()
+
+
+def rot(folder: Path) -> None:
+    """A bit that fell over, which no date tells."""
+    path = folder / "site-packages" / "fast" / "one.so"
+    data = bytearray(path.read_bytes())
+    data[100] ^= 1
+    path.write_bytes(data)
+    os.utime(path, (lares_launcher.DATE, lares_launcher.DATE))
+
+
+class TestUnpacked:
+    """What lies there is whole at every start."""
+
+    def test_everything_is_there_and_nothing_of_others(self, folder: Path) -> None:
+        assert content(folder) == expected()
+        assert not lares_launcher.amiss(str(folder), deep=True)
+        assert {path.stat().st_mtime for path in folder.rglob("*.py")} == {lares_launcher.DATE}
+
+    def test_a_second_start_writes_nothing(self, archive: Path, folder: Path) -> None:
+        before = {path: path.stat().st_ctime_ns for path in folder.parent.rglob("*")}
+        assert lares_launcher.find_folder(str(archive), [str(folder.parent)]) == str(folder)
+        assert {path: path.stat().st_ctime_ns for path in folder.parent.rglob("*")} == before
+
+    @pytest.mark.parametrize("harm", [harm_emptied, harm_lost, harm_edited, harm_seal, harm_no_seal])
+    def test_damage_heals_at_the_next_start(
+        self, archive: Path, folder: Path, harm: Callable[[Path], None]
+    ) -> None:
+        harm(folder)
+        assert lares_launcher.amiss(str(folder), deep=False)
+        assert lares_launcher.take(str(archive), str(folder))
+        assert content(folder) == expected() and not lares_launcher.amiss(str(folder), deep=True)
+
+    def test_damage_that_no_date_tells_heals_after_the_box_has_booted(self, archive: Path, folder: Path) -> None:
+        rot(folder)
+        assert lares_launcher.take(str(archive), str(folder)) and content(folder) != expected()
+        age(folder)
+        assert lares_launcher.take(str(archive), str(folder)) and content(folder) == expected()
+
+    def test_what_was_compiled_before_the_box_has_booted_is_dropped_unless_sealed(
+        self, archive: Path, folder: Path
+    ) -> None:
+        cache = folder / "site-packages" / "appliance" / "__pycache__"
+        cache.mkdir()
+        (cache / "kept.cpython-311.pyc").write_bytes(b"compiled")
+        lares_settle.seal_compiled(str(folder))
+        (cache / "half.cpython-311.pyc").write_bytes(b"comp")
+        assert not lares_launcher.amiss(str(folder), deep=True)
+        age(folder)
+        assert lares_launcher.take(str(archive), str(folder))
+        assert [path.name for path in cache.iterdir()] == ["kept.cpython-311.pyc"]
+        (cache / "kept.cpython-311.pyc").write_bytes(bytes(8))
+        assert lares_launcher.take(str(archive), str(folder))
+        assert not list(cache.iterdir()) and not lares_launcher.amiss(str(folder), deep=True)
+
+    def test_a_file_that_was_copied_badly_says_so(self, archive: Path, tmp_path: Path) -> None:
+        data = bytearray(archive.read_bytes())
+        for found in re.finditer(b"\xfd7zXZ", archive.read_bytes()):
+            data[found.start() + 30 : found.start() + 40] = bytes(10)
+        (tmp_path / "bad.pyz").write_bytes(data)
+        with pytest.raises(ValueError):
+            lares_launcher.find_folder(str(tmp_path / "bad.pyz"), [str(tmp_path / "a")])
+        assert [path.name for path in (tmp_path / "a").iterdir()] == ["lock"]
+
+
+class TestOthers:
+    """Other versions go when this one has run well, and not before."""
+
+    def test_versions_that_nobody_runs_from_are_removed(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        base = folder.parent
+        idle, used, foreign = base / "old-cpython-311-x", base / "older-cpython-311-x", base / "photos"
+        for each in (idle, used, foreign):
+            (each / "site-packages").mkdir(parents=True)
+        assert lares_launcher.hold(str(used))
+        monkeypatch.setattr(sys, "path", [str(folder / "site-packages")])
+        monkeypatch.setattr(lares_settle, "places", lambda arguments, environment: [str(base), "/not/there"])
+        monkeypatch.setattr(lares_settle, "NAME", folder.name)
+        lares_settle.settle()
+        assert {path.name for path in base.iterdir()} == {folder.name, used.name, foreign.name, "lock"}
+
+    def test_a_folder_that_is_being_removed_is_not_taken(self, archive: Path, folder: Path) -> None:
+        shutil.rmtree(folder)
+        assert not lares_launcher.take(str(archive), str(folder))
+
+
+@pytest.mark.parametrize(
+    ("path", "stays"),
+    [
+        ("/usr/lib/python3.11", True),
+        ("/usr/lib/python311.zip", True),
+        ("/usr/lib/python3.11/lib-dynload", True),
+        ("/usr/lib/python3/dist-packages", False),
+        ("/root/.local/lib/python3.11/site-packages/", False),
+    ],
+)
+def test_what_else_is_installed_on_the_box_stays_outside(path: str, stays: bool) -> None:
+    assert lares_launcher.is_not_foreign(path) == stays

@@ -1,0 +1,109 @@
+"""The start of the single file: any Python can read it, and is told in a sentence why it does not fit."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BOOT = Path(__file__).parents[2] / "firmware" / "boot"
+HELD = tuple(
+    f"cpython-{python}-{machine}-linux-{libc}"
+    for python in ("311", "313")
+    for machine in ("aarch64", "x86_64")
+    for libc in ("gnu", "musl")
+)
+NEEDS = (
+    "lares: this file needs CPython 3.11 or 3.13 on 64-bit Linux, aarch64 or x86_64, "
+    "with glibc 2.28 or newer or musl"
+)
+
+FEIGN = """
+import os, runpy, sys, importlib.machinery
+sys.path.insert(0, sys.argv[1])
+sys.version_info = tuple(int(part) for part in sys.argv[2].split(".")) + ("final", 0)
+importlib.machinery.EXTENSION_SUFFIXES[:] = ["." + sys.argv[3] + ".so"]
+os.confstr = lambda name: sys.argv[4]
+runpy.run_path(sys.argv[1] + "/__main__.py", run_name="__main__")
+"""
+
+
+@pytest.fixture
+def boot(tmp_path: Path) -> Path:
+    """The start, for the targets held, before a launcher that only says that it was reached."""
+    shutil.copy(BOOT / "__main__.py", tmp_path)
+    (tmp_path / "lares_file.py").write_text(f"BUILD = 'x'\nGLIBC = '2.28'\nTARGETS = {HELD!r}\n")
+    (tmp_path / "lares_launcher.py").write_text("def launch():\n    print('launched')\n    return 7\n")
+    return tmp_path
+
+
+def start(boot: Path, version: str, tag: str, glibc: str) -> subprocess.CompletedProcess[str]:
+    """Start it in a Python that feigns to be this one."""
+    command = [sys.executable, "-S", "-c", FEIGN, str(boot), version, tag, glibc]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("version", "tag", "glibc"),
+    [
+        ("3.11.2", "cpython-311-aarch64-linux-gnu", "glibc 2.28"),
+        ("3.11.2", "cpython-311-x86_64-linux-gnu", "glibc 2.100"),
+        ("3.13.9", "cpython-313-aarch64-linux-musl", ""),
+    ],
+)
+def test_a_box_that_fits_starts(boot: Path, version: str, tag: str, glibc: str) -> None:
+    done = start(boot, version, tag, glibc)
+    assert (done.returncode, done.stdout, done.stderr) == (7, "launched\n", "")
+
+
+@pytest.mark.parametrize(
+    ("version", "tag", "glibc", "has"),
+    [
+        ("3.9.2", "cpython-39-aarch64-linux-gnu", "glibc 2.31", "Python 3.9.2 (cpython-39-aarch64-linux-gnu) with"),
+        ("3.15.0", "cpython-315-x86_64-linux-gnu", "glibc 2.41", "(cpython-315-x86_64-linux-gnu) with glibc 2.41"),
+        ("3.12.1", "cpython-312-x86_64-linux-musl", "", "Python 3.12.1 (cpython-312-x86_64-linux-musl)\n"),
+        ("3.11.2", "cpython-311-arm-linux-gnueabihf", "glibc 2.36", "(cpython-311-arm-linux-gnueabihf)"),
+        ("3.13.1", "cpython-313t-x86_64-linux-gnu", "glibc 2.36", "(cpython-313t-x86_64-linux-gnu)"),
+        ("3.11.9", "cpython-311-darwin", "", "(cpython-311-darwin)"),
+        ("3.11.2", "cpython-311-x86_64-linux-gnu", "glibc 2.17", "with glibc 2.17"),
+        ("2.7.18", "", "glibc 2.31", "Python 2.7.18"),
+    ],
+)
+def test_one_that_does_not_is_told_what_it_needs(boot: Path, version: str, tag: str, glibc: str, has: str) -> None:
+    done = start(boot, version, tag, glibc)
+    assert (done.returncode, done.stdout) == (69, "")
+    assert done.stderr.startswith(f"{NEEDS}; {sys.executable} is Python ") and has in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["__main__.py", "lares_file.py"])
+def test_old_pythons_can_read_it(name: str) -> None:
+    text = (BOOT / name).read_bytes().decode("ascii")
+    ast.parse(text, feature_version=(3, 4))
+    later = (ast.AnnAssign, ast.JoinedStr, ast.AsyncFunctionDef, ast.Starred, ast.Nonlocal, ast.NamedExpr)
+    for node in ast.walk(ast.parse(text)):
+        assert not isinstance(node, later), f"{name}:{node.lineno}"
+        if isinstance(node, ast.FunctionDef):
+            assert node.returns is None and not any(each.annotation for each in node.args.args)
+
+
+def known_to_pyenv() -> str:
+    """Every version that pyenv has, where there is one: its `python3.6` runs none otherwise."""
+    pyenv = shutil.which("pyenv")
+    listed = subprocess.run([pyenv, "versions", "--bare"], capture_output=True, text=True).stdout if pyenv else ""
+    return ":".join(listed.split())
+
+
+@pytest.mark.parametrize("name", ["python2.7", "python3.6", "python3.7", "python3.8", "python3.9", "python3.10"])
+def test_an_old_python_that_is_here_says_so_itself(boot: Path, name: str) -> None:
+    environment = {**os.environ, "PYENV_VERSION": known_to_pyenv()}
+    python = shutil.which(name)
+    if python is None or subprocess.run([python, "-c", "pass"], env=environment, capture_output=True).returncode:
+        pytest.skip(f"there is no {name} here")
+    done = subprocess.run([python, str(boot)], capture_output=True, text=True, env=environment, timeout=60)
+    assert done.returncode == 69 and done.stderr.startswith(NEEDS)

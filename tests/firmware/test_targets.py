@@ -1,0 +1,44 @@
+"""The targets, and that the lock holds what each of them needs."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from firmware.targets import read_targets
+
+ROOT = Path(__file__).parents[2]
+TABLE = read_targets(ROOT / "firmware" / "targets.toml")
+
+
+def test_there_are_sixteen() -> None:
+    assert len({target.tag for target in TABLE.targets}) == len(TABLE.targets) == 16
+    assert {target.python for target in TABLE.targets} == {"3.11", "3.12", "3.13", "3.14"}
+
+
+def test_a_target_is_called_as_its_python_calls_its_modules() -> None:
+    assert TABLE.targets[0].tag == "cpython-311-aarch64-linux-gnu"
+    [musl] = TABLE.choose(["cpython-314-x86_64-linux-musl"])
+    assert (musl.python, musl.machine, musl.libc) == ("3.14", "x86_64", "musl")
+    assert musl.wheels == ("musllinux_1_2_x86_64", "musllinux_1_1_x86_64")
+
+
+def test_no_name_means_all_and_an_unknown_one_is_refused() -> None:
+    assert TABLE.choose([]) == TABLE.targets
+    with pytest.raises(KeyError, match="cpython-310"):
+        TABLE.choose(["cpython-310-x86_64-linux-gnu"])
+
+
+def test_no_wheel_asks_for_more_than_the_oldest_glibc_named() -> None:
+    tags = tomllib.loads((ROOT / "firmware" / "targets.toml").read_text())["gnu"]["wheels"]
+    asked = [int(found[1]) for tag in tags if (found := re.fullmatch(r"manylinux_2_(\d+)", tag))]
+    assert f"2.{max(asked)}" == TABLE.oldest_glibc
+
+
+def test_nothing_names_a_registry() -> None:
+    for file in [*(ROOT / "firmware").rglob("*"), ROOT / "shiv.toml", ROOT / "build.py"]:
+        if file.is_file() and "__pycache__" not in file.parts:
+            assert not re.search(r"pypi|pythonhosted|--(extra-)?index-url|debian\.org", file.read_text()), file

@@ -31,6 +31,9 @@ FIRST = ("__main__.py", "lares_launcher.py", "lares_unpack.py")
 LATER = ("lares_unpack.py", "lares_settle.py")
 """What of ours runs once all is unpacked."""
 
+CARRIED = ("install.sh", "systemd/lares.service", "openwrt/lares.init", "avahi/lares.service")
+"""What only the installation takes out of the file."""
+
 Run = Callable[[Sequence[str], Mapping[str, str]], None]
 Checked = tuple[int, int]
 
@@ -113,8 +116,9 @@ def write_archive(packed: Path, boot: Path, parts: Parts, oldest_glibc: str, fil
     for data in (*blobs.values(), *(parts.pure[name] for name in sorted(parts.pure))):
         build.update(hashlib.sha256(data).digest())
     entries = {name: (boot / name).read_bytes() for name in FIRST}
-    for name in FIRST:
-        build.update(entries[name])
+    entries |= {f"firmware/{name}": (boot.parent / name).read_bytes() for name in CARRIED}
+    for data in entries.values():
+        build.update(data)
     tags = tuple(target.tag for target in parts.native)
     held = f"BUILD = {build.hexdigest()[:16]!r}\nGLIBC = {oldest_glibc!r}\nTARGETS = {tags!r}\n"
     entries |= {"lares_file.py": held.encode(), "parts.json": listed, "NOTICE": notice(parts.notices)}

@@ -1,0 +1,74 @@
+"""SIGTERM under load: five seconds at most, streams told, what was acknowledged on the card, exit 0."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from appliance.simulators.light import LightSimulator
+from appliance.simulators.tv import TvSimulator
+from tests.fakes.patience import until
+from tests.fakes.process import Process, configure, light_section, running
+
+GOING_AWAY = 1001
+STREAMS = 20
+CLIENTS = 8
+COMMAND = {"capability": "power", "action": "off"}
+
+
+def tv_section(tv: TvSimulator) -> str:
+    """The section of a TV at this address."""
+    return f'[adapters.roku_tv]\nenabled = true\nip_address = "{tv.host}"\nport = {tv.port}\n'
+
+
+async def read_to_the_end(hub: Process, opened: list[None]) -> int | None:
+    """Read an event stream until it is closed; the code."""
+    async with hub.session.ws_connect(f"{hub.url}/events") as stream:
+        opened.append(None)
+        async for _ in stream:
+            pass
+        return stream.close_code
+
+
+async def make_rooms(hub: Process, client: int, acknowledged: list[str]) -> None:
+    """Make one room after the other, for as long as there is an answer."""
+    for number in range(1_000_000):
+        room = f"room-{client}-{number}"
+        try:
+            if await hub.post("/rooms", id=room, name=room) != 200:
+                return
+        except aiohttp.ClientError:
+            return
+        acknowledged.append(room)
+
+
+@pytest.mark.slow
+async def test_a_hub_under_load_stops_in_order_within_five_seconds(tmp_path: Path) -> None:
+    async with LightSimulator() as light, TvSimulator() as tv:
+        configure(tmp_path, light_section(light.url) + tv_section(tv))
+        acknowledged: list[str] = []
+        async with running(tmp_path) as hub, AsyncExitStack() as stack:
+            tasks = await stack.enter_async_context(asyncio.TaskGroup())
+            await hub.ready()
+            opened: list[None] = []
+            streams = [tasks.create_task(read_to_the_end(hub, opened)) for _ in range(STREAMS)]
+            await until(lambda: len(opened) == STREAMS)
+            for client in range(CLIENTS):
+                tasks.create_task(make_rooms(hub, client, acknowledged))
+            tv.faults.stubborn = True
+            stuck = tasks.create_task(hub.ask("POST", "/devices/roku_tv:tv/command", COMMAND))
+            await until(lambda: len(acknowledged) > 100 and ("POST", "/keypress/PowerOff") in tv.requests)
+            tv.faults.silent = True
+            began = time.monotonic()
+            assert await hub.stop() == 0
+            assert time.monotonic() - began < 5.0
+            assert [await stream for stream in streams] == [GOING_AWAY] * STREAMS
+            status, body = await stuck
+            assert status == 400 and body["error"].startswith("the hub is stopping")
+        async with running(tmp_path) as again:
+            assert {room["id"] for room in await again.get("/rooms")} >= set(acknowledged)

@@ -1,0 +1,112 @@
+"""Root file systems of Debian packages, made without root's rights and without touching the system's own packages."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+PATIENCE = 240
+
+
+def cache_dir() -> Path:
+    """Where downloads are kept between runs."""
+    named, cache = os.environ.get("BUILD_PY_CACHE"), os.environ.get("XDG_CACHE_HOME")
+    return Path(named or Path(cache or Path.home() / ".cache") / "lares-build")
+
+
+def make_rootfs(architecture: str, suite: str, packages: Sequence[str], *, unpack_only: bool = False) -> Path:
+    """A folder with these packages and, unless `unpack_only`, all that they need. Skips where it cannot be had."""
+    for tool in ("apt-get", "dpkg-deb"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"makes a root file system of Debian packages, and there is no {tool} here")
+    digest = hashlib.sha256(" ".join([*packages, str(unpack_only)]).encode()).hexdigest()[:8]
+    root = cache_dir() / f"rootfs-{suite}-{architecture}-{digest}"
+    with only_one(root):
+        if not root.is_dir():
+            part = root.with_suffix(".part")
+            shutil.rmtree(part, ignore_errors=True)
+            _fill(part, architecture, suite, packages, unpack_only=unpack_only)
+            part.rename(root)
+    return root
+
+
+@contextmanager
+def only_one(folder: Path) -> Iterator[None]:
+    """Wait until no other run works on the folder."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _fill(root: Path, architecture: str, suite: str, packages: Sequence[str], *, unpack_only: bool) -> None:
+    work = root.with_suffix(".apt")
+    shutil.rmtree(work, ignore_errors=True)
+    for name in ("state/lists/partial", "cache/archives/partial", "etc/apt.conf.d", "etc/preferences.d"):
+        (work / name).mkdir(parents=True)
+    (work / "state" / "status").touch()
+    (work / "etc" / "sources.list").write_text(f"deb [signed-by={KEYRING}] {_mirror()} {suite} main\n")
+    _apt(work, architecture, ["update"])
+    if unpack_only:
+        _apt(work, architecture, ["download", *packages], folder=work / "cache" / "archives")
+    else:
+        _apt(work, architecture, ["-y", "--download-only", "install", *packages])
+    for name in ("bin", "sbin", "lib", *(("lib64",) if architecture == "amd64" else ())):
+        (root / "usr" / name).mkdir(parents=True, exist_ok=True)
+        (root / name).symlink_to(f"usr/{name}")
+    for archive in sorted((work / "cache" / "archives").glob("*.deb")):
+        options = ["--no-same-owner", "--keep-directory-symlink", "--directory", str(root)]
+        with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", archive], stdout=subprocess.PIPE) as stream:
+            subprocess.run(["tar", "-x", *options], stdin=stream.stdout, check=True)
+        assert stream.returncode == 0, archive
+    shutil.rmtree(work)
+
+
+def _mirror() -> str:
+    """The mirror that this machine already uses."""
+    command = ["apt-get", "indextargets", "--format", "$(SITE) $(ORIGIN)", "Identifier: Packages"]
+    lines = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()
+    sites = [line.split()[0] for line in lines if line.split()[1:] == ["Debian"] and "security" not in line]
+    if not sites:
+        pytest.skip("makes a root file system of Debian packages, and apt knows no Debian mirror here")
+    return sites[0]
+
+
+def _apt(work: Path, architecture: str, command: Sequence[str], folder: Path | None = None) -> None:
+    settings = {
+        "APT::Architecture": architecture,
+        "APT::Architectures": architecture,
+        "Dir::State": work / "state",
+        "Dir::State::status": work / "state" / "status",
+        "Dir::Cache": work / "cache",
+        "Dir::Etc": work / "etc",
+        "Dir::Etc::sourcelist": work / "etc" / "sources.list",
+        "Dir::Etc::sourceparts": "-",
+        "Dir::Etc::parts": work / "etc" / "apt.conf.d",
+        "Acquire::Languages": "none",
+        "APT::Install-Recommends": "false",
+        "APT::Sandbox::User": "root",
+        "Debug::NoLocking": "1",
+    }
+    options = [f"-o{name}={value}" for name, value in settings.items()]
+    done = subprocess.run(["apt-get", "-q", *options, *command], cwd=folder, capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"makes a root file system of Debian packages, and apt-get cannot: {done.stderr.strip()[-300:]}")
+
+
+def emulator() -> Path:
+    """A qemu that runs arm64 programs on this machine, installed or fetched."""
+    installed = shutil.which("qemu-aarch64-static")
+    if installed:
+        return Path(installed)
+    own = subprocess.run(["dpkg", "--print-architecture"], capture_output=True, text=True).stdout.strip()
+    return make_rootfs(own, "bookworm", ["qemu-user-static"], unpack_only=True) / "usr/bin/qemu-aarch64-static"

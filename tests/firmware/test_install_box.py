@@ -1,0 +1,210 @@
+"""install.sh on a box of its own: install, upgrade, break, roll back, uninstall; what is the owner's stays."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import zipfile
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.firmware.boxed import Box, configure, port_in
+from tests.firmware.conftest import ROOT, build, clone
+from tests.firmware.rootfs import make_rootfs
+
+PACKAGES = ["python3", "dash", "coreutils", "diffutils", "grep", "sed", "passwd", "base-passwd", "login"]
+TAG = f"cpython-311-{platform.machine()}-linux-gnu"
+SYSTEMCTL = Path(__file__).with_name("systemctl.py")
+
+
+@dataclass(slots=True, kw_only=True)
+class Root:
+    """A root file system, and commands that run in it."""
+
+    folder: Path
+
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        """Run a command in it, as its root."""
+        environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin"}
+        return subprocess.run(
+            ["chroot", self.folder, *command], env=environment, capture_output=True, text=True, timeout=300
+        )
+
+    def install_sh(self, *arguments: str) -> str:
+        """Run install.sh; what it said. Failing is a failure."""
+        done = self.run("/bin/sh", "/install.sh", *arguments)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def refused(self, *arguments: str) -> str:
+        """Run install.sh, which is to fail with a sentence."""
+        done = self.run("/bin/sh", "/install.sh", *arguments)
+        assert done.returncode == 1, done.stdout + done.stderr
+        return done.stderr
+
+    def read(self, path: str) -> bytes:
+        """A file of it."""
+        return (self.folder / path).read_bytes()
+
+    def box(self) -> Box:
+        """The hub that runs there."""
+        log = self.folder / "run" / "lares.log"
+        return Box(process=None, log=log, port=port_in(log))
+
+    def stop(self) -> None:
+        """End what still runs there."""
+        with suppress(FileNotFoundError, ProcessLookupError):
+            os.kill(int(self.read("run/lares.pid")), signal.SIGKILL)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Iterator[Root]:
+    """A fresh Debian with Python."""
+    if os.geteuid() != 0:
+        pytest.skip("changes into a root file system, and makes a user there, which only root may")
+    architecture = subprocess.run(["dpkg", "--print-architecture"], capture_output=True, text=True).stdout.strip()
+    folder = tmp_path / "root"
+    shutil.copytree(make_rootfs(architecture, "bookworm", PACKAGES), folder, symlinks=True)
+    for name in ("dev", "tmp", "run", "var/tmp", "etc/systemd/system", "etc/avahi/services", "usr/local/bin"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    (folder / "dev" / "null").touch()
+    for name in ("passwd", "group"):
+        shutil.copy(folder / "usr" / "share" / "base-passwd" / f"{name}.master", folder / "etc" / name)
+    if not (folder / "bin" / "sh").exists():
+        (folder / "bin" / "sh").symlink_to("dash")
+    shutil.copy(ROOT / "firmware" / "install.sh", folder)
+    there = Root(folder=folder)
+    yield there
+    there.stop()
+
+
+def make_broken(file: Path, good: Path) -> Path:
+    """A version that seems sound until it runs."""
+    start = (
+        "import sys\n"
+        "if 'run' in sys.argv: sys.exit('it does not work')\n"
+        "if '--version' in sys.argv: print('lares 9.9.9')\n"
+    )
+    with zipfile.ZipFile(good) as source, zipfile.ZipFile(file, "w") as target:
+        target.writestr("__main__.py", start)
+        for name in source.namelist():
+            if name.startswith("firmware/"):
+                target.writestr(name, source.read(name))
+    return file
+
+
+def put_in(root: Root, name: str, file: Path) -> str:
+    """Copy a file into the root; its path there."""
+    shutil.copy(file, root.folder / name)
+    return f"/{name}"
+
+
+@pytest.mark.slow
+def test_install_upgrade_break_roll_back_uninstall(root: Root, single_file: Path, tmp_path: Path) -> None:
+    (root.folder / "run" / "systemd" / "system").mkdir(parents=True)
+    shutil.copy(SYSTEMCTL, root.folder / "usr" / "bin" / "systemctl")
+    (root.folder / "usr" / "bin" / "systemctl").chmod(0o755)
+    config = configure(root.folder / "etc" / "lares")
+    mine = config.read_bytes()
+    first = put_in(root, "first.pyz", single_file)
+
+    assert root.install_sh(first) == "lares: 0.1.0 is installed\n"
+    assert root.read("run/systemctl.log") == b"daemon-reload\nenable --quiet lares.service\nrestart lares.service\n"
+    assert root.box().ask("POST", "/rooms", {"id": "attic", "name": "Attic"})[0] == 200
+    assert config.read_bytes() == mine and config.stat().st_mode & 0o777 == 0o640
+    data = root.folder / "var" / "lib" / "lares"
+    assert data.stat().st_mode & 0o777 == 0o700 and data.stat().st_uid == (data / "lock").stat().st_uid != 0
+    assert b"Lares on %h" in root.read("etc/avahi/services/lares.service")
+    assert root.run("/usr/local/bin/lares", "--version").stdout.startswith("lares 0.1.0\n")
+    assert root.install_sh("install", first) == "lares: 0.1.0 was installed already\n"
+    assert not (root.folder / "opt" / "lares" / "lares.previous.pyz").exists()
+
+    checkout = clone(tmp_path / "lares")
+    build(checkout, "pyz", "--target", TAG)
+    second = put_in(root, "second.pyz", checkout / "dist" / f"lares-{TAG}.pyz")
+    assert "is installed" in root.install_sh(second)
+    assert root.read("opt/lares/lares.pyz") == root.read("second.pyz")
+    assert root.box().ask("GET", "/rooms") == (200, [{"id": "attic", "name": "Attic"}])
+
+    broken = put_in(root, "broken.pyz", make_broken(tmp_path / "broken.pyz", single_file))
+    assert "did not start, its log says why; 0.1.0 runs again" in root.refused(broken)
+    assert root.read("opt/lares/lares.pyz") == root.read("second.pyz")
+    assert root.box().ask("GET", "/rooms") == (200, [{"id": "attic", "name": "Attic"}])
+
+    root.install_sh(first)
+    assert "is installed again" in root.install_sh("rollback")
+    assert root.read("opt/lares/lares.pyz") == root.read("second.pyz")
+    root.install_sh("rollback")
+    assert root.read("opt/lares/lares.pyz") == root.read("first.pyz")
+    assert root.box().ask("GET", "/rooms") == (200, [{"id": "attic", "name": "Attic"}])
+
+    config.write_bytes(mine + b"[nonsense]\n")
+    assert "the configuration has faults, see above; nothing was changed" in root.refused(second)
+    assert root.read("opt/lares/lares.pyz") == root.read("first.pyz")
+    config.write_bytes(mine)
+
+    assert "configuration and data are still in /etc/lares and /var/lib/lares" in root.install_sh("uninstall")
+    assert not (root.folder / "run" / "lares.pid").exists()
+    for path in ("opt/lares", "usr/local/bin/lares", "etc/systemd/system/lares.service", "var/lib/lares/program"):
+        assert not (root.folder / path).exists(), path
+    assert config.read_bytes() == mine and list(data.glob("journal.*.json"))
+    root.install_sh(second)
+    assert root.box().ask("GET", "/rooms") == (200, [{"id": "attic", "name": "Attic"}])
+    root.install_sh("uninstall", "--purge")
+    assert not data.exists() and not config.exists()
+
+
+@pytest.mark.slow
+def test_an_image_that_is_only_being_made_gets_the_bundled_configuration(root: Root, single_file: Path) -> None:
+    put_in(root, "lares.pyz", single_file)
+    said = root.install_sh()
+    assert "the configuration is in /etc/lares/config" in said and "systemctl enable --now lares" in said
+    assert root.read("etc/lares/config/default.toml") == (ROOT / "config" / "default.toml").read_bytes()
+    assert not list((root.folder / "tmp").iterdir()) and not list((root.folder / "var" / "tmp").iterdir())
+
+
+@pytest.mark.slow
+def test_a_file_that_does_not_fit_says_so_and_changes_nothing(root: Root, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "other.pyz", "w") as archive:
+        archive.write(ROOT / "firmware" / "boot" / "__main__.py", "__main__.py")
+        archive.writestr("lares_file.py", "GLIBC = '2.28'\nTARGETS = ('cpython-399-aarch64-linux-gnu',)\n")
+    said = root.refused(put_in(root, "other.pyz", tmp_path / "other.pyz"))
+    assert said.startswith("lares: this file needs CPython 3.99 on 64-bit Linux, aarch64, with glibc 2.28 or newer;")
+    assert not (root.folder / "opt" / "lares").exists() and not (root.folder / "etc" / "lares").exists()
+    assert "there is no version before this one" in root.refused("rollback")
+    assert "there is no /nothing.pyz" in root.refused("/nothing.pyz")
+
+
+@pytest.mark.parametrize("shell", [["sh"], ["dash"], ["bash", "--posix"], ["busybox", "ash"]])
+@pytest.mark.parametrize("name", ["install.sh", "openwrt/lares.init"])
+def test_any_shell_can_read_the_scripts(shell: list[str], name: str) -> None:
+    if shutil.which(shell[0]) is None:
+        pytest.skip(f"there is no {shell[0]} here")
+    done = subprocess.run([*shell, "-n", ROOT / "firmware" / name], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["install.sh", "openwrt/lares.init"])
+def test_shellcheck_has_nothing_to_say(name: str) -> None:
+    own = subprocess.run(["dpkg", "--print-architecture"], capture_output=True, text=True).stdout.strip()
+    tool = shutil.which("shellcheck")
+    if tool is None:
+        tool = str(make_rootfs(own, "bookworm", ["shellcheck"], unpack_only=True) / "usr/bin/shellcheck")
+    # procd reads variables that the script only sets, and shellcheck does not know /etc/rc.common.
+    leave_out = ["--exclude=SC2034"] if name.endswith(".init") else []
+    command = [tool, "--shell=sh", *leave_out, str(ROOT / "firmware" / name)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_usage_errors_exit_64() -> None:
+    done = subprocess.run(["sh", ROOT / "firmware" / "install.sh", "--nonsense"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr.split()[:2]) == (64, ["usage:", "install.sh"])

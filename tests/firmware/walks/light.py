@@ -1,0 +1,31 @@
+"""A light is switched, and is shown as it was after a restart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from appliance.simulators.light import LightSimulator
+from tests.firmware.boxed import LIGHT, Box
+
+COMMANDS = (
+    {"capability": "power", "action": "on"},
+    {"capability": "brightness", "action": "set", "value": 42},
+)
+
+
+def prepare(folder: Path) -> None:
+    """Nothing beyond the configuration that every box has."""
+
+
+def first(box: Box, lamp: LightSimulator) -> None:
+    """Command it."""
+    box.shows(LIGHT, state="online", power="off")
+    for command in COMMANDS:
+        assert box.ask("POST", f"/devices/{LIGHT}/command", command) == (200, {"status": "ok"})
+    box.shows(LIGHT, power="on", brightness=42)
+    assert lamp.lights[0].brightness == 42
+
+
+def again(box: Box, lamp: LightSimulator) -> None:
+    """See that it is as it was."""
+    box.shows(LIGHT, state="online", power="on", brightness=42)

@@ -1,0 +1,25 @@
+"""Rooms, and what is in them, outlive a restart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from appliance.simulators.light import LightSimulator
+from tests.firmware.boxed import LIGHT, Box
+
+
+def prepare(folder: Path) -> None:
+    """Nothing beyond the configuration that every box has."""
+
+
+def first(box: Box, lamp: LightSimulator) -> None:
+    """Make a room and put the light into it."""
+    box.shows(LIGHT, state="online")
+    assert box.ask("POST", "/rooms", {"id": "study", "name": "Study"})[0] == 200
+    assert box.ask("POST", f"/devices/{LIGHT}/room", {"room_id": "study"})[0] == 200
+
+
+def again(box: Box, lamp: LightSimulator) -> None:
+    """See that both are there, before the light has been asked anything."""
+    assert box.ask("GET", "/rooms") == (200, [{"id": "study", "name": "Study"}])
+    assert box.ask("GET", f"/devices/{LIGHT}")[1]["room_id"] == "study"

@@ -38,6 +38,10 @@ class Running:
         """Threads."""
         return self._status("Threads")
 
+    def files(self) -> int:
+        """Open file descriptors."""
+        return len(list(Path(f"/proc/{self.pid}/fd").iterdir()))
+
     def _status(self, field: str) -> int:
         lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
         return int(next(line for line in lines if line.startswith(f"{field}:")).split()[1])

@@ -88,11 +88,11 @@ def fake_python(clone: Path, script: str) -> None:
 # --- usage ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("args", [[], ["nonsense"], ["--slow"]])
+@pytest.mark.parametrize("args", [["nonsense"], ["--slow"]])
 def test_a_usage_error_exits_64_and_shows_the_usage_on_stderr(clone: Path, args: list[str]) -> None:
     done = run(clone, *args)
     assert (done.returncode, done.stdout) == (64, "")
-    assert done.stderr.startswith("usage: python3 build.py COMMAND")
+    assert done.stderr.startswith("usage: python3 build.py [COMMAND]")
 
 
 def test_help_names_every_command(clone: Path, build: ModuleType) -> None:
@@ -105,6 +105,33 @@ def test_lock_takes_only_upgrade(clone: Path) -> None:
     done = run(clone, "lock", "--everything")
     assert done.returncode == 64
     assert done.stderr == "build.py: lock takes --upgrade and nothing else\n"
+
+
+def test_no_command_makes_the_single_file(build: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[Sequence[str]] = []
+
+    def pyz(args: Sequence[str]) -> int:
+        called.append(args)
+        return 0
+
+    monkeypatch.setitem(build.COMMANDS, "pyz", pyz)
+    assert build.main([]) == build.main(["pyz", "--target", "x"]) == 0
+    assert called == [[], ["--target", "x"]]
+
+
+@pytest.mark.parametrize("args", [["--all"], ["--target"], ["--target", "a", "b"]])
+def test_pyz_takes_only_targets(clone: Path, args: list[str]) -> None:
+    done = run(clone, "pyz", *args)
+    assert (done.returncode, done.stdout) == (64, "")
+    assert done.stderr == "build.py: pyz takes --target TAG, more than once if you like, and nothing else\n"
+
+
+def test_an_unknown_target_is_refused_before_anything_is_fetched() -> None:
+    done = run(ROOT, "pyz", "--target", "cpython-310-mips-linux-musl")
+    assert (done.returncode, done.stdout) == (64, "")
+    assert done.stderr == (
+        "build.py: there is no target 'cpython-310-mips-linux-musl'; firmware/targets.toml names them\n"
+    )
 
 
 # --- the Python that runs it ---------------------------------------------------------------------
@@ -396,7 +423,7 @@ def project() -> dict[str, Any]:
     return tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
-@pytest.mark.parametrize("name", ["runtime.lock", "test.lock"])
+@pytest.mark.parametrize("name", ["runtime.lock", "test.lock", "build.lock"])
 def test_every_entry_of_a_lock_is_pinned_and_hashed(name: str) -> None:
     for entry, lines in entries(name).items():
         assert re.fullmatch(r"[a-z0-9][a-z0-9.-]*==[\w.]+( ; .+)?", entry)
@@ -406,13 +433,13 @@ def test_every_entry_of_a_lock_is_pinned_and_hashed(name: str) -> None:
         assert all(re.fullmatch(r"    # (via|(via|  ) ?[a-z0-9.-]+)", line) for line in notes)
 
 
-@pytest.mark.parametrize("name", ["runtime.lock", "test.lock"])
+@pytest.mark.parametrize("name", ["runtime.lock", "test.lock", "build.lock"])
 def test_a_lock_names_no_host_and_no_folder(name: str) -> None:
     text = (ROOT / "firmware" / name).read_text()
     assert not re.search(r"://|file:|--(extra-)?index|--find-links|--trusted|/(tmp|opt|root|home)/", text)
 
 
-@pytest.mark.parametrize("name", ["runtime.lock", "test.lock"])
+@pytest.mark.parametrize("name", ["runtime.lock", "test.lock", "build.lock"])
 def test_what_is_left_out_is_in_no_lock(build: ModuleType, name: str) -> None:
     assert {"setuptools", "ujson", "uvloop", "pycparser", "setproctitle"} == build.LEFT_OUT.keys()
     assert not build.LEFT_OUT.keys() & pins(name).keys()

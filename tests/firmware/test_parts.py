@@ -1,0 +1,133 @@
+"""What of the wheels goes into the single file, and what each build does with it."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from firmware.parts import Parts, Unfit, in_order, notice
+from firmware.targets import Target
+from firmware.wheels import Store, Untrue
+from tests.firmware.archive import make_archive, this_target
+from tests.firmware.test_elf import made
+
+GNU = Target(python="3.11", machine="aarch64", libc="gnu", wheels=())
+MUSL = Target(python="3.12", machine="aarch64", libc="musl", wheels=())
+INTEL = Target(python="3.11", machine="x86_64", libc="gnu", wheels=())
+LEAN = made([(0, 4096)])
+
+
+def wheel(folder: Path, name: str, **files: bytes) -> Path:
+    """A wheel with these files; `__` stands for a slash, `_dot_` for a dot."""
+    path = folder / f"{name}-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for key, data in files.items():
+            archive.writestr(key.replace("__", "/").replace("_dot_", "."), data)
+    return path
+
+
+def add(parts: Parts, target: Target, *wheels: Path) -> None:
+    """Take the wheels in, but for headers and most metadata."""
+    parts.add_wheels(target, wheels, keep=["b.dist-info/METADATA"], leave_out=["*.h", "*.dist-info/*"])
+
+
+def test_python_is_shared_objects_are_their_target_s_and_dead_weight_stays_out(tmp_path: Path) -> None:
+    one = wheel(tmp_path, "a", a__x_dot_py=b"x", a__y_dot_so=LEAN + b"symbols", a__z_dot_h=b"h")
+    metadata = {"b.dist-info__METADATA": b"m", "b.dist-info__RECORD": b"r", "a.dist-info__WHEEL": b"w"}
+    two = wheel(tmp_path, "b", **metadata)
+    parts = Parts()
+    add(parts, GNU, one, two)
+    add(parts, MUSL, one)
+    assert parts.pure == {"a/x.py": b"x", "b.dist-info/METADATA": b"m"}
+    assert parts.native == {GNU: {"a/y.so": parts.native[MUSL]["a/y.so"]}, MUSL: parts.native[MUSL]}
+    assert len(parts.native[GNU]["a/y.so"]) == len(LEAN)
+
+
+def test_what_differs_between_targets_is_refused(tmp_path: Path) -> None:
+    parts = Parts()
+    add(parts, GNU, wheel(tmp_path, "a", x_dot_py=b"x"))
+    with pytest.raises(Unfit, match=r"x\.py of a-1\.0-py3-none-any\.whl is not the same for all targets"):
+        add(parts, MUSL, wheel(tmp_path, "a", x_dot_py=b"y"))
+
+
+def test_another_machine_s_code_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Unfit, match="another machine's code"):
+        add(Parts(), INTEL, wheel(tmp_path, "a", a_dot_so=LEAN))
+    with pytest.raises(Unfit, match="not a 64-bit"):
+        add(Parts(), GNU, wheel(tmp_path, "a", a_dot_so=b"#!/bin/sh"))
+    with pytest.raises(Unfit, match="outside of site-packages"):
+        add(Parts(), GNU, wheel(tmp_path, "a", **{"a-1.data__scripts__run": b"x"}))
+
+
+def test_licences_come_along_in_one_text(tmp_path: Path) -> None:
+    parts = Parts()
+    licences = {"b.dist-info__licenses__LICENSE": b"be kind", "a.dist-info__LICENSE": b"be"}
+    add(parts, GNU, wheel(tmp_path, "a", **licences))
+    text = b"--- a.dist-info/LICENSE ---\n\nbe\n\n--- b.dist-info/licenses/LICENSE ---\n\nbe kind\n\n"
+    assert notice(parts.notices) == text
+    assert not parts.pure
+
+
+def test_our_own_files_come_without_what_was_made_of_them(tmp_path: Path) -> None:
+    for name in ("a.py", "__pycache__/a.pyc", ".hidden", "data/.luarc.json", "data/prelude.lua", "a.py~"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"x")
+    parts = Parts()
+    parts.add_folder(tmp_path, "appliance")
+    assert set(parts.pure) == {"appliance/a.py", "appliance/data/.luarc.json", "appliance/data/prelude.lua"}
+
+
+def test_what_resembles_each_other_lies_side_by_side() -> None:
+    native = {
+        MUSL: {"lupa/lua54.abi3.so": b"", "a/x.cpython-312.so": b""},
+        INTEL: {"a/x.so": b""},
+        GNU: {"lupa/lua54.cpython-311.so": b"", "a/x.cpython-311.so": b""},
+    }
+    assert [(target.libc, name[:6]) for target, name in in_order(native, "aarch64")] == [
+        ("gnu", "a/x.cp"),
+        ("musl", "a/x.cp"),
+        ("gnu", "lupa/l"),
+        ("musl", "lupa/l"),
+    ]
+
+
+def test_equal_objects_are_stored_once_and_shiv_s_start_is_not_there(tmp_path: Path) -> None:
+    file = make_archive(tmp_path / "lares.pyz")
+    assert file.read_bytes().startswith(b"#!/usr/bin/env python3\n")
+    machine = this_target().machine
+    with zipfile.ZipFile(file) as archive:
+        parts = json.loads(archive.read("parts.json"))
+        assert not [name for name in archive.namelist() if name.startswith("_bootstrap")]
+        assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+        packed = lzma.decompress(archive.read(f"native/{machine}.xz"))
+    native = parts["native"][this_target().tag]
+    assert native["fast/one.so"] == native["fast/twin.so"] != native["fast/two.so"]
+    assert packed.count(b"object one") == 500
+
+
+def test_a_new_version_has_another_name_and_the_same_one_the_same(tmp_path: Path) -> None:
+    files = [make_archive(tmp_path / name, version) for name, version in (("a", b"1"), ("b", b"1"), ("c", b"2"))]
+    names = []
+    for file in files:
+        with zipfile.ZipFile(file) as archive:
+            names.append(archive.read("lares_file.py"))
+    assert names[0] == names[1] != names[2]
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_wheels_that_are_not_what_the_lock_names_are_not_used(tmp_path: Path) -> None:
+    lock = tmp_path / "runtime.lock"
+    lock.write_text("a==1.0 \\\n    --hash=sha256:" + "0" * 64 + "\n")
+
+    def fetch(command: list[str]) -> None:
+        folder = Path(command[command.index("--dest") + 1])
+        folder.mkdir(parents=True)
+        wheel(folder, "a", a_dot_py=b"evil")
+
+    store = Store(folder=tmp_path / "kept", run=lambda command: fetch(list(command)), say=lambda line: None)
+    with pytest.raises(Untrue, match=r"does not hold what the lock names \(a-1\.0-py3-none-any\.whl\); remove it"):
+        store.wheels("python", lock, [GNU])

@@ -234,8 +234,7 @@ def turn() -> Iterator[int]:
 
 def make(reason: str, held: int) -> None:
     """Put a new, empty .venv in the place of any old one."""
-    if importlib.util.find_spec("ensurepip") is None or importlib.util.find_spec("venv") is None:
-        raise Stop(no_venv(), UNAVAILABLE)
+    check_venv()
     say(f"making .venv with Python {version()} ({reason})")
     STAMP.unlink(missing_ok=True)
     if VENV.is_symlink():
@@ -252,8 +251,14 @@ def venv_command(folder: Path) -> list[str]:
     return [getattr(sys, "_base_executable", "") or sys.executable, "-I", "-m", "venv", str(folder)]
 
 
+def check_venv() -> None:
+    """Stop where Python came without the part that makes virtual environments."""
+    if importlib.util.find_spec("ensurepip") is None or importlib.util.find_spec("venv") is None:
+        raise Stop(no_venv(), UNAVAILABLE)
+
+
 def no_venv() -> str:
-    """What to do where Python came without the part that makes virtual environments."""
+    """What to do there."""
     package = f"python3.{sys.version_info.minor}-venv"
     return (
         f"{sys.executable} has no `venv` and `ensurepip` to make .venv with: install them "
@@ -346,6 +351,7 @@ def pyz(args: Sequence[str]) -> int:
     sys.path.insert(0, str(ROOT))
     from firmware import pack, parts, wheels
 
+    check_venv()
     started = time.monotonic()
     workshop = pack.Workshop(root=ROOT, run=run_tool, say=say, venv=venv_command(Path())[:-1])
     try:

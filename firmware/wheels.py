@@ -47,12 +47,12 @@ class Store:
         """The Python of an environment that holds what the lock names; `venv` is how to make one at a folder."""
         release = f"{sys.implementation.cache_tag}-{os.uname().machine}"
         folder = self.folder / f"tools-{_digest(lock.read_bytes())[:16]}-{release}"
-        if not (folder / "whole").exists():
+        if not folder.is_dir():
             self.say(f"fetching the tools of {lock.name}")
-            shutil.rmtree(folder, ignore_errors=True)
-            self.run([*venv, str(folder)])
-            self.run([f"{folder}/bin/python", "-I", "-m", "pip", "install", *QUIET, *EXACT, "-r", str(lock)])
-            (folder / "whole").touch()
+            part = folder.with_suffix(f".part{os.getpid()}")
+            self.run([*venv, str(part)])
+            self.run([f"{part}/bin/python", "-I", "-m", "pip", "install", *QUIET, *EXACT, "-r", str(lock)])
+            _finish(part, folder)
         return f"{folder}/bin/python"
 
     def wheels(self, python: str, lock: Path, targets: Sequence[Target]) -> dict[Target, list[Path]]:
@@ -72,10 +72,15 @@ class Store:
         platforms = [f"--platform={wheel}" for wheel in target.wheels]
         where = [f"--python-version={target.python}", "--implementation=cp", *platforms, "--dest", str(part)]
         self.run([python, "-I", "-m", "pip", "download", *QUIET, *EXACT, *where, "-r", str(lock)])
-        try:
-            part.rename(folder)
-        except OSError:  # another build was faster
-            shutil.rmtree(part)
+        _finish(part, folder)
+
+
+def _finish(part: Path, folder: Path) -> None:
+    """Let what was fetched count, unless another build was faster."""
+    try:
+        part.rename(folder)
+    except OSError:
+        shutil.rmtree(part)
 
 
 def _checked(folder: Path, hashes: frozenset[str], count: int) -> list[Path]:

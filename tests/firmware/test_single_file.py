@@ -6,10 +6,13 @@ import json
 import lzma
 import os
 import platform
+import re
 import shutil
 import stat
+import struct
 import subprocess
 import sys
+import time
 import zipfile
 from pathlib import Path
 
@@ -123,6 +126,47 @@ def test_the_environment_does_not_choose_what_runs(single_file: Path, tmp_path: 
     assert not (tmp_path / "root").exists()
 
 
+def version_in(folder: Path, file: Path) -> subprocess.Popen[str]:
+    """Start the file, which unpacks to the folder, to say its version."""
+    command, environment = [BARE_PYTHON, str(file), "--version"], {"STATE_DIRECTORY": str(folder)}
+    return subprocess.Popen(command, env=environment, cwd=folder, text=True, stdout=subprocess.PIPE)
+
+
+def test_a_start_that_is_killed_while_unpacking_is_made_good_by_those_that_follow(
+    single_file: Path, tmp_path: Path
+) -> None:
+    program = tmp_path / "program"
+    with version_in(tmp_path, single_file) as killed:
+        deadline = time.monotonic() + 30
+        while not list(program.glob("*.part/site-packages/s*")) and time.monotonic() < deadline:
+            time.sleep(0.001)
+        killed.kill()
+    assert list(program.glob("*.part")) and not list(program.glob("*/seal.json"))
+    starts = [version_in(tmp_path, single_file) for _ in range(3)]
+    assert [start.communicate(timeout=60)[0][:6] for start in starts] == ["lares "] * 3
+    assert sorted(path.suffix for path in program.iterdir()) == ["", ""], "the folder, and the lock"
+
+
+SMALL = """
+mount -t tmpfs -o noexec,mode=0777 none noexec && mount -t tmpfs -o size=8m,mode=0777 none small || exit 99
+export LARES_DATA_DIR=$PWD/small STATE_DIRECTORY=$PWD/noexec CACHE_DIRECTORY=$PWD/other
+exec "$0" "$@"
+"""
+
+
+def test_a_place_that_is_full_or_does_not_allow_execution_is_passed_over(single_file: Path, tmp_path: Path) -> None:
+    if shutil.which("unshare") is None:
+        pytest.skip("mounts a small and a noexec file system of its own, and there is no unshare here")
+    for name in ("noexec", "small", "other"):
+        (tmp_path / name).mkdir()
+    command = ["unshare", "--map-root-user", "--mount", "sh", "-c", SMALL, BARE_PYTHON, str(single_file), "--version"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    if done.returncode == 99 or "unshare:" in done.stderr:
+        pytest.skip(f"mounts a small and a noexec file system of its own, and may not: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    assert list((tmp_path / "other" / "program").glob("*/seal.json"))
+
+
 def test_an_emptied_file_heals_at_the_next_start_and_a_rotten_one_when_it_hurts(
     single_file: Path, tmp_path: Path
 ) -> None:
@@ -147,15 +191,53 @@ def test_an_emptied_file_heals_at_the_next_start_and_a_rotten_one_when_it_hurts(
     assert code == 0 and victim.read_bytes() == whole, said
 
 
-def test_every_compiled_object_is_lean_and_for_its_machine(single_file: Path) -> None:
-    numbers = {"aarch64": 183, "x86_64": 62}
+@pytest.fixture(scope="module")
+def objects(single_file: Path) -> dict[str, dict[str, bytes]]:
+    """Each target's compiled objects by their paths."""
+    unpacked: dict[str, list[bytes]] = {}
     with zipfile.ZipFile(single_file) as archive:
         parts = json.loads(archive.read("parts.json"))
         for machine, sizes in parts["objects"].items():
-            packed = lzma.decompress(archive.read(f"native/{machine}.xz"))
-            assert len(packed) == sum(size for size, _ in sizes)
-            at = 0
-            for size, _ in sizes:
-                data = packed[at : at + size]
-                at += size
-                assert elf.machine(data) == numbers[machine] and elf.cut(data) == data
+            with lzma.open(archive.open(f"native/{machine}.xz")) as stream:
+                unpacked[machine] = [stream.read(size) for size, _ in sizes]
+                assert not stream.read()
+    return {
+        tag: {name: unpacked[tag.split("-")[2]][index] for name, index in names.items()}
+        for tag, names in parts["native"].items()
+    }
+
+
+def needed(data: bytes) -> set[str]:
+    """The libraries that an object asks the loader for."""
+    table, size, count = (elf.HEADER.unpack_from(data)[index] for index in (5, 9, 10))
+    segments = [elf.SEGMENT.unpack_from(data, table + size * index) for index in range(count)]
+    [(start, length)] = [(segment[2], segment[5]) for segment in segments if segment[0] == 2]
+    entries = [struct.unpack_from("<QQ", data, at) for at in range(start, start + length, 16)]
+    address = next(value for kind, value in entries if kind == 5)
+    [names] = [s[2] + address - s[3] for s in segments if s[0] == 1 and s[3] <= address < s[3] + s[5]]
+    return {data[names + at : data.index(b"\0", names + at)].decode() for kind, at in entries if kind == 1}
+
+
+ON_EVERY_BOX = {
+    "gnu": r"(libc\.so\.6|libm\.so\.6|libpthread\.so\.0|libdl\.so\.2|librt\.so\.1|libgcc_s\.so\.1|ld-linux-.*)",
+    "musl": r"libc\.(so|musl-(aarch64|x86_64)\.so\.1)",
+}
+
+
+def test_every_target_has_the_same_modules_lean_and_for_its_machine(objects: dict[str, dict[str, bytes]]) -> None:
+    numbers = {"aarch64": 183, "x86_64": 62}
+    modules = set()
+    for tag, files in objects.items():
+        modules.add(frozenset(name.partition(".")[0] for name in files if ".libs/" not in name))
+        for data in files.values():
+            assert elf.machine(data) == numbers[tag.split("-")[2]] and elf.cut(data) == data
+    assert len(modules) == 1 and len(objects) == 16
+
+
+def test_no_object_needs_a_library_that_a_small_box_lacks(objects: dict[str, dict[str, bytes]]) -> None:
+    for tag, files in objects.items():
+        bundled = {name.rpartition("/")[2] for name in files if ".libs/" in name}
+        for name, data in files.items():
+            pattern = ON_EVERY_BOX[tag.rpartition("-")[2]]
+            foreign = {each for each in needed(data) - bundled if not re.fullmatch(pattern, each)}
+            assert not foreign, f"{name} for {tag} needs {foreign}"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.firmware.rootfs import cache_dir
+from tests.firmware.rootfs import cache_dir, only_one
 
 ROOT = Path(__file__).parents[2]
 BARE_PYTHON: str = getattr(sys, "_base_executable", sys.executable)
@@ -48,6 +48,9 @@ def digest(file: Path) -> str:
 @pytest.fixture(scope="session")
 def single_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """dist/lares.pyz, as a clean clone of this checkout makes it."""
-    folder = clone(tmp_path_factory.mktemp("built") / "lares")
-    print(build(folder))
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "built" / "lares"
+    with only_one(folder):
+        if not (folder / "dist" / "lares.pyz").exists():
+            print(build(clone(folder)))
     return folder / "dist" / "lares.pyz"

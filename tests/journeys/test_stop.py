@@ -66,7 +66,9 @@ async def test_a_hub_under_load_stops_in_order_within_five_seconds(tmp_path: Pat
             tv.faults.silent = True
             began = time.monotonic()
             assert await hub.stop() == 0
-            assert time.monotonic() - began < 5.0
+            took = time.monotonic() - began
+            print(f"stopped in {took:.2f} s")
+            assert took < 5.0
             assert [await stream for stream in streams] == [GOING_AWAY] * STREAMS
             status, body = await stuck
             assert status == 400 and body["error"].startswith("the hub is stopping")

@@ -93,8 +93,17 @@ def is_not_foreign(path: str) -> bool:
 def places(arguments: Sequence[str], environment: Mapping[str, str]) -> list[str]:
     """The folders to unpack to, in the order of preference."""
     own = [data_dir(arguments, environment), *(environment.get(name, "").split(":")[0] for name in OWN)]
-    chosen = [os.path.join(folder, "program") for folder in own if folder and os.path.isdir(folder)]
+    chosen = [os.path.join(folder, "program") for folder in own if folder and is_ours(folder)]
     return list(dict.fromkeys([*chosen, *(f"{folder}/lares-{os.geteuid()}" for folder in SHARED)]))
+
+
+def is_ours(folder: str) -> bool:
+    """Whether it is a folder of this user's: what root puts into another's, that one could not use."""
+    try:
+        status = os.stat(folder)
+    except OSError:
+        return False
+    return os.path.isdir(folder) and status.st_uid == os.geteuid()
 
 
 def data_dir(arguments: Sequence[str], environment: Mapping[str, str]) -> str:

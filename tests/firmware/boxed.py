@@ -18,12 +18,12 @@ LIGHT = "elgato_lights:light:0"
 KEY = "master-key-of-the-box"
 
 
-def configure(folder: Path, light_url: str = "") -> Path:
-    """Write a configuration with at most one light, on a free port of loopback; its file."""
+def configure(folder: Path, light_url: str = "", port: int = 0) -> Path:
+    """Write a configuration with at most one light, on this port of loopback or a free one; its file."""
     file = folder / "config" / "default.toml"
     file.parent.mkdir(parents=True, exist_ok=True)
     light = f'[adapters.elgato_lights]\nbase_url = "{light_url}"\npoll_interval_secs = 1\n' if light_url else ""
-    file.write_text(f'[api]\nbind_address = "127.0.0.1:0"\n[auth]\nmaster_key = "{KEY}"\n{light}')
+    file.write_text(f'[api]\nbind_address = "127.0.0.1:{port}"\n[auth]\nmaster_key = "{KEY}"\n{light}')
     return file
 
 

@@ -6,6 +6,7 @@ import os
 import platform
 import shutil
 import signal
+import socket
 import subprocess
 import zipfile
 from collections.abc import Iterator
@@ -159,6 +160,41 @@ def test_install_upgrade_break_roll_back_uninstall(root: Root, single_file: Path
     assert root.box().ask("GET", "/rooms") == (200, [{"id": "attic", "name": "Attic"}])
     root.install_sh("uninstall", "--purge")
     assert not data.exists() and not config.exists()
+
+
+@pytest.mark.slow
+def test_openwrt_installs_reloads_upgrades_rolls_back_and_uninstalls(root: Root, single_file: Path) -> None:
+    for name in ("etc/init.d", "etc/rc.d", "lib/upgrade/keep.d"):
+        (root.folder / name).mkdir(parents=True)
+    (root.folder / "etc" / "openwrt_release").touch()
+    shutil.copy(SYSTEMCTL.with_name("rc.common"), root.folder / "etc" / "rc.common")
+    (root.folder / "usr" / "sbin" / "useradd").unlink()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    config = configure(root.folder / "etc" / "lares", port=port)
+    first = put_in(root, "first.pyz", single_file)
+
+    assert root.install_sh(first) == "lares: 0.1.0 is installed\n"
+    assert root.box().port == port and root.box().ask("POST", "/rooms", {"id": "attic", "name": "Attic"})[0] == 200
+    assert b"lares:x:400:400:Lares:/srv/lares:/bin/false\n" in root.read("etc/passwd")
+    assert (root.folder / "srv" / "lares" / "lock").stat().st_uid == 400
+    assert b"/srv/lares/*.json\n" in root.read("lib/upgrade/keep.d/lares")
+    assert (root.folder / "etc" / "rc.d" / "S95lares").is_symlink()
+    assert root.run("/etc/init.d/lares", "check").stdout == "/etc/lares/config/default.toml: no faults\n"
+    assert root.run("/etc/init.d/lares", "reload").returncode == 0
+
+    with zipfile.ZipFile(root.folder / "first.pyz", "a") as archive:
+        archive.comment = b"another version"
+    assert root.install_sh(first) == "lares: 0.1.0 is installed\n"
+    assert "is installed again" in root.install_sh("rollback")
+    assert root.read("opt/lares/lares.pyz") == single_file.read_bytes()
+    assert root.box().ask("GET", "/rooms") == (200, [{"id": "attic", "name": "Attic"}])
+
+    config.write_text("[nonsense]\n")
+    assert root.run("/etc/init.d/lares", "check").returncode == 78
+    assert "configuration and data are still" in root.install_sh("uninstall")
+    assert config.exists() and not (root.folder / "etc" / "init.d" / "lares").exists()
 
 
 @pytest.mark.slow

@@ -80,6 +80,12 @@ class TestPlaces:
         assert [os.path.relpath(place, tmp_path) for place in found[:-3]] == [f"{name}/program" for name in expected]
         assert found[-3:] == SHARED
 
+    def test_another_user_s_data_directory_is_left_alone(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(os, "geteuid", lambda: USER + 1)
+        assert lares_launcher.places(["--data-dir", str(tmp_path)], {})[0].startswith("/var/tmp/")
+
     def test_the_data_directory_beside_the_file_counts(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "there" / "data").mkdir(parents=True)
         monkeypatch.chdir(tmp_path)

@@ -1,0 +1,560 @@
+---@meta
+-- What Lares gives to the Lua files of a home, for editors: completion, explanations, and a red line under a typo.
+-- Nothing here is ever run, and nothing needs to be changed here.
+--
+-- Write `---@type Scene` or `---@type Automation` above the `return {` of a file, and the editor knows every field in
+-- it, and what `ctx` and `event` are inside `execute`.
+
+-- Definitions -----------------------------------------------------------------------------------------------------
+
+---A file in `config/scenes/` returns one: something that people start.
+---@class Scene
+---@field id string What the scene is called in URLs; no two scenes share one.
+---@field name string What people read.
+---@field description? string A sentence for people.
+---@field mode? Mode What becomes of a start while the scene runs; "parallel" when left out.
+---@field execute fun(ctx: Context) What the scene does.
+
+---A file in `config/automations/` returns one: something that the home does by itself.
+---@class Automation
+---@field id string What the automation is called in URLs; no two automations share one.
+---@field name string What people read.
+---@field description? string A sentence for people.
+---@field trigger Trigger What it waits for.
+---@field conditions? Condition[] What must hold as well, all of it, when the trigger fires.
+---@field state? State How soon it may run again.
+---@field mode? Mode What becomes of a trigger while the automation runs; "parallel" when left out.
+---@field execute fun(ctx: Context, event: Event) What it does.
+
+---@alias ModeType
+---| "parallel" # up to max at once (automations.runner.default_max_concurrent if you name none); more are dropped
+---| "single"   # one at a time; what comes meanwhile is dropped
+---| "queued"   # one at a time; up to max wait for their turn, more are dropped
+---| "restart"  # the one that runs is ended and a new one begins; one that sleeps ends when its sleep does
+
+---A name, or a table where you want another max: `mode = { type = "queued", max = 3 }`.
+---@alias Mode ModeType|ModeTable
+
+---@class ModeTable
+---@field type ModeType
+---@field max? integer From 1 up; only "parallel" and "queued" take one.
+
+---How soon an automation may run again.
+---@class State
+---@field cooldown_secs? number After a run that went well, triggers are ignored for so many seconds.
+---@field dedupe_window_secs? number The same event is ignored when it comes again within so many seconds.
+---@field resumable_schedule? boolean An interval keeps its beat over a restart; no time of day fires twice.
+
+-- Triggers --------------------------------------------------------------------------------------------------------
+
+---@alias Trigger DeviceStateChange|WeatherState|AdapterLifecycle|SystemError|WallClock|Cron|Sunrise|Sunset|Interval
+
+---A device shows something new.
+---@class DeviceStateChange
+---@field type "device_state_change"
+---@field device_id string Which device, as GET /devices names it: "elgato_lights:light:0".
+---@field attribute? Capability|string Which of its attributes; left out: any, and then no other field may stand here.
+---@field equals? AttributeValue Fires when the attribute becomes this.
+---@field above? number Fires when the number climbs over this; with below, when it comes into the range between.
+---@field below? number Fires when the number falls under this.
+---@field debounce_secs? number Waits until the value has rested so long.
+---@field duration_secs? number Waits until it has been so without a break; not beside debounce_secs.
+
+---As "device_state_change", for a device that tells the weather.
+---@class WeatherState
+---@field type "weather_state"
+---@field device_id string Which device.
+---@field attribute Capability|string Which of its attributes.
+---@field equals? AttributeValue Fires when the attribute becomes this.
+---@field above? number Fires when the number climbs over this.
+---@field below? number Fires when the number falls under this.
+---@field debounce_secs? number Waits until the value has rested so long.
+---@field duration_secs? number Waits until it has been so without a break.
+
+---An adapter has started.
+---@class AdapterLifecycle
+---@field type "adapter_lifecycle"
+---@field adapter? string Which one, by the name of its section in default.toml; left out: any.
+---@field event? "started"
+
+---Something in the hub or at a device failed.
+---@class SystemError
+---@field type "system_error"
+---@field contains? string Only when the message holds this text.
+
+---Once a day, by the clocks in the home (locale.timezone).
+---@class WallClock
+---@field type "wall_clock"
+---@field hour integer 0 to 23.
+---@field minute integer 0 to 59.
+
+---By a cron expression, in UTC. The seconds come first: "0 30 7 * * MON-FRI" is 7:30 on weekdays.
+---@class Cron
+---@field type "cron"
+---@field expression string sec min hour day month weekday [year]
+
+---At sunrise; needs locale.latitude and locale.longitude in default.toml.
+---@class Sunrise
+---@field type "sunrise"
+---@field offset_mins? integer So many minutes later; negative is before.
+
+---At sunset; needs locale.latitude and locale.longitude in default.toml.
+---@class Sunset
+---@field type "sunset"
+---@field offset_mins? integer So many minutes later; negative is before.
+
+---Again and again.
+---@class Interval
+---@field type "interval"
+---@field every_secs number Seconds from one time to the next, more than 0.
+
+-- Conditions ------------------------------------------------------------------------------------------------------
+
+---@alias Condition DeviceStateIs|Presence|TimeWindow|RoomState|SunPosition
+
+---A device shows this at present.
+---@class DeviceStateIs
+---@field type "device_state"
+---@field device_id string Which device.
+---@field attribute Capability|string Which of its attributes.
+---@field equals? AttributeValue It is this.
+---@field above? number It is more than this.
+---@field below? number It is less than this.
+
+---Somebody is there.
+---@class Presence
+---@field type "presence"
+---@field device_id string Which device tells it.
+---@field attribute? Capability|string By which attribute; "presence" when left out.
+---@field equals? AttributeValue What it must be; true when left out.
+
+---It is between two times, by the clocks in the home. From 22:00 to 06:00 goes over midnight.
+---@class TimeWindow
+---@field type "time_window"
+---@field start string "HH:MM", included.
+---@field end string "HH:MM", excluded. `end` is a word of Lua's, so write `["end"] = "06:00"`.
+
+---So many devices are in a room.
+---@class RoomState
+---@field type "room_state"
+---@field room_id string Which room.
+---@field min_devices? integer At least so many.
+---@field max_devices? integer At most so many.
+
+---The sun is up or down; needs locale.latitude and locale.longitude in default.toml.
+---@class SunPosition
+---@field type "sun_position"
+---@field after? "sunrise"|"sunset" From then on; after sunset and before sunrise is the night.
+---@field before? "sunrise"|"sunset" Until then.
+---@field after_offset_mins? integer So many minutes later; negative is before.
+---@field before_offset_mins? integer So many minutes later; negative is before.
+
+-- Events ----------------------------------------------------------------------------------------------------------
+
+---What an automation was run by: `execute = function(ctx, event)`. Which fields there are depends on the trigger.
+---@class Event
+---@field type string The trigger's type; "manual" when somebody ran the automation by hand.
+---@field device_id? string The device that changed.
+---@field attribute? Capability|string The attribute that the trigger watches.
+---@field value? AttributeValue What it is now.
+---@field previous_value? AttributeValue What it was before.
+---@field attributes? Attributes All that the device shows.
+---@field scheduled_at? string When it was due, in UTC: "2026-01-31T06:30:00.000Z".
+---@field hour? integer Of a wall clock.
+---@field minute? integer Of a wall clock.
+---@field timezone? string Of a wall clock: "Europe/Berlin".
+---@field expression? string Of a cron trigger.
+---@field every_secs? number Of an interval.
+---@field offset_mins? integer Of sunrise and sunset.
+---@field adapter? string The adapter that started.
+---@field event? "started" What became of the adapter.
+---@field message? string What failed.
+
+-- ctx -------------------------------------------------------------------------------------------------------------
+
+---What a scene or automation does things with. Every call has a colon: `ctx:sleep(5)`.
+---@class Context
+local Context = {}
+
+---Command one device. It returns when the device shows the result, and never raises because a device will not do it:
+---look at `status`. A command that makes no sense, an unknown capability or a value out of range, is an error.
+---```lua
+---local done = ctx:command("elgato_lights:light:0", { capability = "brightness", action = "set", value = 40 })
+---if done.status ~= "ok" then ctx:log("warn", "no light", { why = done.message }) end
+---```
+---@param device_id string As GET /devices names it.
+---@param command Command
+---@return CommandResult
+function Context:command(device_id, command) end
+
+---Command every device of a group, in the group's order. A group that does not exist is an error, an empty one is not.
+---@param group_id string
+---@param command Command
+---@return GroupResult[] # one for each member
+function Context:command_group(group_id, command) end
+
+---Ask an adapter for something that is no command: `ctx:invoke("elgato_lights:identify", { device_id = lamp })`.
+---@param target InvokeTarget The adapter's name in default.toml, a colon, and the operation.
+---@param payload? table What the operation needs.
+---@return any
+function Context:invoke(target, payload) end
+
+---A device as it is now; nil where there is none of this id, so test it with `if`.
+---@param id string
+---@return Device?
+function Context:get_device(id) end
+
+---Every device of the home.
+---@return Device[]
+function Context:list_devices() end
+
+---A room; nil where there is none of this id.
+---@param id string
+---@return Room?
+function Context:get_room(id) end
+
+---Every room.
+---@return Room[]
+function Context:list_rooms() end
+
+---The devices in a room. A room that does not exist is an error.
+---@param room_id string
+---@return Device[]
+function Context:list_room_devices(room_id) end
+
+---A group; nil where there is none of this id.
+---@param id string
+---@return Group?
+function Context:get_group(id) end
+
+---Every group.
+---@return Group[]
+function Context:list_groups() end
+
+---The devices of a group that exist at present. A group that does not exist is an error.
+---@param group_id string
+---@return Device[]
+function Context:list_group_devices(group_id) end
+
+---Write a line to the log: `ctx:log("info", "good night", { lights = 3 })`.
+---@param level LogLevel
+---@param message string
+---@param fields? table<string, any> What programs should find beside the message.
+function Context:log(level, message, fields) end
+
+---Wait, without holding anything up. 0 to 3600 seconds; call it again for longer.
+---@param secs number
+function Context:sleep(secs) end
+
+---@alias LogLevel "trace"|"debug"|"info"|"warn"|"error"
+
+---@alias InvokeTarget string
+---| "elgato_lights:identify" # the light of { device_id = … } flashes
+---| "elgato_lights:info"     # what the light tells of itself
+---| "roku_tv:info"           # what the TV tells of itself
+
+---@class CommandResult
+---@field status "ok"|"unsupported"|"error" "unsupported": the device does not offer this command.
+---@field message? string Why not.
+
+---@class GroupResult: CommandResult
+---@field target string The device.
+
+---@class Device
+---@field id string Its adapter's name and what it is there: "elgato_lights:light:0".
+---@field room_id? string The room that it is in; nil if none.
+---@field kind "Sensor"|"Light"|"Switch"|"Virtual"
+---@field attributes Attributes What it shows at present.
+---@field metadata Metadata
+---@field updated_at string When an attribute last changed, in UTC.
+---@field last_seen string When it last answered, in UTC.
+
+---@class Metadata
+---@field source string The adapter that the device belongs to.
+---@field accuracy? number
+---@field vendor_specific table<string, any> What only this vendor knows.
+
+---@class Room
+---@field id string
+---@field name string
+
+---@class Group
+---@field id string
+---@field name string
+---@field members string[] The ids of its devices, in their order.
+
+-- Commands --------------------------------------------------------------------------------------------------------
+
+---What a device is to do: `{ capability = "brightness", action = "set", value = 40 }`.
+---@class Command
+---@field capability Capability What is to change.
+---@field action Action What is to be done with it; the capability's text names those that it has.
+---@field value? AttributeValue For set, increase and decrease; no other action takes one.
+---@field transition_secs? number How long the change should take, where the device can fade.
+
+---@alias Action
+---| "on" # power
+---| "off" # power
+---| "toggle" # power
+---| "set" # to a value
+---| "increase" # by a value
+---| "decrease" # by a value
+---| "get" # of what can only be read; adapters refuse it: read the device's attributes instead
+---| "stop" # an effect, a player, a door or a cover
+---| "mute" # the sound off
+---| "unmute" # the sound on
+---| "play" # media_playback
+---| "pause" # media_playback
+---| "next" # media_playback
+---| "previous" # media_playback
+---| "reset" # a counter
+---| "lock" # a lock
+---| "unlock" # a lock
+---| "open" # a door or a cover
+---| "close" # a door or a cover
+
+---What devices can show and do; behind each the actions of its commands.
+---@alias Capability
+---| "temperature_outdoor" # Air temperature outside. get
+---| "temperature_apparent" # What the air outside feels like on the skin. get
+---| "temperature_high" # Highest air temperature forecast for the day. get
+---| "temperature_low" # Lowest air temperature forecast for the day. get
+---| "wind_speed" # Mean speed of the wind. get
+---| "wind_gust" # Speed of the strongest gusts. get
+---| "visibility" # How far one can see. get
+---| "wind_direction" # Where the wind comes from: degrees or a name. get
+---| "rainfall" # Rain that fell within a period. get
+---| "uv_index" # Strength of the ultraviolet light, as an index. get
+---| "weather_condition" # The weather in a word or two. get
+---| "cloud_coverage" # Share of the sky under clouds, in percent. get
+---| "power" # Whether the device is switched on. on, off, toggle
+---| "state" # Whether the hub can reach the device. get
+---| "brightness" # How bright the light is. set, increase, decrease
+---| "color_rgb" # Colour as red, green and blue. set
+---| "color_hex" # Colour in hexadecimal notation. set
+---| "color_xy" # Colour as a point of the CIE 1931 plane. set
+---| "color_hs" # Colour as hue and saturation. set
+---| "color_temperature" # Warmth of white light, in kelvin or mireds. set, increase, decrease
+---| "color_mode" # Which notation of colour is in force. set
+---| "effect" # A pattern that the light plays. set, stop
+---| "transition" # How long a change fades, in seconds. set
+---| "illuminance" # Light that falls on the sensor, in lux. get
+---| "led_indication" # Whether the device's own indicator light is lit. get, set
+---| "battery" # Charge left in the battery. get
+---| "temperature" # Temperature at the sensor. get
+---| "humidity" # Relative humidity at the sensor. get
+---| "pressure" # Air pressure at the sensor. get
+---| "co2" # Carbon dioxide in the air. get
+---| "air_quality" # How good the air is to breathe. get
+---| "motion" # Whether something moves. get
+---| "contact" # Whether the two halves of the contact touch. get
+---| "occupancy" # Whether somebody is there. get
+---| "smoke" # Whether there is smoke. get
+---| "water_leak" # Whether there is water where none should be. get
+---| "target_temperature" # The temperature to reach. set
+---| "hvac_mode" # What the unit is asked to do. set
+---| "hvac_state" # What the unit is doing. get
+---| "fan_mode" # How the fan runs, in the vendor's words. set
+---| "swing_mode" # How the vanes swing, in the vendor's words. set
+---| "preset_mode" # The vendor's preset in force. set
+---| "power_consumption" # Power drawn at present. get
+---| "voltage" # Voltage of the supply. get
+---| "current" # Current drawn at present. get
+---| "energy_total" # Energy used since the counter was reset. reset
+---| "energy_today" # Energy used today. get
+---| "energy_yesterday" # Energy used yesterday. get
+---| "energy_month" # Energy used this month. get
+---| "volume" # How loud it plays. set, increase, decrease
+---| "muted" # Whether the sound is off. set, mute, unmute
+---| "media_source" # The input in use. set
+---| "media_app" # The app in use. set
+---| "media_title" # What is playing. get
+---| "media_playback" # What the player is doing. play, pause, stop, next, previous
+---| "lock" # Whether the lock is locked. lock, unlock
+---| "door" # Position of the door. open, close, stop
+---| "garage_door" # Position of the garage door. open, close, stop
+---| "cover_position" # How far the cover is open. open, close, stop, set
+---| "cover_tilt" # How far the slats are tilted. open, close, stop, set
+
+---What a device shows at present, by capability; it lacks what it cannot show. What no capability covers is named
+---`custom.<adapter>.<field>`.
+---@class Attributes
+---@field temperature_outdoor? Measurement Air temperature outside.
+---@field temperature_apparent? Measurement What the air outside feels like on the skin.
+---@field temperature_high? Measurement Highest air temperature forecast for the day.
+---@field temperature_low? Measurement Lowest air temperature forecast for the day.
+---@field wind_speed? Measurement Mean speed of the wind.
+---@field wind_gust? Measurement Speed of the strongest gusts.
+---@field visibility? Measurement How far one can see.
+---@field wind_direction? integer|string Where the wind comes from: degrees or a name.
+---@field rainfall? Accumulation Rain that fell within a period.
+---@field uv_index? number Strength of the ultraviolet light, as an index.
+---@field weather_condition? string The weather in a word or two.
+---@field cloud_coverage? integer Share of the sky under clouds, in percent.
+---@field power? "on"|"off" Whether the device is switched on.
+---@field state? "online"|"offline"|"unavailable"|"unknown" Whether the hub can reach the device.
+---@field brightness? Percentage How bright the light is.
+---@field color_rgb? RgbColor Colour as red, green and blue.
+---@field color_hex? HexColor Colour in hexadecimal notation.
+---@field color_xy? XyColor Colour as a point of the CIE 1931 plane.
+---@field color_hs? HsColor Colour as hue and saturation.
+---@field color_temperature? ColorTemperature Warmth of white light, in kelvin or mireds.
+---@field color_mode? "color_temp"|"rgb"|"xy"|"hs"|"white" Which notation of colour is in force.
+---@field effect? "none"|"flash"|"strobe"|"colorloop"|"random" A pattern that the light plays.
+---@field transition? number How long a change fades, in seconds.
+---@field illuminance? integer Light that falls on the sensor, in lux.
+---@field led_indication? boolean Whether the device's own indicator light is lit.
+---@field battery? Percentage Charge left in the battery.
+---@field temperature? Measurement Temperature at the sensor.
+---@field humidity? Measurement Relative humidity at the sensor.
+---@field pressure? Measurement Air pressure at the sensor.
+---@field co2? Measurement Carbon dioxide in the air.
+---@field air_quality? "unknown"|"excellent"|"good"|"moderate"|"poor"|"unhealthy"|"hazardous" How good the air is to breathe.
+---@field motion? "detected"|"clear" Whether something moves.
+---@field contact? "open"|"closed" Whether the two halves of the contact touch.
+---@field occupancy? "occupied"|"unoccupied" Whether somebody is there.
+---@field smoke? boolean Whether there is smoke.
+---@field water_leak? boolean Whether there is water where none should be.
+---@field target_temperature? Measurement The temperature to reach.
+---@field hvac_mode? "off"|"heat"|"cool"|"auto"|"heat_cool"|"dry"|"fan_only" What the unit is asked to do.
+---@field hvac_state? "off"|"idle"|"heating"|"cooling"|"fan_only"|"dry" What the unit is doing.
+---@field fan_mode? string How the fan runs, in the vendor's words.
+---@field swing_mode? string How the vanes swing, in the vendor's words.
+---@field preset_mode? string The vendor's preset in force.
+---@field power_consumption? Measurement Power drawn at present.
+---@field voltage? Measurement Voltage of the supply.
+---@field current? Measurement Current drawn at present.
+---@field energy_total? Accumulation Energy used since the counter was reset.
+---@field energy_today? Accumulation Energy used today.
+---@field energy_yesterday? Accumulation Energy used yesterday.
+---@field energy_month? Accumulation Energy used this month.
+---@field volume? Percentage How loud it plays.
+---@field muted? boolean Whether the sound is off.
+---@field media_source? string The input in use.
+---@field media_app? string The app in use.
+---@field media_title? string What is playing.
+---@field media_playback? "playing"|"paused"|"stopped"|"buffering"|"idle" What the player is doing.
+---@field lock? "locked"|"unlocked"|"jammed" Whether the lock is locked.
+---@field door? "open"|"closed"|"opening"|"closing"|"stopped"|"jammed" Position of the door.
+---@field garage_door? "open"|"closed"|"opening"|"closing"|"stopped"|"jammed" Position of the garage door.
+---@field cover_position? Percentage How far the cover is open.
+---@field cover_tilt? Percentage How far the slats are tilted.
+---@field [string] any
+
+---What an attribute can be; what it is follows from the capability.
+---@alias AttributeValue boolean|number|string|Measurement|ColorTemperature|RgbColor|XyColor|HsColor
+
+---0 to 100.
+---@alias Percentage integer
+
+---"#ffa500"
+---@alias HexColor string
+
+---A number and its unit: `{ value = 21.5, unit = "celsius" }`.
+---@class Measurement
+---@field value number
+---@field unit string
+
+---What has come together over a period.
+---@class Accumulation: Measurement
+---@field period string
+
+---`{ value = 2900, unit = "kelvin" }`
+---@class ColorTemperature
+---@field value integer 2200 to 7000 kelvin, or 153 to 556 mireds; a device may offer less.
+---@field unit "kelvin"|"mireds"
+
+---@class RgbColor
+---@field r integer 0 to 255.
+---@field g integer 0 to 255.
+---@field b integer 0 to 255.
+
+---@class XyColor
+---@field x number 0 to 1.
+---@field y number 0 to 1.
+
+---@class HsColor
+---@field hue integer 0 to 360.
+---@field saturation integer 0 to 100.
+
+-- Lua -------------------------------------------------------------------------------------------------------------
+-- What differs from Lua 5.4 as it comes. string, table, math, utf8 and coroutine are as you know them.
+
+---Load `config/scripts/<name>.lua` and return what it returns: `require("lights")`; `require("rooms.hall")` is
+---`config/scripts/rooms/hall.lua`. Read once in each execution, so that an edit takes effect with the next.
+---@param name string Dots for folders, no `.lua`.
+---@return any
+function require(name) end
+
+---Write to the hub's log, at level info.
+function print(...) end
+
+---As in Lua, for text only: bytecode is refused.
+---@param chunk string|fun(): string?
+---@param name? string
+---@param mode? "t"
+---@param env? table
+---@return function?
+---@return string? fault
+function load(chunk, name, mode, env) end
+
+---As in Lua, but a metatable with `__gc` is refused.
+---@generic T: table
+---@param object T
+---@param meta? table
+---@return T
+function setmetatable(object, meta) end
+
+---As in Lua, for "collect", "step" and "count" only.
+---@param option? "collect"|"step"|"count"
+---@return number
+function collectgarbage(option) end
+
+---Time, in the home's time zone. There is no os.execute, os.getenv or os.exit.
+os = {}
+
+---Seconds since 1970 in UTC; with a table, those of that local time.
+---@param fields? { year: integer, month: integer, day: integer, hour?: integer, min?: integer, sec?: integer }
+---@return integer
+function os.time(fields) end
+
+---The time as text, or as a table with "*t"; local, or in UTC where the form begins with "!".
+---@param form? string `os.date("%H:%M")`
+---@param seconds? integer Since 1970; now when left out.
+---@return string|table
+function os.date(form, seconds) end
+
+---Seconds of processor time, to measure with.
+---@return number
+function os.clock() end
+
+---The seconds from one time to another.
+---@param later integer
+---@param earlier integer
+---@return number
+function os.difftime(later, earlier) end
+
+---Only the traceback is left of it.
+debug = {}
+
+---Where the execution is, as text.
+---@param message? any
+---@param level? integer
+---@return string
+function debug.traceback(message, level) end
+
+---There is none in Lares: use require.
+---@deprecated
+function dofile() end
+
+---There is none in Lares: use require.
+---@deprecated
+function loadfile() end
+
+---There is none in Lares: use ctx:log("warn", …).
+---@deprecated
+function warn() end
+
+---There is none in Lares: bytecode is refused.
+---@deprecated
+function string.dump() end

@@ -1,0 +1,268 @@
+"""What the editor is told is what there is, both ways: ctx, values, capabilities, definitions, and Lua itself."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any
+
+import pytest
+from lupa import lua54
+
+from appliance.adapters.dispatch import Status
+from appliance.adapters.elgato_lights.adapter import ElgatoAdapter
+from appliance.adapters.roku_tv.adapter import RokuAdapter
+from appliance.errors import ConfigFailed, Invalid
+from appliance.home import values
+from appliance.home.capabilities import CAPABILITIES, Capability
+from appliance.home.commands import Command
+from appliance.home.model import Kind
+from appliance.lua.context import LEVELS, OPERATIONS, Context
+from appliance.lua.fields import Reader
+from appliance.lua.modes import ModeType
+from appliance.lua.runner import Function
+from appliance.scenes import scene_parser
+from tests.fakes.clock import VirtualClock
+from tests.fakes.instant import InstantHome, open_home
+from tests.lua import library
+from tests.lua.bench import Notes, file, open_runner, run
+
+LIBRARY = library.read()
+SETTINGS = json.loads((library.ROOT / "config" / ".luarc.json").read_text())
+
+METHODS = {
+    name.removeprefix("Context:"): function
+    for name, function in LIBRARY.functions.items()
+    if name.startswith("Context:")
+}
+
+LUA_TYPES = {"string": "string", "LogLevel": "string", "InvokeTarget": "string", "number": "number"}
+"""What a parameter's type is in Lua; classes and tables are tables."""
+
+
+# --- ctx -----------------------------------------------------------------------------------------
+
+
+async def said(body: str) -> str:
+    """What the call in the body raises, or what it printed."""
+    async with open_runner() as runner:
+        notes = await run(runner, f"print(select(2, pcall(function() {body} end)))")
+    return notes.printed[-1]
+
+
+def test_the_methods_are_those_of_ctx() -> None:
+    assert set(METHODS) == {*OPERATIONS, "log"}
+
+
+@pytest.mark.parametrize("name", METHODS)
+async def test_the_parameters_are_those_that_ctx_asks_for(name: str) -> None:
+    method = METHODS[name]
+    assert list(method.annotated) == list(method.parameters)
+    good: list[str] = []
+    for number, (word, parameter) in enumerate(method.annotated.items(), 1):
+        kind = LUA_TYPES.get(parameter.type, "table")
+        if name == "log" and word == "message":  # whatever it is, it is made text
+            good.append("'x'")
+            continue
+        wrong = await said(f"ctx:{name}({', '.join([*good, 'true'])})")
+        assert f"bad argument #{number} to ctx:{name} ({kind} expected, got boolean)" in wrong
+        missing = await said(f"ctx:{name}({', '.join(good)})")
+        assert (f"bad argument #{number}" in missing) is not parameter.is_optional
+        good.append({"string": "'info'", "number": "1", "table": "{}"}[kind])
+    assert "bad argument" not in await said(f"ctx:{name}({', '.join(good)})")
+
+
+def test_the_levels_and_targets_are_those_there_are() -> None:
+    assert LIBRARY.aliases["LogLevel"].replace('"', "").split("|") == list(LEVELS)
+    offered = {
+        f"{kind}:{operation}"
+        for kind, adapter in (("elgato_lights", ElgatoAdapter), ("roku_tv", RokuAdapter))
+        for operation in adapter.__new__(adapter).operations
+    }
+    assert set(LIBRARY.words["InvokeTarget"]) == offered
+
+
+@pytest.fixture
+async def context() -> AsyncIterator[Context]:
+    """A home with three lamps, one of them in a room and a group."""
+    clock = VirtualClock()
+    async with open_home(clock) as home:
+        _furnish(home)
+        yield Context(home.registry, home.dispatcher, clock, "scene:x")
+
+
+def _furnish(home: InstantHome) -> None:
+    home.registry.put_room("hall", "Hall")
+    home.registry.assign_room("lamp:0", "hall")
+    home.registry.put_group("all", "All", ["lamp:0"])
+
+
+COMMAND = {"capability": "power", "action": "on"}
+
+GIVEN: tuple[tuple[str, tuple[Any, ...], str], ...] = (
+    ("get_device", ("lamp:0",), "Device"),
+    ("list_devices", (None,), "Device"),
+    ("get_room", ("hall",), "Room"),
+    ("list_rooms", (None,), "Room"),
+    ("list_room_devices", ("hall",), "Device"),
+    ("get_group", ("all",), "Group"),
+    ("list_groups", (None,), "Group"),
+    ("list_group_devices", ("all",), "Device"),
+    ("command", ("lamp:0", COMMAND), "CommandResult"),
+    ("command_group", ("all", COMMAND), "GroupResult"),
+)
+
+
+@pytest.mark.parametrize(("name", "arguments", "type_"), GIVEN)
+async def test_what_ctx_gives_has_the_fields_of_its_class(
+    context: Context, name: str, arguments: tuple[Any, ...], type_: str
+) -> None:
+    given = await context.call(name, arguments)
+    table = given[0] if isinstance(given, list) else given
+    assert set(table) == set(LIBRARY.classes[type_])
+    block = library.STUB.read_text().split(f"function Context:{name}(")[0].rsplit("\n\n", 1)[-1]
+    returned = re.findall(r"---@return (\w+)(\[\]|\?|)", block)
+    assert returned == [(type_, "[]" if isinstance(given, list) else "?" if name.startswith("get_") else "")]
+
+
+def test_words_of_results_and_kinds_are_those_there_are() -> None:
+    assert LIBRARY.classes["CommandResult"]["status"].words == [*Status]
+    assert LIBRARY.classes["Device"]["kind"].words == [*Kind]
+    names = set(Command.__dataclass_fields__)
+    assert set(LIBRARY.classes["Command"]) == names
+
+
+# --- capabilities --------------------------------------------------------------------------------
+
+TYPES: Mapping[str, str] = {
+    "measurement": "Measurement",
+    "accumulation": "Accumulation",
+    "number": "number",
+    "integer": "integer",
+    "string": "string",
+    "boolean": "boolean",
+    "integer_or_string": "integer|string",
+    "percentage": "Percentage",
+    "rgb_color": "RgbColor",
+    "hex_color": "HexColor",
+    "xy_color": "XyColor",
+    "hs_color": "HsColor",
+    "color_temperature": "ColorTemperature",
+}
+"""The stub's name of each schema type but `enum`."""
+
+
+def test_the_capabilities_are_those_there_are() -> None:
+    assert list(LIBRARY.words["Capability"]) == list(CAPABILITIES) == list(LIBRARY.classes["Attributes"])
+    assert set(LIBRARY.words["Action"]) == {action for each in CAPABILITIES.values() for action in each.actions}
+
+
+@pytest.mark.parametrize("entry", CAPABILITIES.values(), ids=lambda entry: entry.key)
+def test_each_capability_tells_its_actions_and_the_shape_of_its_value(entry: Capability) -> None:
+    assert LIBRARY.words["Capability"][entry.key] == f"{entry.description} {', '.join(entry.actions)}"
+    shown = LIBRARY.classes["Attributes"][entry.key]
+    assert (shown.is_optional, shown.text) == (True, entry.description)
+    if entry.type == "enum":
+        assert shown.words == list(entry.values)
+    else:
+        assert shown.type == TYPES[entry.type]
+
+
+SAMPLES: Mapping[str, Any] = {"number": 1, "integer": 1, "string": "x", '"kelvin"|"mireds"': "kelvin"}
+
+
+@pytest.mark.parametrize("schema", ["measurement", "accumulation", "rgb_color", "xy_color", "hs_color"])
+def test_tables_of_values_have_the_fields_that_are_checked(schema: str) -> None:
+    _check_shape(values.CHECKS[schema], {name: SAMPLES[each.type] for name, each in _class(schema).items()})
+
+
+def test_a_colour_temperature_has_the_fields_and_the_range_that_are_checked() -> None:
+    _check_shape(values.color_temperature, {"value": 3000, "unit": "kelvin"})
+    kelvin, mireds = values.KELVIN_RANGE, values.MIRED_RANGE
+    text = f"{kelvin[0]} to {kelvin[1]} kelvin, or {mireds[0]} to {mireds[1]} mireds"
+    assert text in _class("color_temperature")["value"].text
+    assert set(_class("color_temperature")) == {"value", "unit"}
+
+
+def _class(schema: str) -> dict[str, library.Field]:
+    return LIBRARY.classes[TYPES[schema]]
+
+
+def _check_shape(check: Callable[[Any], Any], sample: dict[str, Any]) -> None:
+    assert check({**sample, "more": 1}) == sample
+    for name in sample:
+        with pytest.raises(Invalid, match=rf"lacks the field {name}|with .*\b{name}\b"):
+            check({key: value for key, value in sample.items() if key != name})
+
+
+# --- definitions ---------------------------------------------------------------------------------
+
+
+def test_the_fields_of_a_scene_are_those_that_are_read() -> None:
+    def faults(described: dict[str, Any]) -> list[str]:
+        with pytest.raises(ConfigFailed) as failed:
+            scene_parser(8)(Reader(file("return {}"), described))
+        return [fault.message for fault in failed.value.faults]
+
+    stub = LIBRARY.classes["Scene"]
+    [unknown] = faults({"id": "x", "name": "X", "execute": Function(1), "0": 1})
+    assert set(unknown.split("there are ")[1].split(", ")) == set(stub)
+    needed = {message.split(" ")[0] for message in faults({})}
+    assert needed == {name for name, each in stub.items() if not each.is_optional}
+
+
+def test_the_modes_are_those_there_are() -> None:
+    assert list(LIBRARY.words["ModeType"]) == [*ModeType]
+    with pytest.raises(ConfigFailed, match="has no field 0"):
+        described = {"id": "x", "name": "X", "execute": Function(1), "mode": {"type": "queued", "max": 1, "0": 1}}
+        scene_parser(8)(Reader(file("return {}"), described))
+    assert set(LIBRARY.classes["ModeTable"]) == {"type", "max"}
+
+
+# --- Lua -----------------------------------------------------------------------------------------
+
+WALK = """
+local names = {}
+for name, value in pairs(_G) do
+  if type(value) == 'function' then names[#names + 1] = name end
+  if type(value) == 'table' and name ~= '_G' then
+    for inner, each in pairs(value) do
+      if type(each) == 'function' then names[#names + 1] = name .. '.' .. inner end
+    end
+  end
+end
+"""
+
+
+async def test_the_functions_of_lua_that_are_kept_and_gone_are_told() -> None:
+    plain = lua54.LuaRuntime(register_eval=False, register_builtins=False)
+    plain.execute("python = nil")
+    stock = set(plain.execute(f"{WALK} return table.concat(names, ' ')").split())
+    async with open_runner() as runner:
+        kept = set((await run(runner, f"{WALK} print(table.concat(names, ' '))")).printed[0].split())
+    told = {name: function for name, function in LIBRARY.functions.items() if not name.startswith("Context:")}
+    off = {name for name, state in SETTINGS["runtime.builtin"].items() if state == "disable"}
+    assert kept <= stock
+
+    def is_told(name: str) -> bool:
+        """Whether the editor offers the function: as declared here, else as the library it comes from."""
+        if name in told:
+            return not told[name].is_deprecated
+        return ("package" if name == "require" else name.split(".")[0]) not in off
+
+    assert {name for name in stock | set(told) if is_told(name)} == kept
+    assert {name for name, function in told.items() if function.is_deprecated} <= stock - kept
+
+
+async def test_the_editor_looks_for_modules_where_require_does() -> None:
+    assert SETTINGS["runtime.path"] == ["scripts/?.lua"]
+    assert SETTINGS["runtime.version"] == lua54.LuaRuntime(register_eval=False).globals()._VERSION
+    assert [library.ROOT / "config" / folder for folder in SETTINGS["workspace.library"]] == [library.STUB.parent]
+
+
+async def test_the_stub_is_lua_that_compiles_and_is_never_run() -> None:
+    text = library.STUB.read_text()
+    assert text.startswith("---@meta\n")
+    async with open_runner() as runner:
+        assert (await run(runner, f"print(load([==[{text}]==]) ~= nil)", Notes())).printed == ["true"]

@@ -1,0 +1,133 @@
+"""What the editor is told of automations is what there is, both ways: definitions, triggers, conditions, events."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from appliance.home.events import AdapterStarted, DeviceStateChanged, SystemError
+from appliance.home.model import Device, Kind, Metadata
+from appliance.lua.runner import Function
+from tests.lua import library
+
+definition = pytest.importorskip("appliance.automations.definition")
+trigger_kinds = pytest.importorskip("appliance.automations.trigger_kinds")
+condition_kinds = pytest.importorskip("appliance.automations.condition_kinds")
+locale = pytest.importorskip("appliance.locale")
+
+LIBRARY = library.read()
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+BERLIN = ZoneInfo("Europe/Berlin")
+
+SOUND: dict[str, Any] = {
+    "id": "x",
+    "name": "X",
+    "trigger": {"type": "interval", "every_secs": 1},
+    "execute": Function(1),
+}
+
+
+def parse(**fields: Any) -> Any:
+    """What becomes of the sound definition with these fields instead of its own."""
+    place = locale.Locale(timezone=BERLIN, latitude=52.5, longitude=13.4)
+    return definition.parse(SOUND | fields, place, NOW, 8)
+
+
+def classes_of(alias: str) -> dict[str, dict[str, library.Field]]:
+    """The classes of a union, by the `type` that each states."""
+    found = [LIBRARY.classes[name] for name in LIBRARY.aliases[alias].split("|")]
+    return {fields["type"].type.strip('"'): fields for fields in found}
+
+
+def offered(faults: tuple[str, ...], what: str) -> set[str]:
+    """The fields that the refusal of an unknown one lists."""
+    [listed] = [fault for fault in faults if fault.startswith(f"{what} is not a field")]
+    return set(listed.split("there are ")[1].split(", "))
+
+
+def needed(fields: dict[str, library.Field]) -> set[str]:
+    """The fields that must be there, `type` aside, which every one needs."""
+    return {name for name, each in fields.items() if not each.is_optional} - {"type"}
+
+
+def missing(faults: tuple[str, ...], path: str) -> set[str]:
+    """The fields of the table at this path whose absence is complained of."""
+    named = [fault.split(" ")[0] for fault in faults if " missing" in fault]
+    return {name.removeprefix(path) for name in named if name.startswith(path)}
+
+
+def test_the_fields_of_an_automation_are_those_that_are_read() -> None:
+    stub = LIBRARY.classes["Automation"]
+    assert offered(parse(**{"0": 1}).faults, "0") == set(stub)
+    assert missing(parse(id=None, name=None, trigger=None, execute=None).faults, "") == needed(stub)
+    assert offered(parse(state={"0": 1}).faults, "state.0") == set(LIBRARY.classes["State"])
+
+
+def test_the_kinds_of_triggers_and_conditions_are_those_there_are() -> None:
+    assert set(classes_of("Trigger")) == set(trigger_kinds.TRIGGER_KINDS)
+    assert set(classes_of("Condition")) == set(condition_kinds.CONDITION_KINDS)
+
+
+@pytest.mark.parametrize(("kind", "fields"), classes_of("Trigger").items())
+def test_the_fields_of_each_trigger_are_those_that_are_read(kind: str, fields: dict[str, library.Field]) -> None:
+    faults = parse(trigger={"type": kind, "0": 1}).faults
+    assert offered(faults, "trigger.0") == set(fields)
+    assert missing(faults, "trigger.") == needed(fields)
+
+
+@pytest.mark.parametrize(("kind", "fields"), classes_of("Condition").items())
+def test_the_fields_of_each_condition_are_those_that_are_read(kind: str, fields: dict[str, library.Field]) -> None:
+    faults = parse(conditions=[{"type": kind, "0": 1}]).faults
+    assert offered(faults, "conditions[1].0") == set(fields)
+    either = {"after"} if kind == "sun_position" else set()  # of after and before one must be there
+    assert missing(faults, "conditions[1].") == needed(fields) | either
+
+
+LAMP = Device(
+    id="lamp",
+    room_id=None,
+    kind=Kind.LIGHT,
+    attributes={"brightness": 1},
+    metadata=Metadata(source="lamp"),
+    updated_at=NOW,
+    last_seen=NOW,
+)
+
+EVENTS: dict[str, dict[str, Any]] = {
+    "device_state_change": {"device_id": "lamp", "attribute": "brightness"},
+    "weather_state": {"device_id": "lamp", "attribute": "brightness"},
+    "adapter_lifecycle": {},
+    "system_error": {},
+    "wall_clock": {"hour": 7, "minute": 30},
+    "cron": {"expression": "0 0 7 * * *"},
+    "sunrise": {"offset_mins": -5},
+    "sunset": {},
+    "interval": {"every_secs": 60},
+}
+"""A trigger of each kind that some event matches."""
+
+
+def test_the_fields_of_an_event_are_those_that_triggers_give() -> None:
+    given = {"type"}
+    bright = replace(LAMP, attributes={"brightness": 9})
+    happened = (
+        DeviceStateChanged(device=bright, previous=LAMP),
+        AdapterStarted(adapter="lamp"),
+        SystemError(message="no"),
+    )
+    assert set(EVENTS) == set(trigger_kinds.TRIGGER_KINDS)
+    for kind, fields in EVENTS.items():
+        trigger = parse(trigger={"type": kind, **fields}).definition.trigger
+        if hasattr(trigger, "event_at"):
+            event = trigger.event_at(NOW)
+        else:
+            [event] = [found.event for each in happened if (found := trigger.match(each)) is not None]
+        assert event["type"] == kind
+        given |= set(event)
+    stub = LIBRARY.classes["Event"]
+    assert given == set(stub)
+    assert needed(stub) == set()

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from appliance.errors import ConfigFailed, Fault
+from appliance.lua.hints import Trouble, hint_of
 from appliance.lua.runner import Function
 from appliance.lua.source import Source
 from appliance.sections import Key, nearest
@@ -53,9 +54,12 @@ class Reader:
         return next((line for n in range(len(path), 0, -1) if (line := self._source.line_of(*path[:n]))), 0)
 
     def finish(self) -> None:
-        """Raise `ConfigFailed` if anything was wrong."""
+        """Raise `ConfigFailed` if anything was wrong; what no line can be found for is at the one that returns."""
         if self.faults:
-            raise ConfigFailed(sorted(self.faults))
+            at = self._source.line_of_return
+            raise ConfigFailed(
+                sorted(Fault(each.file, each.line or at, _hinted(each.message)) for each in self.faults)
+            )
 
     def _value(self, path: tuple[str, ...], key: Key, table: Mapping[str, Any]) -> Any:
         if table.get(path[-1]) is None:
@@ -76,6 +80,10 @@ def _list_or(raw: Any) -> str:
 def _written(name: str) -> str:
     """A field's name as a sentence bears it, whatever somebody called it."""
     return name if re.fullmatch(r"\w{1,60}", name) else shown(name)
+
+
+def _hinted(message: str) -> str:
+    return message + hint_of(Trouble(message=message))
 
 
 def _unknown(name: str, names: Iterable[str]) -> str:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from contextlib import suppress
 from pathlib import Path
 
 from appliance.errors import Invalid
 from appliance.lua import source
 from appliance.lua.source import Source
+from appliance.sections import nearest
+
+_MOST_LOOKED_AT = 200
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\Z")
 
@@ -33,11 +38,21 @@ class Scripts:
             file = self._resolve(self._folder, path)
             return source.load(file, name)
         except FileNotFoundError:
-            raise Invalid(f"module '{module}' not found: there is no {name}") from None
+            raise Invalid(f"module '{module}' not found: there is no {name}{self._nearest(module)}") from None
         except OSError as error:
             raise Invalid(f"module '{module}': {name} cannot be read: {error.strerror}") from None
         except ValueError as error:
             raise Invalid(f"module '{module}': {name} {error}") from None
+
+    def _nearest(self, module: str) -> str:
+        """The end of the sentence where a script has almost that name."""
+        folder = self._folder or Path()
+        names = []
+        with suppress(OSError):
+            for file in itertools.islice(folder.rglob("*.lua"), _MOST_LOOKED_AT):
+                names.append(".".join(file.relative_to(folder).with_suffix("").parts))
+        near = nearest(module, names)
+        return "" if near is None else f"; did you mean {near}"
 
     def _resolve(self, folder: Path, path: str) -> Path:
         file = (folder / path).resolve(strict=True)

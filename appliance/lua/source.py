@@ -36,6 +36,13 @@ class Source:
             at = found.start()
         return text.count("\n", 0, at) + 1
 
+    @property
+    def line_of_return(self) -> int:
+        """The line of the last `return` that begins one: where the file's table is; 0 if there is none."""
+        text = _without_comments(self.text.decode(errors="replace"))
+        at = max((found.start() for found in re.finditer(r"^return\b", text, re.MULTILINE)), default=None)
+        return 0 if at is None else text.count("\n", 0, at) + 1
+
 
 def load(file: Path, name: str) -> Source:
     """Read the file; `OSError` if it cannot be read, `ValueError` with a sentence if it is beyond the limit."""

@@ -81,8 +81,8 @@ async def test_a_reload_with_faults_lists_all_of_every_file_and_changes_nothing(
     assert (answer["status"], answer["loaded_count"]) == ("error", 0)
     told = [(each["file"].removeprefix("config/scenes/"), each["line"], each["message"]) for each in answer["errors"]]
     assert told[:4] == [
-        ("a.lua", 0, "execute is missing"),
-        ("a.lua", 0, "name is missing"),
+        ("a.lua", 1, "execute is missing"),
+        ("a.lua", 1, "name is missing"),
         ("a.lua", 2, "id must have 1 to 256 characters, not 0"),
         ("a.lua", 3, "nmae is not a field; did you mean name"),
     ]

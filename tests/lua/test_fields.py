@@ -76,7 +76,7 @@ return {
 }"""
     described = {"id": "", "name": 7, "mode": {"type": "single", "max": 3}, "colour": "red"}
     told = faults(described, text)
-    assert told[0] == "x.lua: execute is missing"
+    assert told[1] == "x.lua:3: execute is missing"
     assert [each.split(":")[1] for each in told[2:]] == ["5", "6", "8"]
 
 

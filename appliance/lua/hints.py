@@ -1,0 +1,174 @@
+"""Hints: what to do about the mistakes that people make most, said behind the sentence that tells of one.
+
+One table holds all of them. What needs no hint, because its sentence says what to do, is not here: a dot for a colon,
+an id that two files share, a field that is misspelt.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from appliance.home.capabilities import CAPABILITIES
+from appliance.home.values import KELVIN_RANGE, MIRED_RANGE
+from appliance.lua.context import OPERATIONS
+from appliance.sections import nearest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """A sentence about a Lua file, and what is known beside it: the line that it means and the one before, what a
+    look-up did not find, and whether scripts were required."""
+
+    message: str
+    line: str = ""
+    previous: str = ""
+    absent: str = ""
+    has_scripts: bool = False
+
+
+def hint_of(trouble: Trouble) -> str:
+    """The first hint that fits, in brackets and behind a space; nothing if none does."""
+    for pattern, advise in _HINTS:
+        found = pattern.search(trouble.message)
+        advice = None if found is None else advise(found, trouble)
+        if advice is not None:
+            return f" ({advice})"
+    return ""
+
+
+def _reserved(_: re.Match[str], trouble: Trouble) -> str | None:
+    word = _RESERVED.search(trouble.line) or _RESERVED.search(trouble.previous)
+    return None if word is None else f'"{word[1]}" is a reserved word: write ["{word[1]}"] = …'
+
+
+def _comma(_: re.Match[str], __: Trouble) -> str:
+    return "is there a comma at the end of the line before?"
+
+
+def _no_table(_: re.Match[str], __: Trouble) -> str:
+    return 'does the file end with "return { … }"?'
+
+
+def _no_module(_: re.Match[str], trouble: Trouble) -> str | None:
+    return 'a script without return gives true: does it end with "return { … }"?' if trouble.has_scripts else None
+
+
+def _no_ctx(_: re.Match[str], __: Trouble) -> str:
+    return "ctx is the first parameter of execute: execute = function(ctx) … end"
+
+
+def _method(found: re.Match[str], trouble: Trouble) -> str | None:
+    near = nearest(found[1], {*OPERATIONS, "log"}, 0.5) if f"ctx:{found[1]}" in trouble.line else None
+    return None if near is None else f"is it ctx:{near}?"
+
+
+def _attribute(found: re.Match[str], _: Trouble) -> str | None:
+    if found[1] not in CAPABILITIES:
+        return None
+    return f"a device has {found[1]} among its attributes only if it shows it: test it with `if` first"
+
+
+def _compared(_: re.Match[str], trouble: Trouble) -> str | None:
+    return next(
+        (f"{name} may be nil: test it with `if` first" for name in _words(trouble) if name in CAPABILITIES), None
+    )
+
+
+def _absent(_: re.Match[str], trouble: Trouble) -> str | None:
+    return (
+        f"{trouble.absent} was not found, so what ctx gave is nil: test it with `if` first"
+        if trouble.absent
+        else None
+    )
+
+
+def _capability(found: re.Match[str], _: Trouble) -> str | None:
+    near = nearest(found[1].lower(), CAPABILITIES)
+    return None if near is None else f"did you mean {near}"
+
+
+def _action(found: re.Match[str], _: Trouble) -> str | None:
+    actions = found["actions"].split(", ")
+    near = nearest(found["action"].lower(), actions)
+    if near is None and found["action"] == "set":
+        near = actions[0]
+    return None if near is None else f'did you mean action = "{near}"'
+
+
+def _unit(found: re.Match[str], _: Trouble) -> str:
+    near = "kelvin" if found[1] in ("K", "k") else nearest(found[1].lower(), ("kelvin", "mireds"))
+    return f'write unit = "{near}"' if near else 'warm light is { value = 2900, unit = "kelvin" }'
+
+
+def _other_unit(found: re.Match[str], _: Trouble) -> str | None:
+    low, value = int(found["low"]), int(found["value"])
+    other, unit = (KELVIN_RANGE, "kelvin") if low == MIRED_RANGE[0] else (MIRED_RANGE, "mireds")
+    return f'{value} is a number of {unit}: write unit = "{unit}"' if other[0] <= value <= other[1] else None
+
+
+def _no_unit(found: re.Match[str], _: Trouble) -> str:
+    unit = "mireds" if MIRED_RANGE[0] <= float(found[1]) <= MIRED_RANGE[1] else "kelvin"
+    return f'write value = {{ value = {found[1]}, unit = "{unit}" }}'
+
+
+def _no_word(found: re.Match[str], trouble: Trouble) -> str:
+    bare = re.search(rf"\b{found[1]}\s*=\s*(\w+)", trouble.line)
+    return f'text stands in quotes: {found[1]} = "{bare[1]}"' if bare else f'add {found[1]} = "…"'
+
+
+def _no_value(_: re.Match[str], __: Trouble) -> str:
+    return "add value = … to the command"
+
+
+def _number_as_text(found: re.Match[str], _: Trouble) -> str:
+    return f"a number is written without quotes: {found[1]}"
+
+
+def _text_for_number(_: re.Match[str], __: Trouble) -> str:
+    return "a number in quotes is text: take the quotes away, or use tonumber(…)"
+
+
+def _module_name(found: re.Match[str], _: Trouble) -> str | None:
+    words = re.sub(r"^(\.?/)*((config/)?scripts/)?|\.lua$", "", found[1]).strip("./\\")
+    name = re.sub(r"[/\\]+", ".", words)
+    return f'write require("{name}"), dots for folders and no .lua' if re.fullmatch(r"[\w.-]+", name) else None
+
+
+def _words(trouble: Trouble) -> list[str]:
+    return re.findall(r"\w+", trouble.line)
+
+
+_RESERVED = re.compile(
+    r"(?:^|[{,;\s])(and|break|do|else|elseif|end|false|for|function|goto|if|in|local|nil|not|or|repeat|return|then|true"
+    r"|until|while)\s*=(?!=)"
+)
+
+_HINTS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Trouble], str | None]], ...] = tuple(
+    (re.compile(pattern), advise)
+    for pattern, advise in (
+        (r" near |<eof>", _reserved),
+        (r"'}' expected .* near '\w+'", _comma),
+        (r"must return a table, not nothing", _no_table),
+        (r"attempt to (?:index|call) a boolean value", _no_module),
+        (r"attempt to index a nil value \(\w+ 'ctx'\)", _no_ctx),
+        (r"attempt to call a nil value \(method '(\w+)'\)", _method),
+        (r"attempt to .* a nil value \(field '(\w+)'\)", _attribute),
+        (r"attempt to compare (?:nil with|\w+ with nil)", _compared),
+        (r"attempt to index a nil value", _absent),
+        (r"unknown capability '(.*)'", _capability),
+        (r"has no action '(?P<action>.*)'; its actions are: (?P<actions>.*)", _action),
+        (r"unit must be kelvin or mireds, not '(.*)'", _unit),
+        (r"color_temperature: value must be an integer from (?P<low>\d+) to \d+, not (?P<value>\d+)\Z", _other_unit),
+        (r"color_temperature: must be an object with value, unit, not (\d+(?:\.\d+)?)\Z", _no_unit),
+        (r"\A(capability|action) must be a non-empty string", _no_word),
+        (r" needs a value\Z", _no_value),
+        (r"(?:number|integer|seconds|minutes)\b.*, not '(-?\d+(?:\.\d+)?)'", _number_as_text),
+        (r"\(number expected, got string\)", _text_for_number),
+        (r"attempt to compare (?:number with string|string with number)", _text_for_number),
+        (r"require '(.*)': a name is", _module_name),
+        (r"module '(.*\.lua|(?:config\.)?scripts\..*)' not found", _module_name),
+    )
+)
+"""What a sentence says, and what to advise; the first that has advice counts."""

@@ -131,7 +131,7 @@ def _text_for_number(_: re.Match[str], __: Trouble) -> str:
 
 
 def _module_name(found: re.Match[str], _: Trouble) -> str | None:
-    words = re.sub(r"^(\.?/)*((config/)?scripts/)?|\.lua$", "", found[1]).strip("./\\")
+    words = re.sub(r"^(\.?/)*((config[/.])?scripts[/.])?|\.lua$", "", found[1]).strip("./\\")
     name = re.sub(r"[/\\]+", ".", words)
     return f'write require("{name}"), dots for folders and no .lua' if re.fullmatch(r"[\w.-]+", name) else None
 

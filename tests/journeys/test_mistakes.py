@@ -1,0 +1,59 @@
+"""The commonest mistakes are told with file, line and what to do: by `lares check`, by reloads and by runs over HTTP."""
+
+from __future__ import annotations
+
+import argparse
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from appliance.cli.check import check
+from tests.fakes.house import open_house
+from tests.fakes.lua import write
+from tests.lua.mistakes import AT_CHECK, AT_RUN, Mistake
+
+NEEDS_AUTOMATIONS = pytest.mark.skipif(find_spec("appliance.automations") is None, reason="there are no automations")
+KINDS = ["scenes", pytest.param("automations", marks=NEEDS_AUTOMATIONS)]
+TRIGGERS = {"scenes": "", "automations": 'trigger = { type = "interval", every_secs = 3600 },'}
+
+
+def lay_out(root: Path, kind: str, mistake: Mistake) -> str:
+    """Write the mistake's files as scenes or automations; the sentence that tells of it, with file and line."""
+    files = {f"{kind}/mistake.lua": mistake.text, **mistake.files}
+    filled = {name.replace("KIND", kind): text.replace("TRIGGER", TRIGGERS[kind]) for name, text in files.items()}
+    write(root, {**filled, "default.toml": ""})
+    return f"config/{kind}/mistake.lua:{mistake.line}: {mistake.sentence.replace('KIND', kind)}"
+
+
+@pytest.mark.parametrize("mistake", AT_CHECK, ids=lambda mistake: mistake.name)
+@pytest.mark.parametrize("kind", KINDS)
+def test_check_tells_of(kind: str, mistake: Mistake, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = lay_out(tmp_path, kind, mistake)
+    code = check(argparse.Namespace(config=str(tmp_path / "config/default.toml"), data_dir=None))
+    assert (code, capsys.readouterr().out) == (78, f"{told}\n")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_reloads_tell_of_them(kind: str, tmp_path: Path) -> None:
+    async with open_house(root=tmp_path) as house:
+        for mistake in AT_CHECK:
+            told = lay_out(tmp_path, kind, mistake)
+            answer = await house.post(f"/{kind}/reload")
+            errors = [f"{each['file']}:{each['line']}: {each['message']}" for each in answer.json["errors"]]
+            assert errors == [told], mistake.name
+            for file in (*(tmp_path / "config" / kind).iterdir(), *(tmp_path / "config").rglob("scripts/**/*.lua")):
+                file.unlink()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_runs_tell_of_them(kind: str, tmp_path: Path) -> None:
+    async with open_house(root=tmp_path) as house:
+        for mistake in AT_RUN:
+            told = lay_out(tmp_path, kind, mistake)
+            assert (await house.post(f"/{kind}/reload")).json["status"] == "ok", mistake.name
+            answer = await house.post(f"/{kind}/x/execute")
+            failed = f"{kind.removesuffix('s')} 'x' failed: "
+            assert (answer.status, answer.json["error"]) == (400, failed + told), mistake.name
+            for script in (tmp_path / "config").rglob("scripts/**/*.lua"):
+                script.unlink()

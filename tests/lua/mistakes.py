@@ -59,7 +59,7 @@ AT_CHECK = (
     ),
     Mistake(
         name="a number as text",
-        text='return {\n  id = "x", name = "X", TRIGGER execute = print,\n  mode = { type = "queued", max = "3" },\n}\n',
+        text='return {\n  id = "x", name = "X", TRIGGER execute = print,\n  mode = { type = "queued", max = "3" }\n}',
         line=3,
         sentence="mode needs a max that is a whole number from 1 up, not '3' (a number is written without quotes: 3)",
     ),
@@ -171,8 +171,8 @@ AT_RUN = (
         name="kelvin called mireds",
         text=_command('capability = "color_temperature", action = "set", value = { value = 3000, unit = "mireds" }'),
         line=2,
-        sentence="value of color_temperature: value must be an integer from 153 to 556, not 3000 (3000 is a number of "
-        'kelvin: write unit = "kelvin")',
+        sentence="value of color_temperature: value must be an integer from 153 to 556, not 3000 (3000 is a number "
+        'of kelvin: write unit = "kelvin")',
     ),
     Mistake(
         name="no unit",
@@ -217,8 +217,8 @@ AT_RUN = (
         name="a number compared with text",
         text=_body(f'local lamp = ctx:get_device("{LAMP}")', 'if lamp.attributes.brightness > "50" then end'),
         line=3,
-        sentence="attempt to compare string with number (a number is written without quotes; tonumber(…) makes one of "
-        "text)",
+        sentence="attempt to compare string with number (a number is written without quotes; tonumber(…) makes one "
+        "of text)",
     ),
     Mistake(
         name="a device that is not there",

@@ -74,8 +74,8 @@ AT_CHECK = (
         name="no comma",
         text='return {\n  id = "x"\n  name = "X",\n}\n',
         line=3,
-        sentence="'}' expected (to close '{' at line 1) near 'name' (fields have commas between them: is one missing "
-        "before this?)",
+        sentence="'}' expected (to close '{' at line 1) near 'name' (is there a comma at the end of the line "
+        "before?)",
     ),
     Mistake(
         name="ctx outside execute",
@@ -127,7 +127,7 @@ AT_RUN = (
         name="an unknown method",
         text=_body('ctx:get_devise("x")'),
         line=2,
-        sentence="attempt to call a nil value (method 'get_devise') (did you mean ctx:get_device)",
+        sentence="attempt to call a nil value (method 'get_devise') (is it ctx:get_device?)",
     ),
     Mistake(
         name="an unknown capability",
@@ -210,15 +210,15 @@ AT_RUN = (
         name="a number as text in a call",
         text=_body('ctx:sleep("5")'),
         line=2,
-        sentence="bad argument #1 to ctx:sleep (number expected, got string) (a number is written without quotes; "
-        "tonumber(…) makes one of text)",
+        sentence="bad argument #1 to ctx:sleep (number expected, got string) (a number in quotes is text: take the "
+        "quotes away, or use tonumber(…))",
     ),
     Mistake(
         name="a number compared with text",
         text=_body(f'local lamp = ctx:get_device("{LAMP}")', 'if lamp.attributes.brightness > "50" then end'),
         line=3,
-        sentence="attempt to compare string with number (a number is written without quotes; tonumber(…) makes one "
-        "of text)",
+        sentence="attempt to compare string with number (a number in quotes is text: take the quotes away, or use "
+        "tonumber(…))",
     ),
     Mistake(
         name="a device that is not there",

@@ -246,6 +246,6 @@ async def test_of_very_many_results_the_latest_are_kept(stage: Stage) -> None:
 
 
 async def test_ctx_offers_what_the_specification_lists() -> None:
-    devices, rooms, groups = "get_device list_devices", "get_room list_rooms list_room_devices", "get_group list_groups"
-    listed = f"command command_group invoke {devices} {rooms} {groups} list_group_devices log sleep"
+    listed = "command command_group invoke get_device list_devices get_room list_rooms list_room_devices get_group"
+    listed += " list_groups list_group_devices log sleep"
     assert {*OPERATIONS, "log"} == set(listed.split())

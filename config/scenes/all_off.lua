@@ -8,6 +8,7 @@
 
 local OFF = { capability = "power", action = "off" }
 
+---@type Scene
 return {
   id = "all_off",
   name = "Everything off",

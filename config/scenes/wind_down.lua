@@ -25,6 +25,7 @@ local function is_on(ctx, id)
   return device and device.attributes.power == "on"
 end
 
+---@type Scene
 return {
   id = "wind_down",
   name = "Wind down",
@@ -32,6 +33,10 @@ return {
   mode = "restart",
   execute = function(ctx)
     local lights = lights_on(ctx)
+    if #lights == 0 then
+      ctx:log("info", "wind down: no light is on")
+      return
+    end
     for _, light in ipairs(lights) do
       ctx:command(light.id, WARM)
     end

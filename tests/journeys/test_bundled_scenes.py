@@ -1,0 +1,165 @@
+"""The scenes and modules that come with Lares: what they do with a light and a TV, and in an empty home."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from appliance.cli.check import check
+from appliance.simulators.light import LightSimulator
+from appliance.simulators.tv import TvSimulator
+from tests.fakes.clock import VirtualClock
+from tests.fakes.house import LIGHT, TV, House, Received, open_house
+from tests.fakes.patience import until
+from tests.lua.bench import open_runner, run
+
+ROOT = Path(__file__).parents[2]
+SCENES = sorted(file.stem for file in (ROOT / "config/scenes").glob("*.lua"))
+SCRIPTS = ROOT / "config/scripts"
+
+
+@pytest.fixture
+def clock() -> VirtualClock:
+    """The time of the home; it moves while somebody waits for an answer."""
+    return VirtualClock()
+
+
+@pytest.fixture
+async def home(clock: VirtualClock) -> AsyncIterator[House]:
+    """A home with a light and a TV, both off."""
+    light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock, power=False)
+    async with open_house(root=ROOT, clock=clock, light=light, tv=tv, poll_interval_secs=600) as house:
+        await house.command(LIGHT, "power", "off")
+        yield house
+
+
+async def becomes(house: House, device: str, attribute: str, value: object) -> None:
+    """Wait until the device shows this."""
+    await until(lambda: house.hub.registry.get_device(device).attributes.get(attribute) == value)
+
+
+async def shown(house: House, device: str, attribute: str) -> object:
+    """One attribute of a device."""
+    return (await house.device(device))["attributes"].get(attribute)
+
+
+def targets(answer: Received) -> list[str]:
+    """The devices that were commanded, all of which obeyed."""
+    assert answer.status == 200, answer.json
+    assert {each["status"] for each in answer.json["results"]} <= {"ok"}
+    return [each["target"] for each in answer.json["results"]]
+
+
+def test_check_finds_nothing_in_the_bundled_configuration(capsys: pytest.CaptureFixture[str]) -> None:
+    file = ROOT / "config" / "default.toml"
+    assert check(argparse.Namespace(config=str(file), data_dir=None)) == 0
+    assert capsys.readouterr().out == f"{file}: no faults\n"
+
+
+SAID = {
+    "all_off": [],
+    "good_night": ["good night: there is no group of night lights"],
+    "movie_night": ["movie night: there is no TV"],
+    "wake_up": ["wake up: there is no light to wake up by"],
+    "wind_down": ["wind down: no light is on"],
+}
+"""What each scene says in a home without devices."""
+
+
+async def test_in_a_home_without_devices_they_do_nothing_and_say_so(
+    clock: VirtualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "scripts")
+    async with open_house(root=ROOT, adapters={}, clock=clock) as house:
+        assert sorted(SAID) == SCENES
+        for scene, lines in SAID.items():
+            caplog.clear()
+            began = clock.now()
+            assert targets(await house.post(f"/scenes/{scene}/execute")) == []
+            assert clock.now() == began
+            told = [each for each in caplog.records if each.name == "scripts"]
+            assert [(each.levelname, each.message) for each in told] == [("INFO", line) for line in lines]
+
+
+async def test_movie_night_dims_the_light_and_switches_the_tv_on(home: House) -> None:
+    assert targets(await home.post("/scenes/movie_night/execute")) == [LIGHT, LIGHT, LIGHT, TV]
+    await becomes(home, TV, "power", "on")
+    assert [await shown(home, LIGHT, name) for name in ("power", "brightness")] == ["on", 10]
+    assert targets(await home.post("/scenes/movie_night/execute")) == [LIGHT, LIGHT]
+
+
+async def test_movie_night_tells_the_log_when_the_tv_stays_off(home: House, caplog: pytest.LogCaptureFixture) -> None:
+    home.tv.faults.status = 500
+    answer = await home.post("/scenes/movie_night/execute")
+    assert (answer.status, answer.json["results"][-1]["status"]) == (200, "error")
+    assert "movie night: the TV stays off" in caplog.text
+
+
+async def test_good_night_switches_off_what_is_on(home: House, clock: VirtualClock) -> None:
+    await home.command(LIGHT, "power", "on")
+    began = clock.now()
+    assert targets(await home.post("/scenes/good_night/execute")) == [LIGHT]
+    assert await shown(home, LIGHT, "power") == "off"
+    assert clock.now() == began
+
+
+async def test_good_night_leaves_the_lights_of_the_group_for_a_while(home: House, clock: VirtualClock) -> None:
+    await home.post("/groups", {"id": "night", "name": "Night", "members": [LIGHT]})
+    await home.command(TV, "power", "on")
+    await becomes(home, TV, "power", "on")
+    began = clock.now()
+    assert targets(await clock.run(home.post("/scenes/good_night/execute"))) == [TV, LIGHT, LIGHT, LIGHT]
+    assert (clock.now() - began).total_seconds() >= 15 * 60
+    assert [await shown(home, LIGHT, name) for name in ("power", "brightness")] == ["off", 5]
+    await becomes(home, TV, "power", "off")
+
+
+async def test_wake_up_brightens_the_light_in_a_quarter_of_an_hour(home: House, clock: VirtualClock) -> None:
+    began = clock.now()
+    answer = await clock.run(home.post("/scenes/wake_up/execute"))
+    assert targets(answer) == [LIGHT] * (3 + 30)
+    assert [await shown(home, LIGHT, name) for name in ("power", "brightness")] == ["on", 80]
+    assert (clock.now() - began).total_seconds() >= 15 * 60
+
+
+async def test_wake_up_ends_when_the_light_is_switched_off(home: House, clock: VirtualClock) -> None:
+    running = asyncio.ensure_future(home.post("/scenes/wake_up/execute"))
+    await until(lambda: 30.0 in clock.waits)
+    await home.command(LIGHT, "power", "off")
+    assert targets(await clock.run(_answer(running))) == [LIGHT] * 3
+    assert await shown(home, LIGHT, "power") == "off"
+
+
+async def _answer(running: asyncio.Future[Received]) -> Received:
+    return await running
+
+
+FADES = (
+    ("10, 40, 3", "20 30 40"),
+    ("40, 10, 3", "30 20 10"),
+    ("1, 80, 4", "20 40 60 80"),
+    ("5, 5, 2", "5 5"),
+    ("0, 1, 3", "0 0 1"),
+    ("1, 9, 1", "9"),
+    ("1, 9, 0", ""),
+)
+
+
+@pytest.mark.parametrize(("arguments", "levels"), FADES)
+async def test_the_levels_of_a_fade_are_whole_even_and_end_where_it_ends(arguments: str, levels: str) -> None:
+    async with open_runner(scripts=SCRIPTS) as runner:
+        notes = await run(runner, f"print(table.concat(require('fade').levels({arguments}), ' '))")
+    assert notes.printed == [levels]
+
+
+async def test_a_fade_takes_the_time_it_is_given_and_ends_early_when_told() -> None:
+    body = "require('fade').run(ctx, 60, {1, 2, 3, 4}, function(level) print(level) return level < 3 end)"
+    async with open_runner(scripts=SCRIPTS) as runner:
+        notes = await run(runner, body)
+    assert notes.printed == ["1", "2", "3"]
+    assert [arguments[0] for _, arguments in notes.asked] == [15, 15, 15]

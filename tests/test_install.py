@@ -43,5 +43,6 @@ def test_an_installed_lares_runs_from_an_empty_folder(tmp_path: Path, flags: tup
     (home / "file").write_text("")
     started = run(venv / "bin" / "lares", "run", "--data-dir", home / "file" / "data", cwd=home)
     assert started.returncode == 73, started.stderr
-    assert (home / "config" / "default.toml").read_bytes() == (ROOT / "config" / "default.toml").read_bytes()
+    for file in ("default.toml", ".luarc.json", "library/lares.lua", "scenes/all_off.lua", "scripts/lights.lua"):
+        assert (home / "config" / file).read_bytes() == (ROOT / "config" / file).read_bytes(), file
     assert run(venv / "bin" / "lares", "check", cwd=home).returncode == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from dataclasses import fields
 from pathlib import Path
 from types import ModuleType
 
@@ -14,11 +15,16 @@ from appliance.api.app import ROUTES
 from appliance.api.errors import STATUSES, status_of
 from appliance.api.payloads import FRAMES
 from appliance.home import events
+from appliance.lua.context import OPERATIONS
+from appliance.lua.modes import ModeType
+from appliance.settings import SECTIONS, AutomationRunner, Scripts
 from appliance.store import journal, snapshot
+from tests.lua.mistakes import AT_CHECK, AT_RUN
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text()
+LUA = (ROOT / "docs" / "lua.md").read_text()
 
 NEVER_ANSWERED = {errors.ConfigFailed, errors.StartFailed}
 """Errors that end the start, before anybody could be answered."""
@@ -71,9 +77,29 @@ def test_the_bundled_configuration_is_sound_and_listens_to_the_lan() -> None:
     assert not any(adapter["enabled"] for adapter in bundled["adapters"].values())
 
 
+def test_the_reference_of_lua_names_every_call_mode_and_limit() -> None:
+    for operation in (*OPERATIONS, "log"):
+        assert f"| `ctx:{operation}(" in LUA, operation
+    for mode in ModeType:
+        assert f'| `"{mode}"`' in LUA, mode
+    limits = [f"automations.runner.{key.name}" for key in fields(AutomationRunner)]
+    limits += [f"scripts.{key.name}" for key in fields(Scripts) if key.name.startswith("max_")]
+    for limit in limits:
+        section, _, name = limit.rpartition(".")
+        assert f"`{limit}`, {SECTIONS[section][name].default:g} |" in LUA, limit
+
+
+def test_the_errors_that_the_reference_of_lua_explains_are_those_that_are_said() -> None:
+    said = [mistake.sentence for mistake in (*AT_CHECK, *AT_RUN)]
+    table = LUA.split("| It says |")[1]
+    for quoted in re.findall(r"`([^`]+)`", " ".join(row.split("|")[1] for row in table.splitlines()[2:] if row)):
+        words = quoted.replace("…", ".*")
+        assert any(re.search(words, sentence) for sentence in said), quoted
+
+
 def test_files_that_the_architecture_names_exist() -> None:
     for name in re.findall(r"`((?:\w+/)+[\w*]+\.\w+)`", ARCHITECTURE):
-        base = ROOT if name.startswith(("tests/", "config/default", "firmware/", "docs/")) else ROOT / "appliance"
+        base = ROOT if name.startswith(("tests/", "config/", "firmware/", "docs/")) else ROOT / "appliance"
         assert list(base.glob(name)), f"ARCHITECTURE.md names {name}"
 
 

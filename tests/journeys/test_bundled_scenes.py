@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import logging
+import re
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -15,12 +17,19 @@ from appliance.simulators.light import LightSimulator
 from appliance.simulators.tv import TvSimulator
 from tests.fakes.clock import VirtualClock
 from tests.fakes.house import LIGHT, TV, House, Received, open_house
+from tests.fakes.lua import scene, write
 from tests.fakes.patience import until
 from tests.lua.bench import open_runner, run
 
 ROOT = Path(__file__).parents[2]
 SCENES = sorted(file.stem for file in (ROOT / "config/scenes").glob("*.lua"))
 SCRIPTS = ROOT / "config/scripts"
+EXAMPLES = [
+    (f"{name} {number}", text)
+    for name in ("README.md", "docs/lua.md")
+    for number, text in enumerate(re.findall(r"```lua\n(.*?)```", (ROOT / name).read_text(), re.DOTALL), 1)
+]
+"""What the documents show: whole scenes, and lines out of one."""
 
 
 @pytest.fixture
@@ -77,10 +86,10 @@ async def test_in_a_home_without_devices_they_do_nothing_and_say_so(
     caplog.set_level(logging.INFO, "scripts")
     async with open_house(root=ROOT, adapters={}, clock=clock) as house:
         assert sorted(SAID) == SCENES
-        for scene, lines in SAID.items():
+        for id_, lines in SAID.items():
             caplog.clear()
             began = clock.now()
-            assert targets(await house.post(f"/scenes/{scene}/execute")) == []
+            assert targets(await house.post(f"/scenes/{id_}/execute")) == []
             assert clock.now() == began
             told = [each for each in caplog.records if each.name == "scripts"]
             assert [(each.levelname, each.message) for each in told] == [("INFO", line) for line in lines]
@@ -137,6 +146,17 @@ async def test_wake_up_ends_when_the_light_is_switched_off(home: House, clock: V
 
 async def _answer(running: asyncio.Future[Received]) -> Received:
     return await running
+
+
+@pytest.mark.parametrize("example", [text for _, text in EXAMPLES], ids=[name for name, _ in EXAMPLES])
+async def test_what_the_documents_show_can_be_run(example: str, clock: VirtualClock, tmp_path: Path) -> None:
+    shutil.copytree(SCRIPTS, tmp_path / "config/scripts")
+    text = example if "\n  id = " in example else scene("lines", example)
+    [id_] = re.findall(r'^  id = "(\w+)"', text, re.MULTILINE)
+    light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock)
+    root = write(tmp_path, {"scenes/example.lua": text})
+    async with open_house(root=root, clock=clock, light=light, tv=tv, poll_interval_secs=600) as house:
+        targets(await clock.run(house.post(f"/scenes/{id_}/execute")))
 
 
 FADES = (

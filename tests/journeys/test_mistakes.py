@@ -15,6 +15,13 @@ from tests.lua.mistakes import AT_CHECK, AT_RUN, Mistake
 
 NEEDS_AUTOMATIONS = pytest.mark.skipif(find_spec("appliance.automations") is None, reason="there are no automations")
 KINDS = ["scenes", pytest.param("automations", marks=NEEDS_AUTOMATIONS)]
+CHECKED = [
+    pytest.param(
+        kind, mistake, id=f"{kind}, {mistake.name}", marks=NEEDS_AUTOMATIONS if kind == "automations" else []
+    )
+    for mistake in AT_CHECK
+    for kind in mistake.kinds
+]
 TRIGGERS = {"scenes": "", "automations": 'trigger = { type = "interval", every_secs = 3600 },'}
 
 
@@ -26,8 +33,7 @@ def lay_out(root: Path, kind: str, mistake: Mistake) -> str:
     return f"config/{kind}/mistake.lua:{mistake.line}: {mistake.sentence.replace('KIND', kind)}"
 
 
-@pytest.mark.parametrize("mistake", AT_CHECK, ids=lambda mistake: mistake.name)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "mistake"), CHECKED)
 def test_check_tells_of(kind: str, mistake: Mistake, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     told = lay_out(tmp_path, kind, mistake)
     code = check(argparse.Namespace(config=str(tmp_path / "config/default.toml"), data_dir=None))
@@ -37,7 +43,7 @@ def test_check_tells_of(kind: str, mistake: Mistake, tmp_path: Path, capsys: pyt
 @pytest.mark.parametrize("kind", KINDS)
 async def test_reloads_tell_of_them(kind: str, tmp_path: Path) -> None:
     async with open_house(root=tmp_path) as house:
-        for mistake in AT_CHECK:
+        for mistake in (each for each in AT_CHECK if kind in each.kinds):
             told = lay_out(tmp_path, kind, mistake)
             answer = await house.post(f"/{kind}/reload")
             errors = [f"{each['file']}:{each['line']}: {each['message']}" for each in answer.json["errors"]]

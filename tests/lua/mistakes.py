@@ -13,13 +13,17 @@ LAMP = "elgato_lights:light:0"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mistake:
-    """A file, and what is said: `{line}: {sentence}`. `files` lie beside it, by their path under `config/`."""
+    """A file, and what is said: `{line}: {sentence}`. `files` lie beside it, by their path under `config/`.
+
+    In `kinds` are the folders where the sentence is this one.
+    """
 
     name: str
     text: str
     line: int
     sentence: str
     files: Mapping[str, str] = field(default_factory=dict)
+    kinds: tuple[str, ...] = ("scenes", "automations")
 
 
 def _body(*lines: str) -> str:
@@ -50,6 +54,52 @@ AT_CHECK = (
         text='-- A file.\nreturn {\n  id = "x",\n  TRIGGER\n  execute = function(ctx) end,\n}\n',
         line=2,
         sentence="name is missing",
+    ),
+    Mistake(
+        name="a misspelt field of a scene",
+        text='return {\n  id = "x", name = "X", execute = print,\n  descripton = "A scene.",\n}\n',
+        line=3,
+        sentence="descripton is not a field; did you mean description",
+        kinds=("scenes",),
+    ),
+    Mistake(
+        name="a misspelt field of an automation",
+        text='return {\n  id = "x", name = "X", TRIGGER execute = print,\n  descripton = "It.",\n}\n',
+        line=3,
+        sentence="descripton is not a field of an automation; did you mean description",
+        kinds=("automations",),
+    ),
+    Mistake(
+        name="a window's end",
+        text='return {\n  id = "x", name = "X", TRIGGER execute = print,\n  conditions = {\n'
+        '    { type = "time_window", start = "22:00", end = "06:00" },\n  },\n}\n',
+        line=4,
+        sentence='unexpected symbol near \'end\' ("end" is a reserved word: write ["end"] = …)',
+        kinds=("automations",),
+    ),
+    Mistake(
+        name="a bound as text",
+        text='return {\n  id = "x", name = "X", execute = print,\n  trigger = {\n'
+        '    type = "device_state_change", device_id = "a", attribute = "brightness",\n    above = "50",\n  },\n}\n',
+        line=5,
+        sentence="trigger.above must be a number, not '50' (a number is written without quotes: 50)",
+        kinds=("automations",),
+    ),
+    Mistake(
+        name="a trigger without its device",
+        text='return {\n  id = "x", name = "X", execute = print,\n  trigger = { type = "device_state_change" },\n}\n',
+        line=3,
+        sentence="trigger.device_id is missing",
+        kinds=("automations",),
+    ),
+    Mistake(
+        name="a misspelt attribute",
+        text='return {\n  id = "x", name = "X", execute = print,\n'
+        '  trigger = { type = "device_state_change", device_id = "a", attribute = "brightnes" },\n}\n',
+        line=3,
+        sentence="trigger.attribute 'brightnes' is not a capability or custom.<adapter>.<field>; did you mean "
+        "brightness",
+        kinds=("automations",),
     ),
     Mistake(
         name="a misspelt mode",

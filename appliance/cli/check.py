@@ -15,6 +15,7 @@ from appliance.config import Config
 from appliance.errors import ConfigFailed, Fault, StartFailed
 from appliance.lua.compiling import check_scripts
 from appliance.lua.setup import build_runner, folder_of
+from appliance.lua.undefined import find_undefined
 from appliance.scenes import build_catalog
 
 
@@ -24,13 +25,14 @@ def check(arguments: argparse.Namespace) -> int:
     if not file.exists():
         raise StartFailed(f"there is no configuration at {file}; `lares run` writes one there", os.EX_CONFIG)
     settings, faults = _load(file)
-    faults += asyncio.run(_check_lua(settings))
+    in_lua, doubts = asyncio.run(_check_lua(settings))
+    faults += in_lua
     for fault in faults:
         print(fault)
     if faults:
         print(f"lares: {len(faults)} fault{'s' if len(faults) > 1 else ''} found", file=sys.stderr)
         return os.EX_CONFIG
-    for warning in settings.warnings:
+    for warning in (*settings.warnings, *doubts):
         print(f"warning: {warning}")
     print(f"{file}: no faults")
     return os.EX_OK
@@ -44,9 +46,17 @@ def _load(file: Path) -> tuple[Config, list[Fault]]:
         return config.parse("", str(file), {}), failed.faults
 
 
-async def _check_lua(settings: Config) -> list[Fault]:
+async def _check_lua(settings: Config) -> tuple[list[Fault], list[Fault]]:
+    """The faults of the Lua files and, where there are none, what may not be meant in them."""
     clock, limits = Clock(), settings.automations.runner
+    folders = (
+        folder_of(settings.scenes, settings.root),
+        folder_of(settings.automations, settings.root),
+        folder_of(settings.scripts, settings.root, is_deep=True),
+    )
     async with build_runner(settings.scripts, limits, settings.locale.timezone, settings.root, clock) as runner:
         scenes = build_catalog(settings.scenes, settings.root, runner, limits.default_max_concurrent)
-        _, in_scripts = await check_scripts(folder_of(settings.scripts, settings.root, is_deep=True))
-        return [*await scenes.check(), *in_scripts]
+        _, in_scripts = await check_scripts(folders[-1])
+        faults = [*await scenes.check(), *in_scripts]
+        sources = [source for folder in folders if folder is not None for source in folder.read().sources]
+        return faults, [] if faults else await find_undefined(sources, runner.describe)

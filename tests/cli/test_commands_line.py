@@ -254,7 +254,7 @@ class TestCheck:
             (tmp_path / "config" / name).write_text(text)
         wanted = [
             f"{file}:2: api.bind_adress is not a key of Lares; did you mean api.bind_address",
-            "config/scenes/a.lua: name is missing",
+            "config/scenes/a.lua:1: name is missing",
             "config/scenes/a.lua:3: nmae is not a field; did you mean name",
             "config/scenes/b.lua:3: ",
             "config/scenes/d.lua:1: the id 'c' is already that of config/scenes/c.lua; give each its own",

@@ -10,7 +10,7 @@ import pytest
 
 from appliance.cli.check import check
 from tests.fakes.house import open_house
-from tests.fakes.lua import write
+from tests.fakes.lua import scene, write
 from tests.lua.mistakes import AT_CHECK, AT_RUN, Mistake
 
 NEEDS_AUTOMATIONS = pytest.mark.skipif(find_spec("appliance.automations") is None, reason="there are no automations")
@@ -63,3 +63,15 @@ async def test_runs_tell_of_them(kind: str, tmp_path: Path) -> None:
             assert (answer.status, answer.json["error"]) == (400, failed + told), mistake.name
             for script in (tmp_path / "config").rglob("scripts/**/*.lua"):
                 script.unlink()
+
+
+def test_check_warns_of_names_that_nobody_gives_a_value(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "config" / "default.toml"
+    body = 'house.name = "x"\n    ctxx:sleep(1)\n    ctx:log("info", string.fomat("x"))'
+    write(tmp_path, {"default.toml": "", "scenes/x.lua": scene("x", body), "scripts/lib/house.lua": "house = {}"})
+    assert check(argparse.Namespace(config=str(file), data_dir=None)) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "warning: config/scenes/x.lua:6: ctxx is given no value in any file, so it is nil",
+        "warning: config/scenes/x.lua:7: string has no fomat; did you mean string.format",
+        f"{file}: no faults",
+    ]

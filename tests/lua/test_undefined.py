@@ -1,0 +1,95 @@
+"""Names that nobody gives a value are found without running anything, and nothing that may be right is blamed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from appliance.lua.bytecode import functions_of
+from appliance.lua.folder import Folder
+from appliance.lua.source import Source
+from appliance.lua.undefined import find_undefined
+from tests.lua.bench import open_runner
+
+ROOT = Path(__file__).parents[2]
+MANY = " ".join(f"local a{n} = 'constant {n}'" for n in range(150))
+
+
+async def found(*texts: str) -> list[str]:
+    """What is said of files with these texts, `1.lua` and so on."""
+    sources = [Source(name=f"{number}.lua", text=text.encode()) for number, text in enumerate(texts, 1)]
+    async with open_runner() as runner:
+        return [str(fault) for fault in await find_undefined(sources, runner.describe)]
+
+
+NIL = "is given no value in any file, so it is nil"
+PRINT = f"pritn {NIL}; did you mean print"
+
+WRONG: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("return { execute = function(ctx)\n  ctxx:sleep(1)\nend }", (f"2: ctxx {NIL}",)),
+    ("\npritn('x')", (f"2: {PRINT}",)),
+    ("local function f() return function()\nreturn zap end end", (f"2: zap {NIL}",)),
+    ("count = 1\nprint(cuont)", (f"2: cuont {NIL}; did you mean count",)),
+    ("\n\nlocal s = string.fomat('%d', 5)", ("3: string has no fomat; did you mean string.format",)),
+    ("if math.hug then end", ("1: math has no hug; did you mean math.huge",)),
+    ("return os.getenv('HOME')", ("1: os has no getenv",)),
+    ("io.write('x')", (f"1: io {NIL}",)),
+    ("nope() nope()\nnope()", (f"1: nope {NIL}", f"2: nope {NIL}")),
+    ("local x = 1\n" * 150 + "pritn()", (f"151: {PRINT}",)),
+    ("return function(ctx)" + "\n" * 300 + "pritn() end", (f"301: {PRINT}",)),
+)
+
+
+@pytest.mark.parametrize(("text", "sentences"), WRONG)
+async def test_what_is_never_given_a_value_is_found(text: str, sentences: tuple[str, ...]) -> None:
+    assert await found(text) == [f"1.lua:{sentence}" for sentence in sentences]
+
+
+RIGHT = (
+    "return { id = 'x', execute = function(ctx) ctx:log('info', string.format('%s', os.time())) end }",
+    "local lamp = 1 return function() return lamp end",
+    "count = 0 return function() count = count + 1 end",
+    "return function() return later end, function() later = 1 end",
+    "_G['made'] = 1 print(made)",
+    "for _, name in ipairs({'made'}) do rawset(_G, name, 1) end print(made)",
+    "load('made = 1')() print(made)",
+    "local _ENV = { print = print, x = 1 } print(x)",
+    "return function(_ENV) return x end",
+    "local e = _ENV e.made = 1 print(made)",
+    "setmetatable(_G, { __index = function() return 1 end }) return anything",
+    "string.trim = function(text) return text end return string.trim('x')",
+    "local s = string s.trim = print return string.trim('x')",
+    "local mine = { fomat = print } return (mine or string).fomat('x')",
+    "return ('x'):anything()",
+    "return { fomat = string }.fomat",
+    f"{MANY} made = 1 print(made)",
+    "return {",
+    "\x1bLua",
+    "",
+)
+
+
+@pytest.mark.parametrize("text", RIGHT)
+async def test_what_may_be_right_is_not_blamed(text: str) -> None:
+    assert await found(text) == []
+
+
+async def test_a_global_that_another_file_gives_a_value_is_known() -> None:
+    assert await found("print(house)", "house = 1") == []
+    assert await found("print(house)", "_G.house = 1", "print(nope)") == []
+
+
+@pytest.mark.parametrize("folder", ["scenes", "scripts"])
+async def test_the_files_that_come_with_lares_use_what_there_is(folder: str) -> None:
+    sources = Folder(path=ROOT / "config" / folder, name=folder, is_deep=True).read().sources
+    assert all(functions_of(source) for source in sources) and sources
+    async with open_runner() as runner:
+        assert await find_undefined(sources, runner.describe) == []
+
+
+def test_the_lines_of_a_long_file_are_those_of_lua() -> None:
+    text = "".join(f"g{n} = {n}\n" + "\n" * (n % 200) for n in range(600))
+    [main] = functions_of(Source(name="x", text=text.encode()))
+    wanted = [number for number, line in enumerate(text.split("\n"), 1) if line]
+    assert sorted({each.line for each in main.code[1:-1]}) == wanted

@@ -131,7 +131,7 @@ def _text_for_number(_: re.Match[str], __: Trouble) -> str:
 
 
 def _module_name(found: re.Match[str], _: Trouble) -> str | None:
-    words = re.sub(r"^(\.?/)*((config[/.])?scripts[/.])?|\.lua$", "", found[1]).strip("./\\")
+    words = re.sub(r"^(\.{0,2}/)*((config[/.])?scripts[/.])?|\.lua$", "", found[1]).strip("./\\")
     name = re.sub(r"[/\\]+", ".", words)
     return f'write require("{name}"), dots for folders and no .lua' if re.fullmatch(r"[\w.-]+", name) else None
 
@@ -150,25 +150,25 @@ _HINTS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Trouble], str | No
     for pattern, advise in (
         (r" near |<eof>", _reserved),
         (r"'}' expected .* near '\w+'", _comma),
-        (r"must return a table, not nothing", _no_table),
-        (r"attempt to (?:index|call) a boolean value", _no_module),
-        (r"attempt to index a nil value \(\w+ 'ctx'\)", _no_ctx),
-        (r"attempt to call a nil value \(method '(\w+)'\)", _method),
-        (r"attempt to .* a nil value \(field '(\w+)'\)", _attribute),
-        (r"attempt to compare (?:nil with|\w+ with nil)", _compared),
-        (r"attempt to index a nil value", _absent),
-        (r"unknown capability '(.*)'", _capability),
-        (r"has no action '(?P<action>.*)'; its actions are: (?P<actions>.*)", _action),
+        (r"\Amust return a table, not nothing", _no_table),
+        (r"\Aattempt to (?:index|call) a boolean value", _no_module),
+        (r"\Aattempt to index a nil value \(\w+ 'ctx'\)", _no_ctx),
+        (r"\Aattempt to call a nil value \(method '(\w+)'\)", _method),
+        (r"\Aattempt to .* a nil value \(field '(\w+)'\)", _attribute),
+        (r"\Aattempt to compare (?:nil with|\w+ with nil)", _compared),
+        (r"\Aattempt to index a nil value(?! \(global)", _absent),
+        (r"\Aunknown capability '(.*)'", _capability),
+        (r"\A\w+ has no action '(?P<action>.*)'; its actions are: (?P<actions>.*)", _action),
         (r"unit must be kelvin or mireds, not '(.*)'", _unit),
         (r"color_temperature: value must be an integer from (?P<low>\d+) to \d+, not (?P<value>\d+)\Z", _other_unit),
         (r"color_temperature: must be an object with value, unit, not (\d+(?:\.\d+)?)\Z", _no_unit),
         (r"\A(capability|action) must be a non-empty string", _no_word),
-        (r" needs a value\Z", _no_value),
+        (r"\A\w+ (?:set|increase|decrease) needs a value\Z", _no_value),
         (r"(?:number|integer|seconds|minutes)\b.*, not '(-?\d+(?:\.\d+)?)'", _number_as_text),
-        (r"\(number expected, got string\)", _text_for_number),
-        (r"attempt to compare (?:number with string|string with number)", _text_for_number),
-        (r"require '(.*)': a name is", _module_name),
-        (r"module '(.*\.lua|(?:config\.)?scripts\..*)' not found", _module_name),
+        (r"\Abad argument .*\(number expected, got string\)\Z", _text_for_number),
+        (r"\Aattempt to compare (?:number with string|string with number)", _text_for_number),
+        (r"\Arequire '(.*)': a name is", _module_name),
+        (r"\Amodule '(.*\.lua|(?:config\.)?scripts\..*)' not found", _module_name),
     )
 )
 """What a sentence says, and what to advise; the first that has advice counts."""

@@ -1,0 +1,74 @@
+"""A hint helps or is not there: what gets none, what the place adds, and which of two counts."""
+
+from __future__ import annotations
+
+import pytest
+
+from appliance.lua.hints import Trouble, hint_of
+
+NONE = (
+    "boo",
+    "somebody needs a value",
+    "my unknown capability 'brightness'",
+    "attempt to index a nil value (local 'lamp')",
+    "attempt to index a nil value (field 'lamp')",
+    "attempt to index a boolean value (local 'is_on')",
+    "attempt to call a nil value (method 'trim')",
+    "attempt to compare nil with number",
+    "attempt to compare two table values",
+    "unknown capability 'x'; GET /capabilities lists them",
+    "brightness has no action 'juggle'; its actions are: set, increase, decrease",
+    "value of color_temperature: value must be an integer from 2200 to 7000, not 9000",
+    "value of brightness: must be an integer from 0 to 100, not 101",
+    "value of brightness: must be an integer from 0 to 100, not 'bright'",
+    "module 'lights' not found: there is no config/scripts/lights.lua",
+    "unexpected symbol near '='",
+    "id is missing",
+    "",
+)
+
+
+@pytest.mark.parametrize("message", NONE)
+def test_no_hint_where_none_helps(message: str) -> None:
+    assert hint_of(Trouble(message=message)) == ""
+
+
+ABSENT = "device 'desk' was not found, so what ctx gave is nil: test it with `if` first"
+
+PLACED: tuple[tuple[Trouble, str], ...] = (
+    (Trouble(message="attempt to index a nil value (local 'lamp')", absent="device 'desk'"), ABSENT),
+    (Trouble(message="attempt to index a nil value", absent="device 'desk'"), ABSENT),
+    (Trouble(message="attempt to index a nil value (global 'lamp')", absent="device 'desk'"), ""),
+    (
+        Trouble(message="attempt to index a nil value (field 'color_temperature')", absent="device 'desk'"),
+        "a device has color_temperature among its attributes only if it shows it: test it with `if` first",
+    ),
+    (Trouble(message="attempt to call a nil value (method 'slep')", line="ctx:slep(5)"), "is it ctx:sleep?"),
+    (Trouble(message="attempt to call a nil value (method 'slep')", line="bed:slep(5)"), ""),
+    (Trouble(message="x expected near 'end'", line="if x == 5 then end"), ""),
+    (
+        Trouble(message="unexpected symbol near '='", previous="  repeat = 5,"),
+        '"repeat" is a reserved word: write ["repeat"] = …',
+    ),
+    (Trouble(message="unknown capability 'Power'; GET /capabilities lists them"), "did you mean power"),
+    (
+        Trouble(message="value of color_temperature: value must be an integer from 2200 to 7000, not 250"),
+        '250 is a number of mireds: write unit = "mireds"',
+    ),
+    (
+        Trouble(message="value of color_temperature: must be an object with value, unit, not 250"),
+        'write value = { value = 250, unit = "mireds" }',
+    ),
+    (Trouble(message="state.cooldown_secs must be a number, not '-1.5'"), "a number is written without quotes: -1.5"),
+    (
+        Trouble(message="require '../config/scripts/a/b.lua': a name is words"),
+        'write require("a.b"), dots for folders and no .lua',
+    ),
+    (Trouble(message="require './lights': a name is"), 'write require("lights"), dots for folders and no .lua'),
+    (Trouble(message="require 'my lights': a name is words"), ""),
+)
+
+
+@pytest.mark.parametrize(("trouble", "hint"), PLACED)
+def test_the_hint_fits_the_place(trouble: Trouble, hint: str) -> None:
+    assert hint_of(trouble) == (f" ({hint})" if hint else "")

@@ -25,15 +25,15 @@ def check(arguments: argparse.Namespace) -> int:
     if not file.exists():
         raise StartFailed(f"there is no configuration at {file}; `lares run` writes one there", os.EX_CONFIG)
     settings, faults = _load(file)
-    in_lua, doubts = asyncio.run(_check_lua(settings))
+    in_lua, warnings = asyncio.run(_check_lua(settings))
     faults += in_lua
     for fault in faults:
         print(fault)
+    for warning in (*settings.warnings, *warnings):
+        print(f"warning: {warning}")
     if faults:
         print(f"lares: {len(faults)} fault{'s' if len(faults) > 1 else ''} found", file=sys.stderr)
         return os.EX_CONFIG
-    for warning in (*settings.warnings, *doubts):
-        print(f"warning: {warning}")
     print(f"{file}: no faults")
     return os.EX_OK
 

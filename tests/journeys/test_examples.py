@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from pathlib import Path
 
 from appliance.simulators.light import LightSimulator
 from appliance.simulators.tv import TvSimulator
 from tests.fakes.clock import VirtualClock
 from tests.fakes.house import LIGHT, TV, House, Received, open_house
-from tests.fakes.lua import write
 from tests.fakes.patience import until
 
 ROOT = Path(__file__).parents[2]
@@ -28,12 +26,6 @@ async def test_all_of_them_are_sound_and_none_is_left_out() -> None:
         assert len((await house.get("/scenes")).json) == len(files) > 0
         for target in ("scenes", "scripts"):
             assert (await house.post(f"/{target}/reload")).json["status"] == "ok"
-
-
-async def test_the_scene_of_the_readme_is_one(tmp_path: Path) -> None:
-    [text] = re.findall(r"```lua\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    async with open_house(root=write(tmp_path, {"scenes/reading.lua": text})) as house:
-        assert [each["id"] for each in (await house.get("/scenes")).json] == ["reading"]
 
 
 async def test_everything_off_switches_off_what_is_on_and_nothing_else() -> None:

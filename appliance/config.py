@@ -11,6 +11,7 @@ from typing import Any
 import tomli
 
 from appliance.errors import ConfigFailed, Fault
+from appliance.locale import Locale
 from appliance.sections import Key, Reader, boolean, nearest, shown, string
 from appliance.settings import (
     ADAPTER_KINDS,
@@ -21,7 +22,6 @@ from appliance.settings import (
     AutomationRunner,
     Automations,
     Cors,
-    Locale,
     Logging,
     Persistence,
     RateLimit,

@@ -8,9 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+from zoneinfo import ZoneInfo
 
-from appliance.sections import Key, boolean, listed, nearest, number, one_of, shown, string, whole
+from appliance.errors import Invalid
+from appliance.locale import load_zone
+from appliance.sections import Key, boolean, listed, number, one_of, shown, string, whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,15 +89,6 @@ class Persistence:
     """`[persistence]`."""
 
     flush_secs: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Locale:
-    """`[locale]`: where the home stands; degrees north and east, None where they are not given."""
-
-    timezone: ZoneInfo
-    latitude: float | None
-    longitude: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,12 +225,9 @@ def _origin(value: Any) -> str:
 def _timezone(value: Any) -> ZoneInfo:
     """A check: the name of a time zone."""
     try:
-        return ZoneInfo(string(value))
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        near = nearest(str(value), available_timezones())
-        wanted = 'the name of a time zone like "Europe/Berlin"'
-        hint = f"; did you mean {near}" if near else ""
-        raise ValueError(f"must be {wanted}, not {shown(value)}{hint}") from None
+        return load_zone(string(value))
+    except Invalid as fault:
+        raise ValueError(f"must be the name of a time zone like \"Europe/Berlin\": {fault}") from None
 
 
 def _directory(value: Any) -> str:
@@ -279,7 +269,7 @@ SECTIONS: Mapping[str, Mapping[str, Key]] = {
     },
     "runtime": {"event_bus_capacity": Key(whole(1, 1 << 20), 1024)},
     "locale": {
-        "timezone": Key(_timezone, ZoneInfo("UTC")),
+        "timezone": Key(_timezone, load_zone("UTC")),
         "latitude": Key(number(-90, 90), optional=True),
         "longitude": Key(number(-180, 180), optional=True),
     },

@@ -14,14 +14,15 @@ FILES = sorted((ROOT / "appliance").rglob("*.py"))
 
 FLOORS = {
     **dict.fromkeys(("errors", "clock", "sections", "tasks", "version"), 1),
-    **dict.fromkeys(("home", "settings"), 2),
-    **dict.fromkeys(("config", "adapters", "health", "history", "store", "watch"), 3),
-    "lua": 4,
-    "scenes": 5,
-    "hub": 6,
-    "api": 7,
-    "cli": 8,
-    "__main__": 9,
+    **dict.fromkeys(("home", "locale"), 2),
+    "settings": 3,
+    **dict.fromkeys(("config", "adapters", "health", "history", "store", "watch"), 4),
+    "lua": 5,
+    **dict.fromkeys(("automations", "scenes"), 6),
+    "hub": 7,
+    "api": 8,
+    "cli": 9,
+    "__main__": 10,
     "simulators": 0,
 }
 """Room to floor. Simulators stand beside the house: they may use the clock, and only the cli knows of them."""
@@ -35,6 +36,8 @@ DOORS = {
     "defusedxml": {"adapters"},
     "lupa": {"lua"},
     "watchfiles": {"watch"},
+    "astral": {"automations"},
+    "croniter": {"automations"},
     "asyncio.sleep": {"clock"},
     "create_task": {"tasks"},
     "ensure_future": {"tasks"},

@@ -5,6 +5,7 @@ defines; what a file must return is for its own room to say.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
@@ -28,6 +29,8 @@ class Definition(Protocol):
 
 T = TypeVar("T", bound=Definition)
 
+log = logging.getLogger("lua")
+
 Describe = Callable[[Source], Awaitable[Mapping[str, Any]]]
 """Runs a file's top-level code and tells what it returned; `ScriptFailed` where that cannot be had."""
 
@@ -37,10 +40,14 @@ Parse = Callable[[Reader], T]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asset(Generic[T]):
-    """One definition and the text that made it, which is what an execution of it runs."""
+    """One definition and the text that made it, which is what an execution of it runs.
+
+    `warnings` are sentences about what its writer may not have meant.
+    """
 
     definition: T
     source: Source
+    warnings: tuple[Fault, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +80,10 @@ class Catalog(Generic[T]):
             raise NotFound(self._what, id_)
         return self._assets[id_]
 
+    def list_assets(self) -> list[Asset[T]]:
+        """Every definition by id, with its text."""
+        return [self._assets[id_] for id_ in sorted(self._assets)]
+
     def list_definitions(self) -> list[T]:
         """Every definition by id."""
         return [self._assets[id_].definition for id_ in sorted(self._assets)]
@@ -94,13 +105,31 @@ class Catalog(Generic[T]):
             self._accept(reading)
         return len(reading.assets), faults
 
-    async def check(self) -> list[Fault]:
-        """Every fault of every file; changes nothing."""
+    async def read(self, id_: str) -> Asset[T]:
+        """What the file of this definition says by now; changes nothing. `ConfigFailed` tells what is wrong."""
+        name = self.get(id_).source.name
+        contents = await asyncio.to_thread(self._folder.read) if self._folder is not None else NOTHING
+        if faults := [fault for fault in contents.faults if fault.file == name]:
+            raise ConfigFailed(faults)
+        source = next((source for source in contents.sources if source.name == name), None)
+        loaded = [Fault(name, 0, "is gone")] if source is None else await self._load(source)
+        if not isinstance(loaded, Asset):
+            raise ConfigFailed(loaded)
+        others = tuple(asset for asset in self._assets.values() if asset.source.name != name)
+        if duplicates := _duplicates((*others, loaded)):
+            raise ConfigFailed(list(duplicates))
+        return loaded
+
+    async def check(self) -> tuple[list[Fault], list[Fault]]:
+        """Every fault of every file, and every warning; changes nothing."""
         reading = await self._read()
-        return sorted([*reading.faults, *reading.duplicates])
+        warnings = [warning for asset in reading.assets for warning in asset.warnings]
+        return sorted([*reading.faults, *reading.duplicates]), sorted(warnings)
 
     def _accept(self, reading: _Reading[T]) -> None:
         self._assets = {asset.definition.id: asset for asset in reading.assets}
+        for warning in (warning for asset in reading.assets for warning in asset.warnings):
+            log.warning("%s", warning)
         self.left_out = reading.faults
 
     async def _read(self) -> _Reading[T]:
@@ -123,12 +152,13 @@ class Catalog(Generic[T]):
 
     async def _load(self, source: Source) -> Asset[T] | list[Fault]:
         try:
-            definition = self._parse(Reader(source, await self._describe(source)))
+            reader = Reader(source, await self._describe(source))
+            definition = self._parse(reader)
         except ScriptFailed as failed:
             return [fault_of(failed, source)]
         except ConfigFailed as failed:
             return failed.faults
-        return Asset(definition=definition, source=source)
+        return Asset(definition=definition, source=source, warnings=tuple(reader.warnings))
 
 
 NOTHING = Contents(sources=(), faults=())

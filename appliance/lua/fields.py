@@ -24,13 +24,14 @@ class Reader:
     """Reads the table that one file returned against tables of keys, and gathers what is wrong with it."""
 
     def __init__(self, source: Source, described: Mapping[str, Any]) -> None:
-        self._described = described
+        self.described = described
         self._source = source
         self.faults: list[Fault] = []
+        self.warnings: list[Fault] = []
 
     def fields(self, keys: Mapping[str, Key]) -> dict[str, Any]:
         """The values of the whole table, by key; what has a fault, which is noted, is its default."""
-        return self.table((), self._described, keys)
+        return self.table((), self.described, keys)
 
     def table(self, path: tuple[str, ...], raw: Any, keys: Mapping[str, Key]) -> dict[str, Any]:
         """The values of a table inside it; `path` are the names that lead there."""
@@ -48,6 +49,18 @@ class Reader:
         """Note what is wrong with the field at this path; the message goes on after the field's name."""
         sentence = f"{'.'.join(map(_written, path))} {message}" if path else f"what the file returns {message}"
         self.faults.append(Fault(self._source.name, self.line_of(*path), sentence))
+
+    def refuse(self, sentence: str) -> None:
+        """Note what is wrong, in a sentence that begins with the field's path: `trigger.above must …`."""
+        self.faults.append(self._at(sentence))
+
+    def warn(self, sentence: str) -> None:
+        """Note what may not be meant, in such a sentence."""
+        self.warnings.append(self._at(sentence))
+
+    def _at(self, sentence: str) -> Fault:
+        path = re.split(r"[.\[\]]+", sentence.split(" ", 1)[0])
+        return Fault(self._source.name, self.line_of(*path), sentence)
 
     def line_of(self, *path: str) -> int:
         """The line of the field at this path, or of the nearest table around it that has one; 0 if none has."""

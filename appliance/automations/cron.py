@@ -1,0 +1,223 @@
+"""Cron expressions with seconds: `sec min hour day month weekday [year]`, in UTC."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from croniter import CroniterBadDateError, croniter
+
+from appliance.errors import Invalid
+from appliance.sections import nearest, shown
+
+FIRST_YEAR, LAST_YEAR = 1970, 2099
+
+WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
+MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
+
+_LONG_WEEKDAYS = ("SUNDAY", "MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY")
+_LONG_MONTHS = (
+    *("JANUARY", "FEBRUARY", "MARCH", "APRIL", "MAY", "JUNE"),
+    *("JULY", "AUGUST", "SEPTEMBER", "OCTOBER", "NOVEMBER", "DECEMBER"),
+)
+
+NICKNAMES: Mapping[str, str] = {
+    "@hourly": "0 0 * * * *",
+    "@daily": "0 0 0 * * *",
+    "@weekly": "0 0 0 * * SUN",
+    "@monthly": "0 0 0 1 * *",
+    "@yearly": "0 0 0 1 1 *",
+}
+"""Words that stand for a whole expression."""
+
+_LONGEST = 1000
+
+_QUARTZ = re.compile(r"LW?\Z|L-?\d+\Z|W\d+\Z|(\d+|[A-Z]{3})(L|W|#.*)\Z")
+"""What another dialect calls the last day, the nearest working day and the nth weekday."""
+
+
+def _numbered(*lists: tuple[str, ...]) -> dict[str, int]:
+    return {name: number for names in lists for number, name in enumerate(names, 1)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Field:
+    """One of the seven places: its name, its bounds, both included, and the words that stand for numbers."""
+
+    name: str
+    low: int
+    high: int
+    words: Mapping[str, int]
+
+
+_FIELDS = (
+    _Field(name="second", low=0, high=59, words={}),
+    _Field(name="minute", low=0, high=59, words={}),
+    _Field(name="hour", low=0, high=23, words={}),
+    _Field(name="day", low=1, high=31, words={}),
+    _Field(name="month", low=1, high=12, words=_numbered(MONTHS, _LONG_MONTHS)),
+    _Field(name="weekday", low=1, high=7, words=_numbered(WEEKDAYS, _LONG_WEEKDAYS) | {"TUES": 3, "THURS": 5}),
+    _Field(name="year", low=FIRST_YEAR, high=LAST_YEAR, words={}),
+)
+_WEEKDAY = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cron:
+    """A schedule in UTC. Every field must match, day and weekday both.
+
+    `expression` is as written, `warning` what its writer may not have meant; `seconds` to `years` are the numbers
+    that each field allows, weekdays counted from 1, Sunday.
+    """
+
+    expression: str
+    seconds: tuple[int, ...]
+    minutes: tuple[int, ...]
+    hours: tuple[int, ...]
+    days: tuple[int, ...]
+    months: tuple[int, ...]
+    weekdays: tuple[int, ...]
+    years: tuple[int, ...]
+    warning: str | None
+
+    @staticmethod
+    def parse(expression: str) -> Cron:
+        """The schedule that the expression states; `Invalid` says what is wrong with which field."""
+        words = _split(expression)
+        sets = [_numbers(word, field) for word, field in zip(words, _FIELDS, strict=True)]
+        names = ("seconds", "minutes", "hours", "days", "months", "weekdays", "years")
+        numbers = dict(zip(names, sets, strict=True))
+        return Cron(expression=expression, warning=_warning(words[_WEEKDAY]), **numbers)
+
+    def next_after(self, instant: datetime) -> datetime | None:
+        """The first second after the instant that matches, in UTC; None if there is none up to the last year."""
+        if instant.year > LAST_YEAR:
+            return None
+        try:
+            return self._from(instant.astimezone(UTC)).get_next(datetime)
+        except CroniterBadDateError:
+            return None
+
+    def _from(self, start: datetime) -> croniter:
+        """The same schedule in croniter's dialect, as plain lists of numbers that leave nothing to interpret."""
+        sunday_0 = tuple(day - 1 for day in self.weekdays)
+        fields = (self.seconds, self.minutes, self.hours, self.days, self.months, sunday_0, self.years)
+        sizes = (field.high - field.low + 1 for field in _FIELDS)
+        lists = ("*" if len(f) == size else ",".join(map(str, f)) for f, size in zip(fields, sizes, strict=True))
+        span = LAST_YEAR - FIRST_YEAR
+        return croniter(
+            " ".join(lists), start, day_or=False, second_at_beginning=True, max_years_between_matches=span
+        )
+
+
+def _split(expression: str) -> list[str]:
+    """The seven words of an expression, the year as `*` where it is left out."""
+    if len(expression) > _LONGEST:
+        raise Invalid(f"must be a cron expression of at most {_LONGEST} characters")
+    words = NICKNAMES.get(expression.strip().lower(), expression).split()
+    if expression.strip().startswith("@") and len(words) == 1:
+        raise Invalid(f"must be an expression or one of {', '.join(NICKNAMES)}, not {shown(expression)}")
+    if len(words) == 5:
+        raise Invalid(
+            f"has five fields, but here the seconds come first; for the usual meaning write {shown(_six(words))}"
+        )
+    if len(words) not in (6, 7):
+        raise Invalid(f"must be `sec min hour day month weekday [year]`, not {shown(expression)}")
+    return words if len(words) == 7 else [*words, "*"]
+
+
+def _six(words: list[str]) -> str:
+    """What a line of the five-field dialect says, its weekdays by name."""
+    return " ".join(["0", *words[:4], _as_in_unix(words[4]) or words[4]])
+
+
+def _numbers(word: str, field: _Field) -> tuple[int, ...]:
+    """The numbers, in order, that one field's word allows."""
+    return tuple(sorted({number for part in word.split(",") for number in _part(part, field)}))
+
+
+def _part(part: str, field: _Field) -> range:
+    """The numbers of one element of a list: `*`, `5`, `MON`, `1-5`, each with or without `/step`."""
+    body, slash, step = part.partition("/")
+    low, high = _bounds(body, field)
+    if slash and "-" not in body:
+        high = field.high
+    return range(low, high + 1, _step(step, field) if slash else 1)
+
+
+def _bounds(body: str, field: _Field) -> tuple[int, int]:
+    if body in ("*", "?"):
+        return field.low, field.high
+    first, dash, last = body.partition("-")
+    low = _number(first, field)
+    high = _number(last, field) if dash else low
+    if high < low:
+        raise Invalid(f"{field.name} {shown(body)} runs backwards; write {shown(_unfolded(first, last, field))}")
+    return low, high
+
+
+def _number(word: str, field: _Field) -> int:
+    number = field.words.get(word.upper())
+    if number is None and word.isascii() and word.isdigit() and len(word) <= 9:
+        number = int(word)
+    if number is None:
+        raise Invalid(_not_understood(word, field))
+    if not field.low <= number <= field.high:
+        more = ", 1 is SUN and 7 is SAT" if field.words and field.high == 7 else ""
+        raise Invalid(f"{field.name} must be from {field.low} to {field.high}{more}, not {number}")
+    return number
+
+
+def _step(word: str, field: _Field) -> int:
+    if not (word.isascii() and word.isdigit() and len(word) <= 9) or int(word) == 0:
+        raise Invalid(f"{field.name} needs a whole number from 1 on behind the slash, not {shown(word)}")
+    return int(word)
+
+
+def _not_understood(word: str, field: _Field) -> str:
+    """The sentence about a word that is no number, with what it may have been."""
+    if word == "":
+        return f"{field.name} has an empty place; write *, numbers, ranges like 1-5, steps like */5, lists"
+    if field.name in ("day", "weekday") and _QUARTZ.match(word.upper()):
+        return f"{field.name} {shown(word)} is not offered: L, W and # do not exist here; check the date in execute"
+    near = nearest(word.upper(), field.words)
+    if near is not None:
+        return f"{field.name} {shown(word)} is unknown; did you mean {near}"
+    names = " or names" if field.words else ""
+    return f"{field.name} {shown(word)} is unknown; write *, numbers{names}, ranges like 1-5, steps like */5, lists"
+
+
+def _unfolded(first: str, last: str, field: _Field) -> str:
+    """A range that runs over the field's end, as two that do not: `FRI-MON` is `FRI-SAT,SUN-MON`."""
+    by_number = WEEKDAYS if field.name == "weekday" else MONTHS
+    is_named = bool(field.words) and first.upper() in field.words
+    low, high = (by_number[0], by_number[-1]) if is_named else (str(field.low), str(field.high))
+    ranges = ((first.upper(), high), (low, last.upper()))
+    return ",".join(one if one == two else f"{one}-{two}" for one, two in ranges)
+
+
+def _warning(weekday: str) -> str | None:
+    """A sentence about a weekday field with numbers, which the usual cron counts from 0 and this one from 1."""
+    meant = _as_in_unix(weekday)
+    if meant is None:
+        return None
+    here = _renamed(weekday, 1)
+    return f"weekday {weekday} is {here}, as 1 is SUN and 7 is SAT; write {here}, or {meant} if that was meant"
+
+
+def _as_in_unix(weekday: str) -> str | None:
+    """The weekday field with its numbers as names, counted as the five-field cron does; None if it has no numbers."""
+    return None if (names := _renamed(weekday, 0)) == weekday else names
+
+
+def _renamed(weekday: str, sunday: int) -> str:
+    """The weekday field with its numbers, but for the steps, as names; `sunday` is the number of Sunday."""
+    return ",".join(_renamed_part(part, sunday) for part in weekday.split(","))
+
+
+def _renamed_part(part: str, sunday: int) -> str:
+    body, slash, step = part.partition("/")
+    days = "-".join(WEEKDAYS[(int(day) - sunday) % 7] if day.isdecimal() else day for day in body.split("-"))
+    return f"{days}{slash}{step}"

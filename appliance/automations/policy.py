@@ -1,0 +1,169 @@
+"""Policy: an automation that ran does not run again too soon, nor twice for the same thing.
+
+The state is a value: each question returns what is to be kept, and `to_json` what outlives a restart. Instants are
+those of the wall clock; where it was set back, what lies in the future counts from now on, so nothing waits for ever.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+from appliance.automations.verdict import HOLDS, Verdict, refused
+from appliance.home.values import Value, is_number
+
+MOST_REMEMBERED = 1000
+"""How many different events a dedupe window remembers; beyond that the oldest are forgotten."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """What the `state` table of a definition says, in seconds; 0 is off."""
+
+    cooldown_secs: float = 0
+    dedupe_window_secs: float = 0
+    resumable_schedule: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """What an automation's policy remembers: whether a run holds the cooldown, when the last good run ended (None:
+    never, or given back), and when each event was decided, by fingerprint, oldest first."""
+
+    is_running: bool = False
+    ended_at: datetime | None = None
+    decided: Mapping[str, datetime] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Value]:
+        """What outlives a restart, as JSON; a run that was under way does not."""
+        told: dict[str, Value] = {}
+        if self.ended_at is not None:
+            told["ended_at"] = millis_of(self.ended_at)
+        if self.decided:
+            told["decided"] = {key: millis_of(at) for key, at in self.decided.items()}
+        return told
+
+    @staticmethod
+    def from_json(raw: Value) -> Memory:
+        """The memory that `to_json` wrote; what is not of that form is forgotten."""
+        fields = raw if isinstance(raw, dict) else {}
+        decided = fields.get("decided")
+        pairs = decided.items() if isinstance(decided, dict) else ()
+        instants = {str(key): instant_of(at) for key, at in pairs}
+        return Memory(
+            ended_at=instant_of(fields.get("ended_at")),
+            decided={key: at for key, at in instants.items() if at is not None},
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """Whether to run, why not, and the memory to keep from now on in either case."""
+
+    verdict: Verdict
+    memory: Memory
+
+
+def decide(policy: Policy, memory: Memory, event: Mapping[str, Value], now: datetime) -> Decision:
+    """Whether the event may run the automation now. A yes takes the cooldown and remembers the event at once."""
+    memory = _awake(policy, memory, now)
+    reason = _cooldown(policy, memory, now)
+    if reason is not None:
+        return Decision(verdict=refused(reason), memory=memory)
+    if not policy.dedupe_window_secs:
+        return Decision(verdict=HOLDS, memory=_begun(policy, memory))
+    key = fingerprint(event)
+    if key in memory.decided:
+        return Decision(verdict=refused(_duplicate(policy, memory.decided[key], now)), memory=memory)
+    kept = dict(list(memory.decided.items())[-(MOST_REMEMBERED - 1) :])
+    return Decision(verdict=HOLDS, memory=replace(_begun(policy, memory), decided=kept | {key: now}))
+
+
+def succeeded(memory: Memory, now: datetime) -> Memory:
+    """The memory after the run that was decided has ended well: the cooldown counts from now."""
+    return Memory(ended_at=now if memory.is_running else memory.ended_at, decided=memory.decided)
+
+
+def failed(memory: Memory) -> Memory:
+    """The memory after the run failed, was cancelled or took too long: it gives the cooldown back."""
+    return replace(memory, is_running=False)
+
+
+def never_began(memory: Memory, event: Mapping[str, Value]) -> Memory:
+    """The memory after a decided run found no place among the others: cooldown and event are as if undecided."""
+    key = fingerprint(event)
+    return replace(failed(memory), decided={each: at for each, at in memory.decided.items() if each != key})
+
+
+def fingerprint(event: Mapping[str, Value]) -> str:
+    """A short text that is the same for the same events, `scheduled_at` aside; `5` is `5.0`, `true` is not `1`."""
+    told = {key: _plain(value) for key, value in event.items() if key != "scheduled_at"}
+    text = json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=12).hexdigest()
+
+
+def _begun(policy: Policy, memory: Memory) -> Memory:
+    return replace(memory, is_running=True, ended_at=None) if policy.cooldown_secs else memory
+
+
+def _awake(policy: Policy, memory: Memory, now: datetime) -> Memory:
+    """The memory without what has expired, and with nothing in it that lies in the future."""
+    ended = _still(memory.ended_at, policy.cooldown_secs, now)
+    instants = ((key, _still(at, policy.dedupe_window_secs, now)) for key, at in memory.decided.items())
+    decided = {key: at for key, at in instants if at is not None}
+    return replace(memory, ended_at=ended, decided=decided, is_running=memory.is_running and policy.cooldown_secs > 0)
+
+
+def _still(at: datetime | None, secs: float, now: datetime) -> datetime | None:
+    """The instant, at most the present one; None once so many seconds have passed since."""
+    if at is None or now - at >= timedelta(seconds=secs):
+        return None
+    return min(at, now)
+
+
+def _cooldown(policy: Policy, memory: Memory, now: datetime) -> str | None:
+    if memory.is_running:
+        return f"cooldown: {policy.cooldown_secs:g} s after the run that is in progress"
+    if memory.ended_at is None:
+        return None
+    return f"cooldown: {_seconds_left(memory.ended_at, policy.cooldown_secs, now)} s more"
+
+
+def _duplicate(policy: Policy, at: datetime, now: datetime) -> str:
+    ago = math.floor((now - at).total_seconds())
+    more = _seconds_left(at, policy.dedupe_window_secs, now)
+    return f"duplicate: the same event came {ago} s ago, {more} s more"
+
+
+def _seconds_left(since: datetime, secs: float, now: datetime) -> int:
+    return math.ceil(secs - (now - since).total_seconds())
+
+
+def _plain(value: Value) -> Value:
+    """The value with whole floats as integers, all the way down."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value
+
+
+def millis_of(instant: datetime) -> int:
+    """Milliseconds since 1970."""
+    return int(instant.timestamp() * 1000)
+
+
+def instant_of(raw: Value) -> datetime | None:
+    """The instant of these milliseconds since 1970; None if they are no such thing."""
+    if not is_number(raw):
+        return None
+    try:
+        return datetime.fromtimestamp(raw / 1000, UTC)
+    except (OverflowError, OSError, ValueError):
+        return None

@@ -1,0 +1,128 @@
+"""The sun over the home: when it rises and sets on a day, and whether it does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from enum import StrEnum
+from functools import lru_cache
+
+from astral import Observer
+from astral.julian import julianday, julianday_to_juliancentury
+from astral.sun import elevation, eq_of_time
+
+from appliance.locale import Locale
+
+HORIZON = -0.8333
+"""Degrees at which the centre of the sun stands when its rim touches the horizon, bent by the air."""
+
+LONGEST_SEARCH_DAYS = 400
+"""A sunrise or sunset that does not come within so many days, just over a year, does not come."""
+
+
+class SunEvent(StrEnum):
+    """What the sun does once a day, except where it stays up or down."""
+
+    SUNRISE = "sunrise"
+    SUNSET = "sunset"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SunDay:
+    """One day of the sun, from midnight to midnight by the sun itself.
+
+    `sunrise` lies before its noon and `sunset` after it, in UTC to the second; None where there is none. `was_up`,
+    `culminates` and `stays_up` tell whether the sun is up at the first midnight, at noon and at the last midnight.
+    """
+
+    sunrise: datetime | None
+    sunset: datetime | None
+    was_up: bool
+    culminates: bool
+    stays_up: bool
+
+    def instant_of(self, event: SunEvent) -> datetime | None:
+        """When the event is; None where there is none on this day."""
+        return self.sunrise if event is SunEvent.SUNRISE else self.sunset
+
+    @property
+    def is_polar_day(self) -> bool:
+        """Whether the sun is up all day."""
+        return self.was_up and self.culminates and self.stays_up
+
+    @property
+    def is_polar_night(self) -> bool:
+        """Whether the sun is down all day."""
+        return not (self.was_up or self.culminates or self.stays_up)
+
+    def is_past_without(self, event: SunEvent) -> bool:
+        """Whether a day without the event counts as after it: a polar night as after sunset."""
+        return self.was_up if event is SunEvent.SUNRISE else not self.culminates
+
+
+def sun_day(locale: Locale, day: date) -> SunDay:
+    """The sun's day to which noon of this local date belongs. The home must have coordinates.
+
+    In high summer far north its sunset may come after midnight by the clock; it still belongs to this date.
+    """
+    place = _place(locale)
+    return _day(*place, _solar_date(locale.noon(day), place[1]))
+
+
+def next_event(event: SunEvent, locale: Locale, instant: datetime, *, offset: timedelta) -> datetime | None:
+    """The first instant after the given one that lies `offset` from such an event; None if none is within a year."""
+    place = _place(locale)
+    first = _solar_date(instant - offset, place[1])
+    for n in range(-1, LONGEST_SEARCH_DAYS):
+        found = _day(*place, first + timedelta(days=n)).instant_of(event)
+        if found is not None and found + offset > instant:
+            return found + offset
+    return None
+
+
+def _place(locale: Locale) -> tuple[float, float]:
+    assert locale.latitude is not None and locale.longitude is not None, "the home has no coordinates"
+    return locale.latitude, locale.longitude
+
+
+def _solar_date(instant: datetime, longitude: float) -> date:
+    """The date that a sundial with a calendar would show."""
+    return (instant.astimezone(UTC) + timedelta(minutes=4 * longitude)).date()
+
+
+@lru_cache(maxsize=512)
+def _day(latitude: float, longitude: float, day: date) -> SunDay:
+    observer = Observer(latitude, longitude)
+    before, noon, after = _noons(longitude, day)
+    midnights = before + (noon - before) / 2, noon + (after - noon) / 2
+    ups = [_is_up(observer, instant) for instant in (midnights[0], noon, midnights[1])]
+    return SunDay(
+        sunrise=_crossing(observer, midnights[0], noon) if not ups[0] and ups[1] else None,
+        sunset=_crossing(observer, noon, midnights[1]) if ups[1] and not ups[2] else None,
+        was_up=ups[0],
+        culminates=ups[1],
+        stays_up=ups[2],
+    )
+
+
+def _noons(longitude: float, day: date) -> Iterator[datetime]:
+    """When the sun passes the meridian on the day before, on the day and on the day after."""
+    for n in (-1, 0, 1):
+        mean = datetime.combine(day, time(12), UTC) + timedelta(days=n, minutes=-4 * longitude)
+        yield mean - timedelta(minutes=eq_of_time(julianday_to_juliancentury(julianday(mean))))
+
+
+def _is_up(observer: Observer, instant: datetime) -> bool:
+    return elevation(observer, instant, with_refraction=False) >= HORIZON
+
+
+def _crossing(observer: Observer, start: datetime, end: datetime) -> datetime:
+    """The second in which the sun crosses the horizon, which it does once between the two."""
+    rises = _is_up(observer, end)
+    low, high = 0, round((end - start).total_seconds())
+    base = start.replace(microsecond=0)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _is_up(observer, base + timedelta(seconds=middle)) == rises else (middle, high)
+    return base + timedelta(seconds=high)

@@ -1,0 +1,63 @@
+"""Where the home is: its time zone, and its place under the sun."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from functools import cache
+from importlib.resources import files
+from zoneinfo import ZoneInfo
+
+from appliance.errors import Invalid
+from appliance.sections import nearest, shown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Locale:
+    """The home's zone, and its coordinates in degrees (north and east are positive) where they are known."""
+
+    timezone: ZoneInfo
+    latitude: float | None = None
+    longitude: float | None = None
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether both coordinates are known."""
+        return self.latitude is not None and self.longitude is not None
+
+    def local(self, instant: datetime) -> datetime:
+        """What the home's clocks show at the instant."""
+        return instant.astimezone(self.timezone)
+
+    def noon(self, day: date) -> datetime:
+        """Twelve o'clock of a local date, in UTC."""
+        return datetime(day.year, day.month, day.day, 12, tzinfo=self.timezone).astimezone(UTC)
+
+    def clock(self, instant: datetime) -> str:
+        """The local time of day to the minute, as sentences show it: `06:05`."""
+        return self.local(instant).strftime("%H:%M")
+
+    def days_around(self, instant: datetime, before: int, after: int) -> list[date]:
+        """The local dates from so many days before the instant's to so many after it."""
+        today = self.local(instant).date()
+        return [today + timedelta(days=n) for n in range(-before, after + 1)]
+
+
+@cache
+def zone_names() -> frozenset[str]:
+    """The names of all zones that Lares brings with it."""
+    return frozenset((files("tzdata") / "zones").read_text().split())
+
+
+@cache
+def load_zone(name: str) -> ZoneInfo:
+    """The zone of this name, always from the data that Lares brings, never from the box's own, which may be old.
+
+    `Invalid` names the nearest zone that exists.
+    """
+    if name not in zone_names():
+        near = nearest(name, zone_names())
+        hint = "names look like Europe/Berlin" if near is None else f"did you mean {near}"
+        raise Invalid(f"{shown(name)} is not a time zone; {hint}")
+    with files("tzdata").joinpath("zoneinfo", *name.split("/")).open("rb") as file:
+        return ZoneInfo.from_file(file, key=name)

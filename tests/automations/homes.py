@@ -1,0 +1,54 @@
+"""Devices, changes, homes and places for the tables of these tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from appliance.home.bus import Bus
+from appliance.home.events import DeviceStateChanged
+from appliance.home.model import Device, Kind, Metadata
+from appliance.locale import Locale, load_zone
+from tests.fakes.clock import VirtualClock
+from tests.fakes.registry import PromptRegistry
+
+NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+
+LAMP = "desk:light:0"
+
+BERLIN = Locale(timezone=load_zone("Europe/Berlin"), latitude=52.52, longitude=13.4)
+TROMSO = Locale(timezone=load_zone("Europe/Oslo"), latitude=69.65, longitude=18.96)
+NOWHERE = Locale(timezone=load_zone("Europe/Berlin"))
+
+
+def at(text: str) -> datetime:
+    """The instant that this text states, in UTC unless it says otherwise."""
+    instant = datetime.fromisoformat(text)
+    return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant
+
+
+def device(attributes: Mapping[str, Any], device_id: str = LAMP) -> Device:
+    """A device that shows these attributes."""
+    return Device(
+        id=device_id,
+        room_id=None,
+        kind=Kind.LIGHT,
+        attributes=attributes,
+        metadata=Metadata(source=device_id.split(":")[0]),
+        updated_at=NOW,
+        last_seen=NOW,
+    )
+
+
+def change(before: Mapping[str, Any] | None, after: Mapping[str, Any], device_id: str = LAMP) -> DeviceStateChanged:
+    """The event that a device went from one set of attributes (None: did not exist) to another."""
+    previous = None if before is None else device(before, device_id)
+    return DeviceStateChanged(device=device(after, device_id), previous=previous)
+
+
+def home(*devices: Device) -> PromptRegistry:
+    """A home with these devices."""
+    registry = PromptRegistry(Bus(), VirtualClock(NOW))
+    registry.restore(registry.order, devices)
+    return registry

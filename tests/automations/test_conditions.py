@@ -1,0 +1,135 @@
+"""Conditions: whether each holds, and the sentence with the values compared when it does not."""
+
+from __future__ import annotations
+
+from datetime import datetime, time
+from typing import Any
+
+import pytest
+
+from appliance.automations.conditions import (
+    Condition,
+    DeviceState,
+    RoomState,
+    SunCondition,
+    TimeWindow,
+    check_all,
+)
+from appliance.automations.sun import SunEvent
+from appliance.automations.sun_position import Edge, SunPosition
+from appliance.automations.verdict import HOLDS
+from appliance.automations.wall_clock import Window
+from appliance.automations.wanted import Anything, Equal, Wanted, Within
+from tests.automations.homes import BERLIN, LAMP, NOW, at, device, home
+
+
+def state(attribute: str, wanted: Wanted) -> DeviceState:
+    """A condition on the lamp."""
+    return DeviceState(device_id=LAMP, attribute=attribute, wanted=wanted)
+
+
+def reason(condition: Condition, attributes: dict[str, Any] | None, instant: datetime | None = NOW) -> str:
+    """Why the condition does not hold in a home with this lamp (None: without); empty if it does."""
+    verdict = condition.holds(home() if attributes is None else home(device(attributes)), instant)
+    assert verdict.holds is (verdict.reason == "")
+    return verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("wanted", "value", "why"),
+    [
+        (Within(above=50), 49, "brightness was 49, needs above 50"),
+        (Within(above=50), 50, "brightness was 50, needs above 50"),
+        (Within(above=50), 50.5, ""),
+        (Within(above=50), 51, ""),
+        (Within(below=50), 50.0, "brightness was 50.0, needs below 50"),
+        (Within(below=50), 49, ""),
+        (Within(above=20, below=30), 20, "brightness was 20, needs above 20 and below 30"),
+        (Within(above=20, below=30), 21, ""),
+        (Within(above=20, below=30), 30, "brightness was 30, needs above 20 and below 30"),
+        (Within(above=20), {"value": 21, "unit": "celsius"}, ""),
+        (Within(above=21), {"value": 21, "unit": "celsius"}, "brightness was 21 celsius, needs above 21"),
+        (Within(above=20), "high", "brightness was 'high', needs a number above 20"),
+        (Within(above=0), True, "brightness was true, needs a number above 0"),
+        (Equal(value=5), 5.0, ""),
+        (Equal(value=5), 6, "brightness was 6, needs 5"),
+        (Equal(value="on"), "off", "brightness was 'off', needs 'on'"),
+        (Equal(value=True), 1, "brightness was 1, needs true"),
+        (Equal(value=21), {"value": 21.0, "unit": "celsius"}, ""),
+        (Anything(), 0, ""),
+    ],
+)
+def test_a_device_state_holds_or_tells_both_values(wanted: Wanted, value: Any, why: str) -> None:
+    assert reason(state("brightness", wanted), {"brightness": value}) == why
+
+
+def test_a_missing_device_or_attribute_is_told() -> None:
+    condition = state("brightness", Within(above=50))
+    assert reason(condition, None) == "device 'desk:light:0' not found"
+    assert reason(condition, {"power": "on"}) == "device 'desk:light:0' has no brightness, needs above 50"
+    assert reason(state("brightness", Anything()), {}) == "device 'desk:light:0' has no brightness, needs any value"
+
+
+def test_presence_is_asked_as_any_state() -> None:
+    somebody = DeviceState(type="presence", device_id=LAMP, attribute="presence", wanted=Equal(value=True))
+    assert reason(somebody, {"presence": True}) == ""
+    assert reason(somebody, {"presence": False}) == "presence was false, needs true"
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "why"),
+    [
+        (None, None, ""),
+        (2, None, ""),
+        (3, None, "room 'hall' had 2 devices, needs at least 3"),
+        (None, 2, ""),
+        (None, 1, "room 'hall' had 2 devices, needs at most 1"),
+        (2, 2, ""),
+        (3, 4, "room 'hall' had 2 devices, needs at least 3 and at most 4"),
+        (0, 0, "room 'hall' had 2 devices, needs at least 0 and at most 0"),
+    ],
+)
+def test_a_room_has_so_many_devices(least: int | None, most: int | None, why: str) -> None:
+    house = home(device({}), device({}, "desk:light:1"), device({}, "desk:light:2"))
+    house.put_room("hall", "Hall")
+    for device_id in (LAMP, "desk:light:1"):
+        house.assign_room(device_id, "hall")
+    assert RoomState(room_id="hall", min_devices=least, max_devices=most).holds(house, NOW).reason == why
+    house.assign_room(LAMP, None)
+    one = RoomState(room_id="hall", min_devices=2).holds(house, NOW)
+    assert one.reason == "room 'hall' had 1 device, needs at least 2"
+
+
+def test_a_room_that_does_not_exist_is_told() -> None:
+    assert reason(RoomState(room_id="attic", max_devices=5), None) == "room 'attic' not found"
+
+
+NIGHT = TimeWindow(window=Window(start=time(22), end=time(6)), locale=BERLIN)
+DARK = SunCondition(position=SunPosition(after=Edge(event=SunEvent.SUNSET)), locale=BERLIN)
+
+
+@pytest.mark.parametrize(
+    ("condition", "instant", "why"),
+    [
+        (NIGHT, at("2026-06-01T19:59"), "time was 21:59, needs 22:00 to 06:00"),
+        (NIGHT, at("2026-06-01T20:00"), ""),
+        (NIGHT, at("2026-06-01T04:00"), "time was 06:00, needs 22:00 to 06:00"),
+        (NIGHT, None, "the clock is not trusted yet, needs 22:00 to 06:00"),
+        (DARK, at("2026-03-01T12:00"), "time was 13:00, needs after sunset (17:45)"),
+        (DARK, at("2026-03-01T17:00"), ""),
+        (DARK, None, "the clock is not trusted yet, needs after sunset"),
+    ],
+)
+def test_a_time_is_compared_and_nothing_holds_while_it_is_not_known(
+    condition: Condition, instant: datetime | None, why: str
+) -> None:
+    assert reason(condition, {}, instant) == why
+
+
+def test_all_conditions_must_hold_and_the_first_that_does_not_is_named() -> None:
+    house = home(device({"power": "on", "brightness": 20}))
+    power, brightness = state("power", Equal(value="on")), state("brightness", Within(above=50))
+    assert check_all([], house, NOW) is check_all([power], house, None) is HOLDS
+    verdict = check_all([power, brightness, NIGHT], house, NOW)
+    assert not verdict.holds
+    assert verdict.reason == "condition 2: brightness was 20, needs above 50"

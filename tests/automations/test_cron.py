@@ -1,0 +1,278 @@
+"""Cron: what is accepted and refused and how it is told, and agreement with a plain enumeration of all seconds."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+
+from appliance.automations.cron import FIRST_YEAR, LAST_YEAR, MONTHS, NICKNAMES, WEEKDAYS, Cron
+from appliance.errors import Invalid
+from tests.automations.homes import at
+
+FRIDAY = at("2026-11-20T12:00:00")
+
+BOUNDS = ((0, 59), (0, 59), (0, 23), (1, 31), (1, 12), (1, 7), (FIRST_YEAR, LAST_YEAR))
+
+
+@pytest.mark.parametrize(
+    ("expression", "due"),
+    [
+        ("* * * * * *", "2026-11-20T12:00:01"),
+        ("0 * * * * *", "2026-11-20T12:01:00"),
+        ("0 0 12 * * *", "2026-11-21T12:00:00"),
+        ("5/15 * * * * *", "2026-11-20T12:00:05"),
+        ("7-20/5,59 * * * * ? *", "2026-11-20T12:00:07"),
+        ("*/70 * * * * *", "2026-11-20T12:01:00"),
+        ("0 0 0 * * 1", "2026-11-22T00:00:00"),
+        ("0 0 0 * * 7", "2026-11-21T00:00:00"),
+        ("0 0 0 * * SUN", "2026-11-22T00:00:00"),
+        ("0 0 0 * * sunday", "2026-11-22T00:00:00"),
+        ("0 0 0 * * Tues,THURS", "2026-11-24T00:00:00"),
+        ("0 0 0 * * MON-FRI", "2026-11-23T00:00:00"),
+        ("0 0 0 * * MON-FRI/2", "2026-11-23T00:00:00"),
+        ("0 0 0 * * 1-5", "2026-11-22T00:00:00"),
+        ("0 0 0 ? dec ?", "2026-12-01T00:00:00"),
+        ("0 0 0 1 January-March *", "2027-01-01T00:00:00"),
+        ("0 0 0 13 * FRI", "2027-08-13T00:00:00"),
+        ("0 0 0 29 2 *", "2028-02-29T00:00:00"),
+        ("0 0 0 29 2 SUN", "2032-02-29T00:00:00"),
+        ("0 0 0 31 * *", "2026-12-31T00:00:00"),
+        ("0 0 0 1 1 * 2030", "2030-01-01T00:00:00"),
+        ("0 0 0 1 1 * 2030-2040/5", "2030-01-01T00:00:00"),
+        ("59 59 23 31 12 * 2099", "2099-12-31T23:59:59"),
+        ("@hourly", "2026-11-20T13:00:00"),
+        ("@Daily", "2026-11-21T00:00:00"),
+        ("@weekly", "2026-11-22T00:00:00"),
+        ("@monthly", "2026-12-01T00:00:00"),
+        (" @yearly ", "2027-01-01T00:00:00"),
+        ("  0   0 0 1 1 *  ", "2027-01-01T00:00:00"),
+        ("0 0 0 29 2 SUN 2028", None),
+        ("0 0 0 30 2 *", None),
+        ("0 0 0 31 4,6,9,11 *", None),
+        ("* * * * * * 2025", None),
+    ],
+)
+def test_the_next_time_is_the_first_after_noon_on_a_friday(expression: str, due: str | None) -> None:
+    assert Cron.parse(expression).next_after(FRIDAY) == (None if due is None else at(due))
+
+
+@pytest.mark.parametrize(
+    ("expression", "sentence"),
+    [
+        ("", "must be `sec min hour day month weekday [year]`, not ''"),
+        ("0 0 0 *", "must be `sec min hour day month weekday [year]`, not '0 0 0 *'"),
+        ("0 0 0 * * * * *", "must be `sec min hour day month weekday [year]`, not '0 0 0 * * * * *'"),
+        (
+            "*/5 * * * *",
+            "has five fields, but here the seconds come first; for the usual meaning write '0 */5 * * * *'",
+        ),
+        (
+            "0 9 * * 1-5",
+            "has five fields, but here the seconds come first; for the usual meaning write '0 0 9 * * MON-FRI'",
+        ),
+        ("@reboot", "must be an expression or one of @hourly, @daily, @weekly, @monthly, @yearly, not '@reboot'"),
+        ("60 * * * * *", "second must be from 0 to 59, not 60"),
+        ("* 60 * * * *", "minute must be from 0 to 59, not 60"),
+        ("* * 24 * * *", "hour must be from 0 to 23, not 24"),
+        ("* * * 0 * *", "day must be from 1 to 31, not 0"),
+        ("* * * 32 * *", "day must be from 1 to 31, not 32"),
+        ("* * * * 13 *", "month must be from 1 to 12, not 13"),
+        ("* * * * * 0", "weekday must be from 1 to 7, 1 is SUN and 7 is SAT, not 0"),
+        ("* * * * * 8", "weekday must be from 1 to 7, 1 is SUN and 7 is SAT, not 8"),
+        ("* * * * * * 2100", "year must be from 1970 to 2099, not 2100"),
+        ("*/0 * * * * *", "second needs a whole number from 1 on behind the slash, not '0'"),
+        ("*/ * * * * *", "second needs a whole number from 1 on behind the slash, not ''"),
+        ("*/5/2 * * * * *", "second needs a whole number from 1 on behind the slash, not '5/2'"),
+        ("1,,2 * * * * *", "second has an empty place; write *, numbers, ranges like 1-5, steps like */5, lists"),
+        ("-5 * * * * *", "second has an empty place; write *, numbers, ranges like 1-5, steps like */5, lists"),
+        ("1.5 * * * * *", "second '1.5' is unknown; write *, numbers, ranges like 1-5, steps like */5, lists"),
+        ("٣ * * * * *", "second '٣' is unknown; write *, numbers, ranges like 1-5, steps like */5, lists"),
+        ("* 50-10 * * * *", "minute '50-10' runs backwards; write '50-59,0-10'"),
+        ("* * * * * FRI-MON", "weekday 'FRI-MON' runs backwards; write 'FRI-SAT,SUN-MON'"),
+        ("* * * * * SAT-SUN", "weekday 'SAT-SUN' runs backwards; write 'SAT,SUN'"),
+        ("* * * * nov-feb *", "month 'nov-feb' runs backwards; write 'NOV-DEC,JAN-FEB'"),
+        ("* * * * Febuary *", "month 'Febuary' is unknown; did you mean FEBRUARY"),
+        ("* * * * * Mno", "weekday 'Mno' is unknown; did you mean MON"),
+        (
+            "* * * * * xyzzy",
+            "weekday 'xyzzy' is unknown; write *, numbers or names, ranges like 1-5, steps like */5, lists",
+        ),
+        ("* * * L * *", "day 'L' is not offered: L, W and # do not exist here; check the date in execute"),
+        ("* * * LW * *", "day 'LW' is not offered: L, W and # do not exist here; check the date in execute"),
+        ("* * * 15w * *", "day '15w' is not offered: L, W and # do not exist here; check the date in execute"),
+        (
+            "* * * * * FRI#2",
+            "weekday 'FRI#2' is not offered: L, W and # do not exist here; check the date in execute",
+        ),
+        ("* * * * * 6L", "weekday '6L' is not offered: L, W and # do not exist here; check the date in execute"),
+        ("* " * 600, "must be a cron expression of at most 1000 characters"),
+    ],
+)
+def test_what_is_no_expression_is_refused_with_a_sentence(expression: str, sentence: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        Cron.parse(expression)
+    assert str(refused.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("weekday", "warning"),
+    [
+        ("1-5", "weekday 1-5 is SUN-THU, as 1 is SUN and 7 is SAT; write SUN-THU, or MON-FRI if that was meant"),
+        ("7", "weekday 7 is SAT, as 1 is SUN and 7 is SAT; write SAT, or SUN if that was meant"),
+        ("2,4", "weekday 2,4 is MON,WED, as 1 is SUN and 7 is SAT; write MON,WED, or TUE,THU if that was meant"),
+        ("2/3", "weekday 2/3 is MON/3, as 1 is SUN and 7 is SAT; write MON/3, or TUE/3 if that was meant"),
+        ("MON-FRI", None),
+        ("*/2", None),
+        ("?", None),
+    ],
+)
+def test_a_number_in_the_weekday_field_is_warned_of_by_name(weekday: str, warning: str | None) -> None:
+    assert Cron.parse(f"0 0 0 * * {weekday}").warning == warning
+
+
+def test_what_a_hint_says_to_write_is_accepted() -> None:
+    for expression in ("0 9 * * 1-5", "* * * * *", "5 4 * * 0"):
+        with pytest.raises(Invalid) as refused:
+            Cron.parse(expression)
+        Cron.parse(str(refused.value).split("'")[1])
+    for each in NICKNAMES.values():
+        assert Cron.parse(each).warning is None
+
+
+def test_equal_expressions_are_equal_schedules_and_the_instant_may_be_of_any_zone() -> None:
+    cron = Cron.parse("0 0 12 * * *")
+    assert cron == Cron.parse("0 0 12 * * *")
+    assert cron.next_after(at("2026-11-20T13:30:00+02:00")) == FRIDAY
+    assert cron.next_after(at("2026-11-20T11:59:59.999999")) == FRIDAY
+    assert cron.next_after(datetime(2100, 1, 1, tzinfo=UTC)) is None
+
+
+@dataclass(frozen=True)
+class Made:
+    """An expression that was made up, with the numbers that each field was made to allow."""
+
+    expression: str
+    allowed: tuple[frozenset[int], ...]
+
+    def matches(self, instant: datetime) -> bool:
+        """Whether the very definition of the dialect says so."""
+        weekday = instant.isoweekday() % 7 + 1
+        time_of_day = (instant.second, instant.minute, instant.hour)
+        shown = (*time_of_day, instant.day, instant.month, weekday, instant.year)
+        return all(number in numbers for number, numbers in zip(shown, self.allowed, strict=True))
+
+    def after(self, instant: datetime) -> datetime | None:
+        """The first match after the instant, day by day and then second by second of the few that are allowed."""
+        day = instant.date()
+        while day.year <= LAST_YEAR:
+            if self._has_day(day):
+                found = next((at_ for at_ in self._times(day, instant) if at_ > instant), None)
+                if found is not None:
+                    return found
+            if day == date(LAST_YEAR, 12, 31):
+                return None
+            day += timedelta(days=1)
+        return None
+
+    def _has_day(self, day: date) -> bool:
+        _, _, _, days, months, weekdays, years = self.allowed
+        return day.year in years and day.month in months and day.day in days and day.isoweekday() % 7 + 1 in weekdays
+
+    def _times(self, day: date, instant: datetime) -> Iterator[datetime]:
+        """Every allowed second of the day, without the minutes that end before the instant."""
+        seconds, minutes, hours = (sorted(numbers) for numbers in self.allowed[:3])
+        begin = datetime(day.year, day.month, day.day, tzinfo=UTC)
+        for minute in (begin + timedelta(hours=h, minutes=m) for h in hours for m in minutes):
+            if minute + timedelta(minutes=1) > instant:
+                yield from (minute + timedelta(seconds=s) for s in seconds)
+
+
+def make(chance: random.Random) -> Made:
+    """An expression of the dialect, made of all that it offers."""
+    parts = [make_field(chance, index) for index in range(7)]
+    if chance.random() < 0.4:
+        parts[6] = ("", frozenset(range(FIRST_YEAR, LAST_YEAR + 1)))
+    return Made(" ".join(word for word, _ in parts).strip(), tuple(numbers for _, numbers in parts))
+
+
+def make_field(chance: random.Random, index: int) -> tuple[str, frozenset[int]]:
+    """One field: a word and the numbers that it means."""
+    low, high = BOUNDS[index]
+    if chance.random() < (0.35, 0.3, 0.3, 0.4, 0.5, 0.5, 0.3)[index]:
+        return chance.choice("*?"), frozenset(range(low, high + 1))
+    made = [make_element(chance, index) for _ in range(chance.choice((1, 1, 1, 2, 3)))]
+    return ",".join(word for word, _ in made), frozenset().union(*(numbers for _, numbers in made))
+
+
+def make_element(chance: random.Random, index: int) -> tuple[str, frozenset[int]]:
+    """One element of a list."""
+    low, high = (2025, 2060) if index == 6 else BOUNDS[index]
+    first, last = sorted((chance.randint(low, high), chance.randint(low, high)))
+    step = chance.choice((1, 2, 3, 5, 7, 15, 40))
+    one, two = name(chance, index, first), name(chance, index, last)
+    top = BOUNDS[index][1]
+    shapes = (
+        (one, {first}),
+        (f"{one}-{two}", set(range(first, last + 1))),
+        (f"{one}-{two}/{step}", set(range(first, last + 1, step))),
+        (f"{one}/{step}", set(range(first, top + 1, step))),
+        (f"*/{step}", set(range(BOUNDS[index][0], top + 1, step))),
+    )
+    word, numbers = chance.choice(shapes)
+    return word, frozenset(numbers)
+
+
+def name(chance: random.Random, index: int, number: int) -> str:
+    """The number, or a name that stands for it."""
+    names = {4: MONTHS, 5: WEEKDAYS}.get(index)
+    if names is None or chance.random() < 0.5:
+        return str(number)
+    return chance.choice((str.upper, str.lower, str.title))(names[number - 1])
+
+
+def check(seed: int, count: int) -> int:
+    """Compare so many expressions with the enumeration, each through several occurrences; how many were compared."""
+    chance = random.Random(seed)
+    compared = 0
+    for _ in range(count):
+        made = make(chance)
+        cron = Cron.parse(made.expression)
+        instant = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=chance.uniform(0, 4 * 366 * 86400))
+        for _ in range(3):
+            due = cron.next_after(instant)
+            assert due == made.after(instant), (made.expression, instant)
+            compared += 1
+            if due is None:
+                break
+            instant = due
+    return compared
+
+
+def test_made_up_expressions_agree_with_an_enumeration() -> None:
+    print(f"cron: {check(seed=7, count=1000)} occurrences of 1,000 expressions agree with the enumeration")
+
+
+@pytest.mark.slow
+def test_very_many_made_up_expressions_agree_with_an_enumeration() -> None:
+    print(f"cron: {check(seed=11, count=15_000)} occurrences of 15,000 expressions agree with the enumeration")
+
+
+def test_dense_expressions_match_in_every_second_that_they_should() -> None:
+    chance, seconds = random.Random(3), 0
+    for _ in range(20):
+        fields = [make_field(chance, index) for index in range(2)]
+        whole = [frozenset(range(low, high + 1)) for low, high in BOUNDS[2:]]
+        made = Made(f"{fields[0][0]} {fields[1][0]} * * * *", (fields[0][1], fields[1][1], *whole))
+        cron, instant = Cron.parse(made.expression), FRIDAY - timedelta(seconds=chance.randint(0, 9999))
+        found, due, end = set(), cron.next_after(instant), instant + timedelta(minutes=10)
+        while due is not None and due <= end:
+            found.add(due)
+            due = cron.next_after(due)
+        every = (instant + timedelta(seconds=n) for n in range(1, 601))
+        assert found == {second for second in every if made.matches(second)}, made.expression
+        seconds += 600
+    print(f"cron: {seconds} seconds looked at one by one")

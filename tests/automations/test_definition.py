@@ -1,0 +1,477 @@
+"""Definitions: what a table may say, and every fault in it as a sentence that names the field."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, time
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from appliance.automations.condition_kinds import CONDITION_KINDS
+from appliance.automations.conditions import DeviceState, RoomState, SunCondition, TimeWindow
+from appliance.automations.cron import Cron
+from appliance.automations.definition import Definition, Parsed, parse
+from appliance.automations.policy import Policy
+from appliance.automations.sun import SunEvent
+from appliance.automations.sun_position import Edge, SunPosition
+from appliance.automations.trigger_kinds import TRIGGER_KINDS
+from appliance.automations.triggers import (
+    AdapterLifecycle,
+    CronTrigger,
+    DeviceTrigger,
+    Interval,
+    SunTrigger,
+    SystemErrorTrigger,
+    Trigger,
+    WallClock,
+)
+from appliance.automations.wall_clock import Window
+from appliance.automations.wanted import Anything, Equal, Within
+from appliance.lua.modes import Mode, ModeType
+from appliance.lua.runner import Function
+from tests.automations.homes import BERLIN, LAMP, NOW, NOWHERE
+
+EVERY = {"type": "interval", "every_secs": 60}
+
+POWER = {"type": "device_state_change", "device_id": LAMP, "attribute": "power"}
+BRIGHTNESS = POWER | {"attribute": "brightness"}
+
+
+def table(**fields: Any) -> dict[str, Any]:
+    """An automation's table, with some fields other than usual."""
+    return {"id": "a", "name": "A", "trigger": EVERY, "execute": Function(1), **fields}
+
+
+def read(raw: Any, locale: Any = BERLIN) -> Parsed:
+    """What becomes of the table."""
+    parsed = parse(raw, locale, NOW, 8)
+    assert (parsed.definition is None) is (parsed.faults != ())
+    return parsed
+
+
+def definition(**fields: Any) -> Definition:
+    """The definition of a table without faults."""
+    parsed = read(table(**fields))
+    assert parsed.faults == ()
+    assert parsed.definition is not None
+    return parsed.definition
+
+
+def faults(raw: Any, locale: Any = BERLIN) -> list[str]:
+    """What is wrong with the table."""
+    return list(read(raw, locale).faults)
+
+
+def test_the_least_and_the_most_that_a_table_says() -> None:
+    assert definition() == Definition(
+        id="a",
+        name="A",
+        description="",
+        trigger=Interval(every_secs=60),
+        conditions=(),
+        policy=Policy(),
+        mode=Mode(type=ModeType.PARALLEL, max=8),
+    )
+    full = definition(
+        id=" evening ",
+        name="Evening",
+        description="Lights\nup",
+        conditions=[{"type": "room_state", "room_id": "hall", "min_devices": 1.0}],
+        state={"cooldown_secs": 1.5, "dedupe_window_secs": 2, "resumable_schedule": True},
+        mode={"type": "queued", "max": 2},
+    )
+    assert (full.id, full.name, full.description) == ("evening", "Evening", "Lights\nup")
+    assert full.conditions == (RoomState(room_id="hall", min_devices=1),)
+    assert full.policy == Policy(cooldown_secs=1.5, dedupe_window_secs=2, resumable_schedule=True)
+    assert full.mode == Mode(type=ModeType.QUEUED, max=2)
+
+
+@pytest.mark.parametrize("empty", [{}, [], None])
+def test_an_empty_table_may_stand_for_no_conditions_and_no_state(empty: Any) -> None:
+    assert definition(conditions=empty, state=empty) == definition()
+
+
+@pytest.mark.parametrize(
+    ("raw", "trigger"),
+    [
+        (
+            {"type": "device_state_change", "device_id": LAMP},
+            DeviceTrigger(device_id=LAMP),
+        ),
+        (POWER, DeviceTrigger(device_id=LAMP, attribute="power", wanted=Anything())),
+        (POWER | {"equals": "on"}, DeviceTrigger(device_id=LAMP, attribute="power", wanted=Equal(value="on"))),
+        (
+            BRIGHTNESS | {"equals": 50.0, "duration_secs": 2.5},
+            DeviceTrigger(device_id=LAMP, attribute="brightness", wanted=Equal(value=50), duration_secs=2.5),
+        ),
+        (
+            BRIGHTNESS | {"above": 20, "below": 30, "debounce_secs": 1},
+            DeviceTrigger(device_id=LAMP, attribute="brightness", wanted=Within(above=20, below=30), debounce_secs=1),
+        ),
+        (BRIGHTNESS | {"debounce_secs": 0}, DeviceTrigger(device_id=LAMP, attribute="brightness")),
+        (
+            {"type": "weather_state", "device_id": "w:1", "attribute": "rainfall", "above": 0},
+            DeviceTrigger(type="weather_state", device_id="w:1", attribute="rainfall", wanted=Within(above=0)),
+        ),
+        (
+            POWER | {"attribute": "custom.desk.scene", "equals": {"a": 1}},
+            DeviceTrigger(device_id=LAMP, attribute="custom.desk.scene", wanted=Equal(value={"a": 1})),
+        ),
+        (
+            POWER | {"attribute": "presence", "equals": True},
+            DeviceTrigger(device_id=LAMP, attribute="presence", wanted=Equal(value=True)),
+        ),
+        ({"type": "adapter_lifecycle"}, AdapterLifecycle()),
+        ({"type": "adapter_lifecycle", "adapter": "tv", "event": "started"}, AdapterLifecycle(adapter="tv")),
+        ({"type": "system_error"}, SystemErrorTrigger()),
+        ({"type": "system_error", "contains": "tv"}, SystemErrorTrigger(contains="tv")),
+        ({"type": "wall_clock", "hour": 7.0, "minute": 0}, WallClock(at=time(7), locale=BERLIN)),
+        ({"type": "cron", "expression": "0 0 9 * * MON"}, CronTrigger(cron=Cron.parse("0 0 9 * * MON"))),
+        ({"type": "sunrise"}, SunTrigger(sun_event=SunEvent.SUNRISE, locale=BERLIN)),
+        (
+            {"type": "sunset", "offset_mins": -30},
+            SunTrigger(sun_event=SunEvent.SUNSET, offset_mins=-30, locale=BERLIN),
+        ),
+        ({"type": "interval", "every_secs": 0.5}, Interval(every_secs=0.5)),
+    ],
+)
+def test_each_kind_of_trigger_becomes_its_value(raw: dict[str, Any], trigger: Trigger) -> None:
+    assert definition(trigger=raw).trigger == trigger
+
+
+SUN = SunPosition(after=Edge(event=SunEvent.SUNSET, offset_mins=-15), before=Edge(event=SunEvent.SUNRISE))
+
+
+@pytest.mark.parametrize(
+    ("raw", "condition"),
+    [
+        (
+            {"type": "device_state", "device_id": LAMP, "attribute": "power", "equals": "on"},
+            DeviceState(device_id=LAMP, attribute="power", wanted=Equal(value="on")),
+        ),
+        (
+            {"type": "device_state", "device_id": LAMP, "attribute": "temperature", "below": 19.5},
+            DeviceState(device_id=LAMP, attribute="temperature", wanted=Within(below=19.5)),
+        ),
+        (
+            {"type": "device_state", "device_id": LAMP, "attribute": "power"},
+            DeviceState(device_id=LAMP, attribute="power", wanted=Anything()),
+        ),
+        (
+            {"type": "presence", "device_id": LAMP},
+            DeviceState(type="presence", device_id=LAMP, attribute="presence", wanted=Equal(value=True)),
+        ),
+        (
+            {"type": "presence", "device_id": LAMP, "equals": False},
+            DeviceState(type="presence", device_id=LAMP, attribute="presence", wanted=Equal(value=False)),
+        ),
+        (
+            {"type": "presence", "device_id": LAMP, "attribute": "occupancy", "equals": "occupied"},
+            DeviceState(type="presence", device_id=LAMP, attribute="occupancy", wanted=Equal(value="occupied")),
+        ),
+        (
+            {"type": "time_window", "start": "22:00", "end": "06:00"},
+            TimeWindow(window=Window(start=time(22), end=time(6)), locale=BERLIN),
+        ),
+        ({"type": "room_state", "room_id": "hall"}, RoomState(room_id="hall")),
+        (
+            {"type": "sun_position", "after": "sunset", "after_offset_mins": -15, "before": "sunrise"},
+            SunCondition(position=SUN, locale=BERLIN),
+        ),
+    ],
+)
+def test_each_kind_of_condition_becomes_its_value(raw: dict[str, Any], condition: Any) -> None:
+    assert definition(conditions=[raw]).conditions == (condition,)
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentences"),
+    [
+        ({"id": None}, ["id is missing"]),
+        ({"id": "  "}, ["id must not be empty"]),
+        ({"id": 5}, ["id must be a string, not 5"]),
+        ({"id": "a\nb"}, ["id must not hold line breaks or control characters"]),
+        ({"id": "x" * 257}, ["id must be at most 256 characters long, not 257"]),
+        ({"name": "x" * 1001}, ["name must be at most 1000 characters long, not 1001"]),
+        ({"name": None, "description": 1}, ["name is missing", "description must be a string, not 1"]),
+        ({"triger": {}}, ["triger is not a field of an automation; did you mean trigger"]),
+        (
+            {"xyz": 1},
+            [
+                "xyz is not a field of an automation; there are "
+                "id, name, description, trigger, conditions, state, mode, execute"
+            ],
+        ),
+        ({"trigger": None}, ["trigger is missing"]),
+        ({"trigger": []}, ["trigger.type is missing"]),
+        ({"trigger": "cron"}, ["trigger must be a table, not 'cron'"]),
+        ({"conditions": "x"}, ["conditions must be a list of tables, not 'x'"]),
+        ({"conditions": {"type": "presence"}}, ["conditions must be a list of tables: { { type = … }, … }"]),
+        ({"conditions": [1]}, ["conditions[1] must be a table, not 1"]),
+        ({"conditions": [{}]}, ["conditions[1].type is missing"]),
+        ({"state": 1}, ["state must be a table, not 1"]),
+        ({"state": {"cooldown": 5}}, ["state.cooldown is not a field of state; did you mean cooldown_secs"]),
+        (
+            {"state": {"cooldown_secs": -1, "dedupe_window_secs": "5", "resumable_schedule": 1}},
+            [
+                "state.cooldown_secs must be from 0 to 31622400 seconds (a year), not -1",
+                "state.dedupe_window_secs must be a number, not '5'",
+                "state.resumable_schedule must be true or false, not 1",
+            ],
+        ),
+    ],
+)
+def test_faults_of_the_outer_table(fields: dict[str, Any], sentences: list[str]) -> None:
+    assert faults(table(**fields)) == sentences
+
+
+KINDS = (
+    "device_state_change, weather_state, adapter_lifecycle, system_error, wall_clock, cron, sunrise, sunset, interval"
+)
+
+
+@pytest.mark.parametrize(
+    ("raw", "sentences"),
+    [
+        ({"type": "sunrize"}, [f"type must be one of {KINDS}, not 'sunrize'; did you mean sunrise"]),
+        ({"type": 5}, [f"type must be one of {KINDS}, not 5"]),
+        ({"type": "device_state_change"}, ["device_id is missing"]),
+        (POWER | {"device_id": ""}, ["device_id must not be empty"]),
+        (
+            POWER | {"attribute": "powr"},
+            ["attribute 'powr' is not a capability or custom.<adapter>.<field>; did you mean power"],
+        ),
+        (
+            POWER | {"attribute": "xyzzy"},
+            [
+                "attribute 'xyzzy' is not a capability or custom.<adapter>.<field>; "
+                "GET /capabilities lists those there are"
+            ],
+        ),
+        (POWER | {"equal": "on"}, ["equal is not a field of the trigger device_state_change; did you mean equals"]),
+        (POWER | {"equals": True}, ["equals must be one of on, off, not true, for power"]),
+        (BRIGHTNESS | {"equals": 101}, ["equals must be an integer from 0 to 100, not 101, for brightness"]),
+        (POWER | {"above": 5}, ["above needs an attribute that is a number, which power is not"]),
+        (BRIGHTNESS | {"above": "5"}, ["above must be a number, not '5'"]),
+        (BRIGHTNESS | {"above": True}, ["above must be a number, not true"]),
+        (
+            BRIGHTNESS | {"above": 30, "below": 30},
+            ["below must be greater than above (30), or no number lies between"],
+        ),
+        (BRIGHTNESS | {"equals": 5, "above": 3}, ["equals cannot stand beside above or below; choose one"]),
+        (
+            BRIGHTNESS | {"debounce_secs": 1, "duration_secs": 1},
+            ["duration_secs cannot stand beside debounce_secs; choose one wait"],
+        ),
+        (
+            {"type": "device_state_change", "device_id": LAMP, "equals": "on"},
+            ["attribute is missing; equals must know which attribute is meant"],
+        ),
+        (
+            {"type": "device_state_change", "device_id": LAMP, "above": 5, "duration_secs": 1},
+            ["attribute is missing; above, duration_secs must know which attribute is meant"],
+        ),
+        ({"type": "weather_state", "device_id": "w:1"}, ["attribute is missing"]),
+        ({"type": "adapter_lifecycle", "event": "stopped"}, ["event must be one of started, not 'stopped'"]),
+        ({"type": "adapter_lifecycle", "adapter": 5}, ["adapter must be a string, not 5"]),
+        ({"type": "system_error", "contains": ""}, ["contains must not be empty"]),
+        ({"type": "wall_clock"}, ["hour is missing", "minute is missing"]),
+        (
+            {"type": "wall_clock", "hour": 24, "minute": 60},
+            ["hour must be an integer from 0 to 23, not 24", "minute must be an integer from 0 to 59, not 60"],
+        ),
+        ({"type": "cron"}, ["expression is missing"]),
+        ({"type": "cron", "expression": 5}, ["expression is no cron expression: must be a string, not 5"]),
+        (
+            {"type": "cron", "expression": "0 0 30 * * *"},
+            ["expression is no cron expression: hour must be from 0 to 23, not 30"],
+        ),
+        ({"type": "cron", "expression": "0 0 0 30 2 *"}, ["expression never comes again up to the year 2099"]),
+        ({"type": "cron", "expression": "* * * * * * 2025"}, ["expression never comes again up to the year 2099"]),
+        ({"type": "sunset", "offset_mins": 1.5}, ["offset_mins must be an integer from -1440 to 1440, not 1.5"]),
+        ({"type": "sunset", "offset_mins": -1441}, ["offset_mins must be an integer from -1440 to 1440, not -1441"]),
+        ({"type": "interval"}, ["every_secs is missing"]),
+        ({"type": "interval", "every_secs": 0}, ["every_secs must be greater than 0, not 0"]),
+        ({"type": "interval", "every_secs": -5}, ["every_secs must be greater than 0, not -5"]),
+        ({"type": "interval", "every_secs": 1e-9}, ["every_secs must be at least 0.001, not 1e-09"]),
+        (
+            {"type": "interval", "every_secs": 1e9},
+            ["every_secs must be from 0 to 31622400 seconds (a year), not 1000000000.0"],
+        ),
+    ],
+)
+def test_faults_of_triggers(raw: dict[str, Any], sentences: list[str]) -> None:
+    assert faults(table(trigger=raw)) == [f"trigger.{sentence}" for sentence in sentences]
+
+
+STATE = {"type": "device_state", "device_id": LAMP, "attribute": "power"}
+
+
+@pytest.mark.parametrize(
+    ("raw", "sentences"),
+    [
+        (
+            {"type": "devicestate"},
+            [
+                "type must be one of device_state, presence, time_window, room_state, sun_position, "
+                "not 'devicestate'; did you mean device_state"
+            ],
+        ),
+        ({"type": "device_state"}, ["device_id is missing", "attribute is missing"]),
+        (
+            STATE | {"equals": "on", "below": 5},
+            [
+                "below needs an attribute that is a number, which power is not",
+                "equals cannot stand beside above or below; choose one",
+            ],
+        ),
+        (STATE | {"equals": "dim"}, ["equals must be one of on, off, not 'dim', for power"]),
+        (
+            STATE | {"debounce_secs": 1},
+            [
+                "debounce_secs is not a field of the condition device_state; "
+                "there are type, device_id, attribute, above, below, equals"
+            ],
+        ),
+        ({"type": "presence"}, ["device_id is missing"]),
+        (
+            {"type": "presence", "device_id": LAMP, "attribute": "occupancy"},
+            ["equals is missing: it must be one of occupied, unoccupied, not true"],
+        ),
+        (
+            {"type": "presence", "device_id": LAMP, "attribute": "presense"},
+            ["attribute 'presense' is not a capability or custom.<adapter>.<field>; did you mean presence"],
+        ),
+        ({"type": "time_window", "start": "22:00"}, ["end is missing"]),
+        (
+            {"type": "time_window", "start": "7:00", "end": "24:00"},
+            [
+                "start must be a time like 07:30, not '7:00'",
+                "end must be a time like 07:30, not '24:00'; midnight is 00:00",
+            ],
+        ),
+        (
+            {"type": "time_window", "start": "07:00", "end": "07:00"},
+            ["end must differ from start; a window that is always open needs no condition"],
+        ),
+        (
+            {"type": "room_state", "min_devices": -1},
+            [
+                "room_id is missing",
+                "min_devices must be an integer from 0 to 1000000, not -1",
+            ],
+        ),
+        (
+            {"type": "room_state", "room_id": "hall", "min_devices": 3, "max_devices": 2},
+            ["max_devices must not be less than min_devices (3)"],
+        ),
+        ({"type": "sun_position"}, ["after and before are both missing; give one or both"]),
+        (
+            {"type": "sun_position", "after": "noon"},
+            ["after must be one of sunrise, sunset, not 'noon'"],
+        ),
+        (
+            {"type": "sun_position", "after": "sunset", "before_offset_mins": 5},
+            ["before_offset_mins does nothing without before"],
+        ),
+        (
+            {"type": "sun_position", "after": "sunset", "before": "sunset"},
+            ["before must differ from after, or there is no time between"],
+        ),
+    ],
+)
+def test_faults_of_conditions(raw: dict[str, Any], sentences: list[str]) -> None:
+    fine = {"type": "room_state", "room_id": "hall"}
+    assert faults(table(conditions=[fine, raw])) == [f"conditions[2].{sentence}" for sentence in sentences]
+
+
+@pytest.mark.parametrize("kind", ["sunrise", "sunset"])
+def test_the_sun_needs_coordinates(kind: str) -> None:
+    needs = "needs locale.latitude and locale.longitude in the configuration"
+    raw = table(trigger={"type": kind}, conditions=[{"type": "sun_position", "after": "sunset"}])
+    assert faults(raw, NOWHERE) == [f"trigger.type {kind} {needs}", f"conditions[1].type sun_position {needs}"]
+
+
+def test_every_fault_is_told_at_once() -> None:
+    raw = table(id="", trigger=POWER | {"equals": 1, "typo": 2}, conditions=[1, {"type": "presence"}], state=[1])
+    assert len(faults(raw)) == 6
+
+
+@pytest.mark.parametrize("raw", [None, 5, "x", [1]])
+def test_a_file_must_return_a_table(raw: Any) -> None:
+    [sentence] = faults(raw)
+    assert sentence.startswith("the file must return a table, not ")
+
+
+def test_a_weekday_by_number_and_a_schedule_that_is_none_are_warned_of() -> None:
+    cron = read(table(trigger={"type": "cron", "expression": "0 0 9 * * 2-6"}))
+    assert cron.definition is not None
+    assert cron.warnings == (
+        "trigger.expression: weekday 2-6 is MON-FRI, as 1 is SUN and 7 is SAT; "
+        "write MON-FRI, or TUE-SAT if that was meant",
+    )
+    resumed = read(table(trigger=POWER, state={"resumable_schedule": True}))
+    assert resumed.definition is not None
+    assert resumed.warnings == ("state.resumable_schedule does nothing: device_state_change has no schedule",)
+    assert read(table(state={"resumable_schedule": True})).warnings == ()
+
+
+def test_the_same_table_gives_an_equal_definition() -> None:
+    raw = table(trigger={"type": "wall_clock", "hour": 7, "minute": 30}, conditions=[STATE | {"equals": "on"}])
+    assert read(raw).definition == read(raw).definition
+    later = parse(raw, BERLIN, datetime(2030, 1, 1, tzinfo=UTC), 8)
+    assert later.definition == read(raw).definition
+
+
+NAMES = (
+    *("type", "device_id", "attribute", "equals", "above", "below", "debounce_secs", "duration_secs", "adapter"),
+    *("event", "contains", "hour", "minute", "expression", "offset_mins", "every_secs", "start", "end", "room_id"),
+    *("min_devices", "max_devices", "after", "before", "after_offset_mins", "before_offset_mins", "typo"),
+)
+WORDS = (
+    *TRIGGER_KINDS,
+    *CONDITION_KINDS,
+    "power",
+    "brightness",
+    "temperature",
+    "presence",
+    "on",
+    "07:30",
+    "* * * * * *",
+)
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from(WORDS)
+    | st.just({"value": 1, "unit": "kelvin"})
+)
+TABLES = st.dictionaries(
+    st.sampled_from(NAMES) | st.integers(0, 3), SCALARS | st.lists(SCALARS, max_size=2), max_size=8
+)
+KINDLY = st.builds(
+    lambda kind, fields: {**fields, "type": kind}, st.sampled_from([*TRIGGER_KINDS, *CONDITION_KINDS]), TABLES
+)
+
+
+@given(
+    trigger=SCALARS | TABLES | KINDLY,
+    conditions=SCALARS | st.lists(SCALARS | TABLES | KINDLY, max_size=3),
+    state=SCALARS | TABLES,
+)
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_no_table_raises_and_every_fault_names_its_field(trigger: Any, conditions: Any, state: Any) -> None:
+    parsed = read(table(trigger=trigger, conditions=conditions, state=state))
+    for sentence in parsed.faults:
+        assert sentence.startswith(("trigger", "conditions", "state")) and "\n" not in sentence
+
+
+@given(expression=st.text(max_size=30) | st.lists(st.text("0123456789*?/,-LW#SUNMO", max_size=5)).map(" ".join))
+@settings(max_examples=300, deadline=None)
+def test_no_expression_raises(expression: str) -> None:
+    read(table(trigger={"type": "cron", "expression": expression}))

@@ -1,0 +1,322 @@
+"""Triggers of events: which change matches, which wait goes on, and the table that Lua gets."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from datetime import datetime, time, timedelta
+from typing import Any
+
+import pytest
+
+from appliance.automations.cron import Cron
+from appliance.automations.sun import SunEvent
+from appliance.automations.triggers import (
+    AdapterLifecycle,
+    CronTrigger,
+    DeviceTrigger,
+    Interval,
+    Match,
+    SunTrigger,
+    SystemErrorTrigger,
+    TimedTrigger,
+    WallClock,
+)
+from appliance.automations.wanted import Anything, Equal, Wanted, Within
+from appliance.home.events import AdapterAnswered, AdapterStarted, DeviceRemoved, Event, SystemError
+from tests.automations.homes import BERLIN, LAMP, NOW, at, change, device
+
+POWER = DeviceTrigger(device_id=LAMP, attribute="power")
+ON = DeviceTrigger(device_id=LAMP, attribute="power", wanted=Equal(value="on"))
+
+
+def brightness(
+    wanted: Wanted, debounce_secs: float | None = None, duration_secs: float | None = None
+) -> DeviceTrigger:
+    """A trigger on the lamp's brightness."""
+    return DeviceTrigger(
+        device_id=LAMP,
+        attribute="brightness",
+        wanted=wanted,
+        debounce_secs=debounce_secs,
+        duration_secs=duration_secs,
+    )
+
+
+def shift(before: Any, after: Any, attribute: str = "brightness") -> Event:
+    """The attribute's value changed; None is a device that lacks it."""
+
+    def shown(value: Any) -> dict[str, Any]:
+        return {"state": "online"} if value is None else {"state": "online", attribute: value}
+
+    return change(shown(before), shown(after))
+
+
+def celsius(value: float) -> dict[str, Any]:
+    """A measurement."""
+    return {"value": value, "unit": "celsius"}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "before", "after", "fires"),
+    [
+        (Anything(), 20, 21, True),
+        (Anything(), 20, 20.5, True),
+        (Anything(), 20, 20.0, False),
+        (Anything(), 1, True, True),
+        (Anything(), None, 20, False),
+        (Anything(), 20, None, False),
+        (Anything(), celsius(20), celsius(21), True),
+        (Anything(), celsius(20), celsius(20.0), False),
+        (Anything(), celsius(20), {"value": 20, "unit": "kelvin"}, True),
+        (Equal(value=5), 4, 5, True),
+        (Equal(value=5), 4, 5.0, True),
+        (Equal(value=5), 5, 5.0, False),
+        (Equal(value=5), 5, 6, False),
+        (Equal(value=5), None, 5, False),
+        (Equal(value=5), 4, True, False),
+        (Equal(value=1), 0, True, False),
+        (Equal(value=21), celsius(20), celsius(21), True),
+        (Equal(value=21), celsius(21), {"value": 21, "unit": "kelvin"}, False),
+        (Equal(value=celsius(21)), celsius(20), celsius(21.0), True),
+        (Within(above=50), 49, 50, False),
+        (Within(above=50), 49, 51, True),
+        (Within(above=50), 50, 50.5, True),
+        (Within(above=50), 50.0, 51, True),
+        (Within(above=50), 51, 52, False),
+        (Within(above=50), 52, 49, False),
+        (Within(above=50), None, 60, False),
+        (Within(above=50), "low", 60, False),
+        (Within(above=50), True, 60, False),
+        (Within(above=50), 40, "high", False),
+        (Within(below=50), 50, 49, True),
+        (Within(below=50), 51, 50, False),
+        (Within(below=50), 49, 48, False),
+        (Within(below=50), 50, 49.9, True),
+        (Within(above=20, below=30), 20, 21, True),
+        (Within(above=20, below=30), 30, 29, True),
+        (Within(above=20, below=30), 31, 19, False),
+        (Within(above=20, below=30), 19, 31, False),
+        (Within(above=20, below=30), 21, 29, False),
+        (Within(above=20, below=30), 25, 30, False),
+        (Within(above=20, below=30), 19, 20, False),
+        (Within(above=20), celsius(20), celsius(20.5), True),
+        (Within(above=20), celsius(20), celsius(20.0), False),
+        (Within(above=20), 19, celsius(21), True),
+    ],
+)
+def test_a_change_matches_when_the_value_comes_to_be_what_is_wanted(
+    wanted: Wanted, before: Any, after: Any, fires: bool
+) -> None:
+    assert (brightness(wanted).match(shift(before, after)) is not None) is fires
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        change(None, {"power": "on"}),
+        change({"power": "on", "brightness": 1}, {"power": "on", "brightness": 2}),
+        change({"power": "off"}, {"power": "on"}, "desk:light:1"),
+        DeviceRemoved(device_id=LAMP),
+        AdapterStarted(adapter="desk"),
+    ],
+    ids=["a first appearance", "another attribute", "another device", "a removal", "another event"],
+)
+def test_what_is_no_change_of_the_attribute_does_not_match(event: Event) -> None:
+    assert POWER.match(event) is None
+    assert ON.match(event) is None
+
+
+def test_without_an_attribute_every_change_of_the_device_matches_once_and_has_no_value() -> None:
+    trigger = DeviceTrigger(device_id=LAMP)
+    after = {"power": "on", "brightness": 2}
+    assert trigger.match(change({"power": "off", "brightness": 1}, after)) == Match(
+        event={"type": "device_state_change", "device_id": LAMP, "attributes": after}
+    )
+    assert trigger.match(change({"power": "off"}, {})) is not None
+    assert trigger.match(change(None, after)) is None
+    assert trigger.match(change({}, after, "desk:light:1")) is None
+
+
+def test_the_event_table_of_a_device_holds_both_values_and_the_snapshot() -> None:
+    before, after = {"power": "off", "brightness": 5}, {"power": "on", "brightness": 5}
+    table = {
+        "type": "device_state_change",
+        "device_id": LAMP,
+        "attribute": "power",
+        "value": "on",
+        "previous_value": "off",
+        "attributes": after,
+    }
+    assert ON.match(change(before, after)) == Match(event=table)
+    weather = DeviceTrigger(type="weather_state", device_id=LAMP, attribute="power")
+    assert weather.match(change(before, after)) == Match(event=table | {"type": "weather_state"})
+
+
+@pytest.mark.parametrize(
+    ("trigger", "event", "table"),
+    [
+        (AdapterLifecycle(), AdapterStarted(adapter="tv"), {"adapter": "tv", "event": "started"}),
+        (AdapterLifecycle(adapter="tv"), AdapterStarted(adapter="tv"), {"adapter": "tv", "event": "started"}),
+        (AdapterLifecycle(adapter="desk"), AdapterStarted(adapter="tv"), None),
+        (AdapterLifecycle(), AdapterAnswered(adapter="tv", at=NOW), None),
+        (AdapterLifecycle(), SystemError(message="tv"), None),
+        (SystemErrorTrigger(), SystemError(message="tv: gone"), {"message": "tv: gone"}),
+        (SystemErrorTrigger(contains="tv:"), SystemError(message="tv: gone"), {"message": "tv: gone"}),
+        (SystemErrorTrigger(contains="TV"), SystemError(message="tv: gone"), None),
+        (SystemErrorTrigger(contains="gone"), AdapterStarted(adapter="gone"), None),
+    ],
+)
+def test_starts_and_errors_match_by_name_and_text(
+    trigger: AdapterLifecycle | SystemErrorTrigger, event: Event, table: Mapping[str, Any] | None
+) -> None:
+    found = trigger.match(event)
+    assert (found and found.event) == (table and {"type": trigger.type, **table})
+
+
+def path(trigger: DeviceTrigger, *shown: Any) -> list[str]:
+    """What becomes of the wait as the brightness goes through these values."""
+    pending: Match | None = None
+    told = []
+    for before, after in itertools.pairwise(shown):
+        now = trigger.follow(shift(before, after), pending)
+        told.append(
+            ("none" if pending is None else "ends")
+            if now is None
+            else ("begins" if pending is None else "goes on" if now is pending else "anew")
+        )
+        pending = now
+    return told
+
+
+RANGE = Within(above=50)
+
+
+@pytest.mark.parametrize(
+    ("trigger", "values", "steps"),
+    [
+        (brightness(RANGE, debounce_secs=5), (40, 60, 61, 61.0, 40), ["begins", "anew", "goes on", "ends"]),
+        (brightness(RANGE, duration_secs=5), (40, 60, 61, 50, 60), ["begins", "goes on", "ends", "begins"]),
+        (brightness(Anything(), debounce_secs=5), (1, 2, 3, None, 4), ["begins", "anew", "ends", "none"]),
+        (brightness(Anything(), duration_secs=5), (1, 2, 2.0, 3), ["begins", "goes on", "anew"]),
+        (brightness(Equal(value=5), debounce_secs=5), (4, 5, 4, 5, 5), ["begins", "ends", "begins", "goes on"]),
+        (brightness(Equal(value=5), duration_secs=5), (4, 5, 5.0, None), ["begins", "goes on", "ends"]),
+        (brightness(Equal(value=5), duration_secs=5), (5, 5, 6, 7), ["none", "none", "none"]),
+    ],
+)
+def test_a_wait_begins_goes_on_begins_anew_or_ends(
+    trigger: DeviceTrigger, values: tuple[Any, ...], steps: list[str]
+) -> None:
+    assert path(trigger, *values) == steps
+
+
+def test_a_wait_is_ended_by_the_device_going_and_not_by_other_events() -> None:
+    trigger = brightness(RANGE, duration_secs=5)
+    pending = trigger.follow(shift(40, 60), None)
+    assert pending is not None
+    assert trigger.follow(change({"brightness": 1}, {"brightness": 2}, "desk:light:1"), pending) is pending
+    assert trigger.follow(DeviceRemoved(device_id="desk:light:1"), pending) is pending
+    assert trigger.follow(SystemError(message="x"), pending) is pending
+    assert trigger.follow(change(None, {"brightness": 60}), pending) is pending
+    assert trigger.follow(DeviceRemoved(device_id=LAMP), pending) is None
+
+
+def test_a_wait_that_is_over_fires_with_the_value_as_it_is_then() -> None:
+    trigger = brightness(RANGE, duration_secs=5)
+    pending = trigger.follow(shift(40, 60), None)
+    assert pending is not None
+    settled = trigger.settle(pending, device({"brightness": 70, "power": "on"}))
+    assert settled is not None
+    assert (settled.event["value"], settled.event["previous_value"]) == (70, 40)
+    assert settled.event["attributes"] == {"brightness": 70, "power": "on"}
+    assert trigger.settle(pending, device({"brightness": 50})) is None
+    assert trigger.settle(pending, device({})) is None
+    assert trigger.settle(pending, None) is None
+
+
+@pytest.mark.parametrize(
+    ("trigger", "secs"),
+    [(POWER, None), (brightness(RANGE, debounce_secs=2), 2), (brightness(RANGE, duration_secs=3), 3)],
+)
+def test_the_wait_is_stated_in_seconds(trigger: DeviceTrigger, secs: float | None) -> None:
+    assert trigger.wait_secs == secs
+
+
+def test_a_trigger_without_an_attribute_matches_as_long_as_there_is_a_device() -> None:
+    trigger = DeviceTrigger(device_id=LAMP)
+    assert trigger.still_matches(device({}))
+    assert not trigger.still_matches(None)
+
+
+DUE = at("2026-03-29T01:00:00.250")
+TOLD = "2026-03-29T01:00:00.250Z"
+
+
+@pytest.mark.parametrize(
+    ("trigger", "is_daily", "table"),
+    [
+        (
+            WallClock(at=time(7, 30), locale=BERLIN),
+            True,
+            {"type": "wall_clock", "hour": 7, "minute": 30, "timezone": "Europe/Berlin"},
+        ),
+        (CronTrigger(cron=Cron.parse("0 0 9 * * MON")), False, {"type": "cron", "expression": "0 0 9 * * MON"}),
+        (SunTrigger(sun_event=SunEvent.SUNRISE, locale=BERLIN), True, {"type": "sunrise", "offset_mins": 0}),
+        (
+            SunTrigger(sun_event=SunEvent.SUNSET, offset_mins=-30, locale=BERLIN),
+            True,
+            {"type": "sunset", "offset_mins": -30},
+        ),
+        (Interval(every_secs=1.5), None, {"type": "interval", "every_secs": 1.5}),
+    ],
+)
+def test_the_event_table_of_a_due_time_tells_when_and_what_for(
+    trigger: TimedTrigger, is_daily: bool | None, table: Mapping[str, Any]
+) -> None:
+    assert trigger.event_at(DUE) == {"scheduled_at": TOLD, **table}
+    assert trigger.type == table["type"]
+    assert getattr(trigger, "is_daily", None) is is_daily
+
+
+@pytest.mark.parametrize(
+    ("every", "instant", "since", "due"),
+    [
+        (60, "2026-01-01T12:00:00", None, "2026-01-01T12:01:00"),
+        (0.25, "2026-01-01T12:00:00", None, "2026-01-01T12:00:00.250"),
+        (60, "2026-01-01T12:00:59.999", "2026-01-01T12:00:00", "2026-01-01T12:01:00"),
+        (60, "2026-01-01T12:01:00", "2026-01-01T12:00:00", "2026-01-01T12:02:00"),
+        (60, "2026-01-01T12:00:00", "2026-01-01T12:00:00", "2026-01-01T12:01:00"),
+        (90, "2026-01-08T12:00:00", "2026-01-01T12:00:01", "2026-01-08T12:00:01"),
+        (60, "2026-01-01T11:00:00", "2026-01-01T12:00:00", "2026-01-01T12:01:00"),
+    ],
+)
+def test_an_interval_keeps_its_beat(every: float, instant: str, since: str | None, due: str) -> None:
+    trigger = Interval(every_secs=every)
+    assert trigger.next_after(at(instant), None if since is None else at(since)) == at(due)
+
+
+def test_an_interval_of_a_third_does_not_drift_from_its_beat() -> None:
+    trigger, since = Interval(every_secs=1 / 3), at("2026-01-01T00:00:00")
+    late = trigger.next_after(since + timedelta(days=1), since)
+    assert late is not None and timedelta() < late - since - timedelta(days=1) <= timedelta(seconds=0.34)
+
+
+@pytest.mark.parametrize(
+    ("trigger", "instant", "due"),
+    [
+        (WallClock(at=time(7, 30), locale=BERLIN), "2026-06-01T05:30:00", "2026-06-02T05:30:00"),
+        (WallClock(at=time(7, 30), locale=BERLIN), "2026-06-01T05:29:59.999", "2026-06-01T05:30:00"),
+        (CronTrigger(cron=Cron.parse("0 0 9 * * MON")), "2026-06-01T09:00:00", "2026-06-08T09:00:00"),
+        (CronTrigger(cron=Cron.parse("0 0 9 1 6 MON 2026")), "2026-06-01T09:00:00", None),
+    ],
+)
+def test_a_timed_trigger_is_next_due_after_the_instant(trigger: TimedTrigger, instant: str, due: str | None) -> None:
+    expected: datetime | None = None if due is None else at(due)
+    assert trigger.next_after(at(instant)) == expected
+
+
+def test_a_sun_trigger_is_due_its_offset_away_from_the_sun() -> None:
+    bare = SunTrigger(sun_event=SunEvent.SUNSET, locale=BERLIN).next_after(NOW)
+    early = SunTrigger(sun_event=SunEvent.SUNSET, offset_mins=-45, locale=BERLIN).next_after(NOW)
+    assert bare is not None and early is not None
+    assert bare - early == timedelta(minutes=45)

@@ -1,0 +1,60 @@
+"""The home's zone comes from the data that Lares brings; its clocks and dates are those of the zone."""
+
+from __future__ import annotations
+
+import zoneinfo
+from datetime import date
+
+import pytest
+
+from appliance.errors import Invalid
+from appliance.locale import Locale, load_zone, zone_names
+from tests.automations.homes import BERLIN, NOWHERE, at
+
+
+def test_zones_do_not_come_from_the_box() -> None:
+    path = zoneinfo.TZPATH
+    zoneinfo.reset_tzpath(to=())
+    try:
+        assert load_zone.__wrapped__("Asia/Kathmandu").key == "Asia/Kathmandu"
+    finally:
+        zoneinfo.reset_tzpath(to=path)
+
+
+def test_every_zone_can_be_loaded_and_is_the_same_each_time() -> None:
+    assert len(zone_names()) > 500
+    for name in zone_names():
+        assert load_zone(name) is load_zone(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("Europe/Berln", "'Europe/Berln' is not a time zone; did you mean Europe/Berlin"),
+        ("Nowhere", "'Nowhere' is not a time zone; names look like Europe/Berlin"),
+        ("../zones", "'../zones' is not a time zone; names look like Europe/Berlin"),
+        ("", "'' is not a time zone; names look like Europe/Berlin"),
+    ],
+)
+def test_what_is_no_zone_is_refused_with_the_nearest(name: str, sentence: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        load_zone(name)
+    assert str(refused.value) == sentence
+
+
+def test_clocks_and_noon_are_those_of_the_zone() -> None:
+    assert BERLIN.clock(at("2026-03-29T00:59:59")) == "01:59"
+    assert BERLIN.clock(at("2026-03-29T01:00:00")) == "03:00"
+    assert BERLIN.noon(date(2026, 3, 28)) == at("2026-03-28T11:00:00")
+    assert BERLIN.noon(date(2026, 3, 29)) == at("2026-03-29T10:00:00")
+    assert BERLIN.days_around(at("2026-03-31T23:00:00"), 1, 1) == [
+        date(2026, 3, 31),
+        date(2026, 4, 1),
+        date(2026, 4, 2),
+    ]
+
+
+def test_a_home_is_placed_when_both_coordinates_are_known() -> None:
+    assert BERLIN.is_placed and not NOWHERE.is_placed
+    assert Locale(timezone=BERLIN.timezone, latitude=0.0, longitude=0.0).is_placed
+    assert not Locale(timezone=BERLIN.timezone, latitude=0.0).is_placed

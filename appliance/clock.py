@@ -8,7 +8,12 @@ from datetime import UTC, datetime, timedelta
 
 
 class Clock:
-    """The machine's own time. Subclasses may invent theirs; nobody else in Lares asks the machine."""
+    """The machine's own time. Subclasses may invent theirs; nobody else in Lares asks the machine.
+
+    `looks_every` is after how many seconds one who waits for an instant should look again: it may have been set.
+    """
+
+    looks_every = 15.0
 
     def now(self) -> datetime:
         """The present instant, in UTC."""
@@ -30,6 +35,37 @@ class Clock:
         except TimeoutError:
             return event.is_set()
         return True
+
+
+class SimulatedClock(Clock):
+    """A clock for one who waits: every wait is over at once, and its time has passed. `over` is set at the end."""
+
+    looks_every = 86_400.0
+
+    def __init__(self, start: datetime, until: datetime) -> None:
+        self._start = start
+        self._until = until
+        self._elapsed = 0.0
+        self.over = asyncio.Event()
+
+    def now(self) -> datetime:
+        """The simulated instant."""
+        return self._start + timedelta(seconds=self._elapsed)
+
+    def monotonic(self) -> float:
+        """Simulated seconds since the start."""
+        return self._elapsed
+
+    async def wait(self, event: asyncio.Event, seconds: float) -> bool:
+        """Let these seconds be over at once, unless the event has come; behind the end, let nothing be over."""
+        await asyncio.sleep(0)
+        if event.is_set():
+            return True
+        if self.now() + timedelta(seconds=seconds) > self._until:
+            self.over.set()
+            await event.wait()
+        self._elapsed += seconds
+        return event.is_set()
 
 
 _REAL_TIME = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)

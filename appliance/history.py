@@ -16,7 +16,7 @@ USUAL_LIMIT = 200
 """Entries that are told where nobody says how many."""
 
 MOST_IN_ALL = 20_000
-"""Entries and results that are kept of all together; the longest unheard of goes first."""
+"""Entries, results, and KiB of what runs were given that are kept in all; the longest unheard of goes first."""
 
 
 class RunStatus(StrEnum):
@@ -32,7 +32,10 @@ class RunStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEntry:
-    """One execution of a scene or automation; `results` are those of its commands in call order."""
+    """One execution of a scene or automation; `results` are those of its commands in call order.
+
+    `trigger_payload` is the event that an automation was given.
+    """
 
     subject: str
     executed_at: datetime
@@ -40,6 +43,7 @@ class RunEntry:
     error: str | None
     results: Sequence[Mapping[str, Any]]
     duration_ms: int
+    trigger_payload: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,4 +94,6 @@ class RunHistory:
 
 
 def _weight(entry: RunEntry) -> int:
-    return 1 + len(entry.results)
+    """One for the entry, one for each result, one for each KiB of what it was given."""
+    given = 0 if entry.trigger_payload is None else len(repr(entry.trigger_payload)) >> 10
+    return 1 + len(entry.results) + given

@@ -7,6 +7,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
@@ -15,15 +16,23 @@ from appliance.adapters.factory import KINDS, build_adapters
 from appliance.adapters.http import open_session
 from appliance.adapters.link import Link
 from appliance.adapters.supervisor import Supervisor
+from appliance.automations.automations import Automations
+from appliance.automations.homes import Home
+from appliance.automations.scheduler import Scheduler
+from appliance.automations.setup import catalog_of, open_automations
+from appliance.automations.states import States
 from appliance.clock import Clock
 from appliance.config import Config
+from appliance.errors import Fault
 from appliance.health import Health
+from appliance.history import RunHistory
 from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.model import Device
 from appliance.home.registry import Registry
 from appliance.lua.compiling import check_scripts
 from appliance.lua.context import Context
+from appliance.lua.executions import Executions
 from appliance.lua.reload import Reloader, Work
 from appliance.lua.runner import Runner
 from appliance.lua.setup import build_runner, folder_of, refusal_of
@@ -40,21 +49,33 @@ from appliance.watch import Target, Watcher
 
 log = logging.getLogger("hub")
 
+SAFE = "the hub was started with --safe, so that no automation runs; start it without to have them"
+"""What a reload of the automations answers then."""
+
 
 class Hub:
-    """The running whole. Inside its context every part is there by its name; nobody below has seen it."""
+    """The running whole. Inside its context every part is there by its name; nobody below has seen it.
 
+    One that `is_safe` runs no automations, whatever the configuration says.
+    """
+
+    automations: Automations
     changes: Changes
     document: Document
     dispatcher: Dispatcher
     health: Health
     keys: Keys
+    recorder: Recorder
     reloaders: Mapping[str, Reloader]
     runner: Runner
     scenes: Scenes
+    schedule: Scheduler
     started_at: datetime
 
-    def __init__(self, config: Config, disk: Disk, clock: Clock) -> None:
+    def __init__(self, config: Config, disk: Disk, clock: Clock, *, is_safe: bool = False) -> None:
+        if is_safe:
+            config = replace(config, automations=replace(config.automations, enabled=False))
+        self._refusals = {"automations": SAFE} if is_safe else {}
         self._config = config
         self._disk = disk
         self._stack = AsyncExitStack()
@@ -82,7 +103,7 @@ class Hub:
             self._stack = stack.pop_all()
         for note in self.document.recovered.damage:
             self.bus.publish(events.SystemError(message=f"store: {note}"))
-        for fault in self.scenes.catalog.left_out:
+        for fault in (*self.scenes.catalog.left_out, *self.automations.catalog.left_out):
             log.warning("left out: %s", fault)
             self.bus.publish(events.SystemError(message=f"left out: {fault}"))
         return self
@@ -101,12 +122,12 @@ class Hub:
         self.registry.restore(order, filter(self._is_ours, read_devices(self.document, order)))
         flush_secs = self._config.persistence.flush_secs
         recorder = Recorder(self.registry, self.bus, self.document, self.clock, flush_secs=flush_secs)
-        await stack.enter_async_context(recorder)
+        self.recorder = await stack.enter_async_context(recorder)
         self.changes = await stack.enter_async_context(Changes(self.registry, self.document))
         self.keys = await stack.enter_async_context(Keys(self.document, self.bus))
 
     async def _enter_scripts(self, stack: AsyncExitStack) -> None:
-        """Load what is written in Lua, and watch its folders from then on."""
+        """Load what is written in Lua, arm the automations, and watch the folders from then on."""
         config, limits = self._config, self._config.automations.runner
         runner = build_runner(config.scripts, limits, config.locale.timezone, config.root, self.clock)
         self.runner = await stack.enter_async_context(runner)
@@ -114,14 +135,34 @@ class Hub:
         scenes = Scenes(catalog, runner, self._new_context, self.clock)
         self.scenes = await stack.enter_async_context(scenes)
         scripts = folder_of(config.scripts, config.root, is_deep=True)
-        works: dict[str, Work] = {"scenes": catalog.reload, "scripts": partial(check_scripts, scripts)}
+        works: dict[str, Work] = {
+            "scenes": catalog.reload,
+            "automations": await self._enter_automations(stack),
+            "scripts": partial(check_scripts, scripts),
+        }
         self.reloaders = {
             target: await stack.enter_async_context(
-                Reloader(target, work, self.bus, self.clock, refusal=refusal_of(target, self.folders[target]))
+                Reloader(target, work, self.bus, self.clock, refusal=self._refusal_of(target))
             )
             for target, work in works.items()
         }
         await stack.enter_async_context(Watcher(self._watched(), self.clock))
+
+    async def _enter_automations(self, stack: AsyncExitStack) -> Work:
+        """Load and arm the automations; what reloads them."""
+        config, trust = self._config, self.recorder.trust
+        home = Home(registry=self.registry, bus=self.bus, clock=self.clock, trust=trust)
+        states = States(self.document, self.recorder.remember, self.document.put_many)
+        catalog = catalog_of(config.automations, config.root, self.runner.describe, config.locale, self.clock)
+        executes = partial(Executions, self.runner, self._new_context, self.clock)
+        parts = await stack.enter_async_context(open_automations(catalog, home, states, RunHistory(), executes))
+        self.automations, self.schedule = parts.automations, parts.scheduler
+        return parts.engine.reload
+
+    def _refusal_of(self, target: str) -> Fault | None:
+        folder = self.folders[target]
+        said = self._refusals.get(target)
+        return refusal_of(target, folder) if said is None else Fault(folder.directory, 0, said)
 
     def _new_context(self, label: str) -> Context:
         return Context(self.registry, self.dispatcher, self.clock, label)

@@ -9,7 +9,7 @@ from appliance.history import Period, RunEntry, RunHistory, RunStatus
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
-def entry(subject: str, number: int, results: int = 0) -> RunEntry:
+def entry(subject: str, number: int, results: int = 0, given: int | None = None) -> RunEntry:
     """One that ran so many seconds after noon."""
     return RunEntry(
         subject=subject,
@@ -18,6 +18,7 @@ def entry(subject: str, number: int, results: int = 0) -> RunEntry:
         error=None,
         results=({"target": "x"},) * results,
         duration_ms=number,
+        trigger_payload=None if given is None else {"text": "x" * given},
     )
 
 
@@ -65,3 +66,13 @@ def test_of_all_only_so_many_entries_and_results_are_kept_and_the_longest_unhear
     history.add(entry("great", 1, results=50))
     assert numbers(history, "great") == [1]
     assert numbers(history, "quiet") == numbers(history, "busy") == []
+
+
+def test_what_runs_were_given_counts_by_its_size() -> None:
+    history = RunHistory(most_in_all=100)
+    for number in range(50):
+        history.add(entry("small", number, given=300))
+    assert len(numbers(history, "small")) == 50
+    for number in range(5):
+        history.add(entry("large", number, given=48 << 10))
+    assert numbers(history, "large") == [4, 3] and numbers(history, "small") == []

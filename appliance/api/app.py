@@ -23,7 +23,19 @@ from appliance.api.payloads import adapter as adapter_payload
 from appliance.api.payloads import reload as reload_payload
 from appliance.api.rate import Buckets
 from appliance.api.route import Call, Route
-from appliance.api.routes import adapters, devices, document, events, groups, keys, rooms, scenes, scripts, system
+from appliance.api.routes import (
+    adapters,
+    automations,
+    devices,
+    document,
+    events,
+    groups,
+    keys,
+    rooms,
+    scenes,
+    scripts,
+    system,
+)
 from appliance.api.stream import EventStream
 from appliance.clock import timestamp
 from appliance.hub import Hub
@@ -36,6 +48,7 @@ ROUTES: tuple[Route, ...] = (
     *rooms.ROUTES,
     *groups.ROUTES,
     *scenes.ROUTES,
+    *automations.ROUTES,
     *scripts.ROUTES,
     *keys.ROUTES,
     *events.ROUTES,
@@ -132,7 +145,9 @@ def _build_resources(hub: Hub, stream: EventStream, peers: Peers, keyring: Keyri
         "counts": lambda: _probe_counts(hub),
         "adapters": lambda: {each.name: adapter_payload(each) for each in hub.health.list_adapters()},
         "store": hub.document.figures,
+        "clock": hub.schedule.figures,
         "scenes": hub.scenes.figures,
+        "automations": hub.automations.figures,
         "scripts": lambda: _probe_scripts(hub),
         "events": lambda: {
             "published": hub.bus.published,
@@ -149,6 +164,7 @@ def _build_resources(hub: Hub, stream: EventStream, peers: Peers, keyring: Keyri
         rooms.Rooms(hub.registry, hub.changes, hub.dispatcher, encoder),
         groups.Groups(hub.registry, hub.changes, hub.dispatcher, encoder),
         scenes.Scenes(hub.scenes, hub.reloaders["scenes"]),
+        automations.Automations(hub.automations, hub.reloaders["automations"]),
         scripts.Scripts(hub.reloaders["scripts"]),
         keys.ApiKeys(keyring),
         events.Events(stream),
@@ -187,6 +203,7 @@ def _probe_counts(hub: Hub) -> dict[str, int]:
         "groups": len(hub.registry.list_groups()),
         "scenes": len(hub.scenes.list_scenes()),
         "keys": len(hub.keys.list_all()),
+        "automations": len(hub.automations.list_views()),
     }
 
 

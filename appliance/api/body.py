@@ -12,9 +12,12 @@ from appliance.api.limits import Limits
 from appliance.errors import Invalid, TooLarge, TooSlow
 
 
-async def read_json(request: Request, limits: Limits) -> Any:
-    """The body as JSON, whatever type it claims to be; raises `TooLarge`, `TooSlow` or `Invalid`."""
-    body = await read(request, limits)
+async def read_json(request: Request, limits: Limits, *, instead: bytes = b"") -> Any:
+    """The body as JSON, whatever type it claims to be; raises `TooLarge`, `TooSlow` or `Invalid`.
+
+    `instead` counts where there is no body.
+    """
+    body = await read(request, limits) or instead
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable
 
 from sanic import HTTPResponse, Request
@@ -24,6 +25,9 @@ class Gate:
         self._authenticator = authenticator
         self._buckets = buckets
         self._cors = cors
+        self._fixed: defaultdict[str, list[frozenset[str]]] = defaultdict(list)
+        for route in routes:
+            self._fixed[route.path].append(route.methods)
         self._methods = [
             (re.compile(re.sub(r"<\w+>", "[^/]+", re.escape(route.path))), route.methods) for route in routes
         ]
@@ -65,7 +69,9 @@ class Gate:
             await self._authenticator.identify(_token_of(request, is_browser=False))
         except LaresError as refusal:
             return refusal
-        fitting = [methods for pattern, methods in self._methods if pattern.fullmatch(request.path)]
+        fitting = self._fixed.get(request.path) or [
+            methods for pattern, methods in self._methods if pattern.fullmatch(request.path)
+        ]
         if not fitting:
             return NotFound()
         return MethodNotAllowed(method=request.method, allowed_methods=sorted(set().union(*fitting)))

@@ -95,7 +95,7 @@ def _operation(route: Route) -> dict[str, Any]:
         "responses": {str(status): _response(route, status) for status in sorted(statuses_of(route))},
     }
     if route.body is not None:
-        operation["requestBody"] = {"required": True, "content": _json(route.body.schema)}
+        operation["requestBody"] = {"required": not route.may_lack_body, "content": _json(route.body.schema)}
     return operation
 
 

@@ -11,14 +11,28 @@ import orjson
 
 from appliance.adapters.dispatch import Outcome
 from appliance.api.auth import Role
-from appliance.api.shapes import Field, Shape, body, identifier, list_of, member_of, name, nullable, text
+from appliance.api.shapes import (
+    Field,
+    Shape,
+    body,
+    boolean,
+    identifier,
+    list_of,
+    member_of,
+    name,
+    nullable,
+    table,
+    text,
+)
+from appliance.automations.automations import View
 from appliance.clock import timestamp
-from appliance.errors import Fault
+from appliance.errors import ConfigFailed, Fault
 from appliance.health import AdapterHealth
 from appliance.history import RunEntry
 from appliance.home import events
 from appliance.home.capabilities import CAPABILITIES, OWNERSHIP
 from appliance.home.model import Device, Group, Room
+from appliance.lua.executions import Ending
 from appliance.lua.reload import Reload
 from appliance.scenes import Scene
 from appliance.store.keys import Key
@@ -30,6 +44,8 @@ _ROOM: Shape = {"id": Field(check=identifier), "name": Field(check=name)}
 ROOM = body("RoomRequest", _ROOM)
 GROUP = body("GroupRequest", {**_ROOM, "members": Field(check=list_of(identifier), required=False)})
 MEMBERS = body("MembersRequest", {"members": Field(check=list_of(identifier))})
+SWITCH = body("SwitchRequest", {"enabled": Field(check=boolean)})
+BY_HAND = body("ByHandRequest", {"trigger_payload": Field(check=nullable(table), required=False)})
 ASSIGNMENT = body("AssignmentRequest", {"room_id": Field(check=nullable(identifier))})
 KEY = body("KeyRequest", {"label": Field(check=text(LONGEST_LABEL)), "role": Field(check=member_of(Role))})
 
@@ -101,6 +117,48 @@ def scene_run(entry: RunEntry) -> dict[str, Any]:
         "error": entry.error,
         "results": entry.results,
     }
+
+
+def automation(thing: View) -> dict[str, Any]:
+    """An automation as JSON."""
+    return {
+        "id": thing.definition.id,
+        "name": thing.definition.name,
+        "description": thing.definition.description,
+        "trigger_type": thing.definition.trigger.type,
+        "condition_count": len(thing.definition.conditions),
+        "status": "enabled" if thing.is_enabled else "disabled",
+        "last_run": _moment(thing.last_run),
+        "last_error": thing.last_error,
+    }
+
+
+def automation_result(ending: Ending) -> dict[str, Any]:
+    """How a run by hand ended as JSON."""
+    return {
+        "status": ending.status,
+        "error": ending.error,
+        "duration_ms": ending.duration_ms,
+        "results": ending.results,
+    }
+
+
+def automation_run(entry: RunEntry) -> dict[str, Any]:
+    """What became of one trigger of an automation as JSON."""
+    return {
+        "executed_at": timestamp(entry.executed_at),
+        "automation_id": entry.subject,
+        "trigger_payload": entry.trigger_payload,
+        "status": entry.status,
+        "duration_ms": entry.duration_ms,
+        "error": entry.error,
+        "results": entry.results,
+    }
+
+
+def refusal(failed: ConfigFailed) -> dict[str, Any]:
+    """What is wrong with files as JSON."""
+    return {"error": str(failed), "errors": [fault(each) for each in failed.faults]}
 
 
 def fault(thing: Fault) -> dict[str, Any]:

@@ -30,7 +30,8 @@ class Call:
     async def body(self) -> Any:
         """What the request's body states, as the route's row checks it."""
         assert self.route.body is not None
-        stated = await read_json(self.request, self.limits)
+        instead = b"{}" if self.route.may_lack_body else b""
+        stated = await read_json(self.request, self.limits, instead=instead)
         self.confirm()
         return self.route.body(stated)
 
@@ -64,7 +65,8 @@ class Route:
     `role` is what a key needs, None where none is asked. `handler` is a method of a resource; it gets the call and
     the path's ids. `answers` are the statuses that it may give itself; beside them come 401, 403 and 429 where a role
     is asked, and those of `ANYWHERE`. `holds` is what the JSON of its 2xx looks like, None where that has no body.
-    `body` checks the request's JSON, None where it is not read; `query` checks the parameters of the query.
+    `body` checks the request's JSON, None where it is not read; one that `may_lack_body` takes nothing for an empty
+    object. `query` checks the parameters of the query.
     """
 
     method: str
@@ -74,6 +76,7 @@ class Route:
     answers: tuple[int, ...]
     holds: Schema | None = None
     body: Check | None = None
+    may_lack_body: bool = False
     query: Shape = field(default_factory=dict)
     summary: str
     is_websocket: bool = False

@@ -24,6 +24,7 @@ from appliance.api.shapes import (
     one_of,
     record,
 )
+from appliance.automations.trigger_kinds import TRIGGER_KINDS
 from appliance.health import AdapterStatus
 from appliance.history import RunStatus
 from appliance.home import values
@@ -173,6 +174,37 @@ SCENE_RUN = record(
     results=array_of(RESULT),
 )
 SCENE_HISTORY = record("SceneHistory", scene_id=TEXT, entries=array_of(SCENE_RUN))
+
+AUTOMATION = record(
+    "Automation",
+    id=TEXT,
+    name=TEXT,
+    description=TEXT,
+    trigger_type=one_of(*TRIGGER_KINDS),
+    condition_count=COUNT,
+    status=one_of("enabled", "disabled"),
+    last_run=maybe(INSTANT),
+    last_error=maybe(TEXT),
+)
+AUTOMATION_RESULT = record(
+    "AutomationResult",
+    status=one_of("ok", "skipped"),
+    error=maybe(TEXT),
+    duration_ms=COUNT,
+    results=array_of(RESULT),
+)
+AUTOMATION_RUN = record(
+    "AutomationRun",
+    executed_at=INSTANT,
+    automation_id=TEXT,
+    trigger_payload=OBJECT,
+    status=one_of(*RunStatus),
+    duration_ms=COUNT,
+    error=maybe(TEXT),
+    results=array_of(RESULT),
+)
+AUTOMATION_HISTORY = record("AutomationHistory", automation_id=TEXT, entries=array_of(AUTOMATION_RUN))
+VALIDATED = record("Validated", status={"const": "ok"}, automation=AUTOMATION)
 
 FAULT = record("Fault", file=TEXT, line=COUNT, message=TEXT)
 RELOADED = record(

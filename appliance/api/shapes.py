@@ -13,6 +13,8 @@ from appliance.home.values import shown
 
 LONGEST_ID = 256
 LONGEST_NAME = 1000
+DEEPEST = 32
+"""How deep the tables may be nested that Lua is given."""
 
 Schema = Mapping[str, Any]
 """A JSON Schema (2020-12). One with a `title` stands under that name in the document, once, whoever uses it."""
@@ -169,6 +171,27 @@ def list_of(check: Check) -> Check:
     return Check(schema=array_of(check.schema), run=check_all)
 
 
+def _boolean(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise Invalid(f"must be true or false, not {shown(value)}")
+    return value
+
+
+def _table(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise Invalid(f"must be an object, not {shown(value)}")
+    if not _is_within(value, DEEPEST - 1):
+        raise Invalid(f"must not be nested more than {DEEPEST} deep")
+    return value
+
+
+def _is_within(value: Any, levels: int) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return levels >= 0 and all(_is_within(each, levels - 1) for each in inner if isinstance(each, dict | list))
+
+
+boolean = Check(schema=BOOLEAN, run=_boolean)
+table = Check(schema=OBJECT, run=_table)
 identifier = text(LONGEST_ID)
 name = text(LONGEST_NAME)
 anything = Check(schema=TEXT, run=lambda value: value)

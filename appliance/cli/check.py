@@ -6,17 +6,23 @@ import argparse
 import asyncio
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from appliance import config
+from appliance.automations.setup import catalog_of
 from appliance.cli.paths import Places
 from appliance.clock import Clock
 from appliance.config import Config
 from appliance.errors import ConfigFailed, Fault, StartFailed
+from appliance.locale import Locale, load_zone
 from appliance.lua.compiling import check_scripts
 from appliance.lua.setup import build_runner, folder_of
 from appliance.lua.undefined import find_undefined
 from appliance.scenes import build_catalog
+
+ANYWHERE = Locale(timezone=load_zone("UTC"), latitude=0.0, longitude=0.0)
+"""Where a home is whose configuration cannot be used, so that nobody is told that it has no sunset."""
 
 
 def check(arguments: argparse.Namespace) -> int:
@@ -43,7 +49,7 @@ def _load(file: Path) -> tuple[Config, list[Fault]]:
     try:
         return config.load(file, os.environ), []
     except ConfigFailed as failed:
-        return config.parse("", str(file), {}), failed.faults
+        return replace(config.parse("", str(file), {}), locale=ANYWHERE), failed.faults
 
 
 async def _check_lua(settings: Config) -> tuple[list[Fault], list[Fault]]:
@@ -56,7 +62,11 @@ async def _check_lua(settings: Config) -> tuple[list[Fault], list[Fault]]:
     )
     async with build_runner(settings.scripts, limits, settings.locale.timezone, settings.root, clock) as runner:
         scenes = build_catalog(settings.scenes, settings.root, runner, limits.default_max_concurrent)
+        automations = catalog_of(settings.automations, settings.root, runner.describe, settings.locale, clock)
         _, in_scripts = await check_scripts(folders[-1])
-        faults = [*await scenes.check(), *in_scripts]
-        sources = [source for folder in folders if folder is not None for source in folder.read().sources]
-        return faults, [] if faults else await find_undefined(sources, runner.describe)
+        checked = [await scenes.check(), await automations.check(), (in_scripts, [])]
+        faults, warnings = ([each for pair in checked for each in pair[n]] for n in (0, 1))
+        if not faults:
+            sources = [source for folder in folders if folder is not None for source in folder.read().sources]
+            warnings += await find_undefined(sources, runner.describe)
+        return faults, warnings

@@ -17,6 +17,9 @@ from appliance.cli.single_file import list_targets
 from appliance.errors import LaresError, StartFailed
 from appliance.version import VERSION
 
+MOST_HOURS = 24 * 366
+"""How far `lares simulate` looks ahead."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the arguments ask; the exit code, one of sysexits(3)."""
@@ -66,7 +69,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="store_true", help="print version, Python and platform")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
     common = [_common(argparse.SUPPRESS)]
-    commands.add_parser("run", parents=common, help="run the hub (also without a command)")
+    run = commands.add_parser("run", parents=common, help="run the hub (also without a command)")
+    run.add_argument("--safe", action="store_true", help="run no automations")
     demo = commands.add_parser("demo", parents=common, help="run a hub with a simulated light and TV")
     demo.add_argument("--port", type=_port, metavar="N", help="the port on 127.0.0.1 (3000, or a free one)")
     commands.add_parser("check", parents=common, help="list every fault of configuration and Lua files")
@@ -76,6 +80,10 @@ def _parser() -> argparse.ArgumentParser:
     backup.add_argument("file", metavar="FILE", help="the archive to write")
     restore = commands.add_parser("restore", parents=common, help="put a backup in place; not while the hub runs")
     restore.add_argument("file", metavar="FILE", help="the archive to restore")
+    simulate = commands.add_parser("simulate", parents=common, help="tell what the automations would do, and why not")
+    simulate.add_argument("--from", dest="start", metavar="T", help="from when, 2026-12-24T18:00 or with Z (now)")
+    simulate.add_argument("--hours", type=_hours, default=24, metavar="N", help="how many hours to look ahead (24)")
+    simulate.add_argument("--json", action="store_true", help="print one JSON object a line")
     commands.add_parser("doctor", parents=common, help="look at paths, card, clock and store")
     key = commands.add_parser("key", help="make, list and revoke keys, also while the hub runs")
     _add_key_commands(key, common)
@@ -105,6 +113,16 @@ def _port(text: str) -> int:
     if not text.isdecimal() or int(text) > 65535:
         raise argparse.ArgumentTypeError(f"must be a port from 0 to 65535, not {text!r}")
     return int(text)
+
+
+def _hours(text: str) -> float:
+    try:
+        hours = float(text)
+    except ValueError:
+        hours = 0.0
+    if not 0 < hours <= MOST_HOURS:
+        raise argparse.ArgumentTypeError(f"must be a number of hours, at most {MOST_HOURS} (a year), not {text!r}")
+    return hours
 
 
 def _steady_streams() -> None:

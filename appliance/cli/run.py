@@ -37,7 +37,10 @@ def run(arguments: argparse.Namespace) -> int:
     for warning in settings.warnings:
         log.warning("%s", warning)
     make_data_dir(data_dir)
-    asyncio.run(serve(settings, data_dir, lambda hub, port: _say_listening(settings, port)))
+    is_safe = getattr(arguments, "safe", False)
+    if is_safe:
+        log.warning("started with --safe: no automation runs")
+    asyncio.run(serve(settings, data_dir, lambda hub, port: _say_listening(settings, port), is_safe=is_safe))
     return os.EX_OK
 
 
@@ -49,5 +52,3 @@ def _say_listening(settings: config.Config, port: int) -> None:
         log.info("%s: enabled", name)
     if not settings.adapters:
         log.info("no adapter is enabled; enable one in %s and start again", settings.file)
-
-

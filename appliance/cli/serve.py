@@ -29,10 +29,13 @@ from appliance.tasks import Tasks
 log = logging.getLogger("hub")
 
 
-async def serve(config: Config, data_dir: Path, on_listening: Callable[[Hub, int], None]) -> None:
+async def serve(
+    config: Config, data_dir: Path, on_listening: Callable[[Hub, int], None], *, is_safe: bool = False
+) -> None:
     """Run the hub until SIGTERM or SIGINT; a second one ends the process at once.
 
-    `on_listening` is called with the hub and the port as soon as requests are answered.
+    `on_listening` is called with the hub and the port as soon as requests are answered. A hub that `is_safe` runs no
+    automations.
     """
     stop, hangup = _listen_to_signals()
     clock = Clock()
@@ -41,7 +44,7 @@ async def serve(config: Config, data_dir: Path, on_listening: Callable[[Hub, int
     async with AsyncExitStack() as stack:
         tasks = await stack.enter_async_context(Tasks())
         tasks.start(notifier.feed_watchdog(), "watchdog")
-        hub = await stack.enter_async_context(Hub(config, Disk(data_dir), clock))
+        hub = await stack.enter_async_context(Hub(config, Disk(data_dir), clock, is_safe=is_safe))
         door = stack.enter_context(closing(await open_door(config.auth, hub.keys, data_dir)))
         desk = Desk(Keyring(hub.keys, door.hasher, clock), config.auth, data_dir)
         app = build_app(hub, door, limits, config.runtime.event_bus_capacity)

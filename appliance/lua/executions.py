@@ -27,13 +27,17 @@ log = logging.getLogger("lua")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What is to be run: the text, the event it is given, and the name that log and audit know it by."""
+    """What is to be run: the text, the event it is given, and the name that log and audit know it by.
+
+    One that is run `by_hand` runs whatever its mode says, and counts among no others.
+    """
 
     id: str
     label: str
     source: Source
     mode: Mode
     event: Mapping[str, Any] | None = None
+    by_hand: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +108,9 @@ class Executions:
     def submit(self, job: Job) -> Execution:
         """Let the job run, wait for its turn, or be dropped, as its mode says of those of its id under way."""
         execution = Execution(job, self._clock.now())
+        if job.by_hand:
+            self._start(execution)
+            return execution
         admission = self._lanes.admit(job.id, execution, job.mode)
         execution.decision = admission.decision
         for replaced in admission.replaced:
@@ -115,6 +122,13 @@ class Executions:
         return execution
 
     def _start(self, execution: Execution) -> None:
+        try:
+            self._begin(execution)
+        except Exception as error:  # what cannot begin must not keep its place among those that run
+            log.debug("an execution", exc_info=error)
+            self._leave(execution, RunStatus.ERROR, f"it could not begin: {type(error).__name__}: {error}")
+
+    def _begin(self, execution: Execution) -> None:
         job = execution.job
         execution.at = self._clock.now()
         context = self._new_context(job.label)
@@ -136,10 +150,14 @@ class Executions:
         try:
             outcome = await _outcome(run)
         finally:
-            self._end(execution, *outcome)
-            following = self._lanes.leave(execution.job.id, execution)
-            if following is not None:
-                self._start(following)
+            self._leave(execution, *outcome)
+
+    def _leave(self, execution: Execution, status: RunStatus, error: str | None) -> None:
+        """Note the end, and let the next one begin."""
+        self._end(execution, status, error)
+        following = self._lanes.leave(execution.job.id, execution)
+        if following is not None:
+            self._start(following)
 
     def _end(self, execution: Execution, status: RunStatus, error: str | None) -> None:
         run = self._runs.pop(execution, None)

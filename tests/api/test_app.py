@@ -107,9 +107,9 @@ class TestDiagnostics:
         await house.post("/groups", {"id": "all", "name": "All"})
         async with house.stream():
             told = (await house.get("/diagnostics")).json
-        parts = {"hub", "counts", "adapters", "store", "scenes", "scripts", "events", "sockets", "process"}
-        assert set(told) == parts
-        counts = {"adapters": 2, "devices": 2, "rooms": 1, "groups": 1, "scenes": 0, "keys": 0}
+        of_lua = {"clock", "scenes", "automations", "scripts"}
+        assert set(told) == {"hub", "counts", "adapters", "store", "events", "sockets", "process", *of_lua}
+        counts = {"adapters": 2, "devices": 2, "rooms": 1, "groups": 1, "scenes": 0, "automations": 0, "keys": 0}
         assert told["counts"] == counts
         assert set(told["scripts"]) == {"running", "threads", "abandoned", "last_reload"}
         assert set(told["hub"]) == {"version", "python", "started_at", "now", "uptime_secs"}

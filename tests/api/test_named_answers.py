@@ -40,6 +40,13 @@ NAMED: dict[str, set[int]] = {
     "POST /scenes/reload": {200, 401, 403},
     "POST /scenes/{id}/execute": {200, 202, 400, 401, 403, 404, 423},
     "GET /scenes/{id}/history": {200, 400, 401, 404},
+    "GET /automations": {200, 401},
+    "POST /automations/reload": {200, 401, 403},
+    "GET /automations/{id}": {200, 401, 404},
+    "POST /automations/{id}/enabled": {200, 400, 401, 403, 404, 413},
+    "POST /automations/{id}/execute": {200, 400, 401, 403, 404, 413},
+    "POST /automations/{id}/validate": {200, 400, 401, 403, 404},
+    "GET /automations/{id}/history": {200, 400, 401, 404},
     "POST /scripts/reload": {200, 401, 403},
     "GET /openapi.json": {200, 401},
     "GET /auth/keys": {200, 401, 403},
@@ -58,6 +65,7 @@ DURABLE = {
     "POST /groups/{id}/members",
     "POST /auth/keys",
     "DELETE /auth/keys/{id}",
+    "POST /automations/{id}/enabled",
 }
 """What answers 503 where the store cannot take a change, as soon as there is a store."""
 

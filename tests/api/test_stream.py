@@ -231,16 +231,15 @@ class TestReading:
 
     async def test_an_event_is_encoded_once_whoever_reads(self) -> None:
         class Counting:
-            """Stands for a device, and counts how often it is looked at."""
+            """Stands for a device, and counts how often what it shows is looked at."""
 
-            def __init__(self) -> None:
-                self.attributes = {"power": "on"}
-                self.looks = 0
+            id = "counting"
+            looks = 0
 
             @property
-            def id(self) -> str:
+            def attributes(self) -> dict[str, str]:
                 self.looks += 1
-                return "counting"
+                return {"power": "on"}
 
         async with quiet_house() as house, AsyncExitStack() as stack:
             counting = Counting()

@@ -19,3 +19,10 @@ def scene(id_: str, body: str = "", *, mode: str = "", name: str = "A scene") ->
     stated = f"  mode = {mode},\n" if mode else ""
     head = f'return {{\n  id = "{id_}",\n  name = "{name}",\n{stated}'
     return f"{head}  execute = function(ctx)\n    {body}\n  end,\n}}\n"
+
+
+def automation(id_: str, trigger: str, body: str = "", *, more: str = "", name: str = "An automation") -> str:
+    """The text of an automation with this trigger, whose `execute` does what the body says; `more` are fields."""
+    head = f'return {{\n  id = "{id_}",\n  name = "{name}",\n  trigger = {trigger},\n'
+    stated = f"  {more},\n" if more else ""
+    return f"{head}{stated}  execute = function(ctx, event)\n    {body}\n  end,\n}}\n"

@@ -8,7 +8,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,10 +83,12 @@ def light_section(url: str) -> str:
     return f'[adapters.elgato_lights]\nenabled = true\nbase_url = "{url}"\npoll_interval_secs = 1\n'
 
 
-def spawn(folder: Path, log: Path, extra: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
+def spawn(
+    folder: Path, log: Path, extra: Mapping[str, str] | None = None, arguments: Sequence[str] = ()
+) -> subprocess.Popen[bytes]:
     """Start `lares run` in the folder; what it says goes to the log file."""
     environment = {**os.environ, "LARES_MASTER_KEY": KEY, "PYTHONPATH": str(ROOT), **(extra or {})}
-    command = [sys.executable, "-m", "appliance", "run"]
+    command = [sys.executable, "-m", "appliance", "run", *arguments]
     with log.open("wb") as stream:
         return subprocess.Popen(command, cwd=folder, env=environment, stdout=stream, stderr=stream)
 
@@ -103,11 +105,13 @@ def refused(folder: Path, extra: Mapping[str, str] | None = None) -> tuple[int, 
 
 
 @asynccontextmanager
-async def running(folder: Path, extra: Mapping[str, str] | None = None) -> AsyncIterator[Process]:
+async def running(
+    folder: Path, extra: Mapping[str, str] | None = None, arguments: Sequence[str] = ()
+) -> AsyncIterator[Process]:
     """A hub of the folder's configuration from its first answer on; killed at the end if it still runs."""
     log = folder / "hub.log"
     headers = {"Authorization": f"Bearer {KEY}"}
-    with spawn(folder, log, extra) as popen:
+    with spawn(folder, log, extra, arguments) as popen:
         try:
             url = await _listening(popen, log)
             async with aiohttp.ClientSession(headers=headers) as session:

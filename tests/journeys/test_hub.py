@@ -27,7 +27,7 @@ async def test_diagnostics_count_what_is_there(house: House) -> None:
     async with house.stream():
         answer = await house.get("/diagnostics")
     assert answer.status == 200
-    counts = {"adapters": 2, "devices": 2, "rooms": 1, "groups": 0, "scenes": 0, "keys": 0}
+    counts = {"adapters": 2, "devices": 2, "rooms": 1, "groups": 0, "scenes": 0, "automations": 0, "keys": 0}
     assert answer.json["counts"] == counts
     assert answer.json["adapters"]["roku_tv"]["runtime_status"] == "running"
     assert answer.json["events"]["readers"] == 1

@@ -1,0 +1,143 @@
+"""Automations: which there are, switching them, running them by hand, and what became of them."""
+
+from __future__ import annotations
+
+from sanic import HTTPResponse
+
+from appliance.api import payloads, schemas
+from appliance.api.answers import json_answer
+from appliance.api.auth import Role
+from appliance.api.periods import PERIOD
+from appliance.api.route import Call, Route
+from appliance.api.shapes import array_of
+from appliance.automations.automations import Automations as Parts
+from appliance.errors import ConfigFailed
+from appliance.history import Period, RunStatus
+from appliance.lua.reload import Reloader
+
+MANUAL = {"type": "manual"}
+"""The event of a run by hand that states none."""
+
+
+class Automations:
+    """What answers the routes under `/automations`."""
+
+    def __init__(self, automations: Parts, reloader: Reloader) -> None:
+        self._automations = automations
+        self._reloader = reloader
+
+    async def list_all(self, call: Call) -> HTTPResponse:
+        """Every automation by id."""
+        return json_answer([payloads.automation(view) for view in self._automations.list_views()])
+
+    async def get(self, call: Call, automation_id: str) -> HTTPResponse:
+        """One automation."""
+        return json_answer(payloads.automation(self._automations.view(automation_id)))
+
+    async def reload(self, call: Call) -> HTTPResponse:
+        """Read every automation anew; all or nothing."""
+        return json_answer(payloads.reload(await self._reloader.reload()))
+
+    async def switch(self, call: Call, automation_id: str) -> HTTPResponse:
+        """Switch it on or off; answered when that is on the card."""
+        self._automations.view(automation_id)
+        body = await call.body()
+        view = await self._automations.switch(automation_id, is_enabled=body["enabled"])
+        return json_answer(payloads.automation(view))
+
+    async def execute(self, call: Call, automation_id: str) -> HTTPResponse:
+        """Run it now if its conditions hold, and tell what its commands came to. It runs on when the client goes."""
+        self._automations.view(automation_id)
+        body = await call.body()
+        stated = body.get("trigger_payload")
+        ending = await self._automations.run_by_hand(automation_id, MANUAL if stated is None else stated)
+        if ending.status in (RunStatus.OK, RunStatus.SKIPPED):
+            return json_answer(payloads.automation_result(ending))
+        how = "was cancelled" if ending.status is RunStatus.CANCELLED else "failed"
+        sentence = f"automation '{automation_id}' {how}: {ending.error}"
+        return json_answer({"error": sentence, "results": ending.results}, 400)
+
+    async def validate(self, call: Call, automation_id: str) -> HTTPResponse:
+        """Read its file as it is on the disk now, and tell what a reload would make of it."""
+        try:
+            view = await self._automations.validate(automation_id)
+        except ConfigFailed as failed:
+            return json_answer(payloads.refusal(failed), 400)
+        return json_answer({"status": "ok", "automation": payloads.automation(view)})
+
+    async def list_history(self, call: Call, automation_id: str) -> HTTPResponse:
+        """What became of its triggers, the newest first: how it ran, or why it did not."""
+        entries = self._automations.list_runs(automation_id, Period(**call.query()))
+        told = [payloads.automation_run(entry) for entry in entries]
+        return json_answer({"automation_id": automation_id, "entries": told})
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/automations",
+        role=Role.READ,
+        handler=Automations.list_all,
+        answers=(200,),
+        holds=array_of(schemas.AUTOMATION),
+        summary="Every automation by id.",
+    ),
+    Route(
+        method="POST",
+        path="/automations/reload",
+        role=Role.ADMIN,
+        handler=Automations.reload,
+        answers=(200,),
+        holds=schemas.RELOADED,
+        summary="Read every automation's file anew. If one has a fault, the answer lists all and nothing changes.",
+    ),
+    Route(
+        method="GET",
+        path="/automations/<automation_id>",
+        role=Role.READ,
+        handler=Automations.get,
+        answers=(200, 404),
+        holds=schemas.AUTOMATION,
+        summary="One automation.",
+    ),
+    Route(
+        method="POST",
+        path="/automations/<automation_id>/enabled",
+        role=Role.WRITE,
+        handler=Automations.switch,
+        answers=(200, 400, 404, 413, 503),
+        holds=schemas.AUTOMATION,
+        body=payloads.SWITCH,
+        summary="Switch the automation on or off, over restarts and reloads.",
+    ),
+    Route(
+        method="POST",
+        path="/automations/<automation_id>/execute",
+        role=Role.WRITE,
+        handler=Automations.execute,
+        answers=(200, 400, 404, 413),
+        holds=schemas.AUTOMATION_RESULT,
+        body=payloads.BY_HAND,
+        may_lack_body=True,
+        summary="Run the automation now, even if it is off, whatever its mode and cooldown; its conditions apply.",
+    ),
+    Route(
+        method="POST",
+        path="/automations/<automation_id>/validate",
+        role=Role.WRITE,
+        handler=Automations.validate,
+        answers=(200, 400, 404),
+        holds=schemas.VALIDATED,
+        summary="Read the automation's file as it is now, and change nothing; 400 lists its faults.",
+    ),
+    Route(
+        method="GET",
+        path="/automations/<automation_id>/history",
+        role=Role.READ,
+        handler=Automations.list_history,
+        answers=(200, 400, 404),
+        holds=schemas.AUTOMATION_HISTORY,
+        query=PERIOD,
+        summary="What became of the automation's triggers, the newest first; also why it did not run.",
+    ),
+)

@@ -1,0 +1,95 @@
+"""What is due: timers after spans of real time, alarms at instants of the calendar. The scheduler rings them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Protocol
+
+log = logging.getLogger("automations")
+
+LATE = timedelta(minutes=5)
+"""An occurrence that was passed over by no more than this is made up for, once; older ones are only counted."""
+
+MOST_COUNTED = 1000
+"""How many occurrences that were passed over are counted one by one."""
+
+FORGET = timedelta(days=1)
+"""An occurrence further ahead than this that is said to have fired did so by a clock that was wrong."""
+
+INSTANT = timedelta(microseconds=1)
+
+
+class Schedule(Protocol):
+    """What is due at instants of the calendar."""
+
+    def next_after(self, instant: datetime) -> datetime | None:
+        """The first occurrence later than the instant; None if there is none."""
+
+
+class Timer:
+    """Something due after a span of real time, once, or again and again if `every` is given (seconds)."""
+
+    def __init__(self, name: str, due: float, ring: Callable[[float], None], every: float | None = None) -> None:
+        self.name = name
+        self.due = due
+        self.ring = ring
+        self.every = every
+        self.is_cancelled = False
+
+    def take(self, now: float) -> tuple[float | None, int]:
+        """How late it rings now, in seconds, None if not at all, and how often it should have rung and does not."""
+        if self.every is None:
+            return now - self.due, 0
+        passed, late = divmod(now - self.due, self.every)
+        self.due = now - late + self.every
+        return (late, int(passed)) if late <= LATE.total_seconds() else (None, int(passed) + 1)
+
+
+class Alarm:
+    """Something due by a schedule. `due` is its next occurrence, None while the clock is not believed or none comes.
+
+    `name` is what the log calls it. The same occurrence of one that `keeps` never rings twice, though the clock be
+    set back; `last` is the latest that rang.
+    """
+
+    def __init__(
+        self, name: str, schedule: Schedule, ring: Callable[[datetime], None], *, keeps: bool, last: datetime | None
+    ) -> None:
+        self.name = name
+        self.schedule = schedule
+        self.ring = ring
+        self.keeps = keeps
+        self.last = last
+        self.due: datetime | None = None
+
+    def arm(self, now: datetime, *, settles: bool = False) -> None:
+        """Find the next occurrence, as of this instant; none that rang already if the clock only `settles`."""
+        since = now
+        if self.last is not None and (self.keeps or settles) and self.last - now <= FORGET:
+            since = max(now, self.last)
+        self.due = self.next_after(since)
+
+    def next_after(self, instant: datetime) -> datetime | None:
+        """The schedule's first occurrence later than the instant; None where it has none, or fails to tell."""
+        try:
+            return self.schedule.next_after(instant)
+        except Exception as error:  # one that cannot be computed must not silence every other
+            log.error("%s: its schedule cannot be computed: %s: %s", self.name, type(error).__name__, error)
+            log.debug("%s", self.name, exc_info=error)
+            return None
+
+    def take(self, now: datetime) -> tuple[datetime | None, int]:
+        """What is to ring now, if anything, and how many occurrences before it never will; then the next is due."""
+        rings, passed = None, 0
+        while self.due is not None and self.due <= now:
+            if now - self.due > LATE and passed >= MOST_COUNTED:
+                self.due = self.next_after(now - LATE - INSTANT)
+                continue
+            passed += 1
+            rings = self.due if now - self.due <= LATE else None
+            self.due = self.next_after(self.due)
+        if rings is not None:
+            self.last, passed = rings, passed - 1
+        return rings, passed

@@ -1,0 +1,83 @@
+"""The automations as a whole: what is in force and how it is, for whoever asks from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from appliance.automations.definition import Definition
+from appliance.automations.engine import Engine
+from appliance.automations.runs import Runs
+from appliance.automations.states import State, States
+from appliance.history import Period, RunEntry
+from appliance.home.values import Value
+from appliance.lua.catalog import Catalog
+from appliance.lua.executions import Ending
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """One automation as it is shown."""
+
+    definition: Definition
+    is_enabled: bool
+    last_run: datetime | None
+    last_error: str | None
+
+
+class Automations:
+    """Answers and changes what the outside may ask of automations; `NotFound` where there is no such one."""
+
+    def __init__(self, catalog: Catalog[Definition], engine: Engine, runs: Runs, states: States) -> None:
+        self.catalog = catalog
+        self._engine = engine
+        self._runs = runs
+        self._states = states
+
+    def list_views(self) -> list[View]:
+        """Every automation by id."""
+        return [_view(definition, self._states.of(definition.id)) for definition in self.catalog.list_definitions()]
+
+    def view(self, id_: str) -> View:
+        """One automation."""
+        return _view(self.catalog.get(id_).definition, self._states.of(id_))
+
+    async def switch(self, id_: str, *, is_enabled: bool) -> View:
+        """Switch it on or off, once that is on the card; `StoreFailed` where it cannot be."""
+        self.catalog.get(id_)
+        await self._states.switch(id_, is_enabled=is_enabled)
+        return self.view(id_)
+
+    async def run_by_hand(self, id_: str, event: Mapping[str, Value]) -> Ending:
+        """Run it with this event if its conditions hold, and wait for its end."""
+        return await self._runs.run_by_hand(self.catalog.get(id_), event)
+
+    async def validate(self, id_: str) -> View:
+        """What its file says as it is on the disk now; `ConfigFailed` holds what is wrong with it."""
+        asset = await self.catalog.read(id_)
+        return _view(asset.definition, self._states.of(asset.definition.id))
+
+    def list_runs(self, id_: str, period: Period) -> list[RunEntry]:
+        """What became of its triggers in the period, the newest first."""
+        self.catalog.get(id_)
+        return self._runs.list_runs(id_, period)
+
+    def figures(self) -> dict[str, Any]:
+        """How many are in force and under way, how each is, and what is wrong with the files that were left out."""
+        return {
+            "loaded": len(self.catalog.list_definitions()),
+            **self._runs.figures(),
+            "each": self._engine.figures(),
+            "left_out": self.catalog.left_out,
+        }
+
+
+def _view(definition: Definition, state: State) -> View:
+    return View(
+        definition=definition,
+        is_enabled=state.is_enabled,
+        last_run=state.last_run,
+        last_error=state.last_error,
+    )

@@ -1,0 +1,226 @@
+"""The scheduler: the one sleep of the automations. It wakes for what is due, whatever is done to the clock."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+import logging
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from appliance.automations.alarms import MOST_COUNTED, Alarm, Schedule, Timer
+from appliance.clock import Clock, Steps, Trust, timestamp
+from appliance.tasks import Tasks
+
+log = logging.getLogger("automations")
+
+SETTLING = timedelta(minutes=1)
+"""A clock that is set back by less than this, as NTP does, repeats no occurrence."""
+
+MOST_STALE = 64
+"""Timers that were cancelled and are still kept, beyond which they are cleared away once they are the most."""
+
+
+class Scheduler:
+    """Rings timers and alarms when they are due. What rings must neither wait nor take long."""
+
+    def __init__(self, clock: Clock, trust: Trust) -> None:
+        self._clock = clock
+        self._trust = trust
+        self._steps = Steps(clock)
+        self._timers: list[tuple[float, int, Timer]] = []
+        self._stale = 0
+        self._numbers = itertools.count()
+        self._alarms: dict[Alarm, None] = {}
+        self._soonest: datetime | None = None
+        self._is_trusted = trust.is_given()
+        self._on_trust: list[Callable[[], None]] = []
+        self._changed = asyncio.Event()
+        self._tasks = Tasks()
+        self._stepped: list[dict[str, Any]] = []
+        self._looked_at = clock.monotonic()
+
+    async def __aenter__(self) -> Scheduler:
+        if (doubt := self._doubt()) is not None:
+            log.warning("%s", doubt)
+        self._tasks.start(self._run(), "schedule of automations")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._tasks.__aexit__()
+
+    def after(self, name: str, seconds: float, ring: Callable[[float], None]) -> Timer:
+        """Ring once, so many seconds of real time from now; the ring is told how many seconds late it is."""
+        return self._start(Timer(name, self._clock.monotonic() + seconds, ring))
+
+    def every(
+        self, name: str, seconds: float, ring: Callable[[float], None], *, first: float | None = None
+    ) -> Timer:
+        """Ring every so many seconds of real time, for the first time after `first` or after one whole span."""
+        due = self._clock.monotonic() + (seconds if first is None else first)
+        return self._start(Timer(name, due, ring, seconds))
+
+    def at(
+        self,
+        name: str,
+        schedule: Schedule,
+        ring: Callable[[datetime], None],
+        *,
+        keeps: bool = False,
+        last: datetime | None = None,
+    ) -> Alarm:
+        """Ring at each occurrence of the schedule from now on, telling it; see `Alarm` for `keeps` and `last`."""
+        alarm = Alarm(name, schedule, ring, keeps=keeps, last=last)
+        self._alarms[alarm] = None
+        if self._is_trusted:
+            _begin(alarm, self._clock.now())
+        if alarm.due is not None:
+            self._soonest = alarm.due if self._soonest is None else min(self._soonest, alarm.due)
+        self._changed.set()
+        return alarm
+
+    def cancel(self, what: Timer | Alarm) -> None:
+        """Never ring it again."""
+        if isinstance(what, Alarm):
+            self._alarms.pop(what, None)
+        elif not what.is_cancelled:
+            what.is_cancelled = True
+            self._stale += 1
+            if self._stale > max(MOST_STALE, len(self._timers) // 2):
+                self._clear_away()
+
+    def when_trusted(self, do: Callable[[], None]) -> None:
+        """Do this once the clock is believed; not at all where it is already."""
+        if not self._is_trusted:
+            self._on_trust.append(do)
+
+    def figures(self) -> dict[str, Any]:
+        """The clock's state for diagnostics: whether it is believed, why schedules wait if not, and steps of it."""
+        return {
+            "now": timestamp(self._clock.now()),
+            "trusted": self._trust.is_given(),
+            "trusted_after": timestamp(self._trust.since),
+            "waits_because": self._doubt(),
+            "steps": list(self._stepped),
+        }
+
+    def _doubt(self) -> str | None:
+        """Why schedules wait; None where they do not."""
+        if self._trust.is_given():
+            return None
+        now, since = timestamp(self._clock.now()), timestamp(self._trust.since)
+        return f"the clock shows {now}, and it was {since} before: what waits for a time of day waits until it is set"
+
+    def _clear_away(self) -> None:
+        self._timers = [each for each in self._timers if not each[2].is_cancelled]
+        heapq.heapify(self._timers)
+        self._stale = 0
+
+    def _start(self, timer: Timer) -> Timer:
+        heapq.heappush(self._timers, (timer.due, next(self._numbers), timer))
+        self._changed.set()
+        return timer
+
+    async def _run(self) -> None:
+        while True:
+            self._changed.clear()
+            self._look_at_clock()
+            self._ring_timers()
+            self._ring_alarms()
+            if self._timers or self._alarms:
+                await self._clock.wait(self._changed, self._nap())
+            else:
+                await self._changed.wait()
+                self._looked_at = self._clock.monotonic()
+
+    def _look_at_clock(self) -> None:
+        """Find every occurrence anew where the clock was set back, or can be believed for the first time.
+
+        It may have been so since the last look: from the earliest instant that it can have shown since then.
+        """
+        step, now, looked_at = self._steps.take(), self._clock.now(), self._clock.monotonic()
+        earliest = now - timedelta(seconds=looked_at - self._looked_at)
+        self._looked_at = looked_at
+        becomes_trusted = self._trust.is_given() and not self._is_trusted
+        if step:
+            log.warning("the clock was set by %+.1f s", step.total_seconds())
+            self._stepped = [*self._stepped[-9:], {"at": timestamp(now), "seconds": step.total_seconds()}]
+        if becomes_trusted:
+            log.info("the clock can be believed now: schedules begin")
+            self._is_trusted = True
+        if self._is_trusted and (becomes_trusted or step < timedelta()):
+            for alarm in self._alarms:
+                if becomes_trusted:
+                    _begin(alarm, earliest)
+                else:
+                    alarm.arm(earliest, settles=step > -SETTLING)
+            self._find_soonest()
+        if becomes_trusted:
+            waiting, self._on_trust = self._on_trust, []
+            for do in waiting:
+                _safely(do)
+
+    def _ring_timers(self) -> None:
+        now = self._clock.monotonic()
+        while self._timers and self._timers[0][0] <= now:
+            timer = heapq.heappop(self._timers)[2]
+            if timer.is_cancelled:
+                self._stale -= 1
+                continue
+            late, passed = timer.take(now)
+            if timer.every is not None:
+                self._start(timer)
+            _tell_passed(timer.name, passed)
+            if late is not None:
+                _safely(partial(timer.ring, late))
+
+    def _ring_alarms(self) -> None:
+        now = self._clock.now()
+        if self._soonest is None or self._soonest > now:
+            return
+        due = [alarm for alarm in self._alarms if alarm.due is not None and alarm.due <= now]
+        for alarm in due:
+            rings, passed = alarm.take(now)
+            _tell_passed(alarm.name, passed)
+            if rings is not None and alarm in self._alarms:
+                _safely(partial(alarm.ring, rings))
+        self._find_soonest()
+
+    def _find_soonest(self) -> None:
+        self._soonest = min((alarm.due for alarm in self._alarms if alarm.due is not None), default=None)
+
+    def _nap(self) -> float:
+        """Seconds until something is due or the clock is to be looked at again."""
+        naps = [self._clock.looks_every]
+        if self._timers:
+            naps.append(self._timers[0][0] - self._clock.monotonic())
+        if self._soonest is not None:
+            naps.append((self._soonest - self._clock.now()).total_seconds())
+        return max(0.0, min(naps))
+
+
+def _begin(alarm: Alarm, now: datetime) -> None:
+    """Arm it for the first time, and count what it missed since its last, which was before there was this hub."""
+    if alarm.keeps and alarm.last is not None:
+        due, missed = alarm.next_after(alarm.last), 0
+        while due is not None and due <= now and missed < MOST_COUNTED:
+            due, missed = alarm.next_after(due), missed + 1
+        _tell_passed(alarm.name, missed)
+    alarm.arm(now)
+
+
+def _tell_passed(name: str, passed: int) -> None:
+    if passed:
+        count = f"{MOST_COUNTED} or more" if passed >= MOST_COUNTED else passed
+        log.warning("%s: occurrences passed over and not made up for: %s", name, count)
+
+
+def _safely(do: Callable[[], None]) -> None:
+    try:
+        do()
+    except Exception as error:  # one fault must not silence every other schedule
+        log.error("a schedule failed: %s: %s", type(error).__name__, error)
+        log.debug("a schedule", exc_info=error)

@@ -1,0 +1,205 @@
+"""Automations: a storm of changes on one core, how soon Lua runs after a change, and what a thousand others cost."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from appliance.automations.definition import automation_parser
+from appliance.automations.homes import Home
+from appliance.automations.setup import Parts, open_automations
+from appliance.automations.states import States
+from appliance.clock import Clock, Trust
+from appliance.history import RunHistory, RunStatus
+from appliance.home.bus import Bus
+from appliance.home.model import Kind, Observation, Report
+from appliance.home.registry import Registry
+from appliance.locale import Locale
+from appliance.lua.catalog import Catalog
+from appliance.lua.context import Context
+from appliance.lua.executions import Executions
+from appliance.lua.folder import Folder
+from appliance.lua.limits import Limits
+from appliance.lua.runner import Runner
+from appliance.version import MADE_AT
+from benchmarks._client import percentile
+
+DEVICES = AUTOMATIONS = 200
+CHANGES_A_SECOND = 500
+SECONDS = 60
+FEW, MANY = 10, 1_000
+ROUNDS, TURNS = 200, 3
+MOST_RATIO = 1.2
+UTC = ZoneInfo("UTC")
+
+AUTOMATION = """
+return {{
+  id = "a{number}",
+  name = "Automation {number}",
+  trigger = {{ type = "device_state_change", device_id = "{device}", attribute = "brightness" }},
+  execute = function(ctx, event)
+    ctx:log("info", event.device_id, {{ value = event.value }})
+  end,
+}}
+"""
+
+
+@dataclass(slots=True, kw_only=True)
+class Stage:
+    """A home with devices and automations; `began` is when Lua's first instruction followed each change."""
+
+    registry: Registry
+    parts: Parts
+    runner: Runner
+    changed: dict[tuple[str, int], float] = field(default_factory=dict)
+    began: dict[tuple[str, int], float] = field(default_factory=dict)
+
+    def change(self, device: str, value: int) -> None:
+        """Let the device show the value."""
+        self.changed[device, value] = time.perf_counter()
+        seen = Observation(device_id=device, kind=Kind.LIGHT, attributes=_shown(value), vendor_specific={})
+        self.registry.apply(Report(adapter=device, present=frozenset([device]), observations=(seen,)))
+
+    def latencies(self) -> list[float]:
+        """Milliseconds from each change to the first instruction that it caused."""
+        return [1000 * (self.began[key] - at) for key, at in self.changed.items() if key in self.began]
+
+    async def rest(self) -> None:
+        """Wait until nothing runs any more."""
+        while self.runner.running:
+            await Clock().sleep(0.002)
+
+
+class _Context(Context):
+    """A context whose log notes when it was called: it is the first thing that each automation does."""
+
+    stage: Stage
+
+    def log(self, level: str, message: str, fields: Any) -> None:
+        """Note the time."""
+        self.stage.began[message, fields["value"]] = time.perf_counter()
+
+
+def measure(*, seconds: int = SECONDS, rounds: int = ROUNDS) -> Iterator[tuple[str, str]]:
+    """Labels and figures."""
+    logging.disable(logging.CRITICAL)
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(cores)})
+    try:
+        yield from asyncio.run(_storm(seconds))
+        turns = [(asyncio.run(_idle(FEW, rounds)), asyncio.run(_idle(MANY, rounds))) for _ in range(TURNS)]
+        few, many = (min(turn[each] for turn in turns) for each in (0, 1))
+    finally:
+        os.sched_setaffinity(0, cores)
+        logging.disable(logging.NOTSET)
+    for count, (heard, latencies) in ((FEW, few), (MANY, many)):
+        yield f"beside {count} automations that listen to other devices: change heard, p50 µs", f"{heard:.1f}"
+        yield "  change to first Lua instruction, p50 ms (p99)", _percentiles(latencies)
+    yield f"  growth of the first, {FEW} to {MANY} (target: flat)", _ratio(many[0] / few[0])
+    growth = statistics.median(many[1]) / statistics.median(few[1])
+    yield f"  growth of the second, {FEW} to {MANY} (target: flat)", _ratio(growth)
+
+
+async def _storm(seconds: int) -> list[tuple[str, str]]:
+    async with _open([_device(number) for number in range(AUTOMATIONS)]) as stage:
+        total, began, busy = seconds * CHANGES_A_SECOND, time.perf_counter(), time.process_time()
+        for number in range(total):
+            ahead = began + number / CHANGES_A_SECOND - time.perf_counter()
+            await Clock().sleep(max(0.0, ahead))
+            stage.change(_device(number % DEVICES), 1 + number // DEVICES)
+        took = time.perf_counter() - began
+        await stage.rest()
+        busy = (time.process_time() - busy) / (time.perf_counter() - began)
+        ended = stage.parts.automations.figures()["ended"]
+        lost = total - ended[RunStatus.OK]
+        latencies = stage.latencies()
+    verdict = "met" if lost == 0 and len(latencies) == total else "MISSED"
+    return [
+        (f"{DEVICES} devices, {AUTOMATIONS} automations, one core: changes a second", f"{total / took:.0f}"),
+        ("  fired/expected (target: all)", f"{len(latencies)}/{total} ({verdict})"),
+        ("  change to first Lua instruction, p50 ms (p99)", _percentiles(latencies)),
+        ("  of the core's time", f"{100 * busy:.0f} %"),
+    ]
+
+
+async def _idle(others: int, rounds: int) -> tuple[float, list[float]]:
+    """Microseconds that a change takes to be heard, and milliseconds until Lua runs, beside others that idle."""
+    heard, device = [], _device(0)
+    async with _open([device, *[_device(1 + number % (DEVICES - 1)) for number in range(others)]]) as stage:
+        for number in range(rounds):
+            began = time.perf_counter()
+            stage.change(device, 1 + number)
+            heard.append(1e6 * (time.perf_counter() - began))
+            await stage.rest()
+        return statistics.median(heard), stage.latencies()
+
+
+@asynccontextmanager
+async def _open(listening: Sequence[str]) -> AsyncIterator[Stage]:
+    """A home with its devices, and for each of those that are named an automation that listens to it."""
+    clock, bus = Clock(), Bus()
+    registry = Registry(bus, clock)
+    with tempfile.TemporaryDirectory(prefix="lares-benchmark-") as folder:
+        for number, device in enumerate(listening):
+            (Path(folder) / f"{number:04}.lua").write_text(AUTOMATION.format(number=number, device=device))
+        async with Runner(
+            limits=Limits(), scripts=None, scripts_name="config/scripts", timezone=UTC, clock=clock
+        ) as runner:
+            locale = Locale(timezone=UTC)
+            files = Folder(path=Path(folder), name="config/automations")
+            catalog = Catalog("automation", files, runner.describe, automation_parser(locale, clock, 8))
+
+            def new_context(label: str) -> _Context:
+                context = _Context(registry, None, clock, label)  # type: ignore[arg-type]
+                context.stage = stage
+                return context
+
+            executes = partial(Executions, runner, new_context, clock)
+            home = Home(registry=registry, bus=bus, clock=clock, trust=Trust(clock, MADE_AT))
+            async with open_automations(catalog, home, _states(), RunHistory(), executes) as parts:
+                stage = Stage(registry=registry, parts=parts, runner=runner)
+                for number in range(DEVICES):
+                    stage.change(_device(number), 0)
+                stage.changed.clear()
+                yield stage
+
+
+def _device(number: int) -> str:
+    return f"lamp{number}:light:0"
+
+
+def _states() -> States:
+    class Nothing:
+        """A card with nothing on it."""
+
+        def items(self, prefix: str) -> list[tuple[str, Any]]:
+            """Nothing."""
+            return []
+
+    async def put(values: Mapping[str, Any]) -> None:
+        return None
+
+    return States(Nothing(), lambda key, value: None, put)
+
+
+def _shown(value: int) -> dict[str, Any]:
+    return {"power": "on", "brightness": value, "color_temperature": {"value": 4000, "unit": "kelvin"}}
+
+
+def _percentiles(figures: list[float]) -> str:
+    return f"{statistics.median(figures):.2f} ({percentile(figures, 99):.2f})"
+
+
+def _ratio(ratio: float) -> str:
+    return f"{ratio:.2f} ({'met' if ratio <= MOST_RATIO else 'MISSED'})"

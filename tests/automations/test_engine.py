@@ -1,0 +1,547 @@
+"""The engine fires what is due and what happened, once, over reloads, restarts and whatever is done to the clock."""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from appliance.home.events import AdapterStarted, SystemError
+from tests.automations.homes import NOW, TROMSO
+from tests.fakes.automations import LAMP, ON, TV, Card, automation, bench, secs
+
+RESUMES: dict[str, Any] = {"state": {"resumable_schedule": True}}
+BOOT = datetime(1970, 1, 1, tzinfo=UTC)
+
+DEBOUNCE = {"type": "device_state_change", "device_id": LAMP, "attribute": "brightness", "debounce_secs": 60}
+DURATION = {**ON, "duration_secs": 60}
+
+
+def stamp(instant: datetime) -> str:
+    """As events tell it."""
+    return instant.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def after(**span: float) -> str:
+    """The instant so long after the start, as events tell it."""
+    return stamp(NOW + timedelta(**span))
+
+
+def every(seconds: float) -> dict[str, Any]:
+    """An interval."""
+    return {"type": "interval", "every_secs": seconds}
+
+
+def cron(expression: str) -> dict[str, Any]:
+    """A cron trigger."""
+    return {"type": "cron", "expression": expression}
+
+
+def wall(hour: int, minute: int) -> dict[str, Any]:
+    """A time of day in Berlin, which in June is two hours ahead."""
+    return {"type": "wall_clock", "hour": hour, "minute": minute}
+
+
+# --- each kind -----------------------------------------------------------------------------------
+
+
+async def test_a_change_of_the_wanted_attribute_fires_with_the_values_before_and_after(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation()) as it:
+        it.show(power="on")
+        it.show(power="on", brightness=21)
+        it.show(power="off")
+        it.show(TV, power="on")
+        await it.settle()
+        attributes = {"power": "on", "brightness": 20, "state": "online"}
+        told = {"attribute": "power", "value": "on", "previous_value": "off", "attributes": attributes}
+        assert it.events == [{"type": "device_state_change", "device_id": LAMP, **told}]
+
+
+@pytest.mark.parametrize(
+    ("trigger", "happens", "fires"),
+    [
+        ({"type": "device_state_change", "device_id": LAMP}, lambda it: it.show(brightness=3), 1),
+        ({"type": "device_state_change", "device_id": LAMP}, lambda it: it.show(TV, power="on"), 0),
+        (
+            {"type": "weather_state", "device_id": LAMP, "attribute": "temperature_outdoor", "above": 20},
+            lambda it: [
+                it.show(temperature_outdoor={"value": value, "unit": "celsius"}) for value in (19, 21, 22, 20, 20.5)
+            ],
+            2,
+        ),
+        ({"type": "adapter_lifecycle"}, lambda it: it.bus.publish(AdapterStarted(adapter="tv")), 1),
+        (
+            {"type": "adapter_lifecycle", "adapter": "tv", "event": "started"},
+            lambda it: [it.bus.publish(AdapterStarted(adapter=name)) for name in ("desk", "tv")],
+            1,
+        ),
+        ({"type": "system_error"}, lambda it: it.bus.publish(SystemError(message="oh")), 1),
+        (
+            {"type": "system_error", "contains": "tv:"},
+            lambda it: [it.bus.publish(SystemError(message=text)) for text in ("tv: gone", "desk: gone")],
+            1,
+        ),
+    ],
+)
+async def test_what_happens_fires_whoever_waits_for_it(
+    trigger: dict[str, Any], happens: Any, fires: int, tmp_path: Path
+) -> None:
+    async with bench(tmp_path, automation(trigger)) as it:
+        happens(it)
+        await it.settle()
+        assert len(it.fired) == fires
+        assert all(event["type"] == trigger["type"] for event in it.events)
+
+
+@pytest.mark.parametrize(
+    ("trigger", "within", "instants", "more"),
+    [
+        (wall(18, 30), 24, [after(hours=4.5)], {"hour": 18, "minute": 30, "timezone": "Europe/Berlin"}),
+        (cron("0 0 */8 * * *"), 24, [after(hours=each) for each in (4, 12, 20)], {"expression": "0 0 */8 * * *"}),
+        (every(36_000), 24, [after(hours=10), after(hours=20)], {"every_secs": 36_000}),
+        ({"type": "sunset", "offset_mins": -30}, 24, ["2026-06-01T18:49"], {"offset_mins": -30}),
+        ({"type": "sunrise"}, 24, ["2026-06-02T02:48"], {"offset_mins": 0}),
+    ],
+)
+async def test_what_falls_due_fires_at_its_instant(
+    trigger: dict[str, Any], within: float, instants: list[str], more: dict[str, Any], tmp_path: Path
+) -> None:
+    async with bench(tmp_path, automation(trigger)) as it:
+        it.clock.looks_every = 3600.0
+        await it.pass_by(secs(hours=within))
+        assert [each[: len(told)] for each, told in zip(it.instants, instants, strict=True)] == instants
+        assert all(more.items() <= event.items() and event["type"] == trigger["type"] for event in it.events)
+        for entry, at in zip(it.entries(), it.instants, strict=True):
+            assert abs((entry.executed_at - datetime.fromisoformat(at)).total_seconds()) < 1
+
+
+async def test_in_the_polar_summer_nothing_rises_or_sets_and_other_schedules_go_on(tmp_path: Path) -> None:
+    both = [automation({"type": kind}, kind) for kind in ("sunrise", "sunset")]
+    async with bench(tmp_path, *both, automation(wall(3, 0)), locale=TROMSO) as it:
+        it.clock.looks_every = 3600.0
+        await it.pass_by(secs(days=30))
+        assert it.fired == ["a"] * 30
+        figures = it.parts.engine.figures()
+        assert figures["sunset"]["next_fire"].startswith("2026-07-2")
+        await it.pass_by(secs(days=60))
+        assert {"sunrise", "sunset"} <= set(it.fired)
+
+
+async def test_one_change_fires_all_that_wait_for_it_by_id(tmp_path: Path) -> None:
+    async with bench(tmp_path, *[automation(id_=each) for each in "cab"]) as it:
+        it.show(power="on")
+        await it.settle()
+        assert it.fired == ["a", "b", "c"]
+
+
+# --- the first observation -----------------------------------------------------------------------
+
+
+async def test_what_is_seen_first_after_a_start_only_sets_the_baseline(tmp_path: Path) -> None:
+    card = Card()
+    async with bench(tmp_path, automation(), card=card) as it:
+        it.show(power="on")
+        await it.settle()
+        assert it.fired == ["a"]
+        it.show(power="off")
+    async with bench(tmp_path, automation(), start=NOW + timedelta(hours=1), card=card) as it:
+        it.registry.mark("desk", "offline")
+        it.show(power="on")
+        await it.settle()
+        assert it.fired == [], "nobody knows when it was switched on"
+        it.show(power="off")
+        it.show(power="on")
+        await it.settle()
+        assert it.fired == ["a"]
+
+
+async def test_a_first_sighting_without_a_change_sets_the_baseline_too(tmp_path: Path) -> None:
+    card = Card()
+    async with bench(tmp_path, automation(), card=card):
+        pass
+    async with bench(tmp_path, automation(), start=NOW + timedelta(hours=1), card=card) as it:
+        it.show()
+        it.show(power="on")
+        await it.settle()
+        assert it.fired == ["a"]
+
+
+async def test_that_a_device_appears_or_comes_back_is_no_change(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation({**ON, "device_id": TV})) as it:
+        it.show(TV, power="on")
+        it.remove(TV)
+        it.show(TV, power="on")
+        await it.settle()
+        assert it.fired == []
+
+
+# --- waits ---------------------------------------------------------------------------------------
+
+
+async def test_debounce_waits_until_the_value_has_rested_and_tells_the_last_one(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(DEBOUNCE)) as it:
+        for value in (30, 40, 50):
+            it.show(brightness=value)
+            await it.pass_by(59)
+        assert it.fired == []
+        await it.pass_by(1)
+        assert [(event["value"], event["previous_value"]) for event in it.events] == [(50, 40)]
+        await it.pass_by(600)
+        assert it.fired == ["a"]
+
+
+async def test_changes_of_other_attributes_and_mere_sightings_do_not_prolong_a_debounce(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(DEBOUNCE)) as it:
+        it.show(brightness=30)
+        await it.pass_by(30)
+        it.show(power="on")
+        it.show()
+        await it.pass_by(30)
+        assert it.fired == ["a"]
+
+
+async def test_duration_is_cancelled_by_any_break_however_short(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(DURATION)) as it:
+        for _ in range(20):
+            it.show(power="on")
+            await it.pass_by(59.9)
+            it.show(power="off")
+        it.show(power="on")
+        await it.pass_by(59.9)
+        assert it.fired == []
+        await it.pass_by(0.2)
+        assert it.fired == ["a"]
+
+
+@pytest.mark.parametrize("trigger", [DEBOUNCE, DURATION])
+async def test_a_wait_ends_with_its_device(trigger: dict[str, Any], tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(trigger)) as it:
+        it.show(power="on", brightness=30)
+        await it.pass_by(30)
+        it.remove()
+        it.show(power="on", brightness=30)
+        await it.pass_by(600)
+        assert it.fired == []
+
+
+@pytest.mark.parametrize("trigger", [DEBOUNCE, DURATION])
+async def test_a_wait_survives_reloads_of_others_and_of_its_own_automation_if_the_trigger_is_unchanged(
+    trigger: dict[str, Any], tmp_path: Path
+) -> None:
+    async with bench(tmp_path, automation(trigger), automation(every(1e6), "b")) as it:
+        it.show(power="on", brightness=30)
+        await it.pass_by(30)
+        await it.reload(automation(trigger), automation(every(5e5), "b"), automation(id_="c"))
+        await it.pass_by(15)
+        await it.reload(automation(trigger, name="Renamed"))
+        await it.pass_by(14)
+        assert it.fired == []
+        await it.pass_by(1)
+        assert it.fired == ["a"]
+
+
+@pytest.mark.parametrize("trigger", [DEBOUNCE, DURATION])
+async def test_a_wait_ends_where_its_trigger_changes_or_its_automation_goes(
+    trigger: dict[str, Any], tmp_path: Path
+) -> None:
+    async with bench(tmp_path, automation(trigger), automation(trigger, "b")) as it:
+        it.show(power="on", brightness=30)
+        wait = next(key for key in trigger if key.endswith("_secs"))
+        await it.reload(automation({**trigger, wait: 90}))
+        await it.pass_by(600)
+        assert it.fired == []
+
+
+async def test_a_wait_holds_no_place_among_the_runs(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(DURATION, mode="single")) as it:
+        it.stage.ends_at_once = False
+        it.show(power="on")
+        await it.pass_by(60)
+        it.show(power="off")
+        it.show(power="on")
+        await it.pass_by(30)
+        it.stage.plays[0].end()
+        await it.pass_by(30)
+        assert it.fired == ["a", "a"]
+
+
+async def test_flapping_for_a_day_leaves_few_timers_behind(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation({**DEBOUNCE, "debounce_secs": 1e6})) as it:
+        for value in range(10_000):
+            it.show(brightness=value % 2)
+        assert len(it.parts.scheduler._timers) < 200
+
+
+# --- intervals -----------------------------------------------------------------------------------
+
+
+async def test_an_interval_keeps_its_phase_over_reloads_and_begins_anew_when_it_changes(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(every(600))) as it:
+        await it.pass_by(500)
+        await it.reload(automation(every(600), name="Renamed"), automation(id_="b"))
+        await it.pass_by(100)
+        assert it.instants == [after(seconds=600)]
+        await it.reload(automation(every(700)))
+        await it.pass_by(1400)
+        assert it.instants[1:] == [after(seconds=1300), after(seconds=2000)]
+
+
+async def test_an_interval_begins_anew_with_a_restart_unless_it_resumes(tmp_path: Path) -> None:
+    card = Card()
+    both = (automation(every(600)), automation(every(600), "r", **RESUMES))
+    async with bench(tmp_path, *both, card=card) as it:
+        await it.pass_by(700)
+        assert it.fired == ["a", "r"]
+    async with bench(tmp_path, *both, start=NOW + timedelta(seconds=800), card=card) as it:
+        await it.pass_by(650)
+        assert list(zip(it.fired, it.instants, strict=True)) == [
+            ("r", after(seconds=1200)),
+            ("a", after(seconds=1400)),
+        ]
+
+
+async def test_a_resumable_interval_that_fell_due_meanwhile_fires_once_at_once_and_keeps_its_phase(
+    tmp_path: Path,
+) -> None:
+    card = Card()
+    it_resumes = automation(every(600), **RESUMES)
+    async with bench(tmp_path, it_resumes, card=card) as it:
+        await it.pass_by(650)
+    async with bench(tmp_path, it_resumes, start=NOW + timedelta(seconds=3100), card=card) as it:
+        await it.pass_by(0)
+        assert it.instants == [after(seconds=3000)]
+        await it.pass_by(600)
+        assert it.instants[1:] == [after(seconds=3600)]
+
+
+async def test_a_resumable_interval_resumes_before_it_ever_fired(tmp_path: Path) -> None:
+    card = Card()
+    for start in (0, 400):
+        at = NOW + timedelta(seconds=start)
+        async with bench(tmp_path, automation(every(600), **RESUMES), start=at, card=card) as it:
+            await it.pass_by(300)
+    assert it.instants == [after(seconds=600)]
+
+
+@pytest.mark.parametrize("changed", [every(60), wall(0, 0), cron("0 0 0 * * *")])
+async def test_what_another_schedule_fired_last_is_nothing_to_resume(changed: dict[str, Any], tmp_path: Path) -> None:
+    card = Card()
+    async with bench(tmp_path, automation(every(600), **RESUMES), card=card) as it:
+        await it.pass_by(650)
+    async with bench(tmp_path, automation(changed, **RESUMES), start=NOW + timedelta(days=3), card=card) as it:
+        await it.pass_by(59)
+        assert it.fired == []
+
+
+async def test_a_resumable_interval_on_a_box_without_a_clock_resumes_as_soon_as_the_time_is_known(
+    tmp_path: Path,
+) -> None:
+    card = Card()
+    it_resumes = automation(every(600), **RESUMES)
+    async with bench(tmp_path, it_resumes, card=card) as it:
+        await it.pass_by(650)
+    kept = dict(card.values)
+    async with bench(tmp_path, it_resumes, start=BOOT, believed_after=NOW, card=card) as it:
+        await it.pass_by(60)
+        assert it.fired == [] and card.values == kept
+        await it.set(NOW + timedelta(seconds=1990))
+        assert it.instants == [after(seconds=1800)]
+        await it.pass_by(600)
+        assert it.instants[1:] == [after(seconds=2400)]
+
+
+async def test_an_interval_needs_no_clock_and_remembers_nothing_that_is_not_true(tmp_path: Path) -> None:
+    card = Card()
+    it_resumes = automation(every(600), **RESUMES)
+    async with bench(tmp_path, it_resumes, start=BOOT, believed_after=NOW, card=card) as it:
+        await it.pass_by(1300)
+        assert it.fired == ["a", "a"] and card.values == {}
+        await it.set(NOW + timedelta(hours=1))
+        assert it.fired == ["a", "a"]
+        await it.pass_by(500)
+        assert it.fired == ["a", "a", "a"] and card.values != {}
+
+
+# --- schedules over restarts and steps -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("trigger", [wall(15, 0), cron("0 0 13 * * *")])
+async def test_a_resumable_schedule_never_fires_the_same_occurrence_twice(
+    trigger: dict[str, Any], tmp_path: Path
+) -> None:
+    card = Card()
+    async with bench(tmp_path, automation(trigger, **RESUMES), card=card) as it:
+        await it.pass_by(secs(minutes=61))
+        assert it.instants == [after(hours=1)]
+    async with bench(tmp_path, automation(trigger, **RESUMES), start=NOW + timedelta(minutes=30), card=card) as it:
+        await it.pass_by(secs(hours=1))
+        assert it.fired == [], "it is 15:00 for the second time"
+
+
+@pytest.mark.parametrize("trigger", [wall(15, 0), cron("0 0 13 * * *")])
+async def test_what_a_resumable_schedule_missed_is_counted_in_the_log_and_not_replayed(
+    trigger: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    card = Card()
+    async with bench(tmp_path, automation(trigger, **RESUMES), card=card) as it:
+        await it.pass_by(secs(minutes=61))
+    caplog.clear()
+    async with bench(tmp_path, automation(trigger, **RESUMES), start=NOW + timedelta(days=3.5), card=card) as it:
+        await it.pass_by(60)
+        assert it.fired == []
+    assert "automation 'a': occurrences passed over and not made up for: 3" in caplog.text
+
+
+async def test_a_schedule_keeps_to_its_occurrences_over_reloads(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(wall(15, 0))) as it:
+        for minute in range(58, 63):
+            await it.pass_by(secs(minutes=minute) - it.clock.monotonic())
+            await it.reload(automation(wall(15, 0), name=str(minute)))
+        assert it.instants == [after(hours=1)]
+
+
+async def test_a_box_that_does_not_know_the_time_holds_back_what_waits_for_it_and_says_why(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    held = [automation(wall(15, 0)), automation(cron("0 * * * * *"), "c"), automation({"type": "sunset"}, "s")]
+    windowed = automation(id_="w", conditions=[{"type": "time_window", "start": "00:00", "end": "23:59"}])
+    async with bench(tmp_path, *held, windowed, start=BOOT, believed_after=NOW) as it:
+        it.show(power="on")
+        await it.pass_by(secs(hours=30))
+        assert it.fired == []
+        assert it.told("w") == [("skipped", "condition 1: the clock is not trusted yet, needs 00:00 to 23:59")]
+        figures = it.parts.scheduler.figures()
+        assert figures["trusted"] is False
+        assert figures["waits_because"] == (
+            "the clock shows 1970-01-02T06:00:00.000Z, and it was 2026-06-01T12:00:00.000Z before: "
+            "what waits for a time of day waits until it is set"
+        )
+        assert {each["next_fire"] for each in it.parts.engine.figures().values()} == {None}
+        await it.set(NOW + timedelta(minutes=59, seconds=30))
+        assert it.parts.scheduler.figures()["waits_because"] is None
+        await it.pass_by(secs(seconds=20))
+        assert sorted(it.fired) == ["a", "c"]
+        it.show(power="off")
+        it.show(power="on")
+        await it.settle()
+        assert it.fired[-1] == "w"
+    assert "the clock shows 1970-01-01T00:00:00.000Z" in caplog.text
+
+
+@pytest.mark.parametrize("step", [timedelta(hours=8), timedelta(hours=-1)])
+async def test_after_a_step_each_fires_as_the_clock_says_without_burst_or_silence(
+    step: timedelta, tmp_path: Path
+) -> None:
+    both = [automation(cron("0 */10 * * * *"), "c"), automation(every(600), "i"), automation(DURATION, "d")]
+    async with bench(tmp_path, *both) as it:
+        await it.pass_by(secs(minutes=61))
+        it.stage.plays.clear()
+        it.show(power="on")
+        await it.set(it.clock.now() + step)
+        assert set(it.fired) <= {"c"} and len(it.fired) <= 1
+        await it.pass_by(secs(minutes=58) - 15)
+        assert it.fired.count("i") == 5, "intervals keep to real time"
+        assert 5 <= it.fired.count("c") <= 6
+        assert it.fired.count("d") == 1
+
+
+async def test_after_a_suspend_nothing_bursts_and_everything_goes_on(tmp_path: Path) -> None:
+    all_ = [
+        automation(cron("0 */10 * * * *"), "c"),
+        automation(every(600), "i"),
+        automation(wall(15, 30), "w"),
+        automation(DURATION, "d"),
+    ]
+    async with bench(tmp_path, *all_) as it:
+        it.show(power="on")
+        await it.pass_by(30)
+        it.clock.suspend(secs(hours=8, minutes=5))
+        await it.pass_by(15)
+        assert sorted(it.fired) == ["d"], "of what was passed over by more than five minutes nothing comes"
+        await it.pass_by(secs(hours=1))
+        assert (it.fired.count("c"), it.fired.count("i"), it.fired.count("w")) == (6, 6, 0)
+
+
+# --- robustness ----------------------------------------------------------------------------------
+
+
+async def test_a_fault_in_one_automations_way_hurts_no_other(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with bench(tmp_path, *[automation(id_=each) for each in "abc"]) as it:
+        consider = it.parts.engine._runs.consider
+
+        def stumble(asset: Any, event: Any) -> None:
+            if asset.definition.id == "b":
+                raise ZeroDivisionError("by mistake")
+            consider(asset, event)
+
+        monkeypatch.setattr(it.parts.engine._runs, "consider", stumble)
+        it.show(power="on")
+        await it.settle()
+        assert it.fired == ["a", "c"]
+    assert "automation 'b': ZeroDivisionError: by mistake" in caplog.text
+
+
+async def test_what_cannot_begin_keeps_no_place(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(mode="single")) as it:
+        it.stage.breaks.add("a")
+        it.show(power="on")
+        it.show(power="off")
+        assert it.told() == [("error", "it could not begin: ZeroDivisionError: by mistake")]
+        it.stage.breaks.clear()
+        it.show(power="on")
+        await it.settle()
+        assert it.fired == ["a"]
+
+
+async def test_a_schedule_that_cannot_be_computed_silences_only_itself(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Broken:
+        """A schedule with a fault."""
+
+        def next_after(self, instant: datetime) -> datetime | None:
+            """Fail."""
+            raise ZeroDivisionError("by mistake")
+
+    async with bench(tmp_path, automation(every(600)), automation(cron("0 5 * * * *"), "c")) as it:
+        it.parts.scheduler.at("automation 'x'", Broken(), lambda due: None)
+        await it.pass_by(3600)
+        assert it.fired.count("a") == 6 and it.fired.count("c") == 1
+    assert "automation 'x': its schedule cannot be computed: ZeroDivisionError: by mistake" in caplog.text
+
+
+async def test_after_the_end_nothing_fires_and_nobody_waits(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with bench(tmp_path, automation(DURATION), automation(every(60), "i")) as it:
+        it.show(power="on")
+        await it.settle()
+    it.show(power="off")
+    it.show(power="on")
+    await it.settle()
+    assert it.fired == [] and it.clock.sleepers == 0
+
+
+# --- what is told --------------------------------------------------------------------------------
+
+
+async def test_figures_tell_what_is_armed_what_waits_and_when_each_fires_next(tmp_path: Path) -> None:
+    both = [automation(DURATION), automation(every(600), "i"), automation(wall(18, 0), "w")]
+    async with bench(tmp_path, *both) as it:
+        await it.parts.automations.switch("w", is_enabled=False)
+        idle = {"armed": True, "waiting": False, "next_fire": None, "last_run": None}
+        assert it.parts.engine.figures() == {
+            "a": idle,
+            "i": {**idle, "next_fire": after(seconds=600)},
+            "w": {**idle, "armed": False, "next_fire": after(hours=4)},
+        }
+        it.show(power="on")
+        assert it.parts.engine.figures()["a"] == {**idle, "waiting": True, "next_fire": after(seconds=60)}
+        await it.pass_by(60)
+        assert it.parts.engine.figures()["a"] == {**idle, "last_run": after(seconds=60)}
+
+

@@ -1,0 +1,387 @@
+"""Whether a trigger becomes a run, what it is told if not, and what a run's end does to the next one."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from appliance.history import RunStatus
+from appliance.home.events import SystemError
+from tests.automations.homes import NOW
+from tests.fakes.automations import LAMP, Bench, Card, automation, bench
+
+TICK = {"type": "system_error"}
+COOL: dict[str, Any] = {"state": {"cooldown_secs": 60}}
+DEDUPE: dict[str, Any] = {"state": {"dedupe_window_secs": 60}}
+OK = ("ok", None)
+
+
+def cooling(secs: int) -> tuple[str, str]:
+    """What is told of a trigger that came so many seconds too early."""
+    return "skipped", f"cooldown: {secs} s more"
+
+
+IN_PROGRESS = ("skipped", "cooldown: 60 s after the run that is in progress")
+
+
+def burst(it: Bench, times: int = 1) -> None:
+    """Switch the lamp off and on again, so often."""
+    for _ in range(times):
+        it.show(power="off")
+        it.show(power="on")
+
+
+async def hold(it: Bench) -> None:
+    """Runs go on until they are ended, from now on."""
+    await it.settle()
+    it.stage.ends_at_once = False
+
+
+# --- why not -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("condition", "reason"),
+    [
+        (
+            {"type": "device_state", "device_id": LAMP, "attribute": "brightness", "above": 50},
+            "condition 2: brightness was 20, needs above 50",
+        ),
+        (
+            {"type": "device_state", "device_id": "tv:tv", "attribute": "power", "equals": "on"},
+            "condition 2: device 'tv:tv' not found",
+        ),
+        ({"type": "presence", "device_id": LAMP}, "condition 2: device 'desk:light:0' has no presence, needs true"),
+        ({"type": "room_state", "room_id": "hall", "min_devices": 1}, "condition 2: room 'hall' not found"),
+        (
+            {"type": "time_window", "start": "22:00", "end": "06:00"},
+            "condition 2: time was 14:00, needs 22:00 to 06:00",
+        ),
+        (
+            {"type": "sun_position", "after": "sunset"},
+            "condition 2: time was 14:00, needs after sunset (21:19)",
+        ),
+    ],
+)
+async def test_the_first_condition_that_does_not_hold_is_told_with_the_values_compared(
+    condition: dict[str, Any], reason: str, tmp_path: Path
+) -> None:
+    holds = {"type": "device_state", "device_id": LAMP, "attribute": "power", "equals": "on"}
+    async with bench(tmp_path, automation(conditions=[holds, condition])) as it:
+        burst(it)
+        assert (it.fired, it.told()) == ([], [("skipped", reason)])
+        [entry] = it.entries()
+        assert (entry.executed_at, entry.duration_ms, entry.results) == (NOW, 0, ())
+        assert entry.trigger_payload is not None and entry.trigger_payload["value"] == "on"
+
+
+async def test_conditions_are_asked_of_the_home_as_it_is_after_the_change(tmp_path: Path) -> None:
+    holds = {"type": "device_state", "device_id": LAMP, "attribute": "brightness", "above": 50}
+    async with bench(tmp_path, automation(conditions=[holds])) as it:
+        it.show(power="on", brightness=51)
+        await it.settle()
+        assert it.told() == [OK]
+
+
+async def test_one_that_is_switched_off_says_so_and_takes_neither_cooldown_nor_the_event(tmp_path: Path) -> None:
+    both = {"cooldown_secs": 60, "dedupe_window_secs": 60}
+    async with bench(tmp_path, automation(TICK, state=both)) as it:
+        await it.parts.automations.switch("a", is_enabled=False)
+        complain(it)
+        assert it.told() == [("skipped", "disabled: the automation is switched off")]
+        await it.parts.automations.switch("a", is_enabled=True)
+        complain(it)
+        await it.settle()
+        assert it.told()[1:] == [OK]
+
+
+async def test_a_condition_that_does_not_hold_takes_neither_cooldown_nor_the_event(tmp_path: Path) -> None:
+    state = {"cooldown_secs": 60, "dedupe_window_secs": 60}
+    bright = {"type": "device_state", "device_id": LAMP, "attribute": "brightness", "above": 50}
+    async with bench(tmp_path, automation(TICK, conditions=[bright], state=state)) as it:
+        complain(it)
+        it.show(brightness=60)
+        complain(it)
+        await it.settle()
+        assert [status for status, _ in it.told()] == ["skipped", "ok"]
+
+
+def complain(it: Bench, message: str = "oh") -> None:
+    """Something fails."""
+    it.bus.publish(SystemError(message=message))
+
+
+# --- cooldown ------------------------------------------------------------------------------------
+
+
+async def test_of_a_burst_one_runs_and_each_other_is_told_why_not(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(**COOL)) as it:
+        burst(it, 50)
+        await it.settle()
+        assert it.told() == [IN_PROGRESS] * 49 + [OK]
+        await it.pass_by(20)
+        burst(it)
+        assert it.told()[-1] == cooling(40)
+        await it.pass_by(39.9)
+        burst(it)
+        assert it.told()[-1] == cooling(1)
+        await it.pass_by(0.1)
+        burst(it)
+        await it.settle()
+        assert it.fired == ["a", "a"]
+
+
+async def test_the_cooldown_of_a_long_run_begins_at_its_end(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(**COOL)) as it:
+        await hold(it)
+        burst(it)
+        await it.pass_by(300)
+        burst(it)
+        assert it.told() == [IN_PROGRESS]
+        it.stage.plays[0].end()
+        await it.pass_by(59)
+        burst(it)
+        assert it.told()[-1] == cooling(1)
+        await it.pass_by(1)
+        burst(it)
+        assert len(it.fired) == 2
+
+
+@pytest.mark.parametrize("status", ["error", "timeout"])
+async def test_a_run_that_fails_gives_its_cooldown_back(status: str, tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(**COOL)) as it:
+        await hold(it)
+        burst(it)
+        it.stage.plays[0].fail(status)
+        await it.settle()
+        assert it.told() == [(status, "x.lua:1: no")]
+        burst(it)
+        assert len(it.fired) == 2
+
+
+async def test_a_run_that_is_cancelled_gives_its_cooldown_back(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(**COOL)) as it:
+        await hold(it)
+        burst(it)
+        it.stage.plays[0].cancel()
+        await it.settle()
+        burst(it)
+        assert (len(it.fired), it.told()[0][0]) == (2, "cancelled")
+
+
+async def test_a_cooldown_survives_reload_and_restart(tmp_path: Path) -> None:
+    card = Card()
+    async with bench(tmp_path, automation(**COOL), card=card) as it:
+        burst(it)
+        await it.settle()
+        await it.reload(automation(name="Renamed", **COOL))
+        burst(it)
+        assert it.told()[-1] == cooling(60)
+    async with bench(tmp_path, automation(**COOL), start=NOW + timedelta(seconds=45), card=card) as it:
+        it.show()
+        burst(it)
+        assert it.told() == [cooling(15)]
+
+
+async def test_a_run_that_the_restart_cut_off_holds_no_cooldown(tmp_path: Path) -> None:
+    card = Card()
+    async with bench(tmp_path, automation(**COOL), card=card) as it:
+        await hold(it)
+        burst(it)
+    assert it.told() == [("cancelled", "the hub stopped")]
+    async with bench(tmp_path, automation(**COOL), start=NOW + timedelta(seconds=1), card=card) as it:
+        it.show()
+        burst(it)
+        await it.settle()
+        assert it.told() == [OK]
+
+
+# --- dedupe --------------------------------------------------------------------------------------
+
+
+async def test_the_same_event_runs_once_in_the_window_and_others_run(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(TICK, **DEDUPE)) as it:
+        for message in ("one", "two", "one", "two", "one"):
+            complain(it, message)
+        await it.pass_by(40)
+        complain(it, "one")
+        duplicate = "duplicate: the same event came {} s ago, {} s more"
+        assert [why for status, why in it.told() if status == "skipped"] == [
+            *[duplicate.format(0, 60)] * 3,
+            duplicate.format(40, 20),
+        ]
+        await it.pass_by(20)
+        complain(it, "one")
+        await it.settle()
+        assert len(it.fired) == 3, "what was suppressed did not prolong the window"
+
+
+async def test_dedupe_survives_reload_and_restart(tmp_path: Path) -> None:
+    card = Card()
+    async with bench(tmp_path, automation(TICK, **DEDUPE), card=card) as it:
+        complain(it)
+        await it.settle()
+        await it.reload(automation(TICK, name="Renamed", **DEDUPE))
+        complain(it)
+    assert len(it.fired) == 1
+    async with bench(tmp_path, automation(TICK, **DEDUPE), start=NOW + timedelta(seconds=30), card=card) as it:
+        complain(it)
+        assert it.told() == [("skipped", "duplicate: the same event came 30 s ago, 30 s more")]
+        complain(it, "another")
+        await it.settle()
+        assert len(it.fired) == 1
+
+
+async def test_times_of_schedules_do_not_make_their_events_differ(tmp_path: Path) -> None:
+    beat = {"type": "interval", "every_secs": 10}
+    async with bench(tmp_path, automation(beat, **DEDUPE)) as it:
+        await it.pass_by(125)
+        assert it.instants == [f"2026-06-01T12:0{each}.000Z" for each in ("0:10", "1:10")]
+
+
+# --- modes ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mode", "begin", "reason"),
+    [
+        ("single", 1, "mode: single lets 1 run at once, and 1 do"),
+        ({"type": "parallel", "max": 2}, 2, "mode: parallel lets 2 run at once, and 2 do"),
+        (None, 3, "mode: parallel lets 3 run at once, and 3 do"),
+        ({"type": "queued", "max": 2}, 1, "mode: queued lets 2 wait, and 2 do"),
+        ("queued", 1, "mode: queued lets 3 wait, and 3 do"),
+    ],
+)
+async def test_beyond_what_the_mode_admits_triggers_are_dropped_and_told(
+    mode: Any, begin: int, reason: str, tmp_path: Path
+) -> None:
+    async with bench(tmp_path, automation(mode=mode)) as it:
+        await hold(it)
+        burst(it, 7)
+        assert len(it.fired) == begin
+        assert set(it.told()) == {("dropped", reason)}
+
+
+async def test_queued_runs_follow_one_another_in_order_each_with_its_event(tmp_path: Path) -> None:
+    trigger = {"type": "device_state_change", "device_id": LAMP, "attribute": "brightness"}
+    async with bench(tmp_path, automation(trigger, mode="queued")) as it:
+        await hold(it)
+        for value in (1, 2, 3):
+            it.show(brightness=value)
+        for number in range(3):
+            assert [event["value"] for event in it.events] == [1, 2, 3][: number + 1]
+            await it.pass_by(1)
+            it.stage.plays[number].end()
+            await it.settle()
+        entries = it.entries()
+        assert [entry.status for entry in entries] == [RunStatus.OK] * 3
+        assert [(entry.executed_at - NOW).total_seconds() for entry in entries] == [0, 1, 2]
+
+
+async def test_restart_ends_the_run_under_way_and_the_new_one_begins_at_once(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(mode="restart")) as it:
+        await hold(it)
+        burst(it, 2)
+        await it.settle()
+        assert it.told() == [("cancelled", "a later execution replaced it (mode restart)")]
+        it.stage.plays[1].end()
+        await it.settle()
+        assert it.told()[-1] == OK
+
+
+async def test_what_is_dropped_takes_neither_cooldown_nor_the_event(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(TICK, mode="single", **DEDUPE)) as it:
+        await hold(it)
+        complain(it, "one")
+        complain(it, "two")
+        assert it.told()[-1][0] == "dropped"
+        it.stage.plays[0].end()
+        await it.settle()
+        complain(it, "two")
+        assert [event["message"] for event in it.events] == ["one", "two"]
+
+
+async def test_a_run_under_way_survives_reloads_and_counts_against_its_ids_mode(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation()) as it:
+        await hold(it)
+        burst(it, 2)
+        await it.reload()
+        await it.reload(automation(mode="single"))
+        burst(it)
+        assert it.told() == [("dropped", "mode: single lets 1 run at once, and 2 do")]
+        for play in it.stage.plays:
+            play.end()
+        await it.settle()
+        burst(it)
+        assert len(it.fired) == 3
+
+
+# --- by hand -------------------------------------------------------------------------------------
+
+
+async def by_hand(it: Bench, event: dict[str, Any] | None = None) -> tuple[str, str | None]:
+    """Status and error of a run by hand."""
+    ending = await it.parts.automations.run_by_hand("a", event or {"type": "manual"})
+    return ending.status.value, ending.error
+
+
+async def test_by_hand_it_runs_though_it_is_off_cools_down_or_is_full(tmp_path: Path) -> None:
+    state = {"cooldown_secs": 60, "dedupe_window_secs": 60}
+    async with bench(tmp_path, automation(mode="single", state=state)) as it:
+        assert await by_hand(it) == OK
+        assert await by_hand(it) == OK
+        await it.parts.automations.switch("a", is_enabled=False)
+        assert await by_hand(it) == OK
+        await it.parts.automations.switch("a", is_enabled=True)
+        await hold(it)
+        burst(it)
+        it.stage.ends_at_once = True
+        assert await by_hand(it, {"any": ["thing"]}) == OK
+        assert it.events[-1] == {"any": ["thing"]} == it.entries()[-1].trigger_payload
+
+
+async def test_by_hand_conditions_apply(tmp_path: Path) -> None:
+    bright = {"type": "device_state", "device_id": LAMP, "attribute": "brightness", "above": 50}
+    async with bench(tmp_path, automation(conditions=[bright])) as it:
+        reason = "condition 1: brightness was 20, needs above 50"
+        assert await by_hand(it) == ("skipped", reason) == it.told()[0]
+
+
+async def test_a_run_by_hand_takes_no_place_and_no_cooldown_from_the_others(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(mode="single", **COOL)) as it:
+        await hold(it)
+        running = asyncio.ensure_future(by_hand(it))
+        await it.settle()
+        burst(it)
+        assert len(it.fired) == 2
+        it.stage.plays[0].end()
+        assert await running == OK
+        burst(it)
+        assert it.told()[-1] == IN_PROGRESS
+
+
+# --- what is shown -------------------------------------------------------------------------------
+
+
+async def test_the_last_run_and_its_error_are_shown_and_what_did_not_run_is_none(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(mode="single")) as it:
+        assert (it.parts.automations.view("a").last_run, it.parts.automations.view("a").last_error) == (None, None)
+        await it.pass_by(5)
+        await hold(it)
+        burst(it, 2)
+        it.stage.plays[0].fail()
+        await it.settle()
+        view = it.parts.automations.view("a")
+        assert (view.last_run, view.last_error) == (NOW + timedelta(seconds=5), "x.lua:1: no")
+        it.stage.ends_at_once = True
+        await it.pass_by(5)
+        burst(it)
+        await it.settle()
+        view = it.parts.automations.view("a")
+        assert (view.last_run, view.last_error) == (NOW + timedelta(seconds=10), None)
+        ended = it.parts.automations.figures()["ended"]
+        assert (ended["ok"], ended["error"], ended["dropped"]) == (1, 1, 1)

@@ -1,0 +1,325 @@
+"""The scheduler rings what is due, once, whatever is done to the clock."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from appliance.automations.scheduler import Scheduler
+from appliance.clock import Trust
+from tests.fakes.clock import VirtualClock
+
+FOREVER = 1e9
+"""Seconds; a timer of so many keeps the scheduler on the clock, so that a test can tell when it sleeps again."""
+
+NOON = datetime(2027, 3, 1, 12, 0, tzinfo=UTC)
+LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
+BOOT = datetime(1970, 1, 1, tzinfo=UTC)
+HOUR, MINUTE, SECOND = timedelta(hours=1), timedelta(minutes=1), timedelta(seconds=1)
+
+
+@dataclass(frozen=True)
+class Each:
+    """A schedule with an occurrence at every multiple of a span since 1970, shifted by `past`, up to `last`."""
+
+    span: timedelta
+    past: timedelta = timedelta()
+    last: datetime = datetime(2100, 1, 1, tzinfo=UTC)
+
+    def next_after(self, instant: datetime) -> datetime | None:
+        """The next multiple."""
+        occurrence = BOOT + self.past + ((instant - BOOT - self.past) // self.span + 1) * self.span
+        return occurrence if occurrence <= self.last else None
+
+
+DAILY = Each(timedelta(days=1), past=timedelta(hours=12, minutes=30))
+
+
+class Bench:
+    """A scheduler on a virtual clock, and what rang."""
+
+    def __init__(self, clock: VirtualClock, scheduler: Scheduler) -> None:
+        self.clock = clock
+        self.scheduler = scheduler
+        self.rang: list[datetime] = []
+        self.rang_at: list[datetime] = []
+        self.late: list[float] = []
+
+    def note(self, occurrence: datetime) -> None:
+        """An alarm rings."""
+        self.rang.append(occurrence)
+        self.rang_at.append(self.clock.now())
+
+    def note_late(self, late: float) -> None:
+        """A timer rings."""
+        self.late.append(late)
+        self.rang_at.append(self.clock.now())
+
+    async def pass_by(self, span: timedelta) -> None:
+        """Let time go by."""
+        await self.clock.advance(span.total_seconds(), sleepers=1)
+
+    async def set(self, instant: datetime) -> None:
+        """Set the clock, and let the scheduler notice."""
+        self.clock.set(instant)
+        await self.pass_by(15 * SECOND)
+
+
+@asynccontextmanager
+async def bench(start: datetime = NOON, believed_after: datetime = LONG_AGO) -> AsyncIterator[Bench]:
+    """A bench whose clock starts so."""
+    clock = VirtualClock(start)
+    async with Scheduler(clock, Trust(clock, believed_after)) as scheduler:
+        scheduler.after("the end of time", FOREVER, lambda late: None)
+        yield Bench(clock, scheduler)
+
+
+async def test_an_alarm_rings_at_each_occurrence_and_is_told_which() -> None:
+    async with bench() as it:
+        it.scheduler.at("a", Each(HOUR), it.note)
+        await it.pass_by(3 * HOUR + MINUTE)
+        assert it.rang == it.rang_at == [NOON + n * HOUR for n in (1, 2, 3)]
+
+
+async def test_an_alarm_that_was_cancelled_is_silent() -> None:
+    async with bench() as it:
+        alarm = it.scheduler.at("a", Each(HOUR), it.note)
+        await it.pass_by(HOUR)
+        it.scheduler.cancel(alarm)
+        it.scheduler.cancel(alarm)
+        await it.pass_by(HOUR)
+        assert it.rang == [NOON + HOUR]
+
+
+async def test_alarms_may_cancel_and_start_each_other_while_they_ring() -> None:
+    async with bench() as it:
+
+        def swap(occurrence: datetime) -> None:
+            it.note(occurrence)
+            it.scheduler.cancel(second)
+            it.scheduler.at("c", Each(HOUR, past=MINUTE), it.note)
+
+        it.scheduler.at("a", Each(2 * HOUR, past=HOUR), swap)
+        second = it.scheduler.at("b", Each(HOUR), it.note)
+        await it.pass_by(HOUR + MINUTE)
+        assert it.rang == [NOON + HOUR, NOON + HOUR + MINUTE]
+
+
+async def test_a_ring_that_fails_silences_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    async with bench() as it:
+
+        def fail(occurrence: datetime) -> None:
+            raise ZeroDivisionError("by mistake")
+
+        it.scheduler.at("a", Each(HOUR), fail)
+        it.scheduler.at("b", Each(HOUR), it.note)
+        await it.pass_by(2 * HOUR)
+        assert len(it.rang) == 2
+    assert "a schedule failed: ZeroDivisionError: by mistake" in caplog.text
+
+
+async def test_a_schedule_that_ends_is_silent_from_then_on() -> None:
+    async with bench() as it:
+        alarm = it.scheduler.at("a", Each(HOUR, last=NOON + 2 * HOUR), it.note)
+        await it.pass_by(10 * HOUR)
+        assert len(it.rang) == 2 and alarm.due is None
+
+
+@pytest.mark.parametrize(
+    ("schedule", "keeps", "moves", "rings"),
+    [
+        # set forward: what is passed over by at most five minutes rings once, at once; older ones never
+        (Each(HOUR), False, [("set", 8 * HOUR + 30 * MINUTE)], []),
+        (Each(HOUR), False, [("set", 8 * HOUR + 4 * MINUTE)], [8 * HOUR]),
+        (Each(HOUR), False, [("set", 8 * HOUR + 6 * MINUTE)], []),
+        (Each(SECOND), False, [("set", 4 * MINUTE)], [4 * MINUTE]),
+        (DAILY, True, [("set", 8 * HOUR)], []),
+        (DAILY, True, [("set", 33 * MINUTE)], [30 * MINUTE]),
+        # set back: an hourly one rings as the clock says; a daily one not a second time on the same day
+        (Each(HOUR), False, [("pass", HOUR), ("set", -HOUR), ("pass", 90 * MINUTE)], [HOUR, HOUR]),
+        (Each(HOUR), False, [("pass", HOUR), ("set", -6 * SECOND), ("pass", 90 * MINUTE)], [HOUR, 2 * HOUR]),
+        # set back to just before an occurrence that comes before anybody has noticed
+        (
+            Each(HOUR),
+            False,
+            [("pass", 1.5 * HOUR), ("set", -0.5 * HOUR - 10 * SECOND), ("pass", HOUR)],
+            [HOUR, HOUR, 2 * HOUR],
+        ),
+        (DAILY, True, [("pass", HOUR), ("set", -HOUR), ("pass", 2 * HOUR)], [30 * MINUTE]),
+        (DAILY, True, [("pass", HOUR), ("set", -HOUR), ("pass", 26 * HOUR)], [30 * MINUTE, 24.5 * HOUR]),
+        # forward by mistake and back again: what never rang still comes
+        (DAILY, True, [("set", 8 * HOUR), ("set", -8 * HOUR), ("pass", HOUR)], [30 * MINUTE]),
+        # years ahead by mistake, ringing there, and back: no silence
+        (
+            DAILY,
+            True,
+            [("set", 3650 * 24 * HOUR), ("pass", HOUR), ("set", -3650 * 24 * HOUR - HOUR), ("pass", HOUR)],
+            [3650 * 24 * HOUR + 30 * MINUTE, 30 * MINUTE],
+        ),
+        # the machine sleeps: as if the clock had been set forward
+        (Each(HOUR), False, [("sleep", 8 * HOUR + 30 * MINUTE)], []),
+        (Each(HOUR), False, [("sleep", 8 * HOUR + 3 * MINUTE)], [8 * HOUR]),
+    ],
+)
+async def test_steps_of_the_clock_make_neither_burst_nor_silence(
+    schedule: Each, keeps: bool, moves: list[tuple[str, timedelta]], rings: list[timedelta]
+) -> None:
+    async with bench() as it:
+        it.scheduler.at("a", schedule, it.note, keeps=keeps)
+        await it.pass_by(timedelta())
+        for how, span in moves:
+            if how == "pass":
+                await it.pass_by(span)
+            elif how == "sleep":
+                it.clock.suspend(span.total_seconds())
+                await it.pass_by(15 * SECOND)
+            else:
+                await it.set(it.clock.now() + span)
+        if schedule == Each(SECOND):
+            assert it.rang[0] - NOON < 5 * MINUTE and len(it.rang) <= 16
+        else:
+            assert [occurrence - NOON for occurrence in it.rang] == rings
+
+
+async def test_what_is_passed_over_is_counted_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    async with bench() as it:
+        it.scheduler.at("automation 'bell'", Each(HOUR), it.note)
+        it.scheduler.at("automation 'tick'", Each(SECOND), it.note)
+        await it.pass_by(timedelta())
+        await it.set(NOON + 8.5 * HOUR)
+        assert len(it.rang) <= 16
+    assert "the clock was set by +30600.0 s" in caplog.text
+    assert "automation 'bell': occurrences passed over and not made up for: 8" in caplog.text
+    assert "automation 'tick': occurrences passed over and not made up for: 1000 or more" in caplog.text
+
+
+async def test_a_clock_that_is_not_believed_rings_nothing_until_it_is() -> None:
+    async with bench(BOOT, believed_after=NOON) as it:
+        alarm = it.scheduler.at("a", Each(HOUR), it.note)
+        timed: list[float] = []
+        it.scheduler.every("b", 600, timed.append)
+        await it.pass_by(2 * HOUR)
+        assert it.rang == [] and alarm.due is None and len(timed) == 12
+        assert it.scheduler.figures()["trusted"] is False
+        await it.set(NOON + HOUR + MINUTE)
+        assert it.rang == [] and alarm.due == NOON + 2 * HOUR
+        assert it.scheduler.figures()["trusted"] is True
+        await it.pass_by(HOUR)
+        assert it.rang == [NOON + 2 * HOUR]
+        [step] = it.scheduler.figures()["steps"]
+        assert step["seconds"] == pytest.approx((NOON - BOOT).total_seconds() - 3540)
+
+
+async def test_one_that_keeps_resumes_after_its_last_and_counts_what_it_missed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with bench() as it:
+        it.scheduler.at("a", Each(HOUR), it.note, keeps=True, last=NOON - 5 * HOUR)
+        await it.pass_by(HOUR)
+        assert it.rang == [NOON + HOUR]
+    assert "a: occurrences passed over and not made up for: 5" in caplog.text
+
+
+async def test_one_that_keeps_never_rings_the_same_occurrence_twice() -> None:
+    async with bench() as it:
+        it.scheduler.at("a", Each(HOUR), it.note, keeps=True, last=NOON + HOUR)
+        await it.pass_by(2 * HOUR)
+        assert it.rang == [NOON + 2 * HOUR]
+
+
+async def test_one_that_keeps_forgets_an_occurrence_that_only_a_wrong_clock_can_have_shown() -> None:
+    async with bench() as it:
+        it.scheduler.at("a", Each(HOUR), it.note, keeps=True, last=NOON + 1000 * HOUR)
+        await it.pass_by(HOUR)
+        assert it.rang == [NOON + HOUR]
+
+
+async def test_a_timer_rings_once_after_its_span_of_real_time_whatever_the_clock_shows() -> None:
+    async with bench() as it:
+        it.scheduler.after("a", 600, it.note_late)
+        await it.set(NOON + 8 * HOUR)
+        await it.set(NOON)
+        assert it.late == []
+        await it.pass_by(600 * SECOND)
+        assert it.late == [0.0]
+
+
+async def test_a_timer_goes_on_while_the_machine_sleeps() -> None:
+    async with bench() as it:
+        it.scheduler.after("a", 600, it.note_late)
+        await it.pass_by(MINUTE)
+        it.clock.suspend(3600)
+        await it.pass_by(15 * SECOND)
+        assert len(it.late) == 1 and it.late[0] > 3000
+
+
+async def test_a_timer_that_was_cancelled_is_silent() -> None:
+    async with bench() as it:
+        it.scheduler.cancel(it.scheduler.after("a", 600, it.note_late))
+        it.scheduler.cancel(it.scheduler.every("b", 600, it.note_late))
+        await it.pass_by(HOUR)
+        assert it.late == []
+
+
+@pytest.mark.parametrize("step", [8 * HOUR, -HOUR, -1000 * HOUR])
+async def test_an_interval_keeps_to_real_time_when_the_clock_is_set(step: timedelta) -> None:
+    async with bench() as it:
+        it.scheduler.every("a", 600, it.note_late)
+        await it.pass_by(25 * MINUTE)
+        it.clock.set(it.clock.now() + step)
+        await it.pass_by(35 * MINUTE)
+        assert it.late == [0.0] * 6
+
+
+async def test_an_interval_starts_one_span_from_now_or_when_it_is_told() -> None:
+    async with bench() as it:
+        it.scheduler.every("a", 600, it.note_late)
+        it.scheduler.every("b", 600, it.note_late, first=60)
+        await it.pass_by(15 * MINUTE)
+        assert [at - NOON for at in it.rang_at] == [MINUTE, 10 * MINUTE, 11 * MINUTE]
+
+
+async def test_an_interval_keeps_its_phase_over_the_machines_sleep(caplog: pytest.LogCaptureFixture) -> None:
+    async with bench() as it:
+        it.scheduler.every("automation 'beat'", 3600, it.note_late)
+        await it.pass_by(MINUTE)
+        it.clock.suspend(8.5 * 3600)
+        await it.pass_by(15 * SECOND)
+        assert it.late == [], "half an hour late is too late"
+        await it.pass_by(30 * MINUTE)
+        assert [at - NOON for at in it.rang_at] == [9 * HOUR]
+    assert "automation 'beat': occurrences passed over and not made up for: 8" in caplog.text
+
+
+async def test_an_interval_that_was_passed_over_by_little_rings_once_at_once() -> None:
+    async with bench() as it:
+        it.scheduler.every("a", 60, it.note_late)
+        await it.pass_by(30 * SECOND)
+        it.clock.suspend(3 * 3600)
+        await it.pass_by(15 * SECOND)
+        assert len(it.late) == 1 and it.late[0] < 60
+
+
+async def test_leaving_ends_everything(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with bench() as it:
+        it.scheduler.at("a", Each(HOUR), it.note)
+    assert it.clock.sleepers == 0
+
+
+async def test_what_was_missed_is_counted_once_though_the_clock_be_set_back_later(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with bench() as it:
+        it.scheduler.at("a", Each(HOUR), it.note, keeps=True, last=NOON - 5 * HOUR)
+        await it.pass_by(MINUTE)
+        for _ in range(3):
+            await it.set(it.clock.now() - 5 * SECOND)
+        await it.pass_by(HOUR)
+        assert it.rang == [NOON + HOUR]
+    assert caplog.text.count("not made up for") == 1

@@ -1,0 +1,100 @@
+"""What is remembered of automations outlives a restart, and what is not of the form is forgotten."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from appliance.automations.policy import Memory
+from appliance.automations.states import Fired, State, States
+from appliance.errors import StoreFailed
+from tests.automations.homes import NOW
+from tests.fakes.automations import Card, automation, bench
+
+FIRED = Fired(schedule="daily", at=NOW)
+
+
+def states(card: Card) -> States:
+    """The states that the card tells."""
+    return States(card, card.remember, card.put)
+
+
+def test_what_is_kept_is_there_after_a_restart() -> None:
+    card = Card()
+    first = states(card)
+    memory = Memory(ended_at=NOW, decided={"x": NOW})
+    first.remember("a", memory)
+    first.note_fired("a", FIRED)
+    first.note_fired("b/ü", FIRED)
+    second = states(card)
+    assert second.of("a") == State(memory=memory, fired=FIRED)
+    assert second.of("b/ü").last_of("daily") == NOW
+    assert second.of("c") == State()
+
+
+def test_a_memory_without_anything_leaves_nothing_on_the_card() -> None:
+    card = Card()
+    first = states(card)
+    first.remember("a", Memory(is_running=True))
+    assert card.values == {}
+    first.remember("a", Memory(ended_at=NOW))
+    first.remember("a", Memory())
+    assert card.values == {}
+
+
+def test_what_is_as_it_was_is_not_written_again() -> None:
+    written: list[str] = []
+    card = Card()
+    them = States(card, lambda key, value: written.append(key), card.put)
+    for _ in range(3):
+        them.remember("a", Memory(ended_at=NOW))
+    assert written == ["automation/a"]
+
+
+def test_what_another_schedule_fired_is_not_this_ones() -> None:
+    assert State(fired=FIRED).last_of("daily") == NOW
+    assert State(fired=FIRED).last_of("hourly") is None
+    assert State().last_of("daily") is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, 7, "x", [], {"policy": 3, "fired": "x"}, {"fired": {}}, {"fired": {"schedule": 1, "at": 1}}]
+    + [{"fired": {"schedule": "daily", "at": at}} for at in ("soon", 1e300, None)],
+)
+def test_what_is_not_of_the_form_is_forgotten(value: Any) -> None:
+    assert states(Card(values={"automation/a": value})).of("a") == State()
+
+
+@pytest.mark.parametrize(("value", "is_enabled"), [(False, False), (True, True), (None, True), ("off", True)])
+def test_only_false_switches_off(value: Any, is_enabled: bool) -> None:
+    assert states(Card(values={"toggle/a": value})).of("a").is_enabled is is_enabled
+
+
+async def test_a_switch_counts_once_it_is_on_the_card_and_survives_reload_and_restart(tmp_path: Path) -> None:
+    card = Card()
+    async with bench(tmp_path, automation(), card=card) as it:
+        assert (await it.parts.automations.switch("a", is_enabled=False)).is_enabled is False
+        assert card.values["toggle/a"] is False
+        await it.reload(automation(name="Renamed"))
+        assert it.parts.automations.view("a").is_enabled is False
+    async with bench(tmp_path, automation(), card=card) as it:
+        assert it.parts.automations.view("a").is_enabled is False
+        await it.parts.automations.switch("a", is_enabled=True)
+    assert "toggle/a" not in card.values
+
+
+async def test_a_switch_that_the_card_does_not_take_changes_nothing(tmp_path: Path) -> None:
+    card = Card(is_bad=True)
+    async with bench(tmp_path, automation(), card=card) as it:
+        with pytest.raises(StoreFailed):
+            await it.parts.automations.switch("a", is_enabled=False)
+        assert it.parts.automations.view("a").is_enabled is True
+
+
+def test_instants_are_kept_to_the_millisecond() -> None:
+    at = datetime(2026, 6, 1, 12, 0, 0, 123000, tzinfo=UTC)
+    assert Fired.from_json(Fired(schedule="x", at=at).to_json()) == Fired(schedule="x", at=at)

@@ -1,0 +1,255 @@
+"""`lares simulate`: what would fire in hours to come and why not, in no time, and nothing is touched."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.test_backup import ask, home
+from tests.cli.test_commands_line import LOOPBACK, ROOT, WITH_KEY, box, ended, environment, lares
+from tests.fakes.lua import automation, write
+
+BERLIN = '[locale]\ntimezone = "Europe/Berlin"\nlatitude = 52.52\nlongitude = 13.40\n'
+TROMSO = '[locale]\ntimezone = "Europe/Oslo"\nlatitude = 69.65\nlongitude = 18.96\n'
+LAMP = "desk:light:0"
+
+MORNING = automation("morning", "{ type = 'wall_clock', hour = 7, minute = 0 }")
+NIGHTS = automation("nights", "{ type = 'wall_clock', hour = 2, minute = 30 }")
+SUNSET = automation("sunset", "{ type = 'sunset', offset_mins = -15 }")
+HOURLY = automation("hourly", "{ type = 'cron', expression = '0 0 * * * *' }")
+BEAT = automation("beat", "{ type = 'interval', every_secs = 5400 }", more="state = { cooldown_secs = 9000 }")
+FOLLOWS = automation("follows", f"{{ type = 'device_state_change', device_id = '{LAMP}' }}")
+DARK = automation(
+    "dark",
+    "{ type = 'cron', expression = '0 30 */6 * * *' }",
+    more=f"conditions = {{ {{ type = 'device_state', device_id = '{LAMP}', attribute = 'power', equals = 'on' }} }}",
+)
+
+
+def furnish(folder: Path, text: str, *automations: str) -> Path:
+    """A box with this configuration and these automations."""
+    box(folder, LOOPBACK + text)
+    return write(folder, {f"automations/{number}.lua": each for number, each in enumerate(automations)})
+
+
+def lines(folder: Path, *arguments: str) -> list[Any]:
+    """What a simulation prints, as objects."""
+    said = ended(folder, "simulate", "--json", *arguments)
+    assert said.code == 0, said
+    return [json.loads(line) for line in said.out.splitlines()]
+
+
+def image(folder: Path) -> Mapping[str, Any]:
+    """All that is in the folder, and when it was changed."""
+    files = [file for file in sorted(folder.rglob("*")) if file.name not in ("out", "err")]
+    return {
+        str(file): (file.stat().st_mtime_ns, file.stat().st_mode, file.is_file() and file.read_bytes())
+        for file in files
+        if not file.name.endswith((".out", ".err", ".log"))
+    }
+
+
+def test_it_prints_what_would_fire_in_order_with_local_times(tmp_path: Path) -> None:
+    furnish(tmp_path, BERLIN, MORNING, SUNSET, FOLLOWS)
+    said = ended(tmp_path, "simulate", "--from", "2026-12-24T00:00", "--hours", "24")
+    first, second = said.out.splitlines()
+    assert (said.code, first) == (0, "Thu 2026-12-24 07:00:00 CET  morning  fires")
+    assert second.startswith("Thu 2026-12-24 15:4") and second.endswith(" CET  sunset  fires")
+    assert said.err.splitlines() == [
+        "automations: 3, runs: 2",
+        "not simulated, since they wait for what devices do or what fails: follows",
+    ]
+
+
+def test_what_would_not_run_is_told_with_its_reason(tmp_path: Path) -> None:
+    furnish(tmp_path, "", DARK, BEAT)
+    assert lines(tmp_path, "--from", "2026-12-24T00:00:00Z", "--hours", "7") == [
+        {"at": f"2026-12-24T{at}:00.000Z", "automation": id_, "fired": error is None, "error": error}
+        for at, id_, error in (
+            ("00:30", "dark", f"condition 1: device '{LAMP}' not found"),
+            ("01:30", "beat", None),
+            ("03:00", "beat", "cooldown: 3600 s more"),
+            ("04:30", "beat", None),
+            ("06:00", "beat", "cooldown: 3600 s more"),
+            ("06:30", "dark", f"condition 1: device '{LAMP}' not found"),
+        )
+    ]
+
+
+def test_conditions_see_the_home_as_it_was_stored_and_switches_count(tmp_path: Path) -> None:
+    stored = {
+        "device/desk:light:0": {"kind": "Light", "source": "desk", "vendor_specific": {}},
+        "state/desk:light:0": {"at": 1767225600000, "is": {"power": "on"}},
+        "toggle/hourly": False,
+    }
+    home(tmp_path, stored)
+    furnish(tmp_path, "", DARK, HOURLY)
+    told = lines(tmp_path, "--from", "2026-12-24T00:00:00Z", "--hours", "1")
+    assert [(each["automation"], each["error"]) for each in told] == [
+        ("dark", None),
+        ("hourly", "disabled: the automation is switched off"),
+    ]
+
+
+def test_what_is_remembered_counts_from_now_on_and_not_at_a_time_of_ones_own(tmp_path: Path) -> None:
+    ended_at = int(time.time() * 1000)
+    state = {"policy": {"ended_at": ended_at}}
+    home(tmp_path, {"automation/often": state})
+    often = automation("often", "{ type = 'interval', every_secs = 600 }", more="state = { cooldown_secs = 900 }")
+    furnish(tmp_path, "", often)
+    now = [each["fired"] for each in lines(tmp_path, "--hours", "0.4")]
+    assert now == [False, True]
+    assert [each["fired"] for each in lines(tmp_path, "--from", "2026-01-01", "--hours", "0.4")] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("start", "hours", "instants"),
+    [
+        ("2027-03-28T00:00", 23, ["2027-03-28T01:00:00.000Z"]),
+        ("2027-10-31T00:00", 25, ["2027-10-31T00:30:00.000Z"]),
+        ("2027-03-27T00:00", 71, [f"2027-03-{day}:00.000Z" for day in ("27T01:30", "28T01:00", "29T00:30")]),
+    ],
+)
+def test_a_day_on_which_the_clocks_change_has_each_time_once(
+    start: str, hours: int, instants: list[str], tmp_path: Path
+) -> None:
+    furnish(tmp_path, BERLIN, NIGHTS)
+    assert [each["at"] for each in lines(tmp_path, "--from", start, "--hours", str(hours))] == instants
+
+
+def test_a_polar_place_has_days_without_sunset_and_the_rest_goes_on(tmp_path: Path) -> None:
+    furnish(tmp_path, TROMSO, SUNSET, MORNING)
+    told = lines(tmp_path, "--from", "2027-06-01T00:00", "--hours", "240")
+    assert [each["automation"] for each in told] == ["morning"] * 10
+    told = lines(tmp_path, "--from", "2027-09-01T00:00", "--hours", "240")
+    assert [each["automation"] for each in told].count("sunset") == 10
+
+
+def test_a_year_takes_seconds(tmp_path: Path) -> None:
+    furnish(tmp_path, BERLIN, MORNING, NIGHTS, SUNSET, HOURLY, BEAT)
+    began = time.monotonic()
+    told = lines(tmp_path, "--from", "2027-01-01T00:00", "--hours", str(365 * 24))
+    assert time.monotonic() - began < 60
+    counts = {id_: sum(each["automation"] == id_ for each in told) for id_ in ("morning", "nights", "sunset")}
+    assert counts == {"morning": 365, "nights": 365, "sunset": 365}
+    assert [each["at"] for each in told] == sorted(each["at"] for each in told)
+
+
+def test_broken_files_are_named_and_the_others_are_simulated(tmp_path: Path) -> None:
+    furnish(tmp_path, "", MORNING, SUNSET, "return {")
+    said = ended(tmp_path, "simulate", "--from", "2026-12-24")
+    assert (said.code, len(said.out.splitlines())) == (0, 1)
+    assert said.err.splitlines() == [
+        "left out: config/automations/1.lua:4: "
+        "trigger.type sunset needs locale.latitude and locale.longitude in the configuration",
+        "left out: config/automations/2.lua:1: unexpected symbol near <eof>",
+        "automations: 1, runs: 1",
+    ]
+
+
+def test_the_same_id_twice_is_78(tmp_path: Path) -> None:
+    furnish(tmp_path, "", MORNING, MORNING)
+    said = ended(tmp_path, "simulate")
+    assert (said.code, said.out) == (78, "") and "the id 'morning' is already that of" in said.err
+
+
+def test_automations_that_are_not_enabled_are_told_of(tmp_path: Path) -> None:
+    furnish(tmp_path, "[automations]\nenabled = false\n", MORNING)
+    said = ended(tmp_path, "simulate")
+    assert (said.code, said.out) == (0, "") and "automations.enabled is false" in said.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--from", "tomorrow"], "--from must be a time like 2026-12-24T18:00 (local) or 2026-12-24T17:00:00Z"),
+        (["--from", "2026-02-30"], "--from must be a time like"),
+        (["--from", "9999-12-31T23:59"], "in the years 1971 to 2099, not '9999-12-31T23:59'"),
+        (["--hours", "0"], "--hours: must be a number of hours, at most 8784 (a year), not '0'"),
+        (["--hours", "9000"], "--hours: must be a number of hours"),
+        (["--hours", "nan"], "--hours: must be a number of hours"),
+        (["--from"], "--from: expected one argument"),
+    ],
+)
+def test_wrong_usage_is_64_and_a_sentence(arguments: list[str], complaint: str, tmp_path: Path) -> None:
+    furnish(tmp_path, "", MORNING)
+    said = ended(tmp_path, "simulate", *arguments)
+    assert said.code == 64 and said.err.splitlines()[-1].startswith("lares: ") and complaint in said.err
+
+
+def test_without_a_configuration_it_is_78_and_none_is_written(tmp_path: Path) -> None:
+    said = ended(tmp_path, "simulate")
+    assert said.code == 78 and "there is no configuration" in said.err
+    assert not (tmp_path / "config").exists() and not (tmp_path / "data").exists()
+
+
+def test_a_reader_that_goes_away_ends_it(tmp_path: Path) -> None:
+    furnish(tmp_path, "", automation("tick", "{ type = 'interval', every_secs = 1 }"))
+    command = f"{sys.executable} -m appliance simulate --hours 8784 | head -n 3"
+    began = time.monotonic()
+    said = subprocess.run(["bash", "-c", command], cwd=tmp_path, env=environment(), capture_output=True)
+    assert len(said.stdout.splitlines()) == 3 and said.stderr == b""
+    assert time.monotonic() - began < 30
+
+
+def test_it_touches_nothing_also_while_the_hub_runs(tmp_path: Path) -> None:
+    furnish(tmp_path, BERLIN, MORNING, HOURLY, BEAT)
+    with lares(tmp_path, variables=WITH_KEY) as hub:
+        url = hub.url()
+        ask(url, "POST", "/automations/hourly/enabled", {"enabled": False})
+        before = image(tmp_path)
+        assert any("journal" in name for name in before)
+        told = lines(tmp_path, "--from", "2027-01-01T00:00:00Z", "--hours", "48")
+        assert sum(each["error"] == "disabled: the automation is switched off" for each in told) == 48
+        assert image(tmp_path) == before
+        assert ask(url, "GET", "/automations/morning/history")["entries"] == []
+        hub.stop()
+    before = image(tmp_path)
+    os.utime(tmp_path)
+    assert lines(tmp_path, "--from", "2027-01-01T00:00:00Z", "--hours", "48") == told
+    assert image(tmp_path) == before
+
+
+def test_the_readmes_example_is_what_a_fresh_home_prints(tmp_path: Path) -> None:
+    assert ended(tmp_path, "init", ".").code == 0
+    [block] = re.findall(r"```console\n\$ lares (simulate .*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    command, *told = block.splitlines()
+    said = ended(tmp_path, *command.split())
+    assert [*said.out.splitlines(), *said.err.splitlines()] == told
+
+
+def test_the_readmes_automation_is_sound(tmp_path: Path) -> None:
+    blocks = re.findall(r"```lua\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    [text] = [block for block in blocks if "trigger =" in block]
+    furnish(tmp_path, "", text)
+    assert ended(tmp_path, "check").code == 0
+
+
+def test_check_judges_automations_and_warns_of_weekdays_that_are_numbers(tmp_path: Path) -> None:
+    numbered = automation("work", "{ type = 'cron', expression = '0 0 7 * * 1-5' }")
+    furnish(tmp_path, "", numbered)
+    said = ended(tmp_path, "check")
+    assert said.code == 0 and said.out.startswith("warning: config/automations/0.lua:4: trigger.expression: ")
+    assert "SUN-THU" in said.out
+    furnish(tmp_path, "", numbered, SUNSET, MORNING, MORNING)
+    said = ended(tmp_path, "check")
+    assert said.code == 78 and [line.partition(": ")[0] for line in said.out.splitlines()] == [
+        "config/automations/1.lua:4",
+        "config/automations/3.lua:2",
+        "warning",
+    ]
+
+
+def test_check_calls_no_sunset_a_fault_because_the_configuration_is(tmp_path: Path) -> None:
+    furnish(tmp_path, "nonsense = 1\n", SUNSET)
+    said = ended(tmp_path, "check")
+    assert said.code == 78 and len(said.out.splitlines()) == 1 and "nonsense" in said.out

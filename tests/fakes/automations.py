@@ -1,0 +1,257 @@
+"""Automations without Lua: their files are JSON, their runs end when a test says so, and time is virtual."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+from appliance.automations.definition import Definition, automation_parser
+from appliance.automations.homes import Home
+from appliance.automations.setup import Parts, open_automations
+from appliance.automations.states import States
+from appliance.clock import Trust
+from appliance.errors import Fault, RunCancelled, ScriptFailed, StoreFailed
+from appliance.history import Period, RunEntry, RunHistory
+from appliance.home.bus import Bus
+from appliance.home.events import AdapterAnswered
+from appliance.home.model import Device, Kind, Observation, Report
+from appliance.lua.catalog import Catalog
+from appliance.lua.executions import Executions
+from appliance.lua.folder import Folder
+from appliance.lua.runner import Function
+from appliance.lua.source import Source
+from tests.automations.homes import BERLIN, NOW
+from tests.fakes.clock import VirtualClock
+from tests.fakes.registry import PromptRegistry
+
+FOREVER = 1e9
+"""Seconds; a timer of so many keeps the scheduler on the clock, so that a test can tell when it sleeps again."""
+
+LAMP, TV = "desk:light:0", "tv:tv"
+LONG_AGO = datetime.fromisoformat("2020-01-01T00:00:00Z")
+
+ON = {"type": "device_state_change", "device_id": LAMP, "attribute": "power", "equals": "on"}
+
+
+class Play:
+    """One run: it goes on until the test ends it."""
+
+    def __init__(self, name: str, event: Mapping[str, Any]) -> None:
+        self.name = name.removeprefix("automation:")
+        self.event = event
+        self.over: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
+
+    async def wait(self) -> None:
+        """Return or raise as the test says."""
+        if (failure := await asyncio.shield(self.over)) is not None:
+            raise failure
+
+    def end(self, failure: Exception | None = None) -> None:
+        """It is over."""
+        if not self.over.done():
+            self.over.set_result(failure)
+
+    def fail(self, status: str = "error") -> None:
+        """It ends badly."""
+        self.end(ScriptFailed(Fault("x.lua", 1, "no"), status))
+
+    def cancel(self) -> None:
+        """It is told to end."""
+        self.end(RunCancelled())
+
+
+class Stage:
+    """Stands where the runner of Lua does. What `ends_at_once` is over as soon as it has begun."""
+
+    def __init__(self) -> None:
+        self.plays: list[Play] = []
+        self.ends_at_once = True
+        self.breaks: set[str] = set()
+
+    def start(self, source: Source, context: Any, event: Mapping[str, Any], *, name: str) -> Play:
+        """Begin a run."""
+        play = Play(name, event)
+        if play.name in self.breaks:
+            raise ZeroDivisionError("by mistake")
+        self.plays.append(play)
+        if self.ends_at_once:
+            play.end()
+        return play
+
+
+class _Context:
+    results: tuple[Any, ...] = ()
+
+
+@dataclass
+class Card:
+    """What outlives a restart."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    devices: list[Device] = field(default_factory=list)
+    is_bad: bool = False
+
+    def items(self, prefix: str) -> list[tuple[str, Any]]:
+        """As the document's."""
+        return [(key.removeprefix(prefix), value) for key, value in self.values.items() if key.startswith(prefix)]
+
+    def remember(self, key: str, value: Any) -> None:
+        """As the recorder's, flushed at once; what cannot be JSON cannot be kept."""
+        self.values.pop(key, None)
+        if value is not None:
+            self.values[key] = json.loads(json.dumps(value))
+
+    async def put(self, values: Mapping[str, Any]) -> None:
+        """As the document's."""
+        await asyncio.sleep(0)
+        if self.is_bad:
+            raise StoreFailed("the card is full")
+        for key, value in values.items():
+            self.remember(key, value)
+
+
+@dataclass(kw_only=True)
+class Bench:
+    """Automations on a virtual clock, and all that they live in."""
+
+    clock: VirtualClock
+    registry: PromptRegistry
+    bus: Bus
+    stage: Stage
+    history: RunHistory
+    states: States
+    parts: Parts
+    folder: Path
+    card: Card
+
+    @property
+    def fired(self) -> list[str]:
+        """The automations that were run, in order."""
+        return [play.name for play in self.stage.plays]
+
+    @property
+    def events(self) -> list[Any]:
+        """The events that they were given."""
+        return [play.event for play in self.stage.plays]
+
+    @property
+    def instants(self) -> list[str]:
+        """When they were due, those that fell due."""
+        return [event["scheduled_at"] for event in self.events]
+
+    def show(self, device_id: str = LAMP, **attributes: Any) -> None:
+        """Let the vendor of the device show this, beside what it showed before."""
+        adapter = device_id.split(":")[0]
+        known = self.registry.find_devices([device_id])
+        shown = {**(known[0].attributes if known else {}), **attributes}
+        shown.pop("state", None)
+        there = {device.id for device in self.registry.list_devices() if device.metadata.source == adapter}
+        seen = Observation(device_id=device_id, kind=Kind.LIGHT, attributes=shown, vendor_specific={})
+        self.registry.apply(Report(adapter=adapter, present=frozenset({*there, device_id}), observations=(seen,)))
+        self.bus.publish(AdapterAnswered(adapter=adapter, at=self.clock.now()))
+
+    def remove(self, device_id: str = LAMP) -> None:
+        """Let the device vanish at its vendor."""
+        self.registry.apply(Report(adapter=device_id.split(":")[0], present=frozenset(), observations=()))
+
+    async def pass_by(self, seconds: float) -> None:
+        """Let time go by."""
+        await self.settle()
+        await self.clock.advance(seconds, sleepers=1)
+        await self.settle()
+
+    async def set(self, instant: datetime) -> None:
+        """Set the clock, and let that be noticed."""
+        self.clock.set(instant)
+        await self.pass_by(15)
+
+    async def settle(self) -> None:
+        """Let runs that are over end."""
+        for _ in range(10):
+            await asyncio.sleep(0)
+
+    async def reload(self, *definitions: Mapping[str, Any]) -> None:
+        """Put these automations in force."""
+        write(self.folder, definitions)
+        assert (await self.parts.engine.reload())[1] == []
+
+    def told(self, id_: str = "a") -> list[tuple[str, str | None]]:
+        """Status and error of what became of its triggers, the oldest first."""
+        return [(entry.status.value, entry.error) for entry in self.entries(id_)]
+
+    def entries(self, id_: str = "a") -> list[RunEntry]:
+        """What became of its triggers, the oldest first."""
+        return self.parts.automations.list_runs(id_, Period(limit=1000))[::-1]
+
+
+def automation(trigger: Mapping[str, Any] | None = None, id_: str = "a", **more: Any) -> dict[str, Any]:
+    """What the file of an automation returns; where nothing is said it waits for the lamp to be switched on."""
+    return {"id": id_, "name": id_.upper(), "trigger": dict(ON if trigger is None else trigger), **more}
+
+
+def write(folder: Path, definitions: Any) -> None:
+    """Write the automations' files, and no others."""
+    folder.mkdir(exist_ok=True)
+    for old in folder.glob("*.lua"):
+        old.unlink()
+    for number, each in enumerate(definitions):
+        (folder / f"{number:03}.lua").write_text(json.dumps(each))
+
+
+async def _describe(source: Source) -> Mapping[str, Any]:
+    return {**json.loads(source.text), "execute": Function(1)}
+
+
+@asynccontextmanager
+async def bench(
+    folder: Path,
+    *definitions: Mapping[str, Any],
+    start: datetime = NOW,
+    believed_after: datetime = LONG_AGO,
+    card: Card | None = None,
+    locale: Any = BERLIN,
+) -> AsyncIterator[Bench]:
+    """The automations of these definitions, armed. A lamp that is off was seen, unless the card tells of devices.
+
+    What is handed a card leaves on it what outlives a restart.
+    """
+    write(folder, definitions)
+    clock, bus, kept = VirtualClock(start), Bus(), card or Card()
+    registry = PromptRegistry(bus, clock)
+    registry.restore(registry.order, kept.devices)
+    states, history, stage = States(kept, kept.remember, kept.put), RunHistory(), Stage()
+    home = Home(registry=registry, bus=bus, clock=clock, trust=Trust(clock, believed_after))
+    catalog: Catalog[Definition] = Catalog(
+        "automation", Folder(path=folder, name="config/automations"), _describe, automation_parser(locale, clock, 3)
+    )
+    executes = partial(Executions, cast(Any, stage), cast(Any, lambda label: _Context()), clock)
+    async with open_automations(catalog, home, states, history, executes) as parts:
+        parts.scheduler.after("the end of time", FOREVER, lambda late: None)
+        it = Bench(
+            clock=clock,
+            registry=registry,
+            bus=bus,
+            stage=stage,
+            history=history,
+            states=states,
+            parts=parts,
+            folder=folder,
+            card=kept,
+        )
+        if not kept.devices:
+            it.show(power="off", brightness=20)
+        await it.settle()
+        yield it
+        kept.devices = registry.list_devices()
+
+
+def secs(**span: float) -> float:
+    """The seconds of a span."""
+    return timedelta(**span).total_seconds()

@@ -1,0 +1,490 @@
+"""Automations over HTTP: from what happens at the simulated lamp to what the simulated TV does, and what is told."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from appliance.errors import ConfigFailed
+from appliance.home import events
+from appliance.simulators.light import LightSimulator
+from appliance.simulators.tv import TvSimulator
+from tests.fakes.clock import VirtualClock
+from tests.fakes.house import LARGE, LIGHT, READER, TV, House, Received, open_house
+from tests.fakes.lua import automation, write
+from tests.fakes.moody_disk import MoodyDisk
+from tests.fakes.patience import until
+from tests.fakes.process import configure, refused, running
+
+LIT = f'{{ type = "device_state_change", device_id = "{LIGHT}", attribute = "power", equals = "on" }}'
+NEVER = '{ type = "system_error", contains = "never" }'
+SWITCH_TV = f'ctx:command("{TV}", {{ capability = "power", action = event.value or "off" }})'
+BRIGHT = f'{{ type = "device_state", device_id = "{LIGHT}", attribute = "brightness", above = 90 }}'
+
+FILES = {
+    "automations/follows.lua": automation("follows", LIT, SWITCH_TV, more='description = "TV follows the light"'),
+    "automations/bright.lua": automation("bright", LIT, SWITCH_TV, more=f"conditions = {{ {BRIGHT} }}"),
+    "automations/cools.lua": automation("cools", LIT, more="state = { cooldown_secs = 600 }"),
+    "automations/fails.lua": automation("fails", NEVER, f"{SWITCH_TV}\n    local x = nil + 1"),
+    "automations/sleeps.lua": automation("a b/ü", LIT, "ctx:sleep(61.5)", more='mode = "single"'),
+}
+
+
+@pytest.fixture
+def clock() -> VirtualClock:
+    """The time of the house; it stands still."""
+    return VirtualClock()
+
+
+@pytest.fixture
+async def lua(clock: VirtualClock, tmp_path: Path) -> AsyncIterator[House]:
+    """A house with automations in which time stands still, the light and the TV are off."""
+    light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock)
+    async with open_house(clock=clock, light=light, tv=tv, root=write(tmp_path, FILES)) as house:
+        await house.command(TV, "power", "off")
+        await house.command(LIGHT, "power", "off")
+        yield house
+
+
+async def entries(house: House, id_: str, query: str = "") -> list[Any]:
+    """The automation's history, the newest first."""
+    found: list[Any] = (await house.get(f"/automations/{id_}/history{query}")).json["entries"]
+    return found
+
+
+async def ran(house: House, id_: str, times: int = 1) -> list[Any]:
+    """The automation's history, once it has so many entries."""
+    async with asyncio.timeout(10):
+        while len(found := await entries(house, id_)) < times:  # noqa: ASYNC110 - asked over HTTP
+            await asyncio.sleep(0.002)
+    return found
+
+
+def of(answer: Received) -> tuple[int, Any]:
+    """Status and body."""
+    return answer.status, answer.json
+
+
+def shown(id_: str, **more: Any) -> dict[str, Any]:
+    """An automation as it is listed."""
+    return {
+        "id": id_,
+        "name": "An automation",
+        "description": "",
+        "trigger_type": "device_state_change",
+        "condition_count": 0,
+        "status": "enabled",
+        "last_run": None,
+        "last_error": None,
+        **more,
+    }
+
+
+# --- from the light to the TV --------------------------------------------------------------------
+
+
+async def test_a_change_at_the_lamp_runs_the_lua_that_switches_the_tv(tmp_path: Path) -> None:
+    async with open_house(root=write(tmp_path, FILES), poll_interval_secs=1) as house:
+        await house.command(TV, "power", "off")
+        await house.command(LIGHT, "power", "off")
+        assert house.tv.power_mode != "PowerOn"
+        async with house.stream() as frames:
+            heard: list[Any] = []
+            house.light.lights[0].on = True  # by hand, at the lamp itself: the next poll sees it
+            await until(lambda: house.tv.power_mode == "PowerOn")
+            while not heard or heard[-1]["id"] != TV:
+                heard += await frames.until("device.state_changed")
+        assert heard[0]["id"] == LIGHT
+        assert (await house.device(TV))["attributes"]["power"] == "on"
+        [entry] = await ran(house, "follows")
+        assert (entry["status"], entry["error"], entry["automation_id"]) == ("ok", None, "follows")
+        assert entry["results"] == [{"target": TV, "status": "ok", "message": None}]
+        payload = entry["trigger_payload"]
+        assert payload.pop("attributes")["power"] == "on"
+        told = {"attribute": "power", "value": "on", "previous_value": "off"}
+        assert payload == {"type": "device_state_change", "device_id": LIGHT, **told}
+
+
+async def test_history_tells_why_an_automation_did_not_run_with_the_values_compared(lua: House) -> None:
+    await lua.post("/automations/follows/enabled", {"enabled": False})
+    for number in range(2):
+        await lua.command(LIGHT, "power", "off")
+        await lua.command(LIGHT, "power", "on")
+        await ran(lua, "cools", number + 1)
+    brightness = (await lua.device(LIGHT))["attributes"]["brightness"]
+    reasons = {id_: (await entries(lua, id_))[0] for id_ in ("follows", "bright", "cools", "a%20b%2F%C3%BC")}
+    assert {id_: (entry["status"], entry["error"]) for id_, entry in reasons.items()} == {
+        "follows": ("skipped", "disabled: the automation is switched off"),
+        "bright": ("skipped", f"condition 1: brightness was {brightness}, needs above 90"),
+        "cools": ("skipped", "cooldown: 600 s more"),
+        "a%20b%2F%C3%BC": ("dropped", "mode: single lets 1 run at once, and 1 do"),
+    }
+    assert all(entry["duration_ms"] == 0 and entry["results"] == [] for entry in reasons.values())
+
+
+# --- listing, history ----------------------------------------------------------------------------
+
+
+async def test_automations_are_listed_by_id_and_each_can_be_asked_for(lua: House) -> None:
+    answer = await lua.get("/automations", token=READER.text)
+    assert [each["id"] for each in answer.json] == ["a b/ü", "bright", "cools", "fails", "follows"]
+    assert answer.json[4] == shown("follows", description="TV follows the light")
+    assert answer.json[1] == shown("bright", condition_count=1)
+    assert answer.json[3] == shown("fails", trigger_type="system_error")
+    assert of(await lua.get("/automations/a%20b%2F%C3%BC")) == (200, answer.json[0])
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", ""),
+        ("GET", "/history"),
+        ("POST", "/enabled"),
+        ("POST", "/execute"),
+        ("POST", "/validate"),
+    ],
+)
+async def test_one_that_is_not_there_is_404_before_its_body_is_judged(lua: House, method: str, path: str) -> None:
+    answer = await lua.ask(method, f"/automations/nope{path}", data=b"not JSON" if method == "POST" else None)
+    assert of(answer) == (404, {"error": "automation 'nope' not found"})
+
+
+async def test_reading_keys_may_look_and_neither_switch_nor_run(lua: House) -> None:
+    for path in ("", "/follows", "/follows/history"):
+        assert (await lua.get(f"/automations{path}", token=READER.text)).status == 200
+    for path in ("/follows/enabled", "/follows/execute", "/follows/validate", "/reload"):
+        assert (await lua.post(f"/automations{path}", token=READER.text)).status == 403
+        assert (await lua.post(f"/automations{path}", token=None)).status == 401
+
+
+async def test_history_is_newest_first_and_its_query_bounds_it(lua: House, clock: VirtualClock) -> None:
+    for number in range(5):
+        await lua.post("/automations/follows/execute", {"trigger_payload": {"n": number}})
+        await clock.run(clock.sleep(1.0005))
+    path = "/automations/follows/history"
+    answer = await lua.get(path)
+    assert (answer.status, answer.json["automation_id"]) == (200, "follows")
+    assert [each["trigger_payload"]["n"] for each in answer.json["entries"]] == [4, 3, 2, 1, 0]
+    times = [each["executed_at"] for each in answer.json["entries"]]
+    for query, wanted in {
+        f"?start={times[2]}": times[:3],
+        f"?end={times[2]}": times[2:],
+        f"?start={times[3]}&end={times[1]}": times[1:4],
+        "?limit=2": times[:2],
+        "?start=2100-01-01T00:00:00Z": [],
+    }.items():
+        assert [each["executed_at"] for each in await entries(lua, "follows", query)] == wanted, query
+    for query in ("limit=0", "limit=1001", "start=yesterday", "end=2026-01-01"):
+        assert (await lua.get(f"{path}?{query}")).status == 400
+
+
+# --- switching -----------------------------------------------------------------------------------
+
+
+async def test_one_that_is_switched_off_does_not_run_and_runs_again_when_switched_on(lua: House) -> None:
+    off = await lua.post("/automations/follows/enabled", {"enabled": False})
+    assert of(off) == (200, shown("follows", description="TV follows the light", status="disabled"))
+    assert of(await lua.get("/automations/follows")) == of(off)
+    await lua.command(LIGHT, "power", "on")
+    await ran(lua, "follows")
+    assert lua.tv.power_mode != "PowerOn"
+    on = await lua.post("/automations/follows/enabled", {"enabled": True})
+    assert on.json["status"] == "enabled"
+    await lua.command(LIGHT, "power", "off")
+    await lua.command(LIGHT, "power", "on")
+    await until(lambda: lua.tv.power_mode == "PowerOn")
+
+
+@pytest.mark.parametrize("body", [{}, {"enabled": "no"}, {"enabled": None}, {"enabled": 0}, [], "off", None])
+async def test_a_switch_that_is_neither_true_nor_false_is_400(lua: House, body: Any) -> None:
+    assert (await lua.post("/automations/follows/enabled", body)).status == 400
+    assert (await lua.get("/automations/follows")).json["status"] == "enabled"
+
+
+async def test_bodies_beyond_the_limit_are_413(lua: House) -> None:
+    for path in ("enabled", "execute"):
+        assert (await lua.post(f"/automations/follows/{path}", data=LARGE)).status == 413
+
+
+async def test_switches_survive_reload_and_restart_and_go_with_no_file(tmp_path: Path) -> None:
+    write(tmp_path, FILES)
+    (tmp_path / "data").mkdir()
+    async with open_house(root=tmp_path, data_dir=tmp_path / "data") as house:
+        await house.post("/automations/follows/enabled", {"enabled": False})
+        await house.post("/automations/cools/enabled", {"enabled": False})
+        await house.post("/automations/cools/enabled", {"enabled": True})
+        write(tmp_path, {"automations/follows.lua": automation("follows", LIT, name="Renamed")})
+        assert (await house.post("/automations/reload")).json["status"] == "ok"
+        assert (await house.get("/automations/follows")).json["status"] == "disabled"
+    async with open_house(root=tmp_path, data_dir=tmp_path / "data") as house:
+        statuses = {each["id"]: each["status"] for each in (await house.get("/automations")).json}
+        assert [id_ for id_, status in statuses.items() if status == "disabled"] == ["follows"]
+
+
+async def test_a_switch_is_on_the_card_before_it_is_acknowledged(tmp_path: Path) -> None:
+    configure(tmp_path)
+    write(tmp_path, FILES)
+    for wanted in (False, True, False):
+        async with running(tmp_path) as hub:
+            assert await hub.post("/automations/follows/enabled", enabled=wanted) == 200
+            await hub.kill()
+        async with running(tmp_path) as hub:
+            assert ((await hub.get("/automations/follows"))["status"] == "enabled") is wanted
+
+
+async def test_a_switch_that_the_card_does_not_take_is_503_and_nobody_sees_it(tmp_path: Path) -> None:
+    disk = MoodyDisk(tmp_path / "data")
+    disk.folder.mkdir()
+    async with open_house(root=write(tmp_path, FILES), disk=disk) as house:
+        disk.mood = errno.ENOSPC
+        answer = await house.post("/automations/follows/enabled", {"enabled": False})
+        assert answer.status == 503 and "no space left" in answer.json["error"].lower()
+        assert (await house.get("/automations/follows")).json["status"] == "enabled"
+        disk.mood = None
+        assert (await house.post("/automations/follows/enabled", {"enabled": False})).status == 200
+
+
+# --- by hand -------------------------------------------------------------------------------------
+
+
+async def test_by_hand_it_runs_with_the_payload_as_its_event_though_it_is_off(lua: House) -> None:
+    await lua.post("/automations/follows/enabled", {"enabled": False})
+    answer = await lua.post("/automations/follows/execute", {"trigger_payload": {"value": "on"}})
+    result = {"target": TV, "status": "ok", "message": None}
+    assert (answer.status, answer.json["status"], answer.json["error"]) == (200, "ok", None)
+    assert answer.json["results"] == [result] and isinstance(answer.json["duration_ms"], int)
+    assert lua.tv.power_mode == "PowerOn"
+    [entry] = await entries(lua, "follows")
+    assert (entry["trigger_payload"], entry["status"]) == ({"value": "on"}, "ok")
+    assert (await lua.get("/automations/follows")).json["last_run"] == entry["executed_at"]
+
+
+@pytest.mark.parametrize(
+    ("data", "event"),
+    [
+        (None, {"type": "manual"}),
+        (b"", {"type": "manual"}),
+        (b"{}", {"type": "manual"}),
+        (b'{"trigger_payload": null, "other": 1}', {"type": "manual"}),
+        (b'{"trigger_payload": {}}', {}),
+        (b'{"trigger_payload": {"a": {"b": [1, 2.5, true, "\\u00fc"]}}}', {"a": {"b": [1, 2.5, True, "ü"]}}),
+    ],
+)
+async def test_by_hand_a_body_may_be_missing_or_empty(lua: House, data: bytes | None, event: Any) -> None:
+    assert (await lua.post("/automations/follows/execute", data=data)).status == 200
+    assert (await entries(lua, "follows"))[0]["trigger_payload"] == event
+
+
+def nested(depth: int) -> bytes:
+    """A body with a payload of so many tables one in another."""
+    return b'{"trigger_payload": {"x": ' + b"[" * (depth - 1) + b"]" * (depth - 1) + b"}}"
+
+
+async def test_by_hand_a_payload_may_be_as_deep_as_lua_takes_it(lua: House) -> None:
+    assert (await lua.post("/automations/follows/execute", data=nested(32))).json["status"] == "ok"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"not JSON", b"[]", b'{"trigger_payload": 7}', b'{"trigger_payload": []}', nested(33), nested(900)],
+)
+async def test_by_hand_a_body_that_is_no_payload_is_400_and_nothing_runs(lua: House, data: bytes) -> None:
+    answer = await lua.post("/automations/follows/execute", data=data)
+    assert answer.status == 400 and answer.json["error"]
+    assert await entries(lua, "follows") == []
+
+
+async def test_by_hand_conditions_apply_and_cooldown_and_mode_do_not(lua: House, clock: VirtualClock) -> None:
+    answer = await lua.post("/automations/bright/execute")
+    assert (answer.status, answer.json["status"], answer.json["results"]) == (200, "skipped", [])
+    assert answer.json["error"].startswith("condition 1: brightness was ")
+    await lua.command(LIGHT, "power", "on")
+    await ran(lua, "cools")
+    assert (await lua.post("/automations/cools/execute")).json["status"] == "ok"
+    sleeping = lua.post("/automations/a%20b%2F%C3%BC/execute")
+    assert (await clock.run(sleeping)).json["status"] == "ok"
+
+
+async def test_by_hand_a_failure_is_400_with_file_line_and_what_was_done_before_it(lua: House) -> None:
+    answer = await lua.post("/automations/fails/execute")
+    assert answer.status == 400
+    wanted = "automation 'fails' failed: config/automations/fails.lua:7: attempt to perform arithmetic"
+    assert answer.json["error"].startswith(wanted)
+    assert answer.json["results"] == [{"target": TV, "status": "ok", "message": None}]
+    [entry] = await entries(lua, "fails")
+    assert entry["status"] == "error" and entry["error"] in answer.json["error"]
+    assert (await lua.get("/automations/fails")).json["last_error"] == entry["error"]
+    assert not [event for event in lua.events if isinstance(event, events.SystemError)]
+
+
+# --- validate, reload ----------------------------------------------------------------------------
+
+
+async def test_validate_reads_the_file_on_the_disk_and_changes_nothing(lua: House, tmp_path: Path) -> None:
+    answer = await lua.post("/automations/follows/validate")
+    assert of(answer) == (200, {"status": "ok", "automation": shown("follows", description="TV follows the light")})
+    write(tmp_path, {"automations/follows.lua": automation("follows", NEVER, name="Renamed")})
+    told = (await lua.post("/automations/follows/validate")).json["automation"]
+    assert (told["name"], told["trigger_type"]) == ("Renamed", "system_error")
+    assert (await lua.get("/automations/follows")).json["name"] == "An automation"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("return {", [(1, "unexpected symbol near <eof>")]),
+        (automation("follows", "{ type = 'cron', expression = '0 7 * * *' }"), [(4, "trigger.expression")]),
+        (automation("cools", LIT), [(2, "the id 'cools' is already that of config/automations/cools.lua")]),
+        (automation("follows", "{}", more="nmae = 1"), [(4, "trigger.type is missing"), (5, "nmae is not a field")]),
+        (None, [(0, "is gone")]),
+    ],
+)
+async def test_validate_refuses_what_a_reload_would_and_tells_every_fault(
+    lua: House, tmp_path: Path, text: str | None, told: list[tuple[int, str]]
+) -> None:
+    file = tmp_path / "config/automations/follows.lua"
+    file.unlink() if text is None else file.write_text(text)
+    answer = await lua.post("/automations/follows/validate")
+    assert answer.status == 400
+    assert answer.json["error"].startswith("config/automations/follows.lua:")
+    found = sorted((each["line"], each["message"]) for each in answer.json["errors"])
+    assert [(line, message[: len(begin)]) for (line, message), (_, begin) in zip(found, told, strict=True)] == told
+
+
+async def test_a_reload_is_all_or_nothing_and_told_on_the_stream(lua: House, tmp_path: Path) -> None:
+    write(tmp_path, {"automations/new.lua": automation("new", NEVER), "automations/bad.lua": "return {"})
+    async with lua.stream() as frames:
+        answer = await lua.post("/automations/reload")
+        assert (answer.status, answer.json["status"], answer.json["loaded_count"]) == (200, "error", 0)
+        fault = {"file": "config/automations/bad.lua", "line": 1, "message": "unexpected symbol near <eof>"}
+        assert (answer.json["target"], answer.json["errors"]) == ("automations", [fault])
+        assert (await lua.get("/automations/new")).status == 404
+        (tmp_path / "config/automations/bad.lua").unlink()
+        assert (await lua.post("/automations/reload")).json["loaded_count"] == len(FILES) + 1
+        heard = await lua.heard(frames)
+    assert [frame["type"].removeprefix("automation.catalog_") for frame in heard] == [
+        "reload_started",
+        "reload_failed",
+        "reload_started",
+        "reloaded",
+    ]
+    assert heard[0] == {"type": "automation.catalog_reload_started", "target": "automations"}
+    assert (heard[1]["errors"], heard[3]["loaded_count"]) == ([fault], len(FILES) + 1)
+    assert (await lua.get("/automations/new")).status == 200
+
+
+async def test_a_saved_file_is_in_force_where_the_folder_is_watched(tmp_path: Path) -> None:
+    write(tmp_path, FILES)
+    async with open_house(root=tmp_path, toml="[automations]\nwatch = true\n") as house, house.stream() as frames:
+        write(tmp_path, {"automations/new.lua": automation("new", NEVER)})
+        assert (await frames.until("automation.catalog_reloaded", within=10))[-1]["loaded_count"] == len(FILES) + 1
+        assert (await house.get("/automations/new")).status == 200
+
+
+async def test_what_runs_goes_on_over_a_reload_and_counts_against_its_ids_mode(
+    lua: House, clock: VirtualClock, tmp_path: Path
+) -> None:
+    await lua.command(LIGHT, "power", "on")
+    await until(lambda: 61.5 in clock.waits)
+    write(tmp_path, {"automations/sleeps.lua": automation("a b/ü", LIT, more='mode = "single"')})
+    assert (await lua.post("/automations/reload")).json["status"] == "ok"
+    await lua.command(LIGHT, "power", "off")
+    await lua.command(LIGHT, "power", "on")
+    path = "a%20b%2F%C3%BC"
+    assert [entry["error"] for entry in await ran(lua, path)] == ["mode: single lets 1 run at once, and 1 do"]
+    await clock.run(ran(lua, path, 2))
+    assert sorted(entry["status"] for entry in await entries(lua, path)) == ["dropped", "ok"]
+
+
+async def test_a_weekday_that_is_a_number_is_warned_of_at_start_and_reload(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    numbered = "{ type = 'cron', expression = '0 0 7 * * 1-5' }"
+    warning = "config/automations/work.lua:4: trigger.expression: "
+    async with open_house(root=write(tmp_path, {"automations/work.lua": automation("work", numbered)})) as house:
+        assert f"{warning}" in caplog.text and "SUN-THU" in caplog.text
+        caplog.clear()
+        assert (await house.post("/automations/reload")).json["status"] == "ok"
+        assert f"{warning}" in caplog.text and "SUN-THU" in caplog.text
+
+
+# --- the hub around them -------------------------------------------------------------------------
+
+
+async def test_a_hub_starts_without_its_broken_files_and_says_which(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(tmp_path, {**FILES, "automations/bad.lua": automation("bad", "{ type = 'sunset' }")})
+    async with open_house(root=tmp_path) as house:
+        assert len((await house.get("/automations")).json) == len(FILES)
+        needs = "trigger.type sunset needs locale.latitude and locale.longitude in the configuration"
+        told = f"left out: config/automations/bad.lua:4: {needs}"
+        assert events.SystemError(message=told) in house.events and told in caplog.text
+        fault = {"file": "config/automations/bad.lua", "line": 4, "message": needs}
+        assert (await house.get("/diagnostics")).json["automations"]["left_out"] == [fault]
+
+
+async def test_the_same_id_twice_ends_the_start_and_names_both_files(tmp_path: Path) -> None:
+    write(tmp_path, {**FILES, "automations/zwei.lua": automation("follows", LIT)})
+    with pytest.raises(ConfigFailed) as failed:
+        async with open_house(root=tmp_path):
+            pass
+    told = "config/automations/zwei.lua:2: the id 'follows' is already that of config/automations/follows.lua"
+    assert str(failed.value) == f"{told}; give each its own"
+    configure(tmp_path)
+    code, said = refused(tmp_path)
+    assert code == 78 and told in said
+
+
+async def test_automations_that_are_not_enabled_are_not_there(tmp_path: Path) -> None:
+    async with open_house(root=write(tmp_path, FILES), toml="[automations]\nenabled = false\n") as house:
+        assert of(await house.get("/automations")) == (200, [])
+        assert (await house.get("/automations/follows")).status == 404
+        answer = await house.post("/automations/reload")
+        assert (answer.status, answer.json["status"], answer.json["loaded_count"]) == (200, "error", 0)
+        [fault] = answer.json["errors"]
+        assert fault["message"] == "automations.enabled is false in the configuration"
+
+
+async def test_a_hub_that_was_started_safe_runs_none_and_says_so(tmp_path: Path) -> None:
+    configure(tmp_path)
+    write(tmp_path, {**FILES, "automations/zwei.lua": automation("follows", LIT)})
+    async with running(tmp_path, arguments=["--safe"]) as hub:
+        assert await hub.get("/automations") == []
+        status, answer = await hub.ask("POST", "/automations/reload")
+        assert (status, answer["status"]) == (200, "error")
+        [fault] = answer["errors"]
+        assert "--safe" in fault["message"] and fault["file"] == "config/automations"
+        assert "started with --safe" in hub.log.read_text()
+
+
+async def test_diagnostics_tell_of_the_clock_and_of_each_automation(lua: House, tmp_path: Path) -> None:
+    write(tmp_path, {"automations/daily.lua": automation("daily", "{ type = 'wall_clock', hour = 18, minute = 30 }")})
+    await lua.post("/automations/reload")
+    await lua.post("/automations/bright/enabled", {"enabled": False})
+    await lua.post("/automations/follows/execute")
+    figures = (await lua.get("/diagnostics")).json
+    clock = figures["clock"]
+    assert (clock["trusted"], clock["steps"]) == (False, []), "it stands in January, before this version was made"
+    assert clock["waits_because"].startswith("the clock shows 2026-01-01T12:00:00.000Z, and it was ")
+    automations = figures["automations"]
+    assert (automations["loaded"], automations["running"], automations["left_out"]) == (len(FILES) + 1, 0, [])
+    idle = {"armed": True, "waiting": False, "next_fire": None, "last_run": None}
+    each = automations["each"]
+    assert each["daily"] == idle
+    assert each["bright"] == {**idle, "armed": False}
+    assert each["follows"] == {**idle, "last_run": "2026-01-01T12:00:00.000Z"}
+    assert figures["counts"]["automations"] == len(FILES) + 1
+
+
+async def test_a_schedule_is_due_next_when_diagnostics_say(tmp_path: Path) -> None:
+    write(tmp_path, {"automations/daily.lua": automation("daily", "{ type = 'cron', expression = '0 0 0 1 1 *' }")})
+    async with open_house(root=tmp_path) as house:
+        figures = (await house.get("/diagnostics")).json
+        assert (figures["clock"]["trusted"], figures["clock"]["waits_because"]) == (True, None)
+        assert figures["automations"]["each"]["daily"]["next_fire"].endswith("-01-01T00:00:00.000Z")

@@ -323,3 +323,16 @@ async def test_what_was_missed_is_counted_once_though_the_clock_be_set_back_late
         await it.pass_by(HOUR)
         assert it.rang == [NOON + HOUR]
     assert caplog.text.count("not made up for") == 1
+
+
+async def test_with_nothing_due_nobody_wakes_and_what_comes_then_is_armed_as_of_now() -> None:
+    clock = VirtualClock(NOON)
+    rang: list[datetime] = []
+    async with Scheduler(clock, Trust(clock, NOON + HOUR)) as scheduler:
+        await clock.advance(600, sleepers=0)
+        assert clock.sleepers == 0
+        await clock.advance(3 * 3600, sleepers=0)
+        clock.set(clock.now() - MINUTE)
+        scheduler.at("a", Each(HOUR), rang.append)
+        await clock.advance(3600, sleepers=1)
+    assert rang == [NOON + 4 * HOUR]

@@ -44,9 +44,9 @@ _DOCUMENT = json.loads(json.dumps(describe(ROUTES)))
 def note(method: str, path: str, status: int) -> None:
     """Note an answer; `path` is as it was sent, query and all."""
     bare = path.partition("?")[0]
-    for pattern, route in _PATTERNS:
-        if pattern.match(bare):
-            SEEN.add((method, route.path, status))
+    fixed = {route.path for route in ROUTES} & {bare}
+    paths = fixed or {route.path for pattern, route in _PATTERNS if pattern.match(bare)}
+    SEEN.update((method, each, status) for each in paths)
 
 
 def judge(method: str, path: str, status: int, headers: Mapping[str, str], body: bytes) -> None:

@@ -87,6 +87,7 @@ def write_bundled_config(folder: Path) -> list[Path]:
     """
     source, written = bundled_config(), []
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         for file in sorted(path for path in source.rglob("*") if path.is_file()):
             target = folder / file.relative_to(source)
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -42,7 +42,7 @@ class SunPosition:
     def holds(self, instant: datetime, locale: Locale) -> Verdict:
         """Whether the instant lies there. The home must have coordinates."""
         today = sun_day(locale, locale.local(instant).date())
-        if self.after is None or self.before is None or _is_polar(today):
+        if self.after is None or self.before is None:
             is_there = self._splits(today, instant)
         else:
             is_there = self._bounds(self.after, self.before, instant, locale)
@@ -70,10 +70,6 @@ class SunPosition:
         ends = ((word, edge) for word, edge in (("after", self.after), ("before", self.before)) if edge is not None)
         needs = " and ".join(f"{word} {edge}{_clock(edge, today, locale)}" for word, edge in ends)
         return f"time was {locale.clock(instant)}{_polar_note(today)}, needs {needs}"
-
-
-def _is_polar(day: SunDay) -> bool:
-    return day.is_polar_day or day.is_polar_night
 
 
 def _is_past(edge: Edge, day: SunDay, instant: datetime) -> bool:

@@ -59,7 +59,7 @@ class DeviceTrigger:
         if self.attribute is None:
             return Match(event=self._table(event.device))
         value, previous = event.device.attributes.get(self.attribute), event.previous.attributes.get(self.attribute)
-        if value is None or previous is None or same(value, previous):
+        if previous is None or same(value, previous):
             return None
         if not (self.wanted.holds(value) and self.wanted.was_left(previous)):
             return None

@@ -49,6 +49,7 @@ def local(text: str, locale: Locale = BERLIN) -> datetime:
         ("sunrise+60", "sunset-60", ["12"]),
         ("sunrise+650", "sunset-650", ["00", "06", "18", "23"]),
         ("sunset+1440", "sunrise+1440", ["00", "06", "18", "23"]),
+        ("sunset-1440", "sunrise-1440", ["00", "06", "18", "23"]),
     ],
 )
 def test_the_hours_of_a_day_that_lie_there(after: str | None, before: str | None, holding: list[str]) -> None:

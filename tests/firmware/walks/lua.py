@@ -1,0 +1,55 @@
+"""A scene dims the light, an automation that listens to it brightens it again; a switched off one stays so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from appliance.simulators.light import LightSimulator
+from tests.fakes.lua import write
+from tests.firmware.boxed import LIGHT, Box
+
+FILES = {
+    "scenes/dim.lua": f"""
+return {{
+  id = "dim",
+  name = "Dim",
+  execute = function(ctx)
+    ctx:command("{LIGHT}", {{ capability = "brightness", action = "set", value = 7 }})
+  end,
+}}
+""",
+    "automations/brighten.lua": f"""
+local bright = require "levels"
+return {{
+  id = "brighten",
+  name = "Brighten",
+  trigger = {{ type = "device_state_change", device_id = "{LIGHT}", attribute = "brightness", below = 10 }},
+  execute = function(ctx, event)
+    ctx:command(event.device_id, {{ capability = "brightness", action = "set", value = bright.usual }})
+  end,
+}}
+""",
+    "scripts/levels.lua": "return { usual = 42 }\n",
+}
+
+
+def prepare(folder: Path) -> None:
+    """Write the files."""
+    write(folder, FILES)
+
+
+def first(box: Box, lamp: LightSimulator) -> None:
+    """Run the scene, and wait until the automation has answered it; then switch that off."""
+    assert box.ask("POST", "/scenes/dim/execute")[0] == 200
+    history = box.until("/automations/brighten/history", lambda status, body: status == 200 and body["entries"])
+    assert [(entry["status"], entry["error"]) for entry in history["entries"]] == [("ok", None)]
+    box.shows(LIGHT, brightness=42)
+    assert box.ask("POST", "/automations/brighten/enabled", {"enabled": False})[0] == 200
+
+
+def again(box: Box, lamp: LightSimulator) -> None:
+    """See that the scene is there and the automation off."""
+    found: Any = box.ask("GET", "/automations")[1]
+    assert [(each["id"], each["status"]) for each in found] == [("brighten", "disabled")]
+    assert [each["id"] for each in box.ask("GET", "/scenes")[1]] == ["dim"]

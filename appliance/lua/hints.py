@@ -113,9 +113,11 @@ def _no_unit(found: re.Match[str], _: Trouble) -> str:
     return f'write value = {{ value = {found[1]}, unit = "{unit}" }}'
 
 
-def _no_word(found: re.Match[str], trouble: Trouble) -> str:
-    bare = re.search(rf"\b{found[1]}\s*=\s*(\w+)", trouble.line)
-    return f'text stands in quotes: {found[1]} = "{bare[1]}"' if bare else f'add {found[1]} = "…"'
+def _no_word(found: re.Match[str], trouble: Trouble) -> str | None:
+    stated = re.search(rf"\b{found[1]}\s*=\s*(\w+)(\s*[.:\[(])?", trouble.line)
+    if stated is None:
+        return f'add {found[1]} = "…"'
+    return None if stated[2] else f'text stands in quotes: {found[1]} = "{stated[1]}"'
 
 
 def _no_value(_: re.Match[str], __: Trouble) -> str:

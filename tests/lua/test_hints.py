@@ -45,6 +45,8 @@ PLACED: tuple[tuple[Trouble, str], ...] = (
     ),
     (Trouble(message="attempt to call a nil value (method 'slep')", line="ctx:slep(5)"), "is it ctx:sleep?"),
     (Trouble(message="attempt to call a nil value (method 'slep')", line="bed:slep(5)"), ""),
+    (Trouble(message="action must be a non-empty string", line="{ action = event.value }"), ""),
+    (Trouble(message="action must be a non-empty string", line='{ action = choose("tv") }'), ""),
     (Trouble(message="x expected near 'end'", line="if x == 5 then end"), ""),
     (
         Trouble(message="unexpected symbol near '='", previous="  repeat = 5,"),

@@ -34,7 +34,7 @@ def backup(arguments: argparse.Namespace) -> int:
     archive.write(file, made)
     for note in found.damage:
         print(f"warning: {note}")
-    print(f"{file}: {len(made.values)} keys of state and {len(made.files)} files of configuration")
+    print(f"{file}: {len(made.values)} entries of state and {len(made.files)} files of configuration")
     return os.EX_OK
 
 

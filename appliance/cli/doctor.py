@@ -97,7 +97,7 @@ def _look_at_store(folder: Path) -> Iterator[Finding]:
     how = "care" if found.damage else "ok"
     for note in found.notes:
         yield how, "store", note
-    yield "ok", "store", f"generation {found.generation}, record {found.sequence}, {len(found.values)} keys"
+    yield "ok", "store", f"generation {found.generation}, record {found.sequence}, {len(found.values)} entries"
     yield "ok", "keys", _tell_keys(found)
     yield "ok", "written", _tell_wear(found)
 

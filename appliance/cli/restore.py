@@ -35,7 +35,7 @@ def restore(arguments: argparse.Namespace) -> int:
         kept = _replace(file, files, data_dir, found)
     finally:
         lock.release()
-    print(f"restored the backup of {found.created_at}: {len(found.values)} keys, {len(found.files)} files")
+    print(f"restored the backup of {found.created_at}: {len(found.values)} entries, {len(found.files)} files")
     for path in kept:
         print(f"what was there is kept as {path}")
     return os.EX_OK

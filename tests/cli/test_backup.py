@@ -133,7 +133,7 @@ class TestBackup:
             code, said = command(tmp_path, "backup", "b.tar.gz")
         finally:
             os.umask(old)
-        assert (code, said) == (0, "b.tar.gz: 5 keys of state and 2 files of configuration\n")
+        assert (code, said) == (0, "b.tar.gz: 5 entries of state and 2 files of configuration\n")
         assert stat.S_IMODE((tmp_path / "b.tar.gz").stat().st_mode) == 0o600
         found = members(tmp_path / "b.tar.gz")
         assert found.keys() == {archive.PAGE, archive.STATE, "config/default.toml", "config/scenes/dusk.lua"}
@@ -182,7 +182,7 @@ class TestBackup:
         journal = next((home(tmp_path) / "data").glob("journal.*"))
         text = journal.read_bytes().rstrip(b"\0")
         journal.write_bytes(text + b'{"seq":1,"len')
-        assert command(tmp_path, "backup", "b") == (0, "b: 5 keys of state and 1 files of configuration\n")
+        assert command(tmp_path, "backup", "b") == (0, "b: 5 entries of state and 1 files of configuration\n")
 
     @pytest.mark.parametrize(
         ("place", "code", "sentence"),
@@ -377,7 +377,7 @@ class TestRestore:
     def test_an_empty_place_works_too(self, tmp_path: Path, command: Command) -> None:
         pack(tmp_path / "b", entries())
         code, said = command(tmp_path, "restore", "b")
-        assert (code, said) == (0, "restored the backup of 2026-01-01: 5 keys, 1 files\n")
+        assert (code, said) == (0, "restored the backup of 2026-01-01: 5 entries, 1 files\n")
         assert told(tmp_path) == HOME
         assert stat.S_IMODE((tmp_path / "data").stat().st_mode) == 0o700
 

@@ -65,7 +65,7 @@ def test_a_box_that_is_well_is_0_and_every_line_ok(tmp_path: Path, command: Comm
     assert found.of("configuration") == [("ok", f"{tmp_path}/config/default.toml")]
     assert found.of("data directory") == [("ok", f"{tmp_path}/data (mode 0700)")]
     assert found.of("hub") == [("ok", "none runs on it")]
-    assert found.of("store") == [("ok", f"generation 1, record 0, {len(HOME)} keys")]
+    assert found.of("store") == [("ok", f"generation 1, record 0, {len(HOME)} entries")]
     assert found.of("keys") == [("ok", "0 API keys, no master key of the box's own")]
     assert found.of("written") == [("ok", "nothing is noted yet")]
     assert f"Python {sys.version.split()[0]}" in found.of("platform")[0][1]
@@ -153,7 +153,7 @@ def test_a_damaged_journal_needs_care(tmp_path: Path, command: Command) -> None:
     found = Findings(command(tmp_path, "doctor"))
     assert found.code == 1 and found.cares == ["store"]
     assert "journal.000001.json is damaged in its first line" in found.of("store")[0][1]
-    assert found.of("store")[1] == ("ok", f"generation 1, record 0, {len(HOME)} keys")
+    assert found.of("store")[1] == ("ok", f"generation 1, record 0, {len(HOME)} entries")
 
 
 def test_a_store_that_cannot_be_read_needs_care_and_says_what_to_do(tmp_path: Path, command: Command) -> None:

@@ -91,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_key_commands(key: argparse.ArgumentParser, common: Sequence[_Parser]) -> None:
-    deeds = key.add_subparsers(dest="do", required=True, parser_class=_Parser)
+    deeds = key.add_subparsers(dest="do", metavar="COMMAND", required=True, parser_class=_Parser)
     create = deeds.add_parser("create", parents=common, help="make a key; only its secret goes to standard output")
     create.add_argument("--label", required=True, help="what or whom it is for")
     create.add_argument("--role", required=True, help="read, write, admin or automation")

@@ -112,7 +112,7 @@ class TestWithoutAHub:
             (["create", "--label", "x"], "the following arguments are required: --role"),
             (["revoke"], "the following arguments are required: ID"),
             (["revoke", "x" * 257], "id must have 1 to 256 characters, not 257"),
-            ([], "the following arguments are required: do"),
+            ([], "the following arguments are required: COMMAND"),
             (["dance"], "invalid choice: 'dance' (choose from 'create', 'list', 'revoke', 'reset-master')"),
         ],
     )

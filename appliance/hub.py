@@ -114,6 +114,16 @@ class Hub:
             if self.folders[target].enabled:
                 await reloader.reload()
 
+    def begin_to_stop(self) -> None:
+        """Let nothing begin by itself any more; what is under way goes on."""
+        self.automations.disarm()
+
+    def give_up(self) -> None:
+        """End the executions and commands that are under way; who waits for one is told so."""
+        self.scenes.give_up()
+        self.automations.give_up()
+        self.dispatcher.give_up()
+
     async def _enter_store(self, stack: AsyncExitStack) -> None:
         """Lock the data directory, recover the document, restore the registry, and record from then on."""
         stack.callback(Lock(self._disk.folder).release)

@@ -84,6 +84,10 @@ class Scenes:
             Job(id=id_, label=f"scene:{id_}", source=asset.source, mode=asset.definition.mode)
         )
 
+    def give_up(self) -> None:
+        """End every execution, since the hub stops; who waits for one is told so."""
+        self._executions.give_up()
+
     def list_runs(self, id_: str, period: Period) -> list[RunEntry]:
         """What became of the scene's executions in the period, the newest first."""
         self.catalog.get(id_)

@@ -59,6 +59,14 @@ class Automations:
         asset = await self.catalog.read(id_)
         return _view(asset.definition, self._states.of(asset.definition.id))
 
+    def disarm(self) -> None:
+        """Let nothing set off an automation any more; what runs goes on."""
+        self._engine.disarm()
+
+    def give_up(self) -> None:
+        """End every execution, since the hub stops; who waits for one is told so."""
+        self._runs.give_up()
+
     def list_runs(self, id_: str, period: Period) -> list[RunEntry]:
         """What became of its triggers in the period, the newest first."""
         self.catalog.get(id_)

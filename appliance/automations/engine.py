@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Mapping
+from contextlib import ExitStack
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -58,6 +59,7 @@ class Engine:
         self._registry = home.registry
         self._bus = home.bus
         self._clock = home.clock
+        self._listening = ExitStack()
         self._armed: dict[str, Armed] = {}
         self._by_device: Mapping[str, list[Armed]] = {}
         self._by_event: Mapping[type[events.Event], list[Armed]] = {}
@@ -65,11 +67,15 @@ class Engine:
     async def __aenter__(self) -> Engine:
         self._baseline = Baseline(self._registry)
         self._arm_all()
-        self._unlisten = self._bus.listen(self._hear)
+        self._listening.callback(self._bus.listen(self._hear))
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._unlisten()
+        self.disarm()
+
+    def disarm(self) -> None:
+        """Let nothing set off an automation any more; what runs goes on."""
+        self._listening.close()
         for armed in self._armed.values():
             self._schedules.stop(armed)
 

@@ -34,6 +34,9 @@ class Executes(Protocol):
     def submit(self, job: Job) -> Execution:
         """Let the job run, wait for its turn, or be dropped."""
 
+    def give_up(self) -> None:
+        """End what runs and waits; who waits for an ending learns of it."""
+
     def figures(self) -> dict[str, Any]:
         """How many run and wait, and how those before them ended."""
 
@@ -89,6 +92,10 @@ class Runs:
         ending = self._skipped(verdict)
         self._note(job, ending)
         return ending
+
+    def give_up(self) -> None:
+        """End every execution, since the hub stops; who waits for one is told so."""
+        self._executions.give_up()
 
     def list_runs(self, id_: str, period: Period) -> list[RunEntry]:
         """What became of the automation's triggers in the period, the newest first."""

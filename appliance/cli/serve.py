@@ -48,8 +48,7 @@ async def serve(
         door = stack.enter_context(closing(await open_door(config.auth, hub.keys, data_dir)))
         desk = Desk(Keyring(hub.keys, door.hasher, clock), config.auth, data_dir)
         app = build_app(hub, door, limits, config.runtime.event_bus_capacity)
-        give_up = hub.dispatcher.give_up
-        server = Server(app, door, config.api.bind_address, limits, clock, give_up=give_up)
+        server = Server(app, door, config.api.bind_address, limits, clock, give_up=hub.give_up)
         await stack.enter_async_context(KeySocket(desk, data_dir, clock))
         await stack.enter_async_context(server)
         on_listening(hub, server.port)
@@ -59,6 +58,7 @@ async def serve(
             reloads.start(_reload_on(hangup, hub, notifier), "reload on SIGHUP")
             await stop.wait()
         log.info("stopping")
+        hub.begin_to_stop()
         notifier.stopping()
     log.info("stopped")
 

@@ -56,6 +56,9 @@ class Rehearsal:
         self._on_end(job, ending)
         return execution
 
+    def give_up(self) -> None:
+        """Nothing is under way."""
+
     def figures(self) -> dict[str, Any]:
         """Nothing runs and nothing waits."""
         return {}

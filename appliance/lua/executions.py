@@ -94,11 +94,16 @@ class Executions:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        for execution in self._lanes.empty():
-            self._cancel(execution, STOPPED)
+        self.give_up()
         await self._tasks.__aexit__()
         for execution in tuple(self._runs):  # those whose task was cancelled before it had begun
             self._end(execution, RunStatus.CANCELLED, STOPPED)
+
+    def give_up(self) -> None:
+        """End what runs, in a sleep too, and what waits: who waits for an ending learns that the hub stopped."""
+        for execution in (*self._lanes.empty(), *self._runs):
+            self._cancel(execution, STOPPED)
+        self._tasks.cancel()
 
     def figures(self) -> dict[str, Any]:
         """How many run at present, replaced ones too, how many wait, and how those before them ended."""

@@ -211,4 +211,4 @@ def _serve(hub: Hub, limits: Limits, event_capacity: int) -> Server:
     authenticator = Authenticator(lambda name: readers.get(name) or hub.keys.find(name), master_key=MASTER)
     app = build_app(hub, authenticator, limits, event_capacity)
     address = Address(host="127.0.0.1", port=0)
-    return Server(app, authenticator, address, limits, Clock(), give_up=hub.dispatcher.give_up)
+    return Server(app, authenticator, address, limits, Clock(), give_up=hub.give_up)

@@ -19,6 +19,11 @@ GOING_AWAY = 1001
 STREAMS = 20
 CLIENTS = 8
 COMMAND = {"capability": "power", "action": "off"}
+SLEEPER = 'return { id = "sleeper", name = "Sleeper", execute = function(ctx) ctx:sleep(600) end }'
+SLEEPING = """return { id = "sleeping", name = "Sleeping", trigger = { type = "system_error" },
+  execute = function(ctx) ctx:sleep(600) end }"""
+BEAT = """return { id = "beat", name = "Beat", trigger = { type = "interval", every_secs = 1 },
+  execute = function(ctx) ctx:log("info", "beat") end }"""
 
 
 def tv_section(tv: TvSimulator) -> str:
@@ -74,3 +79,24 @@ async def test_a_hub_under_load_stops_in_order_within_five_seconds(tmp_path: Pat
             assert status == 400 and body["error"].startswith("the hub is stopping")
         async with running(tmp_path) as again:
             assert {room["id"] for room in await again.get("/rooms")} >= set(acknowledged)
+
+
+@pytest.mark.slow
+async def test_who_waits_for_a_sleeping_flow_is_told_that_the_hub_stopped_and_nothing_new_begins(
+    tmp_path: Path,
+) -> None:
+    configure(tmp_path)
+    for name, text in {"scenes/s": SLEEPER, "automations/a": SLEEPING, "automations/b": BEAT}.items():
+        file = tmp_path / "config" / f"{name}.lua"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+    async with running(tmp_path) as hub, asyncio.TaskGroup() as tasks:
+        waiting = [
+            tasks.create_task(hub.ask("POST", f"/{path}/execute", {}))
+            for path in ("scenes/sleeper", "automations/sleeping")
+        ]
+        await until(lambda: "beat" in hub.log.read_text())
+        assert await hub.stop() == 0
+        for status, body in [await each for each in waiting]:
+            assert status == 400 and body["error"].endswith("was cancelled: the hub stopped"), body
+        assert " beat" not in hub.log.read_text().partition("stopping")[2]

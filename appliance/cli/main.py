@@ -121,7 +121,9 @@ def _hours(text: str) -> float:
     except ValueError:
         hours = 0.0
     if not 0 < hours <= MOST_HOURS:
-        raise argparse.ArgumentTypeError(f"must be a number of hours, at most {MOST_HOURS} (a year), not {text!r}")
+        raise argparse.ArgumentTypeError(
+            f"must be a number of hours above 0, at most {MOST_HOURS} (a year), not {text!r}"
+        )
     return hours
 
 

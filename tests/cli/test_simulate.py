@@ -174,7 +174,7 @@ def test_automations_that_are_not_enabled_are_told_of(tmp_path: Path) -> None:
         (["--from", "tomorrow"], "--from must be a time like 2026-12-24T18:00 (local) or 2026-12-24T17:00:00Z"),
         (["--from", "2026-02-30"], "--from must be a time like"),
         (["--from", "9999-12-31T23:59"], "in the years 1971 to 2099, not '9999-12-31T23:59'"),
-        (["--hours", "0"], "--hours: must be a number of hours, at most 8784 (a year), not '0'"),
+        (["--hours", "0"], "--hours: must be a number of hours above 0, at most 8784 (a year), not '0'"),
         (["--hours", "9000"], "--hours: must be a number of hours"),
         (["--hours", "nan"], "--hours: must be a number of hours"),
         (["--from"], "--from: expected one argument"),

@@ -63,6 +63,7 @@ class Engine:
         self._armed: dict[str, Armed] = {}
         self._by_device: Mapping[str, list[Armed]] = {}
         self._by_event: Mapping[type[events.Event], list[Armed]] = {}
+        self._is_disarmed = False
 
     async def __aenter__(self) -> Engine:
         self._baseline = Baseline(self._registry)
@@ -74,7 +75,8 @@ class Engine:
         self.disarm()
 
     def disarm(self) -> None:
-        """Let nothing set off an automation any more; what runs goes on."""
+        """Let nothing set off an automation any more, whatever is reloaded; what runs goes on."""
+        self._is_disarmed = True
         self._listening.close()
         for armed in self._armed.values():
             self._schedules.stop(armed)
@@ -82,7 +84,7 @@ class Engine:
     async def reload(self) -> tuple[int, list[Fault]]:
         """Put every file in force if all are sound. Where a trigger is as it was, its waits and its beat go on."""
         count, faults = await self.catalog.reload()
-        if not faults:
+        if not faults and not self._is_disarmed:
             self._arm_all()
         return count, faults
 

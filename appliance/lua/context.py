@@ -55,7 +55,7 @@ class Context:
     def log(self, level: str, message: str, fields: Any) -> None:
         """Write a line of the script's to the log, with its name."""
         named = fields if isinstance(fields, dict) else {} if fields is None else {"fields": fields}
-        extra = {f"{key}_" if key in _TAKEN else key: value for key, value in named.items()}
+        extra = {f"{key}_" if key in _TAKEN else key: value for key, value in sorted(named.items())}
         log.log(LEVELS[level], "%s", message, extra={**extra, **self._label})
 
     async def _command(self, device_id: str, raw: Any) -> dict[str, Any]:

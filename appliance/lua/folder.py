@@ -82,6 +82,8 @@ class Folder:
                 return None
             if not stat.S_ISREG(mode):
                 return Fault(name, 0, "is not a file")
+            if self.is_deep and not file.resolve().is_relative_to(self.path.resolve()):
+                return Fault(name, 0, "leads out of the folder, where nothing can be required")
             with file.open("rb") as stream:
                 text = stream.read(LARGEST + 1)
         except OSError as error:

@@ -67,3 +67,17 @@ def test_all_files_together_are_bounded(tmp_path: Path) -> None:
     assert len(found.sources) == most
     assert [fault.file for fault in found.faults] == [f"config/scripts/{most}.lua", f"config/scripts/{most + 1}.lua"]
     assert found.faults[0].message == "is left out: the files of config/scripts are too large together"
+
+
+def test_a_script_that_leads_out_of_the_folder_is_named_and_not_read(tmp_path: Path) -> None:
+    (tmp_path / "outside.lua").write_text("secret words")
+    folder = tmp_path / "scripts"
+    folder.mkdir()
+    (folder / "a.lua").symlink_to(tmp_path / "outside.lua")
+    (folder / "b.lua").write_text("return {}")
+    (folder / "c.lua").symlink_to(folder / "b.lua")
+    found = contents(folder, is_deep=True)
+    assert [source.name for source in found.sources] == ["config/scripts/b.lua", "config/scripts/c.lua"]
+    [fault] = found.faults
+    assert str(fault) == "config/scripts/a.lua: leads out of the folder, where nothing can be required"
+    assert len(contents(folder).sources) == 3, "scenes and automations may be links"

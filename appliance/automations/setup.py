@@ -49,7 +49,7 @@ async def open_automations(
     """The automations of a catalog, loaded and armed until the context is left."""
     await catalog.load()
     runs = Runs(home, states, history, executes)
-    async with runs, Scheduler(home.clock, home.trust) as scheduler:
+    async with states, runs, Scheduler(home.clock, home.trust) as scheduler:
         async with Engine(catalog, runs, states, scheduler, home) as engine:
             yield Parts(
                 automations=Automations(catalog, engine, runs, states), engine=engine, scheduler=scheduler

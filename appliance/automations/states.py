@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
 from appliance.automations.policy import Memory, instant_of, millis_of
+from appliance.errors import StoreFailed
+from appliance.tasks import Tasks
 
 TOGGLE, AUTOMATION = "toggle/", "automation/"
 """Keys in the document: `toggle/<id>` is false for what is switched off; `automation/<id>` is what was remembered."""
@@ -66,12 +69,19 @@ class States:
         self._remember = remember
         self._put = put
         self._states: dict[str, State] = {}
+        self._tasks = Tasks()
         for id_, value in told.items(AUTOMATION):
             fields = value if isinstance(value, dict) else {}
             memory, fired = Memory.from_json(fields.get("policy")), Fired.from_json(fields.get("fired"))
             self._states[id_] = State(memory=memory, fired=fired)
         for id_, is_enabled in told.items(TOGGLE):
             self.of(id_).is_enabled = is_enabled is not False
+
+    async def __aenter__(self) -> States:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._tasks.__aexit__()
 
     def of(self, id_: str) -> State:
         """The state of the automation of this id, which may be new."""
@@ -91,9 +101,21 @@ class States:
         self._keep(id_, state)
 
     async def switch(self, id_: str, *, is_enabled: bool) -> None:
-        """Switch it on or off, once that is on the card; `StoreFailed` where it cannot be."""
-        await self._put({TOGGLE + id_: None if is_enabled else False})
+        """Switch it on or off, once that is on the card; `StoreFailed` where it cannot be.
+
+        A switch that was begun is finished though whoever asked for it goes away.
+        """
+        failure = await asyncio.shield(self._tasks.start(self._switch(id_, is_enabled), f"switch of {id_}"))
+        if failure is not None:
+            raise failure
+
+    async def _switch(self, id_: str, is_enabled: bool) -> StoreFailed | None:
+        try:
+            await self._put({TOGGLE + id_: None if is_enabled else False})
+        except StoreFailed as failure:
+            return failure
         self.of(id_).is_enabled = is_enabled
+        return None
 
     def _keep(self, id_: str, state: State) -> None:
         policy = state.memory.to_json()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,18 @@ async def test_a_switch_that_the_card_does_not_take_changes_nothing(tmp_path: Pa
         with pytest.raises(StoreFailed):
             await it.parts.automations.switch("a", is_enabled=False)
         assert it.parts.automations.view("a").is_enabled is True
+
+
+async def test_a_switch_that_was_begun_is_finished_though_whoever_asked_goes_away(tmp_path: Path) -> None:
+    card = Card()
+    async with bench(tmp_path, automation(), card=card) as it:
+        asker = asyncio.create_task(it.parts.automations.switch("a", is_enabled=False))
+        await asyncio.sleep(0)
+        asker.cancel()
+        await it.settle()
+        assert asker.cancelled()
+        assert card.values["toggle/a"] is False
+        assert it.parts.automations.view("a").is_enabled is False
 
 
 def test_instants_are_kept_to_the_millisecond() -> None:

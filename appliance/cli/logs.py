@@ -59,7 +59,10 @@ class JournalLines(logging.Formatter):
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line: `time` (UTC seconds), `level`, `part`, `message` and the entry's own fields."""
+    """One JSON object a line: `time` (UTC seconds), `level`, `part`, `message` and the entry's own fields.
+
+    A field of one of these four names bears a `_` behind it: no script can make its line another part's.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         """The entry as one line."""
@@ -68,12 +71,12 @@ class JsonLines(logging.Formatter):
             "level": record.levelname.lower(),
             "part": record.name,
             "message": record.getMessage(),
-            **_fields(record),
         }
+        fields = {f"{key}_" if key in entry else key: value for key, value in _fields(record).items()}
         try:
-            return orjson.dumps(entry, default=str).decode()
+            return orjson.dumps({**entry, **fields}, default=str).decode()
         except TypeError:  # a name that is not UTF-8, which JSON can only escape
-            return json.dumps(entry, default=str)
+            return json.dumps({**entry, **fields}, default=str)
 
 
 def _entry(record: logging.LogRecord) -> str:

@@ -123,6 +123,11 @@ class TestJson:
             "none": None,
         }
 
+    def test_a_field_cannot_pass_for_what_the_entry_says_of_itself(self) -> None:
+        parsed = json.loads(JsonLines().format(entry("%s", "hello", part="store", time=0)))
+        assert (parsed["part"], parsed["message"]) == ("hub", "hello") and parsed["time"] > 0
+        assert (parsed["part_"], parsed["time_"]) == ("store", 0)
+
     @pytest.mark.parametrize(
         "strange",
         [EVIL, "\ud800", 2**70, {"a": {1}}, {1: "x"}, b"\xff", object(), float("nan"), Path(os.fsdecode(b"/\xff"))],

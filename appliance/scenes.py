@@ -11,10 +11,11 @@ from typing import Any
 from appliance import settings
 from appliance.clock import Clock
 from appliance.history import Period, RunEntry, RunHistory, RunStatus
+from appliance.home.texts import LONGEST_ID, LONGEST_NAME
 from appliance.lua.catalog import Catalog
 from appliance.lua.context import Context
 from appliance.lua.executions import Ending, Execution, Executions, Job
-from appliance.lua.fields import LONGEST_ID, LONGEST_NAME, Reader, function, string, text
+from appliance.lua.fields import Reader, function, string, text
 from appliance.lua.modes import Mode, ModeType, mode_check
 from appliance.lua.runner import Runner
 from appliance.lua.setup import folder_of

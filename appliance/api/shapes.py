@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from appliance.errors import Invalid
-from appliance.home.values import shown
+from appliance.home.texts import LONGEST_ID, LONGEST_NAME, cut
+from appliance.home.values import shown, string
 
-LONGEST_ID = 256
-LONGEST_NAME = 1000
 DEEPEST = 32
 """How deep the tables may be nested that Lua is given."""
 
@@ -27,11 +25,6 @@ BOOLEAN: Schema = {"type": "boolean"}
 OBJECT: Schema = {"type": "object"}
 ANY: Schema = {}
 INSTANT: Schema = {**TEXT, "format": "date-time", "description": "RFC 3339 in UTC, with milliseconds."}
-
-_BLANKS = "\t\n\v\f\r " + "".join(each for each in map(chr, range(0xA0, 0x3001)) if each.isspace())
-"""White space that may stand around a text. Python also counts some control characters as such."""
-
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def record(title: str, /, **fields: Schema) -> Schema:
@@ -126,13 +119,7 @@ def text(longest: int) -> Check:
     """A check for a non-empty string of at most so many characters, without control characters."""
 
     def check(value: Any) -> str:
-        if not isinstance(value, str):
-            raise Invalid(f"must be a string, not {shown(value)}")
-        if _CONTROL.search(stripped := value.strip(_BLANKS)) is not None:
-            raise Invalid("must not contain control characters")
-        if not 1 <= len(stripped) <= longest:
-            raise Invalid(f"must have 1 to {longest} characters, not {len(stripped)}")
-        return stripped
+        return cut(string(value), longest)
 
     said = "White space around it is cut; control characters are refused."
     return Check(schema={**TEXT, "minLength": 1, "maxLength": longest, "description": said}, run=check)

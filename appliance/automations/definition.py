@@ -9,16 +9,17 @@ from typing import Any, TypeVar
 
 from appliance.automations.condition_kinds import CONDITION_KINDS
 from appliance.automations.conditions import Condition
-from appliance.automations.fields import Fields, Notes, as_table, one_of, seconds, short_text
+from appliance.automations.fields import Fields, Notes, as_table, one_of, seconds
 from appliance.automations.policy import Policy
 from appliance.automations.trigger_kinds import TRIGGER_KINDS
 from appliance.automations.triggers import CronTrigger, Interval, SunTrigger, Trigger, WallClock
 from appliance.clock import Clock
 from appliance.errors import Invalid
 from appliance.home import values
+from appliance.home.texts import LONGEST_ID, LONGEST_NAME
 from appliance.home.values import Value
 from appliance.locale import Locale
-from appliance.lua.fields import LONGEST_ID, LONGEST_NAME, Reader, function
+from appliance.lua.fields import Reader, function, text
 from appliance.lua.modes import Mode, ModeType, mode_check
 
 T = TypeVar("T")
@@ -78,8 +79,8 @@ def _definition(raw: Value, locale: Locale, now: datetime, default_max: int, not
         notes.faults.append(f"the file must return a table, not {values.shown(raw)}")
         return None
     fields = Fields(raw, "", notes)
-    id_ = fields.need("id", short_text(LONGEST_ID))
-    name = fields.need("name", short_text(LONGEST_NAME))
+    id_ = fields.need("id", _or_invalid(text(LONGEST_ID).check))
+    name = fields.need("name", _or_invalid(text(LONGEST_NAME).check))
     description = fields.take("description", values.string)
     trigger = _trigger(fields, locale, now)
     conditions = _conditions(fields, locale)

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from appliance.errors import Invalid
 from appliance.home import values
+from appliance.home.texts import refuse_control
 from appliance.home.values import Value
 from appliance.sections import nearest
 
@@ -94,21 +95,7 @@ def text(value: Value) -> str:
     string = values.string(value)
     if not string.strip():
         raise Invalid("must not be empty")
-    if not string.isprintable():
-        raise Invalid("must not hold line breaks or control characters")
-    return string
-
-
-def short_text(longest: int) -> Callable[[Value], str]:
-    """A check: as `text`, without outer white space and at most so long."""
-
-    def check(value: Value) -> str:
-        string = text(value if not isinstance(value, str) else value.strip())
-        if len(string) > longest:
-            raise Invalid(f"must be at most {longest} characters long, not {len(string)}")
-        return string
-
-    return check
+    return refuse_control(string)
 
 
 def seconds(value: Value) -> float:

@@ -6,18 +6,12 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from appliance.errors import ConfigFailed, Fault
+from appliance.errors import ConfigFailed, Fault, Invalid
+from appliance.home.texts import cut
 from appliance.lua.hints import Trouble, hint_of
 from appliance.lua.runner import Function
 from appliance.lua.source import Source
 from appliance.sections import Key, nearest
-
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_OUTER = re.compile(r"^[^\S\x1c-\x1f\x85]+|[^\S\x1c-\x1f\x85]+\Z")
-"""White space around a text. Python also counts some control characters as such."""
-
-LONGEST_ID = 256
-LONGEST_NAME = 1000
 
 
 class Reader:
@@ -115,12 +109,10 @@ def text(longest: int) -> Key:
     """The key of a non-empty string of at most so many characters, without control characters around or in it."""
 
     def check(value: Any) -> str:
-        stripped = _OUTER.sub("", string(value))
-        if _CONTROL.search(stripped) is not None:
-            raise ValueError("must not contain control characters")
-        if not 1 <= len(stripped) <= longest:
-            raise ValueError(f"must have 1 to {longest} characters, not {len(stripped)}")
-        return stripped
+        try:
+            return cut(string(value), longest)
+        except Invalid as fault:
+            raise ValueError(str(fault)) from None
 
     return Key(check)
 

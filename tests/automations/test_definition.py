@@ -186,15 +186,21 @@ def test_each_kind_of_condition_becomes_its_value(raw: dict[str, Any], condition
     assert definition(conditions=[raw]).conditions == (condition,)
 
 
+def test_ids_and_names_may_be_whatever_scenes_and_rooms_may_be() -> None:
+    family, french = "\U0001f468\u200d\U0001f469", "soir\u00a0: salon"
+    found = definition(id=f" {french}\u3000", name=family, conditions=[{"type": "room_state", "room_id": french}])
+    assert (found.id, found.name) == (french, family)
+
+
 @pytest.mark.parametrize(
     ("fields", "sentences"),
     [
         ({"id": None}, ["id is missing"]),
-        ({"id": "  "}, ["id must not be empty"]),
+        ({"id": "  "}, ["id must have 1 to 256 characters, not 0"]),
         ({"id": 5}, ["id must be a string, not 5"]),
-        ({"id": "a\nb"}, ["id must not hold line breaks or control characters"]),
-        ({"id": "x" * 257}, ["id must be at most 256 characters long, not 257"]),
-        ({"name": "x" * 1001}, ["name must be at most 1000 characters long, not 1001"]),
+        ({"id": "a\nb"}, ["id must not contain control characters"]),
+        ({"id": "x" * 257}, ["id must have 1 to 256 characters, not 257"]),
+        ({"name": "x" * 1001}, ["name must have 1 to 1000 characters, not 1001"]),
         ({"name": None, "description": 1}, ["name is missing", "description must be a string, not 1"]),
         ({"triger": {}}, ["triger is not a field of an automation; did you mean trigger"]),
         (

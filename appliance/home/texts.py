@@ -1,0 +1,30 @@
+"""Texts: what people may call things, the same in a request and in a file."""
+
+from __future__ import annotations
+
+import re
+
+from appliance.errors import Invalid
+
+LONGEST_ID = 256
+LONGEST_NAME = 1000
+
+_BLANKS = "\t\n\v\f\r " + "".join(each for each in map(chr, range(0xA0, 0x3001)) if each.isspace())
+"""White space that may stand around a text. Python also counts some control characters as such."""
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def refuse_control(text: str) -> str:
+    """The text; `Invalid` where it holds control characters, or halves of characters."""
+    if _CONTROL.search(text) is not None:
+        raise Invalid("must not contain control characters")
+    return text
+
+
+def cut(text: str, longest: int) -> str:
+    """The text without the white space around it, if that leaves 1 to so many characters; else `Invalid`."""
+    stripped = refuse_control(text.strip(_BLANKS))
+    if not 1 <= len(stripped) <= longest:
+        raise Invalid(f"must have 1 to {longest} characters, not {len(stripped)}")
+    return stripped

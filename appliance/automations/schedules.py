@@ -97,13 +97,16 @@ class Schedules:
         return (following - now).total_seconds()
 
     def _resume(self) -> None:
-        """The time is known: beats that have not come yet go on where a restart left them."""
+        """The time is known: beats that have not come yet go on where a restart left them, or began when armed."""
         unresumed, self._unresumed = self._unresumed, set()
         for armed in unresumed:
             trigger = armed.definition.trigger
             if isinstance(trigger, Interval) and self._last(armed, trigger) is not None:
                 self.stop(armed)
                 self._start_beat(armed, trigger)
+            elif isinstance(trigger, Interval) and isinstance(armed.rings, Timer):
+                left = armed.rings.due - self._clock.monotonic()
+                self._note(armed, trigger, self._clock.now() - timedelta(seconds=trigger.every_secs - left))
 
     def _beat(self, armed: Armed, trigger: Interval, late: float) -> None:
         self._unresumed.discard(armed)

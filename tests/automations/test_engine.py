@@ -353,6 +353,21 @@ async def test_a_resumable_interval_on_a_box_without_a_clock_resumes_as_soon_as_
         assert it.instants[1:] == [after(seconds=2400)]
 
 
+async def test_a_beat_that_began_before_the_time_was_known_and_never_came_resumes_too(tmp_path: Path) -> None:
+    card = Card()
+    it_resumes = automation(every(600), **RESUMES)
+    async with bench(tmp_path, it_resumes, start=BOOT, believed_after=NOW, card=card) as it:
+        await it.pass_by(300)
+        await it.set(NOW + timedelta(hours=1))
+        await it.pass_by(85)
+        assert it.fired == []
+    async with bench(tmp_path, it_resumes, start=NOW + timedelta(seconds=3800), card=card) as it:
+        await it.pass_by(50)
+        assert it.fired == []
+        await it.pass_by(60)
+        assert it.fired == ["a"]
+
+
 async def test_an_interval_needs_no_clock_and_remembers_nothing_that_is_not_true(tmp_path: Path) -> None:
     card = Card()
     it_resumes = automation(every(600), **RESUMES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from datetime import datetime
 from typing import Any
@@ -63,6 +64,9 @@ class Recorder:
             await self._document.put_many({**changes, CARD: self._count()})
         except StoreFailed:
             self._keep(dirty, handed)
+        except asyncio.CancelledError:  # the hub stops, and the last flush must not take this one's word for it
+            self._keep(dirty, handed)
+            raise
         except Exception as error:  # one that nobody foresaw must not end the recording
             self._keep(dirty, handed)
             log.error("changes cannot be recorded: %s: %s", type(error).__name__, error)

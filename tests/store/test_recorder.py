@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import pytest
 
 from appliance.clock import timestamp
 from appliance.home.bus import Bus
@@ -67,6 +69,24 @@ async def test_none_removes_and_leaving_writes_the_rest(tmp_path: Path) -> None:
         recorder.remember("fired/dusk", None)
         await recorder.flush()
         assert stored(document, "fired/dusk") is None
+
+
+async def test_what_the_stop_finds_half_written_is_written_at_the_stop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def hang(changes: Any) -> None:
+        await asyncio.Event().wait()
+
+    async with recording(tmp_path, VirtualClock(LATER)) as (recorder, document):
+        recorder.remember("fired/dusk", {"last": 1})
+        with monkeypatch.context() as slow:
+            slow.setattr(document, "put_many", hang)
+            flush = asyncio.create_task(recorder.flush())
+            await asyncio.sleep(0)
+            flush.cancel()
+            await asyncio.gather(flush, return_exceptions=True)
+    async with recording(tmp_path, VirtualClock(LATER)) as (_, document):
+        assert stored(document, "fired/dusk") == {"last": 1}
 
 
 async def written_at(folder: Path, clock: VirtualClock, number: int) -> tuple[bool, str]:

@@ -371,7 +371,8 @@ def test_another_user_is_hung_up_on_even_where_he_can_reach_the_socket(home: Pat
     with lares(home, "run") as running:
         running.url()
         file = home / "data" / "key.sock"
-        for path in (home, *home.parents[:2], home / "data", file):
+        above = [path for path in home.parents if path.name.startswith(("pytest-", "popen-"))]
+        for path in (home, *above, home / "data", file):
             path.chmod(0o755 if path != file else 0o666)
         for user, answer in ((0, '{"keys":[]}\n'), (12345, "")):
             said = subprocess.run(

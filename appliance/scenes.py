@@ -14,7 +14,7 @@ from appliance.history import Period, RunEntry, RunHistory, RunStatus
 from appliance.home.texts import LONGEST_ID, LONGEST_NAME
 from appliance.lua.catalog import Catalog
 from appliance.lua.context import Context
-from appliance.lua.executions import Ending, Execution, Executions, Job
+from appliance.lua.executions import Ending, Execution, Executions, Job, entry_of
 from appliance.lua.fields import Reader, function, string, text
 from appliance.lua.modes import Mode, ModeType, mode_check
 from appliance.lua.runner import Runner
@@ -101,13 +101,4 @@ class Scenes:
     def _note(self, job: Job, ending: Ending) -> None:
         if ending.status in (RunStatus.ERROR, RunStatus.TIMEOUT):
             log.warning("scene '%s' failed: %s", job.id, ending.error)
-        self._history.add(
-            RunEntry(
-                subject=job.id,
-                executed_at=ending.executed_at,
-                status=ending.status,
-                error=ending.error,
-                results=ending.results,
-                duration_ms=ending.duration_ms,
-            )
-        )
+        self._history.add(entry_of(job, ending))

@@ -16,7 +16,7 @@ from appliance.automations.verdict import Verdict, refused
 from appliance.history import Period, RunEntry, RunStatus
 from appliance.home.values import Value
 from appliance.lua.catalog import Asset
-from appliance.lua.executions import Ending, Execution, Job
+from appliance.lua.executions import Ending, Execution, Job, entry_of
 
 log = logging.getLogger("automations")
 
@@ -133,17 +133,7 @@ class Runs:
             if ending.status is not RunStatus.DROPPED:
                 state.last_run, state.last_error = ending.executed_at, ending.error
         self._tell(job, ending)
-        self._history.add(
-            RunEntry(
-                subject=job.id,
-                executed_at=ending.executed_at,
-                status=ending.status,
-                error=ending.error,
-                results=ending.results,
-                duration_ms=ending.duration_ms,
-                trigger_payload=job.event,
-            )
-        )
+        self._history.add(entry_of(job, ending))
 
     def _after(self, memory: policy.Memory, job: Job, ending: Ending) -> policy.Memory:
         if ending.status is RunStatus.OK:

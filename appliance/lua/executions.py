@@ -11,7 +11,7 @@ from typing import Any
 
 from appliance.clock import Clock
 from appliance.errors import RunCancelled, ScriptFailed
-from appliance.history import RunStatus
+from appliance.history import RunEntry, RunStatus
 from appliance.lua.context import Context
 from appliance.lua.modes import Decision, Lanes, Mode
 from appliance.lua.run import Run
@@ -49,6 +49,19 @@ class Ending:
     error: str | None
     results: Sequence[Mapping[str, Any]]
     duration_ms: int
+
+
+def entry_of(job: Job, ending: Ending) -> RunEntry:
+    """What the history keeps of it."""
+    return RunEntry(
+        subject=job.id,
+        executed_at=ending.executed_at,
+        status=ending.status,
+        error=ending.error,
+        results=ending.results,
+        duration_ms=ending.duration_ms,
+        trigger_payload=job.event,
+    )
 
 
 class Execution:

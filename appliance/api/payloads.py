@@ -29,9 +29,9 @@ from appliance.clock import timestamp
 from appliance.errors import ConfigFailed, Fault
 from appliance.health import AdapterHealth
 from appliance.history import RunEntry
-from appliance.home import events
+from appliance.home import events, plain
 from appliance.home.capabilities import CAPABILITIES, OWNERSHIP
-from appliance.home.model import Device, Group, Room
+from appliance.home.model import Device
 from appliance.lua.executions import Ending
 from appliance.lua.reload import Reload
 from appliance.scenes import Scene
@@ -48,16 +48,6 @@ SWITCH = body("SwitchRequest", {"enabled": Field(check=boolean)})
 BY_HAND = body("ByHandRequest", {"trigger_payload": Field(check=nullable(table), required=False)})
 ASSIGNMENT = body("AssignmentRequest", {"room_id": Field(check=nullable(identifier))})
 KEY = body("KeyRequest", {"label": Field(check=text(LONGEST_LABEL)), "role": Field(check=member_of(Role))})
-
-
-def room(thing: Room) -> dict[str, Any]:
-    """A room as JSON."""
-    return {"id": thing.id, "name": thing.name}
-
-
-def group(thing: Group) -> dict[str, Any]:
-    """A group as JSON."""
-    return {"id": thing.id, "name": thing.name, "members": thing.members}
 
 
 def key(thing: Key) -> dict[str, Any]:
@@ -220,15 +210,7 @@ def _differ_in_sighting(one: Device, other: Device) -> bool:
 
 def _encode_head(device: Device) -> bytes:
     """The object without its last field and without its closing brace."""
-    fields = {
-        "id": device.id,
-        "room_id": device.room_id,
-        "kind": device.kind,
-        "attributes": device.attributes,
-        "metadata": device.metadata,
-        "updated_at": timestamp(device.updated_at),
-    }
-    return orjson.dumps(fields)[:-1]
+    return orjson.dumps(plain.device_head(device))[:-1]
 
 
 RELOADS: Mapping[str, str] = {
@@ -250,11 +232,11 @@ FRAMES: Mapping[type[events.Event], Callable[[Any], dict[str, Any]] | None] = {
         "id": e.device_id,
         "room_id": e.room_id,
     },
-    events.RoomAdded: lambda e: {"type": "room.added", "room": room(e.room)},
-    events.RoomUpdated: lambda e: {"type": "room.updated", "room": room(e.room)},
+    events.RoomAdded: lambda e: {"type": "room.added", "room": plain.room(e.room)},
+    events.RoomUpdated: lambda e: {"type": "room.updated", "room": plain.room(e.room)},
     events.RoomRemoved: lambda e: {"type": "room.removed", "id": e.room_id},
-    events.GroupAdded: lambda e: {"type": "group.added", "group": group(e.group)},
-    events.GroupUpdated: lambda e: {"type": "group.updated", "group": group(e.group)},
+    events.GroupAdded: lambda e: {"type": "group.added", "group": plain.group(e.group)},
+    events.GroupUpdated: lambda e: {"type": "group.updated", "group": plain.group(e.group)},
     events.GroupRemoved: lambda e: {"type": "group.removed", "id": e.group_id},
     events.GroupMembersChanged: lambda e: {
         "type": "group.members_changed",

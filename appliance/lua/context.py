@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from appliance.adapters.dispatch import Dispatcher, Outcome, Status
-from appliance.clock import Clock, timestamp
+from appliance.clock import Clock
 from appliance.errors import Invalid, NotFound
+from appliance.home import plain
 from appliance.home.commands import Command
-from appliance.home.model import Device, Group, Room
 from appliance.home.registry import Registry
 
 log = logging.getLogger("scripts")
@@ -96,27 +96,6 @@ _TAKEN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
 """Names of fields that a log record keeps for itself."""
 
 
-def _device(device: Device) -> dict[str, Any]:
-    """As the API shows it."""
-    return {
-        "id": device.id,
-        "room_id": device.room_id,
-        "kind": device.kind,
-        "attributes": device.attributes,
-        "metadata": device.metadata,
-        "updated_at": timestamp(device.updated_at),
-        "last_seen": timestamp(device.last_seen),
-    }
-
-
-def _room(room: Room) -> dict[str, Any]:
-    return {"id": room.id, "name": room.name}
-
-
-def _group(group: Group) -> dict[str, Any]:
-    return {"id": group.id, "name": group.name, "members": group.members}
-
-
 def _or_none(get: Callable[[Registry, str], dict[str, Any]]) -> Callable[[Registry, str], dict[str, Any] | None]:
     """The look-up with None where there is no such thing."""
 
@@ -130,14 +109,14 @@ def _or_none(get: Callable[[Registry, str], dict[str, Any]]) -> Callable[[Regist
 
 
 _LOOKUPS: Mapping[str, Callable[[Registry, str], Any]] = {
-    "get_device": _or_none(lambda registry, name: _device(registry.get_device(name))),
-    "list_devices": lambda registry, _: [_device(each) for each in registry.list_devices()],
-    "get_room": _or_none(lambda registry, name: _room(registry.get_room(name))),
-    "list_rooms": lambda registry, _: [_room(each) for each in registry.list_rooms()],
-    "list_room_devices": lambda registry, name: [_device(each) for each in registry.list_room_devices(name)],
-    "get_group": _or_none(lambda registry, name: _group(registry.get_group(name))),
-    "list_groups": lambda registry, _: [_group(each) for each in registry.list_groups()],
-    "list_group_devices": lambda registry, name: [_device(each) for each in registry.list_group_devices(name)],
+    "get_device": _or_none(lambda registry, name: plain.device(registry.get_device(name))),
+    "list_devices": lambda registry, _: [plain.device(each) for each in registry.list_devices()],
+    "get_room": _or_none(lambda registry, name: plain.room(registry.get_room(name))),
+    "list_rooms": lambda registry, _: [plain.room(each) for each in registry.list_rooms()],
+    "list_room_devices": lambda registry, name: [plain.device(each) for each in registry.list_room_devices(name)],
+    "get_group": _or_none(lambda registry, name: plain.group(registry.get_group(name))),
+    "list_groups": lambda registry, _: [plain.group(each) for each in registry.list_groups()],
+    "list_group_devices": lambda registry, name: [plain.device(each) for each in registry.list_group_devices(name)],
 }
 """What `ctx` answers from memory."""
 

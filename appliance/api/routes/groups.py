@@ -11,6 +11,7 @@ from appliance.api.auth import Role
 from appliance.api.payloads import DeviceEncoder
 from appliance.api.route import Call, Route
 from appliance.api.shapes import array_of
+from appliance.home import plain
 from appliance.home.changes import PutGroup, RemoveGroup, SetMembers
 from appliance.home.registry import Registry
 from appliance.store.changes import Changes
@@ -29,18 +30,18 @@ class Groups:
 
     async def list_all(self, call: Call) -> HTTPResponse:
         """Every group by id."""
-        return json_answer([payloads.group(group) for group in self._registry.list_groups()])
+        return json_answer([plain.group(group) for group in self._registry.list_groups()])
 
     async def put(self, call: Call) -> HTTPResponse:
         """Create a group, or change the one that has this id."""
         fields = await call.body()
         change = PutGroup(group_id=fields["id"], name=fields["name"], members=fields["members"])
         order = await self._changes.make(change)
-        return json_answer(payloads.group(order.get_group(change.group_id)))
+        return json_answer(plain.group(order.get_group(change.group_id)))
 
     async def get(self, call: Call, group_id: str) -> HTTPResponse:
         """One group."""
-        return json_answer(payloads.group(self._registry.get_group(group_id)))
+        return json_answer(plain.group(self._registry.get_group(group_id)))
 
     async def remove(self, call: Call, group_id: str) -> HTTPResponse:
         """Remove the group; its devices stay."""
@@ -52,7 +53,7 @@ class Groups:
         self._registry.get_group(group_id)
         fields = await call.body()
         order = await self._changes.make(SetMembers(group_id=group_id, members=fields["members"]))
-        return json_answer(payloads.group(order.get_group(group_id)))
+        return json_answer(plain.group(order.get_group(group_id)))
 
     async def list_devices(self, call: Call, group_id: str) -> HTTPResponse:
         """The group's devices that exist at present, in membership order."""

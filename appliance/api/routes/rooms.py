@@ -11,6 +11,7 @@ from appliance.api.auth import Role
 from appliance.api.payloads import DeviceEncoder
 from appliance.api.route import Call, Route
 from appliance.api.shapes import array_of
+from appliance.home import plain
 from appliance.home.changes import PutRoom, RemoveRoom
 from appliance.home.model import Room
 from appliance.home.registry import Registry
@@ -30,17 +31,17 @@ class Rooms:
 
     async def list_all(self, call: Call) -> HTTPResponse:
         """Every room by id."""
-        return json_answer([payloads.room(room) for room in self._registry.list_rooms()])
+        return json_answer([plain.room(room) for room in self._registry.list_rooms()])
 
     async def put(self, call: Call) -> HTTPResponse:
         """Create a room, or rename the one that has this id."""
         room = Room(**await call.body())
         await self._changes.make(PutRoom(room=room))
-        return json_answer(payloads.room(room))
+        return json_answer(plain.room(room))
 
     async def get(self, call: Call, room_id: str) -> HTTPResponse:
         """One room."""
-        return json_answer(payloads.room(self._registry.get_room(room_id)))
+        return json_answer(plain.room(self._registry.get_room(room_id)))
 
     async def remove(self, call: Call, room_id: str) -> HTTPResponse:
         """Remove the room; its devices are in none afterwards."""

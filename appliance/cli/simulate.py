@@ -14,8 +14,6 @@ from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import orjson
-
 from appliance import config
 from appliance.automations.homes import Home
 from appliance.automations.setup import Parts, catalog_of, open_automations
@@ -31,7 +29,7 @@ from appliance.home.registry import Registry
 from appliance.lua.executions import Ending, Execution, Job
 from appliance.lua.setup import build_runner
 from appliance.store.reading import read_document
-from appliance.store.records import EPOCH, read_devices, read_order
+from appliance.store.records import EPOCH, items_of, read_devices, read_order
 
 YEARS = range(1971, 2100)
 """The years that a simulation may begin in."""
@@ -72,8 +70,7 @@ class _Stored:
 
     def items(self, prefix: str) -> list[tuple[str, Any]]:
         """The keys that begin with the prefix, without it, and their values."""
-        found = sorted((key, value) for key, value in self._values.items() if key.startswith(prefix))
-        return [(key.removeprefix(prefix), orjson.loads(value)) for key, value in found]
+        return items_of(self._values, prefix)
 
 
 class _Printer:

@@ -21,6 +21,7 @@ from appliance.clock import Clock, timestamp
 from appliance.errors import StartFailed, StoreFailed
 from appliance.store.disk import Disk
 from appliance.store.files import Files
+from appliance.store.records import items_of
 from appliance.store.recovery import Recovered
 from appliance.tasks import Tasks
 
@@ -71,8 +72,7 @@ class Document:
 
     def items(self, prefix: str) -> list[tuple[str, Any]]:
         """The keys that begin with the prefix, without it, and their values."""
-        found = sorted((key, value) for key, value in self._files.values.items() if key.startswith(prefix))
-        return [(key.removeprefix(prefix), orjson.loads(value)) for key, value in found]
+        return items_of(self._files.values, prefix)
 
     async def put_many(self, changes: Mapping[str, Any]) -> None:
         """Change all the keys or none; None removes a key. Returns once a power cut cannot take it back.

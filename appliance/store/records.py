@@ -8,8 +8,11 @@ kept: after a start nobody knows.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
+
+import orjson
 
 from appliance.home.changes import Order
 from appliance.home.model import Device, Group, Kind, Metadata, Room
@@ -33,6 +36,12 @@ class Told(Protocol):
 
     def items(self, prefix: str) -> list[tuple[str, Any]]:
         """The keys that begin with the prefix, without it, and their values."""
+
+
+def items_of(values: Mapping[str, bytes], prefix: str) -> list[tuple[str, Any]]:
+    """The keys that begin with the prefix, without it and in order, and what their JSON says."""
+    found = sorted((key, value) for key, value in values.items() if key.startswith(prefix))
+    return [(key.removeprefix(prefix), orjson.loads(value)) for key, value in found]
 
 
 def order_changes(before: Order, after: Order) -> dict[str, Any]:

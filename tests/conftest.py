@@ -21,6 +21,7 @@ async def house() -> AsyncIterator[House]:
         yield opened
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.Item]) -> None:
     """Note which files this run holds, and let each half of it begin with what takes long.
 

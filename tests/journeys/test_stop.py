@@ -19,9 +19,10 @@ GOING_AWAY = 1001
 STREAMS = 20
 CLIENTS = 8
 COMMAND = {"capability": "power", "action": "off"}
-SLEEPER = 'return { id = "sleeper", name = "Sleeper", execute = function(ctx) ctx:sleep(600) end }'
+SLEEPER = """return { id = "sleeper", name = "Sleeper",
+  execute = function(ctx) ctx:log("info", "asleep") ctx:sleep(600) end }"""
 SLEEPING = """return { id = "sleeping", name = "Sleeping", trigger = { type = "system_error" },
-  execute = function(ctx) ctx:sleep(600) end }"""
+  execute = function(ctx) ctx:log("info", "asleep") ctx:sleep(600) end }"""
 BEAT = """return { id = "beat", name = "Beat", trigger = { type = "interval", every_secs = 1 },
   execute = function(ctx) ctx:log("info", "beat") end }"""
 
@@ -95,7 +96,7 @@ async def test_who_waits_for_a_sleeping_flow_is_told_that_the_hub_stopped_and_no
             tasks.create_task(hub.ask("POST", f"/{path}/execute", {}))
             for path in ("scenes/sleeper", "automations/sleeping")
         ]
-        await until(lambda: "beat" in hub.log.read_text())
+        await until(lambda: "beat" in hub.log.read_text() and hub.log.read_text().count("asleep") == len(waiting))
         assert await hub.stop() == 0
         for status, body in [await each for each in waiting]:
             assert status == 400 and body["error"].endswith("was cancelled: the hub stopped"), body

@@ -1,0 +1,57 @@
+"""What every box is put through: all walks, with a simulated light on loopback, and again after a restart."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import pkgutil
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+
+from appliance.simulators.light import LightSimulator
+from tests.firmware import walks as package
+from tests.firmware.boxed import configure, started
+
+
+def put_through(run: Sequence[str | Path], folder: Path) -> None:
+    """Start the hub by this command in the folder, walk, stop it, start it again, and see that all is as it was."""
+    (folder / "data").mkdir()
+    with light() as lamp:
+        configure(folder, lamp.url)
+        for walk in walks():
+            walk.prepare(folder)
+        with started(run, folder, {}) as box:
+            assert box.ask("GET", "/health") == (200, {"status": "ok"})
+            for walk in walks():
+                walk.first(box, lamp)
+            assert box.stop() == 0
+        with started(run, folder, {}) as box:
+            for walk in walks():
+                walk.again(box, lamp)
+            assert box.stop() == 0
+
+
+@contextmanager
+def light() -> Iterator[LightSimulator]:
+    """A simulated light with a thread of its own."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    simulator = LightSimulator()
+    try:
+        asyncio.run_coroutine_threadsafe(simulator.__aenter__(), loop).result(10)
+        yield simulator
+        asyncio.run_coroutine_threadsafe(simulator.__aexit__(None, None, None), loop).result(10)
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+def walks() -> list[ModuleType]:
+    """Everything that a box is put through."""
+    names = sorted(each.name for each in pkgutil.iter_modules(package.__path__))
+    return [importlib.import_module(f"{package.__name__}.{name}") for name in names]

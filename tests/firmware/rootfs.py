@@ -49,12 +49,7 @@ def only_one(folder: Path) -> Iterator[None]:
 
 
 def _fill(root: Path, architecture: str, suite: str, packages: Sequence[str], *, unpack_only: bool) -> None:
-    work = root.with_suffix(".apt")
-    shutil.rmtree(work, ignore_errors=True)
-    for name in ("state/lists/partial", "cache/archives/partial", "etc/apt.conf.d", "etc/preferences.d"):
-        (work / name).mkdir(parents=True)
-    (work / "state" / "status").touch()
-    (work / "etc" / "sources.list").write_text(f"deb [signed-by={KEYRING}] {_mirror()} {suite} main\n")
+    work = _workplace(root, f"deb [signed-by={KEYRING}] {_mirror()} {suite} main")
     _apt(work, architecture, ["update"])
     if unpack_only:
         _apt(work, architecture, ["download", *packages], folder=work / "cache" / "archives")
@@ -69,6 +64,34 @@ def _fill(root: Path, architecture: str, suite: str, packages: Sequence[str], *,
             subprocess.run(["tar", "-x", *options], stdin=stream.stdout, check=True)
         assert stream.returncode == 0, archive
     shutil.rmtree(work)
+
+
+def make_sources(suite: str, packages: Sequence[str]) -> Path:
+    """A folder with the archives that these source packages consist of. Skips where they cannot be had."""
+    digest = hashlib.sha256(" ".join(packages).encode()).hexdigest()[:8]
+    folder = cache_dir() / f"sources-{suite}-{digest}"
+    with only_one(folder):
+        if not folder.is_dir():
+            part = folder.with_suffix(".part")
+            shutil.rmtree(part, ignore_errors=True)
+            part.mkdir()
+            work = _workplace(folder, f"deb-src [signed-by={KEYRING}] {_mirror()} {suite} main")
+            _apt(work, "amd64", ["update"])
+            _apt(work, "amd64", ["source", "--download-only", *packages], folder=part)
+            shutil.rmtree(work)
+            part.rename(folder)
+    return folder
+
+
+def _workplace(folder: Path, source: str) -> Path:
+    """A folder beside this one, in which apt finds this source and nothing of the machine's own."""
+    work = folder.with_suffix(".apt")
+    shutil.rmtree(work, ignore_errors=True)
+    for name in ("state/lists/partial", "cache/archives/partial", "etc/apt.conf.d", "etc/preferences.d"):
+        (work / name).mkdir(parents=True)
+    (work / "state" / "status").touch()
+    (work / "etc" / "sources.list").write_text(f"{source}\n")
+    return work
 
 
 def _mirror() -> str:

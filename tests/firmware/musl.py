@@ -1,0 +1,50 @@
+"""A CPython for musl, compiled from Debian's sources against Debian's musl, and kept in the cache."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.firmware.rootfs import cache_dir, make_rootfs, make_sources, only_one
+
+RECIPE = Path(__file__).with_name("musl.sh")
+MUSL = ("musl", "musl-dev", "musl-tools", "linux-libc-dev")
+SOURCES = ("python3.11", "openssl", "libffi", "xz-utils", "zlib")
+
+
+def musl_python() -> Path:
+    """Where the interpreter is, once it has been compiled."""
+    digest = hashlib.sha256(RECIPE.read_bytes()).hexdigest()[:8]
+    return cache_dir() / f"musl-python-{digest}" / "bin" / "python3.11"
+
+
+def make_musl_python() -> Path:
+    """The interpreter, compiled if it is not there, which takes minutes. Skips where it cannot be."""
+    if platform.machine() != "x86_64":
+        pytest.skip("compiles a CPython for musl on x86_64, and this is another machine")
+    for tool in ("gcc", "make", "perl"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"compiles a CPython for musl, and there is no {tool} here")
+    python = musl_python()
+    with only_one(python.parents[1]):
+        if not python.exists():
+            _compile(python.parents[1])
+    return python
+
+
+def _compile(prefix: Path) -> None:
+    root = make_rootfs("amd64", "trixie", MUSL, unpack_only=True)
+    sources = make_sources("bookworm", SOURCES)
+    started, work, log = time.monotonic(), prefix.with_suffix(".work"), prefix.with_suffix(".log")
+    with log.open("wb") as stream:
+        command = ["sh", str(RECIPE), str(root), str(sources), str(work), str(prefix)]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream)
+    assert done.returncode == 0, log.read_text()[-3000:]
+    shutil.rmtree(work)
+    print(f"CPython for musl compiled in {time.monotonic() - started:.0f} s")

@@ -92,12 +92,17 @@ class Persistence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scenes:
-    """`[scenes]`; `directory` as configured."""
+class LuaFolder:
+    """A section about a folder of Lua files; `directory` as configured."""
 
     enabled: bool
     directory: str
     watch: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenes(LuaFolder):
+    """`[scenes]`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,28 +114,18 @@ class AutomationRunner:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Automations:
-    """`[automations]`; `directory` as configured."""
+class Automations(LuaFolder):
+    """`[automations]`."""
 
-    enabled: bool
-    directory: str
-    watch: bool
     runner: AutomationRunner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scripts:
-    """`[scripts]`; `directory` as configured. The limits hold for every execution of Lua."""
+class Scripts(LuaFolder):
+    """`[scripts]`. The limits hold for every execution of Lua."""
 
-    enabled: bool
-    directory: str
-    watch: bool
     max_memory_mb: int
     max_cpu_secs: float
-
-
-LuaFolder = Scenes | Automations | Scripts
-"""A section about a folder of Lua files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance.errors import Fault
-from appliance.lua.source import LARGEST, Source
+from appliance.lua.source import Source, load
 
 LARGEST_IN_ALL = 16 << 20
 """Bytes of all files of one folder together."""
@@ -84,16 +84,14 @@ class Folder:
                 return Fault(name, 0, "is not a file")
             if self.is_deep and not file.resolve().is_relative_to(self.path.resolve()):
                 return Fault(name, 0, "leads out of the folder, where nothing can be required")
-            with file.open("rb") as stream:
-                text = stream.read(LARGEST + 1)
+            return _check(load(file, name))
         except OSError as error:
             return Fault(name, 0, f"cannot be read: {error.strerror}")
-        return _check(Source(name=name, text=text))
+        except ValueError as error:
+            return Fault(name, 0, str(error))
 
 
 def _check(source: Source) -> Source | Fault:
-    if len(source.text) > LARGEST:
-        return Fault(source.name, 0, f"is larger than {LARGEST >> 20} MiB")
     try:
         source.text.decode()
     except UnicodeDecodeError as error:

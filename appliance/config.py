@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import tomli
 
+from appliance.adapters.kinds import KINDS
 from appliance.errors import ConfigFailed, Fault
 from appliance.locale import Locale
 from appliance.sections import Key, Reader, boolean, nearest, shown, string
 from appliance.settings import (
-    ADAPTER_KINDS,
     SECTIONS,
-    AdapterSettings,
     Api,
     Auth,
     AutomationRunner,
     Automations,
     Cors,
+    Dashboard,
+    History,
     Logging,
+    Notify,
     Persistence,
     RateLimit,
     Runtime,
@@ -47,14 +49,18 @@ class Config:
     root: Path
     api: Api
     auth: Auth
+    dashboard: Dashboard
     logging: Logging
     runtime: Runtime
+    history: History
+    notify: Notify
     persistence: Persistence
     locale: Locale
     scenes: Scenes
     automations: Automations
     scripts: Scripts
-    adapters: Mapping[str, AdapterSettings]
+    adapters: Mapping[str, Any]
+    adapter_names: frozenset[str]
     warnings: tuple[str, ...]
 
 
@@ -95,14 +101,18 @@ def parse(text: str, name: str, environment: Mapping[str, str]) -> Config:
         root=Path(name).absolute().parent.parent,
         api=api,
         auth=auth,
+        dashboard=Dashboard(**sections["dashboard"]),
         logging=Logging(**sections["logging"]),
         runtime=Runtime(**sections["runtime"]),
+        history=History(**sections["history"]),
+        notify=Notify(**sections["notify"]),
         persistence=Persistence(**sections["persistence"]),
         locale=Locale(**sections["locale"]),
         scenes=Scenes(**sections["scenes"]),
         automations=Automations(**sections["automations"], runner=runner),
         scripts=Scripts(**sections["scripts"]),
         adapters=adapters,
+        adapter_names=frozenset(_names_of(raw.get("adapters"))),
         warnings=tuple(str(weakness) for weakness in weaknesses),
     )
 
@@ -141,7 +151,12 @@ _ADAPTER_KEYS: Mapping[str, Key] = {
 }
 
 
-def _read_adapters(reader: Reader, tables: Any) -> dict[str, AdapterSettings]:
+def _names_of(tables: Any) -> Iterator[str]:
+    """The names of the adapters' sections, those that are not enabled too."""
+    yield from (str(name) for name in tables) if isinstance(tables, dict) else ()
+
+
+def _read_adapters(reader: Reader, tables: Any) -> dict[str, Any]:
     if not isinstance(tables, dict):
         reader.fault(("adapters",), "must hold sections like [adapters.elgato_lights]")
         return {}
@@ -149,7 +164,7 @@ def _read_adapters(reader: Reader, tables: Any) -> dict[str, AdapterSettings]:
     return {name: settings for name, settings in read.items() if settings is not None}
 
 
-def _read_adapter(reader: Reader, name: str, table: Any) -> AdapterSettings | None:
+def _read_adapter(reader: Reader, name: str, table: Any) -> Any:
     """The settings of one section, or None when it is not enabled or has faults, which are noted."""
     path = ("adapters", name)
     before = len(reader.faults)
@@ -158,24 +173,28 @@ def _read_adapter(reader: Reader, name: str, table: Any) -> AdapterSettings | No
     kind = _read_kind(reader, name, table)
     if kind is None:
         return None
-    build, keys = ADAPTER_KINDS[kind]
+    keys = KINDS[kind].keys
     is_enabled = not isinstance(table, dict) or table.get("enabled", True) is not False
     found = reader.section(path, {**_ADAPTER_KEYS, **keys}, needed=is_enabled)
     if not is_enabled or len(reader.faults) > before:
         return None
-    return build(**{key: found[key] for key in keys})
+    try:
+        return KINDS[kind].settings(**{key: found[key] for key in keys})
+    except ValueError as fault:  # keys that do not go together
+        reader.fault(path, str(fault))
+        return None
 
 
 def _read_kind(reader: Reader, name: str, table: Any) -> str | None:
     """The kind that the section states or is named after, or None when there is no such kind, which is noted."""
-    kinds = " or ".join(ADAPTER_KINDS)
+    kinds = " or ".join(KINDS)
     if isinstance(table, dict) and "type" in table:
-        if isinstance(table["type"], str) and table["type"] in ADAPTER_KINDS:
+        if isinstance(table["type"], str) and table["type"] in KINDS:
             return table["type"]
         reader.fault(("adapters", name, "type"), f"must be {kinds}, not {shown(table['type'])}")
-    elif name in ADAPTER_KINDS:
+    elif name in KINDS:
         return name
-    elif near := nearest(name, ADAPTER_KINDS):
+    elif near := nearest(name, KINDS):
         reader.fault(("adapters", name), f"needs a type, {kinds}; or did you mean adapters.{near}")
     else:
         reader.fault(("adapters", name), f"needs a type, {kinds}")

@@ -1,82 +1,129 @@
 """The one tree of errors. The class tells the caller what to do; the message is a sentence for a person.
 
 LaresError
-├── Invalid              what was asked is malformed or not allowed: mend the request
-│   ├── TooLarge         the body is beyond the limit
-│   ├── TooSlow          the body did not arrive in time
-│   └── UpgradeRequired  the path is a WebSocket's and the request is not
-├── NotFound             the thing that was named does not exist
-├── Busy                 so much of its kind is under way that this one is dropped: try again
-├── Unsupported          well-formed, but this device does not offer it
-├── Unauthenticated      no valid key came with the request
-│   └── TooManyChecks    so many keys wait to be checked that this one cannot: try again
-├── Forbidden            the key is valid, its role does not reach that far
-├── RateLimited          the key has written too often: try again after `wait_secs`
-├── NotReady             the hub is still starting: try again
-├── AdapterFailed        a vendor's device did not do it
-│   ├── Unreachable      it did not answer
-│   └── BadAnswer        it answered with a refusal or with something that is not its protocol
-├── ScriptFailed         a Lua file failed or was stopped at a limit: mend it where the message says
-├── RunCancelled         the execution was ended from outside
-├── StoreFailed          the card does not take the change now: try again
-├── ConfigFailed         configuration that cannot be used; holds every fault
-└── StartFailed          the hub cannot start here; holds the exit code
+├── Invalid               a value is not allowed: change the request
+│   ├── MalformedRequest  the request cannot be understood: change its form
+│   ├── TooLarge          the body is beyond the limit
+│   ├── TooSlow           the body did not arrive in time
+│   └── UpgradeRequired   the path is a WebSocket's and the request is not
+├── NotFound              the thing that was named does not exist
+├── DroppedByMode         its mode admits no further execution now: try again
+├── Unsupported           well-formed, but this device does not offer it
+├── Unauthenticated       no valid key came with the request
+│   └── TooManyChecks     so many keys wait to be checked that this one cannot: try again
+├── AuthenticationUnavailable  no memory to check the key now: try again
+├── Forbidden             the key is valid, its role does not reach that far
+├── RateLimited           the key has written too often: try again after `wait_secs`
+├── NotReady              the hub is still starting: try again
+├── Stopping              the hub stops; whether the work was done is not known
+├── AdapterFailed         a vendor's device did not do it
+│   ├── Busy              too many commands wait for its address; nothing was sent: try again
+│   ├── Unreachable       it did not answer
+│   └── BadAnswer         it answered with a refusal or with something that is not its protocol
+├── ScriptFailed          a Lua file failed or was stopped at a limit: correct it where the message says
+├── RunCancelled          the execution was ended from outside
+├── StoreFailed           the card does not take the change now: try again
+├── ConfigFailed          configuration that cannot be used; holds every fault
+└── StartFailed           the hub cannot start here; holds the exit code
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
+
+Resource = Literal["adapter", "automation", "device", "group", "key", "room", "scene", "timer", "variable"]
+"""What a `NotFound` can be about. Each has its code, `<resource>_not_found`."""
 
 
 class LaresError(Exception):
-    """Any failure that Lares foresees. `str()` of it is the sentence to show."""
+    """Any failure that Lares foresees. `str()` of it is the sentence to show.
+
+    `code` says the same to a program: snake_case, and stable over versions. `api/errors.py` lists the codes that
+    clients meet.
+    """
+
+    code: str = "internal"
 
 
 class Invalid(LaresError):
-    """What was asked is malformed or not allowed."""
+    """A value that was stated is not allowed."""
+
+    code = "invalid_value"
+
+
+class MalformedRequest(Invalid):
+    """The request cannot be understood: no JSON, no object, or a field that must be there is missing."""
+
+    code = "invalid_request"
 
 
 class TooLarge(Invalid):
     """The body is larger than the limit."""
 
+    code = "body_too_large"
+
 
 class TooSlow(Invalid):
     """The body did not arrive in time."""
+
+    code = "request_timeout"
 
 
 class UpgradeRequired(Invalid):
     """The path is a WebSocket's and the request is not."""
 
+    code = "upgrade_required"
+
 
 class NotFound(LaresError):
     """The thing that was named does not exist."""
 
-    def __init__(self, what: str, name: str) -> None:
+    def __init__(self, what: Resource, name: str) -> None:
         super().__init__(f"{what} '{name}' not found")
+        self.code = f"{what}_not_found"
 
 
-class Busy(LaresError):
-    """So much of its kind is under way that this one is dropped."""
+class DroppedByMode(LaresError):
+    """The mode of the scene or automation admits no further execution now, and this one is dropped."""
+
+    code = "dropped_by_mode"
 
 
 class Unsupported(LaresError):
     """A well-formed command that this device does not offer."""
 
+    code = "unsupported"
+
 
 class Unauthenticated(LaresError):
     """No valid key came with the request."""
+
+    code = "authentication_required"
 
 
 class TooManyChecks(Unauthenticated):
     """So many keys wait to be checked that this one cannot."""
 
+    code = "rate_limited"
+
+
+class AuthenticationUnavailable(LaresError):
+    """The hub has no memory or thread to check a key with now; the key may be valid."""
+
+    code = "authentication_unavailable"
+
 
 class Forbidden(LaresError):
     """The key is valid, its role does not reach that far."""
 
+    code = "insufficient_permissions"
+
 
 class RateLimited(LaresError):
     """The key has written more than it may; it may again in `wait_secs`."""
+
+    code = "rate_limited"
 
     def __init__(self, wait_secs: float) -> None:
         super().__init__("rate limit exceeded")
@@ -86,21 +133,43 @@ class RateLimited(LaresError):
 class NotReady(LaresError):
     """The hub is still starting."""
 
+    code = "not_ready"
+
+
+class Stopping(LaresError):
+    """The hub stops; whether the work was done is not known."""
+
+    code = "stopping"
+
 
 class AdapterFailed(LaresError):
     """A vendor's device did not do what was asked."""
+
+    code = "adapter_failed"
+
+
+class Busy(AdapterFailed):
+    """Too many commands wait for the device's address; this one was not sent."""
+
+    code = "busy"
 
 
 class Unreachable(AdapterFailed):
     """The device did not answer at all."""
 
+    code = "device_unreachable"
+
 
 class BadAnswer(AdapterFailed):
     """The device answered with a refusal, or with something that is not its protocol."""
 
+    code = "device_refused"
+
 
 class StoreFailed(LaresError):
     """The card does not take the change now; nothing of it counts."""
+
+    code = "store_unavailable"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -119,8 +188,11 @@ class Fault:
 class ScriptFailed(LaresError):
     """A Lua file failed. The message begins with its place; `status` is `timeout` where a limit of time ended it."""
 
+    code = "script_failed"
+
     def __init__(self, fault: Fault, status: str = "error") -> None:
         super().__init__(str(fault))
+        self.fault = fault
         self.file = fault.file
         self.line = fault.line
         self.message = fault.message
@@ -129,6 +201,8 @@ class ScriptFailed(LaresError):
 
 class RunCancelled(LaresError):
     """The execution was ended from outside, before it was done."""
+
+    code = "cancelled"
 
 
 class ConfigFailed(LaresError):

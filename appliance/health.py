@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
 from appliance.errors import NotFound
 from appliance.home import events
 from appliance.home.bus import Bus
+
+log = logging.getLogger("adapters")
+
+MAX_DROPPED = 200
+"""How many dropped attributes of one adapter are listed."""
 
 
 class AdapterStatus(StrEnum):
@@ -22,7 +28,11 @@ class AdapterStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdapterHealth:
-    """How one adapter does. `is_well` tells of the last poll or command; times are in UTC, None for never."""
+    """How one adapter does. `is_well` tells of the last poll or command; times are in UTC, None for never.
+
+    `answers` and `failures` count both since the start; `timed` of the answers took `timed_secs` together.
+    `dropped` is what it told of devices and the catalog does not allow, once for each device and attribute.
+    """
 
     name: str
     has_started: bool = False
@@ -31,6 +41,11 @@ class AdapterHealth:
     last_updated: datetime | None = None
     last_success: datetime | None = None
     last_error: str | None = None
+    dropped: tuple[events.ObservationDropped, ...] = ()
+    answers: int = field(default=0, compare=False)
+    failures: int = field(default=0, compare=False)
+    timed: int = field(default=0, compare=False)
+    timed_secs: float = field(default=0.0, compare=False)
 
     @property
     def status(self) -> AdapterStatus:
@@ -61,15 +76,37 @@ class Health:
         """What the hub still waits for before it is ready; empty once it is."""
         return [health.name for health in self.list_adapters() if not health.has_started]
 
+    def _note_dropped(self, event: events.ObservationDropped) -> None:
+        log.warning("%s: %s of %s was dropped: %s", event.adapter, event.attribute, event.device_id, event.reason)
+        health = self._adapters.get(event.adapter)
+        if health is not None:
+            self._adapters[event.adapter] = replace(health, dropped=(*health.dropped, event)[:MAX_DROPPED])
+
     def _learn(self, event: events.Event) -> None:
         match event:
+            case events.ObservationDropped():
+                self._note_dropped(event)
             case events.AdapterStarted(adapter=name):
                 self._adapters[name] = replace(self._adapters[name], has_started=True)
-            case events.AdapterAnswered(adapter=name, at=at):
+            case events.AdapterAnswered(adapter=name, at=at, secs=secs):
+                known = self._adapters[name]
                 self._adapters[name] = replace(
-                    self._adapters[name], is_well=True, message=None, last_updated=at, last_success=at
+                    known,
+                    is_well=True,
+                    message=None,
+                    last_updated=at,
+                    last_success=at,
+                    answers=known.answers + 1,
+                    timed=known.timed + (secs is not None),
+                    timed_secs=known.timed_secs + (secs or 0.0),
                 )
-            case events.AdapterFaltered(adapter=name, message=message, at=at):
+            case events.AdapterErrored(adapter=name, message=message, at=at):
+                known = self._adapters[name]
                 self._adapters[name] = replace(
-                    self._adapters[name], is_well=False, message=message, last_updated=at, last_error=message
+                    known,
+                    is_well=False,
+                    message=message,
+                    last_updated=at,
+                    last_error=message,
+                    failures=known.failures + 1,
                 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,11 +11,12 @@ from typing import Any
 
 from appliance import settings
 from appliance.clock import Clock
-from appliance.history import Period, RunEntry, RunHistory, RunStatus
+from appliance.history.period import Period
+from appliance.history.runs import RunEntry, RunHistory, RunStatus
 from appliance.home.texts import LONGEST_ID, LONGEST_NAME
 from appliance.lua.catalog import Catalog
 from appliance.lua.context import Context
-from appliance.lua.executions import Ending, Execution, Executions, Job, entry_of
+from appliance.lua.executions import CANCELLED, Ending, Execution, Executions, Job, entry_of
 from appliance.lua.fields import Reader, function, string, text
 from appliance.lua.modes import Mode, ModeType, mode_check
 from appliance.lua.runner import Runner
@@ -78,12 +80,28 @@ class Scenes:
         """Every scene by id."""
         return self.catalog.list_definitions()
 
-    def execute(self, id_: str) -> Execution:
-        """Start the scene as its mode admits it. Nobody need wait for its end."""
+    def execute(self, id_: str, chain: tuple[str, ...] = ()) -> Execution:
+        """Start the scene as its mode admits it. Nobody need wait for its end.
+
+        `chain` are the labels of the executions that led to it.
+        """
         asset = self.catalog.get(id_)
-        return self._executions.submit(
-            Job(id=id_, label=f"scene:{id_}", source=asset.source, mode=asset.definition.mode)
-        )
+        mode = asset.definition.mode
+        return self._executions.submit(Job(id=id_, label=f"scene:{id_}", source=asset.source, mode=mode, chain=chain))
+
+    async def run(self, id_: str, chain: tuple[str, ...]) -> Ending:
+        """Start the scene and wait for its end; if whoever waits is cancelled, so is the scene."""
+        execution = self.execute(id_, chain)
+        try:
+            return await asyncio.shield(execution.ended)
+        except asyncio.CancelledError:
+            self._executions.abort(execution, CANCELLED)
+            raise
+
+    def cancel(self, id_: str) -> int:
+        """End what runs and waits of the scene at once; how many those were."""
+        self.catalog.get(id_)
+        return self._executions.cancel(id_)
 
     def give_up(self) -> None:
         """End every execution, since the hub stops; who waits for one is told so."""
@@ -101,4 +119,6 @@ class Scenes:
     def _note(self, job: Job, ending: Ending) -> None:
         if ending.status in (RunStatus.ERROR, RunStatus.TIMEOUT):
             log.warning("scene '%s' failed: %s", job.id, ending.error)
+        for warning in ending.warnings:
+            log.warning("scene '%s': a command came to nothing: %s", job.id, warning)
         self._history.add(entry_of(job, ending))

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+MAX_NEAREST_CHARS = 100
+
 _WORD = r"(?:[A-Za-z0-9_-]+|\"[^\"]*\"|'[^']*')"
 _DOTTED = rf"{_WORD}(?:\s*\.\s*{_WORD})*"
 _HEADER = re.compile(rf"\[\[?\s*({_DOTTED})\s*\]\]?\s*(?:#.*)?\Z")
@@ -95,7 +97,12 @@ def line_of(text: str, path: tuple[str, ...]) -> int:
 
 
 def nearest(word: str, words: Iterable[str], likeness: float = 0.6) -> str | None:
-    """The word that is most like the given one, if any is at least so like it (1 is the same)."""
+    """The word that is most like the given one, if any is at least so like it (1 is the same).
+
+    None for a word of more than 100 characters: comparing takes the square of its length.
+    """
+    if len(word) > MAX_NEAREST_CHARS:
+        return None
     return next(iter(difflib.get_close_matches(word, list(words), n=1, cutoff=likeness)), None)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -70,6 +70,13 @@ class Auth:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Dashboard:
+    """`[dashboard]`."""
+
+    enabled: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Logging:
     """`[logging]`."""
 
@@ -82,6 +89,20 @@ class Runtime:
     """`[runtime]`."""
 
     event_bus_capacity: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """`[history]`."""
+
+    max_mb: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notify:
+    """`[notify]`: the operations that `ctx:notify` invokes, `<section>:<operation>`."""
+
+    targets: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +132,8 @@ class AutomationRunner:
 
     default_max_concurrent: int
     backstop_timeout_secs: float
+    brake_runs: int
+    brake_secs: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,44 +151,25 @@ class Scripts(LuaFolder):
     max_cpu_secs: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ElgatoLights:
-    """An enabled adapter of the kind `elgato_lights`."""
-
-    base_url: str
-    poll_interval_secs: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RokuTv:
-    """An enabled adapter of the kind `roku_tv`."""
-
-    ip_address: str
-    port: int
-    poll_interval_secs: int
-
-
-AdapterSettings = ElgatoLights | RokuTv
-
-
 def address(value: Any) -> Address:
     """A check: `address:port`, with IPv6 addresses in brackets."""
     match = re.fullmatch(r"(?:\[([^\[\]]+)\]|([^\[\]:]+)):([0-9]{1,5})", string(value))
     try:
         if match is None or int(match[3]) > 65535:
             raise ValueError
-        host = _host(match[2]) if match[1] is None else str(ipaddress.IPv6Address(match[1]))
+        name = host(match[2]) if match[1] is None else str(ipaddress.IPv6Address(match[1]))
     except ValueError:
         wanted = 'an address and a port like "127.0.0.1:3000" or "[::]:3000"'
         raise ValueError(f"must be {wanted}, not {shown(value)}") from None
-    return Address(host=host, port=int(match[3]))
+    return Address(host=name, port=int(match[3]))
 
 
-def _base_url(value: Any) -> str:
+def base_url(value: Any) -> str:
+    """A check: the address of an HTTP service."""
     text = string(value).rstrip("/")
     try:
         parts = urlsplit(text)
-        sound = parts.scheme in ("http", "https") and bool(_host(parts.hostname or "")) and parts.port != 0
+        sound = parts.scheme in ("http", "https") and bool(host(parts.hostname or "")) and parts.port != 0
     except ValueError:
         sound = False
     is_clean = text.isprintable() and " " not in text
@@ -174,7 +178,7 @@ def _base_url(value: Any) -> str:
     return text
 
 
-def _host(value: Any) -> str:
+def host(value: Any) -> str:
     """A check: an IP address, or a name that could have one."""
     text = string(value)
     try:
@@ -206,8 +210,8 @@ def _origin(value: Any) -> str:
     try:
         parts = urlsplit(text)
         port = "" if parts.port in (None, _DEFAULT_PORTS.get(parts.scheme)) else f":{parts.port}"
-        host = _host(parts.hostname or "")
-        exact = f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{port}"
+        name = host(parts.hostname or "")
+        exact = f"{parts.scheme}://{f'[{name}]' if ':' in name else name}{port}"
     except ValueError:
         exact = ""
     if not exact.startswith(("http://", "https://")):
@@ -222,7 +226,7 @@ def _timezone(value: Any) -> ZoneInfo:
     try:
         return load_zone(string(value))
     except Invalid as fault:
-        raise ValueError(f"must be the name of a time zone like \"Europe/Berlin\": {fault}") from None
+        raise ValueError(f'must be the name of a time zone like "Europe/Berlin": {fault}') from None
 
 
 def _directory(value: Any) -> str:
@@ -230,6 +234,13 @@ def _directory(value: Any) -> str:
     if not text or "\0" in text:
         raise ValueError(f'must be a folder like "config/scenes", not {shown(value)}')
     return text
+
+
+def _target(value: Any) -> str:
+    """A check: an operation of an adapter, `<section>:<operation>`."""
+    if re.fullmatch(r"[a-z0-9_]+:[a-z0-9_]+", string(value)) is None:
+        raise ValueError(f'must be operations like "phone:send", not {shown(value)}')
+    return string(value)
 
 
 def _folder(directory: str) -> dict[str, Key]:
@@ -242,7 +253,8 @@ def _folder(directory: str) -> dict[str, Key]:
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
-_POLL_INTERVAL = Key(whole(1, 86_400), 5)
+POLL_INTERVAL = Key(whole(1, 86_400), 5)
+"""`poll_interval_secs` of the adapters that poll."""
 
 SECTIONS: Mapping[str, Mapping[str, Key]] = {
     "api": {
@@ -258,6 +270,7 @@ SECTIONS: Mapping[str, Mapping[str, Key]] = {
     },
     "api.cors": {"enabled": Key(boolean, default=False), "allowed_origins": Key(listed(_origin), ())},
     "auth": {"master_key": Key(master_key, optional=True)},
+    "dashboard": {"enabled": Key(boolean, default=True)},
     "logging": {
         "level": Key(one_of("debug", "info", "warning", "error"), "info"),
         "format": Key(one_of("text", "json"), "text"),
@@ -273,25 +286,16 @@ SECTIONS: Mapping[str, Mapping[str, Key]] = {
     "automations.runner": {
         "default_max_concurrent": Key(whole(1, 1000), 8),
         "backstop_timeout_secs": Key(number(0.1, 604_800), 3600),
+        "brake_runs": Key(whole(1, 1000), 10),
+        "brake_secs": Key(number(0.1, 3600), 10),
     },
     "scripts": {
         **_folder("config/scripts"),
         "max_memory_mb": Key(whole(1, 1024), 16),
         "max_cpu_secs": Key(number(0.05, 3600), 5),
     },
+    "history": {"max_mb": Key(whole(1, 256), 4)},
+    "notify": {"targets": Key(listed(_target), ())},
     "persistence": {"flush_secs": Key(whole(1, 86_400), 300)},
 }
 """Every key of every section but the adapters', by the section's dotted name."""
-
-ADAPTER_KINDS: Mapping[str, tuple[Callable[..., AdapterSettings], Mapping[str, Key]]] = {
-    "elgato_lights": (ElgatoLights, {"base_url": Key(_base_url), "poll_interval_secs": _POLL_INTERVAL}),
-    "roku_tv": (
-        RokuTv,
-        {
-            "ip_address": Key(_host),
-            "port": Key(whole(1, 65535), 8060),
-            "poll_interval_secs": _POLL_INTERVAL,
-        },
-    ),
-}
-"""The settings of each kind of adapter and their keys, beside `type` and `enabled`."""

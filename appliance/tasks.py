@@ -33,6 +33,10 @@ class Tasks:
             self.cancel()
             await asyncio.gather(*remaining, return_exceptions=True)
 
+    def abandon(self, task: asyncio.Task[Any]) -> None:
+        """Wait no longer for a task that was cancelled and will not end."""
+        self._running.discard(task)
+
     def cancel(self) -> None:
         """Ask every task that runs to end."""
         for task in tuple(self._running):
@@ -41,5 +45,14 @@ class Tasks:
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._running.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("%s ended: %s: %s", task.get_name(), type(error).__name__, error)
-            log.debug("%s", task.get_name(), exc_info=error)
+            log.error("%s ended: %s: %s", task.get_name(), type(error).__name__, error, exc_info=error)
+
+
+async def run_together(*works: Coroutine[Any, Any, None]) -> None:
+    """Run the works side by side until all have ended; where one fails, cancel the others and raise what it did."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            for work in works:
+                group.create_task(work)
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None

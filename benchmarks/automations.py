@@ -17,11 +17,10 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from appliance.automations.definition import automation_parser
-from appliance.automations.homes import Home
-from appliance.automations.setup import Parts, open_automations
-from appliance.automations.states import States
-from appliance.clock import Clock, Trust
-from appliance.history import RunHistory, RunStatus
+from appliance.automations.setup import Parts, build_environment, open_automations
+from appliance.automations.storage import Storage
+from appliance.clock import Clock, ClockTrust
+from appliance.history.runs import RunHistory, RunStatus
 from appliance.home.bus import Bus
 from appliance.home.model import Kind, Observation, Report
 from appliance.home.registry import Registry
@@ -166,8 +165,9 @@ async def _open(listening: Sequence[str]) -> AsyncIterator[Stage]:
                 return context
 
             executes = partial(Executions, runner, new_context, clock)
-            home = Home(registry=registry, bus=bus, clock=clock, trust=Trust(clock, MADE_AT))
-            async with open_automations(catalog, home, _states(), RunHistory(), executes) as parts:
+            trust = ClockTrust(clock, MADE_AT)
+            environment = build_environment(registry, bus, clock, trust, _storage())
+            async with open_automations(catalog, environment, RunHistory(), executes) as parts:
                 stage = Stage(registry=registry, parts=parts, runner=runner)
                 for number in range(DEVICES):
                     stage.change(_device(number), 0)
@@ -179,7 +179,7 @@ def _device(number: int) -> str:
     return f"lamp{number}:light:0"
 
 
-def _states() -> States:
+def _storage() -> Storage:
     class Nothing:
         """A card with nothing on it."""
 
@@ -190,7 +190,7 @@ def _states() -> States:
     async def put(values: Mapping[str, Any]) -> None:
         return None
 
-    return States(Nothing(), lambda key, value: None, put)
+    return Storage(stored=Nothing(), remember=lambda key, value: None, put=put)
 
 
 def _shown(value: int) -> dict[str, Any]:

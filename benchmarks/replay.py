@@ -13,13 +13,14 @@ from typing import Any
 
 from appliance.clock import Clock
 from appliance.home.bus import Bus
-from appliance.home.changes import Order, PutRoom
+from appliance.home.changes import PutRoom
+from appliance.home.layout import Layout
 from appliance.home.model import Device, Group, Kind, Metadata, Room
 from appliance.home.registry import Registry
 from appliance.store.changes import Changes
 from appliance.store.disk import Disk
 from appliance.store.document import Document
-from appliance.store.records import encode_device, encode_order, read_devices, read_order
+from appliance.store.records import encode_device, encode_layout, read_devices, read_layout
 from benchmarks._client import percentile
 
 DEVICES, ROOMS, GROUPS = 500, 60, 100
@@ -49,12 +50,12 @@ def measure() -> Iterator[tuple[str, str]]:
     yield f"{AT_ONCE} changes at once until the last is stored, p50 ms (p99)", _percentiles(together)
 
 
-def order() -> Order:
+def layout() -> Layout:
     """Rooms, groups of five, and every device in a room."""
     ids = [_name(number) for number in range(DEVICES)]
     members = [tuple(ids[each::GROUPS]) for each in range(GROUPS)]
     groups = [Group(id=f"group_{each}", name=f"Group {each}", members=ids_) for each, ids_ in enumerate(members)]
-    return Order(
+    return Layout(
         rooms={f"room_{each}": Room(id=f"room_{each}", name=f"Room {each}") for each in range(ROOMS)},
         groups={group.id: group for group in groups},
         places={each: f"room_{number % ROOMS}" for number, each in enumerate(ids)},
@@ -86,7 +87,7 @@ def _name(number: int) -> str:
 async def _fill(folder: Path, batch: int) -> Mapping[str, Any]:
     """Write the home and changes to it, until one more would make the journal be compacted; where the files stand."""
     async with Document(Disk(folder), Clock()) as document:
-        await document.put_many({**encode_order(order()), **_told(0, DEVICES, 0)})
+        await document.put_many({**encode_layout(layout()), **_told(0, DEVICES, 0)})
         begun = await _until_compacted(document, batch)
         limit = max(256 * 1024, begun["snapshot_bytes"])
         turn, largest = 0, 0
@@ -121,7 +122,7 @@ async def _restart(folder: Path) -> tuple[float, int]:
     clock = Clock()
     registry, disk = Registry(Bus(), clock), Disk(folder)
     async with Document(disk, clock) as document:
-        found = read_order(document)
+        found = read_layout(document)
         registry.restore(found, read_devices(document, found))
         took = 1000 * (time.perf_counter() - began)
         assert (len(registry.list_devices()), len(registry.list_rooms())) == (DEVICES, ROOMS)

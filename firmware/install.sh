@@ -32,6 +32,7 @@ fi
 
 SCRATCH=
 PYTHON=
+IS_NEW=
 trap 'if [ -n "$SCRATCH" ]; then rm -rf "$SCRATCH"; fi; rm -f "$NEW"' EXIT
 trap 'exit 130' HUP INT TERM
 
@@ -82,10 +83,13 @@ put() {
 	mv -f "$3.new" "$3"
 }
 
+# A box that has no such user yet has never had Lares.
 make_user() {
 	if grep -q '^lares:' /etc/passwd; then
 		return
-	elif command -v useradd >/dev/null; then
+	fi
+	IS_NEW=yes
+	if command -v useradd >/dev/null; then
 		useradd --system --user-group --home-dir "$DATA_DIR" --no-create-home --shell /bin/false lares
 	else
 		id=400
@@ -98,15 +102,32 @@ make_user() {
 	fi
 }
 
+remove_user() {
+	if command -v userdel >/dev/null && grep -q '^lares:' /etc/passwd; then
+		userdel lares || true
+	fi
+	for file in /etc/passwd /etc/shadow /etc/group /etc/gshadow; do
+		if [ -f "$file" ] && grep -q '^lares:' "$file"; then
+			sed -i '/^lares:/d' "$file"
+		fi
+	done
+}
+
 make_folders() {
+	if [ ! -e "$CONFIG_DIR/config/default.toml" ]; then
+		IS_NEW=yes
+	fi
 	mkdir -p "$CONFIG_DIR/config" "$DATA_DIR"
 	if [ ! -e "$CONFIG_DIR/config/default.toml" ]; then
 		extract "$1" site-packages/appliance/bundled/ "$CONFIG_DIR/config/"
 		say "the configuration is in $CONFIG_DIR/config"
 	fi
-	# The hub reads what people write there, and nobody else does: it may hold the master key.
-	chown -R root:lares "$CONFIG_DIR"
-	chmod -R u+rwX,g+rX,g-w,o-rwx "$CONFIG_DIR"
+	# The hub reads what people write there, and nobody else does: it may hold the master key. Later on owner and mode
+	# are the owner's affair; `check` names what the hub could not read.
+	if [ -n "$IS_NEW" ]; then
+		chown -R root:lares "$CONFIG_DIR"
+		chmod -R u+rwX,g+rX,g-w,o-rwx "$CONFIG_DIR"
+	fi
 	chown lares:lares "$DATA_DIR"
 	chmod 0700 "$DATA_DIR"
 }
@@ -122,7 +143,7 @@ make_service() {
 	mv -f "$PROGRAM.new" "$PROGRAM"
 	if [ "$KIND" = openwrt ]; then
 		put "$CURRENT" firmware/openwrt/lares.init "$SERVICE" 0755
-		printf '%s\n' "$CONFIG_DIR/" "$HOME_DIR/" "$PROGRAM" "$SERVICE" "$DATA_DIR/*.json" "$DATA_DIR/master-key" \
+		printf '%s\n' "$CONFIG_DIR/" "$HOME_DIR/" "$PROGRAM" "$SERVICE" "$DATA_DIR/*.json" \
 			>/lib/upgrade/keep.d/lares
 	else
 		put "$CURRENT" firmware/systemd/lares.service "$SERVICE" 0644
@@ -149,18 +170,24 @@ start() {
 	fi
 }
 
-# procd does not wait for what it starts.
+# procd does not wait for what it starts. The hub is asked where its configuration says that it answers.
 wait_for_health() {
-	port=$(sed -n 's/^ *bind_address *=.*:\([0-9]*\)".*/\1/p' "$CONFIG_DIR/config/default.toml")
-	"$PYTHON" -I - "${port:-3000}" <<-'END'
-		import sys, time, urllib.request
-		for _ in range(120):
+	"$PYTHON" -I - "$CONFIG_DIR/config/default.toml" <<-'END'
+		import http.client, sys, time, tomllib
+		with open(sys.argv[1], encoding="utf-8-sig") as file:
+		    address = tomllib.loads(file.read()).get("api", {}).get("bind_address", "127.0.0.1:3000")
+		host, _, port = address.rpartition(":")
+		host = {"0.0.0.0": "127.0.0.1", "[::]": "::1"}.get(host, host.strip("[]"))
+		for attempt in range(120):
 		    try:
-		        urllib.request.urlopen(f"http://127.0.0.1:{sys.argv[1]}/health", timeout=2)
-		        sys.exit(0)
-		    except OSError:
-		        time.sleep(1)
-		sys.exit(1)
+		        connection = http.client.HTTPConnection(host, int(port), timeout=2)
+		        connection.request("GET", "/health")
+		        if connection.getresponse().status == 200:
+		            sys.exit(0)
+		    except (OSError, http.client.HTTPException):
+		        host = "127.0.0.1" if host == "::1" and attempt % 2 else host
+		    time.sleep(1)
+		sys.exit(f"lares: nothing answers at {address}")
 	END
 }
 
@@ -182,6 +209,18 @@ swap() {
 
 version() { try "$1" --version | sed -n 's/^lares //p'; }
 
+# Whether the version can use the configuration; 78 is its way to say that it has faults.
+check() {
+	code=0
+	try "$1" check --config "$CONFIG_DIR/config/default.toml" >"$SCRATCH/said" 2>&1 || code=$?
+	[ "$code" -eq 0 ] || cat "$SCRATCH/said" >&2
+	case $code in
+	0) grep '^warning: ' "$SCRATCH/said" >&2 || true ;;
+	78) fail "the configuration has faults, see above; nothing was changed" ;;
+	*) fail "the configuration could not be checked (exit code $code), see above; nothing was changed" ;;
+	esac
+}
+
 install() {
 	file=$1
 	[ -f "$file" ] || fail "there is no $file; name the file to install"
@@ -189,10 +228,7 @@ install() {
 	find_python "$file"
 	make_user
 	make_folders "$file"
-	if ! try "$file" check --config "$CONFIG_DIR/config/default.toml" >"$SCRATCH/said" 2>&1; then
-		cat "$SCRATCH/said" >&2
-		fail "the configuration has faults, see above; nothing was changed"
-	fi
+	check "$file"
 	mkdir -p "$HOME_DIR"
 	if [ -f "$CURRENT" ] && cmp -s "$file" "$CURRENT"; then
 		make_service
@@ -230,12 +266,18 @@ rollback() {
 uninstall() {
 	stop
 	rm -f "$SERVICE" "$PROGRAM" /etc/avahi/services/lares.service /lib/upgrade/keep.d/lares
+	rm -f /etc/systemd/system/multi-user.target.wants/lares.service
+	id=$(sed -n 's/^lares:[^:]*:\([0-9]*\):.*/\1/p' /etc/passwd)
 	rm -rf "$HOME_DIR" "$DATA_DIR/program"
+	for folder in /var/tmp /tmp /run; do
+		rm -rf "$folder/lares-0" "$folder/lares-${id:-0}"
+	done
 	if is_running_systemd; then
 		systemctl daemon-reload
 	fi
 	if [ "${1-}" = --purge ]; then
-		rm -rf "$CONFIG_DIR" "$DATA_DIR"
+		rm -rf "$CONFIG_DIR" "$DATA_DIR" "$SERVICE.d"
+		remove_user
 		say "nothing of it is left"
 	else
 		say "removed; configuration and data are still in $CONFIG_DIR and $DATA_DIR"

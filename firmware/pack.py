@@ -34,12 +34,17 @@ LATER = ("lares_unpack.py", "lares_settle.py")
 CARRIED = ("install.sh", "systemd/lares.service", "openwrt/lares.init", "avahi/lares.service")
 """What only the installation takes out of the file."""
 
+WHEN_CUT = b"""# coding: latin-1
+"lares: this file is cut off or damaged; copy it to this box again
+"""
+"""Behind the first line. Python reads it only where it finds no archive, and shows the line that it cannot parse."""
+
 Run = Callable[[Sequence[str], Mapping[str, str]], None]
 Checked = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workshop:
+class Builder:
     """A checkout to build in. `run` runs a command with an environment, or raises; `venv` makes one at a folder."""
 
     root: Path
@@ -125,7 +130,7 @@ def write_archive(packed: Path, boot: Path, parts: Parts, oldest_glibc: str, fil
     with zipfile.ZipFile(packed) as shiv, file.open("wb") as stream:
         kept = [name for name in shiv.namelist() if name.startswith("site-packages/") or name == "environment.json"]
         entries |= {name: shiv.read(name) for name in kept}
-        stream.write(_first_line(packed))
+        stream.write(_first_line(packed) + WHEN_CUT)
         with zipfile.ZipFile(stream, "w") as archive:
             for name in sorted(entries):
                 _add(archive, name, entries[name], zipfile.ZIP_DEFLATED)

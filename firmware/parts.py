@@ -18,7 +18,7 @@ MACHINES = {"x86_64": 62, "aarch64": 183}
 _LICENCE = re.compile(r"[^/]*\.dist-info/(licenses/.*|(LICEN[CS]E|COPYING|NOTICE|AUTHORS)[^/]*)")
 
 
-class Unfit(Exception):
+class UnsupportedWheel(Exception):
     """A wheel holds what cannot go into one file for several targets."""
 
 
@@ -49,9 +49,9 @@ class Parts:
 
     def _share(self, name: str, data: bytes, wheel: str) -> None:
         if ".data/" in name:
-            raise Unfit(f"{wheel} holds {name}, which belongs outside of site-packages")
+            raise UnsupportedWheel(f"{wheel} holds {name}, which belongs outside of site-packages")
         if self.pure.setdefault(name, data) != data:
-            raise Unfit(f"{name} of {wheel} is not the same for all targets")
+            raise UnsupportedWheel(f"{name} of {wheel} is not the same for all targets")
 
     def add_folder(self, folder: Path, place: str) -> None:
         """Take in the files of a folder of ours, under the place."""
@@ -77,9 +77,9 @@ def _object(name: str, data: bytes, target: Target) -> bytes:
     try:
         lean = elf.cut(data)
     except ValueError as error:
-        raise Unfit(f"{name} for {target.tag}: {error}") from None
+        raise UnsupportedWheel(f"{name} for {target.tag}: {error}") from None
     if elf.machine(lean) != MACHINES[target.machine]:
-        raise Unfit(f"{name} for {target.tag} is another machine's code")
+        raise UnsupportedWheel(f"{name} for {target.tag} is another machine's code")
     return lean
 
 

@@ -23,7 +23,7 @@ QUIET = ("--no-input", "--progress-bar=off", "--disable-pip-version-check")
 EXACT = ("--no-deps", "--require-hashes", "--only-binary=:all:")
 
 
-class Untrue(Exception):
+class ChecksumMismatch(Exception):
     """What was fetched, or kept, is not what a lock names."""
 
 
@@ -88,7 +88,7 @@ def _checked(folder: Path, hashes: frozenset[str], count: int) -> list[Path]:
     amiss = [wheel.name for wheel in wheels if _digest(wheel.read_bytes()) not in hashes]
     if amiss or len(wheels) != count:
         what = ", ".join(amiss) or "some are missing"
-        raise Untrue(f"{folder} does not hold what the lock names ({what}); remove it")
+        raise ChecksumMismatch(f"{folder} does not hold what the lock names ({what}); remove it")
     return wheels
 
 

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import os
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.fakes import witness
 from tests.fakes.house import House, open_house
+
+# Hundreds of processes are started; each would compile everything anew where the environment forbids to keep it.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(Path(__file__).parents[1] / ".pytest_cache" / "compiled")
 
 FAULT = pytest.StashKey[str]()
 """What the witness found wrong with the run."""
@@ -19,6 +28,14 @@ async def house() -> AsyncIterator[House]:
     """A house that is ready."""
     async with open_house() as opened:
         yield opened
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that every user can enter; pytest's own are closed to others."""
+    with tempfile.TemporaryDirectory(prefix="lares-open-") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
 
 
 @pytest.hookimpl(trylast=True)

@@ -2,7 +2,6 @@
 
 import ast
 import fcntl
-import importlib.util
 import json
 import os
 import re
@@ -12,14 +11,20 @@ import subprocess
 import sys
 import sysconfig
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+import build
+from firmware import checks, locks, pip
+from firmware.checks import processes
+from firmware.environment import Environment, digests
 
 ROOT = Path(__file__).resolve().parent.parent
 BARE_PYTHON: str = getattr(sys, "_base_executable", sys.executable)
@@ -29,22 +34,20 @@ TEST_TEXT = RUNTIME_TEXT + "two==2.0 \\\n    --hash=sha256:00\n"
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """A folder with build.py and two small locks: all that build.py itself needs of a checkout."""
+    """A folder with build.py, its modules and two small locks: all that it needs of a checkout."""
     shutil.copy(ROOT / "build.py", tmp_path)
     (tmp_path / "firmware").mkdir()
+    for module in (ROOT / "firmware").glob("*.py"):
+        shutil.copy(module, tmp_path / "firmware")
     (tmp_path / "firmware" / "runtime.lock").write_text(RUNTIME_TEXT)
     (tmp_path / "firmware" / "test.lock").write_text(TEST_TEXT)
     return tmp_path
 
 
 @pytest.fixture
-def build(clone: Path) -> ModuleType:
-    """The clone's build.py as a module: its .venv is the clone's."""
-    spec = importlib.util.spec_from_file_location("build_of_clone", clone / "build.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def environment(clone: Path) -> Environment:
+    """The clone's .venv."""
+    return Environment(clone)
 
 
 @pytest.fixture
@@ -68,12 +71,19 @@ def run(clone: Path, *args: str, python: str = BARE_PYTHON, **env: str) -> subpr
     return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **env}, timeout=60)
 
 
-def start(clone: Path, *args: str, **env: str) -> "subprocess.Popen[str]":
-    """Start the clone's build.py from another folder, with its output in one pipe."""
+@contextmanager
+def start(clone: Path, *args: str, **env: str) -> "Iterator[subprocess.Popen[str]]":
+    """The clone's build.py, started from another folder, with its output in one pipe; killed if it does not end."""
     command = [BARE_PYTHON, str(clone / "build.py"), *args]
-    return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT, env={**os.environ, **env}
-    )
+    variables, pipe = {**os.environ, **env}, subprocess.PIPE
+    with subprocess.Popen(
+        command, text=True, cwd=ROOT, env=variables, stdout=pipe, stderr=subprocess.STDOUT
+    ) as process:
+        try:
+            yield process
+            process.wait(60)
+        finally:
+            process.kill()
 
 
 def fake_python(clone: Path, script: str) -> None:
@@ -95,7 +105,7 @@ def test_a_usage_error_exits_64_and_shows_the_usage_on_stderr(clone: Path, args:
     assert done.stderr.startswith("usage: python3 build.py [COMMAND]")
 
 
-def test_help_names_every_command(clone: Path, build: ModuleType) -> None:
+def test_help_names_every_command(clone: Path) -> None:
     done = run(clone, "--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert all(re.search(rf"^  {command} ", done.stdout, re.MULTILINE) for command in build.COMMANDS)
@@ -107,7 +117,7 @@ def test_lock_takes_only_upgrade(clone: Path) -> None:
     assert done.stderr == "build.py: lock takes --upgrade and nothing else\n"
 
 
-def test_no_command_makes_the_single_file(build: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_command_makes_the_single_file(monkeypatch: pytest.MonkeyPatch) -> None:
     called: list[Sequence[str]] = []
 
     def pyz(args: Sequence[str]) -> int:
@@ -167,38 +177,40 @@ def test_a_python_without_ensurepip_is_told_what_to_install(clone: Path, tmp_pat
 # --- when .venv is made anew ---------------------------------------------------------------------
 
 
-def test_a_finished_venv_is_sound_and_lacks_nothing(build: ModuleType, package: Path) -> None:
-    both = (build.RUNTIME_LOCK, build.TEST_LOCK)
-    build.write_stamp(build.digests(both))
-    assert build.fault(both) == ""
-    assert build.fault(both[:1]) == ""
-    assert [build.lacks(lock) for lock in both] == [False, False]
+def test_a_finished_venv_is_sound_and_lacks_nothing(environment: Environment, package: Path) -> None:
+    both = (environment.runtime_lock, environment.test_lock)
+    environment.write_stamp(digests(both))
+    assert environment.find_fault(both) == ""
+    assert environment.find_fault(both[:1]) == ""
+    assert [environment.is_missing(lock) for lock in both] == [False, False]
 
 
-def test_the_demo_s_venv_is_topped_up_for_the_tests(build: ModuleType, package: Path) -> None:
-    both = (build.RUNTIME_LOCK, build.TEST_LOCK)
-    build.write_stamp(build.digests(both[:1]))
-    assert build.fault(both) == ""
-    assert [build.lacks(lock) for lock in both] == [False, True]
+def test_the_demo_s_venv_is_topped_up_for_the_tests(environment: Environment, package: Path) -> None:
+    both = (environment.runtime_lock, environment.test_lock)
+    environment.write_stamp(digests(both[:1]))
+    assert environment.find_fault(both) == ""
+    assert [environment.is_missing(lock) for lock in both] == [False, True]
 
 
-def test_no_venv_is_a_fault(build: ModuleType) -> None:
-    assert build.fault((build.RUNTIME_LOCK,)) == "there is none"
+def test_no_venv_is_a_fault(environment: Environment) -> None:
+    assert environment.find_fault((environment.runtime_lock,)) == "there is none"
 
 
 @pytest.mark.parametrize("text", [None, "", '{"locks": {"run', "[]", "{}"])
-def test_a_venv_without_a_whole_stamp_was_not_finished(build: ModuleType, package: Path, text: str | None) -> None:
+def test_a_venv_without_a_whole_stamp_was_not_finished(
+    environment: Environment, package: Path, text: str | None
+) -> None:
     if text is not None:
-        build.STAMP.write_text(text)
-    assert build.fault((build.RUNTIME_LOCK,)) == "it was not finished"
+        environment.stamp.write_text(text)
+    assert environment.find_fault((environment.runtime_lock,)) == "it was not finished"
 
 
-def test_a_changed_lock_is_a_fault_for_those_who_need_it(build: ModuleType, package: Path) -> None:
-    both = (build.RUNTIME_LOCK, build.TEST_LOCK)
-    build.write_stamp(build.digests(both))
-    build.TEST_LOCK.write_text("two==2.1\n")
-    assert build.fault(both) == "test.lock has changed"
-    assert build.fault(both[:1]) == ""
+def test_a_changed_lock_is_a_fault_for_those_who_need_it(environment: Environment, package: Path) -> None:
+    both = (environment.runtime_lock, environment.test_lock)
+    environment.write_stamp(digests(both))
+    environment.test_lock.write_text("two==2.1\n")
+    assert environment.find_fault(both) == "test.lock has changed"
+    assert environment.find_fault(both[:1]) == ""
 
 
 def empty(path: Path) -> None:
@@ -224,26 +236,26 @@ def cut(path: Path) -> None:
     ],
 )
 def test_a_lost_file_is_a_fault(
-    build: ModuleType, package: Path, name: str, harm: Callable[[Path], Any], expected: str
+    environment: Environment, package: Path, name: str, harm: Callable[[Path], Any], expected: str
 ) -> None:
-    build.write_stamp(build.digests((build.RUNTIME_LOCK,)))
+    environment.write_stamp(digests((environment.runtime_lock,)))
     harm(package / name)
-    assert build.fault((build.RUNTIME_LOCK,)) == expected
+    assert environment.find_fault((environment.runtime_lock,)) == expected
 
 
 @pytest.mark.parametrize("script", ["echo cpython-310", "exit 127"])
-def test_another_or_a_broken_python_is_a_fault(build: ModuleType, package: Path, script: str) -> None:
-    build.write_stamp(build.digests((build.RUNTIME_LOCK,)))
-    build.PYTHON.unlink()
-    build.PYTHON.write_text(f"#!/bin/sh\n{script}\n")
-    build.PYTHON.chmod(0o755)
-    assert build.fault((build.RUNTIME_LOCK,)) == "it belongs to another Python"
+def test_another_or_a_broken_python_is_a_fault(environment: Environment, package: Path, script: str) -> None:
+    environment.write_stamp(digests((environment.runtime_lock,)))
+    environment.python.unlink()
+    environment.python.write_text(f"#!/bin/sh\n{script}\n")
+    environment.python.chmod(0o755)
+    assert environment.find_fault((environment.runtime_lock,)) == "it belongs to another Python"
 
 
-def test_a_vanished_python_is_a_fault(build: ModuleType, package: Path) -> None:
-    build.write_stamp(build.digests((build.RUNTIME_LOCK,)))
-    build.PYTHON.unlink()
-    assert build.fault((build.RUNTIME_LOCK,)) == "it belongs to another Python"
+def test_a_vanished_python_is_a_fault(environment: Environment, package: Path) -> None:
+    environment.write_stamp(digests((environment.runtime_lock,)))
+    environment.python.unlink()
+    assert environment.find_fault((environment.runtime_lock,)) == "it belongs to another Python"
 
 
 # --- installing ----------------------------------------------------------------------------------
@@ -256,11 +268,11 @@ echo 'Collecting two==2.0 (from -r firmware/test.lock (line 3))'
 
 
 def test_installing_tells_each_package_and_hides_pip_s_noise(
-    clone: Path, build: ModuleType, capfd: pytest.CaptureFixture[str]
+    clone: Path, environment: Environment, capfd: pytest.CaptureFixture[str]
 ) -> None:
     fake_python(clone, f"{PIP}\necho 'Installing collected packages: two'")
     with (clone / "held").open("w") as held:
-        build.install(build.TEST_LOCK, held.fileno())
+        environment.install(environment.test_lock, held.fileno())
     assert capfd.readouterr().out.splitlines() == [
         "installing the 2 packages of firmware/test.lock",
         "[2/2] two 2.0",
@@ -268,8 +280,10 @@ def test_installing_tells_each_package_and_hides_pip_s_noise(
     ]
 
 
-def test_a_failed_topping_up_says_why_and_leaves_no_stamp(clone: Path, build: ModuleType, package: Path) -> None:
-    build.write_stamp(build.digests((build.RUNTIME_LOCK,)))
+def test_a_failed_topping_up_says_why_and_leaves_no_stamp(
+    clone: Path, environment: Environment, package: Path
+) -> None:
+    environment.write_stamp(digests((environment.runtime_lock,)))
     fake_python(clone, f"{PIP}\necho 'ERROR: [Errno 28] No space left on device'; exit 1")
     done = run(clone, "test")
     assert done.returncode == 69
@@ -278,7 +292,7 @@ def test_a_failed_topping_up_says_why_and_leaves_no_stamp(clone: Path, build: Mo
         "build.py: the disk is full: make room and run this again",
     ]
     assert "secret" not in done.stdout
-    assert not build.STAMP.exists()
+    assert not environment.stamp.exists()
 
 
 @pytest.mark.parametrize(
@@ -290,8 +304,8 @@ def test_a_failed_topping_up_says_why_and_leaves_no_stamp(clone: Path, build: Mo
         ("ERROR: something new", "pip failed, see above"),
     ],
 )
-def test_each_failure_has_its_advice(build: ModuleType, line: str, advice: str) -> None:
-    assert advice in build.advice(["Looking in indexes: (...)", line])
+def test_each_failure_has_its_advice(line: str, advice: str) -> None:
+    assert advice in pip.advice(["Looking in indexes: (...)", line])
 
 
 @pytest.mark.parametrize(
@@ -303,8 +317,8 @@ def test_each_failure_has_its_advice(build: ModuleType, line: str, advice: str) 
         ("SSLError(HTTPSPool(host='host.example', port=443))", ["SSLError(HTTPSPool(host=(...), port=443))"]),
     ],
 )
-def test_what_pip_says_is_shown_without_hosts_and_folders(build: ModuleType, line: str, shown: list[str]) -> None:
-    assert build.readable([line]) == shown
+def test_what_pip_says_is_shown_without_hosts_and_folders(line: str, shown: list[str]) -> None:
+    assert pip.readable([line]) == shown
 
 
 def test_a_second_build_waits_and_can_be_interrupted(clone: Path) -> None:
@@ -314,16 +328,16 @@ def test_a_second_build_waits_and_can_be_interrupted(clone: Path) -> None:
             assert second.stdout is not None
             assert second.stdout.readline() == "waiting for another build.py that works on .venv\n"
             second.send_signal(signal.SIGINT)
-            assert second.stdout.read() == "build.py: interrupted; run this again, it mends what is unfinished\n"
+            assert second.stdout.read() == "build.py: interrupted; run this again, it repairs what is unfinished\n"
         assert second.returncode == 130
     assert not (clone / ".venv").exists()
 
 
-def test_a_ready_venv_needs_no_waiting(clone: Path, build: ModuleType, package: Path) -> None:
-    build.write_stamp(build.digests((build.RUNTIME_LOCK,)))
+def test_a_ready_venv_needs_no_waiting(clone: Path, environment: Environment, package: Path) -> None:
+    environment.write_stamp(digests((environment.runtime_lock,)))
     with (clone / "build.py").open("r+b") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        build.ensure(build.RUNTIME_LOCK)
+        environment.ensure(environment.runtime_lock)
 
 
 # --- demo and test -------------------------------------------------------------------------------
@@ -339,8 +353,8 @@ except KeyboardInterrupt:
 """
 
 
-def test_the_demo_takes_the_place_of_build_py(clone: Path, build: ModuleType, package: Path) -> None:
-    build.write_stamp(build.digests((build.RUNTIME_LOCK,)))
+def test_the_demo_takes_the_place_of_build_py(clone: Path, environment: Environment, package: Path) -> None:
+    environment.write_stamp(digests((environment.runtime_lock,)))
     (clone / "appliance").mkdir()
     (clone / "appliance" / "__main__.py").write_text(DEMO)
     with start(clone, "demo", "--port", "0") as hub:
@@ -351,14 +365,17 @@ def test_the_demo_takes_the_place_of_build_py(clone: Path, build: ModuleType, pa
     assert hub.returncode == 7
 
 
-def checks(clone: Path, build: ModuleType, script: str, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
+def checked(
+    clone: Path, environment: Environment, script: str, *args: str, **env: str
+) -> subprocess.CompletedProcess[str]:
     """Run `test` with a .venv whose tools only tell how they were called."""
-    build.write_stamp(build.digests((build.RUNTIME_LOCK, build.TEST_LOCK)))
+    environment.write_stamp(digests((environment.runtime_lock, environment.test_lock)))
     fake_python(clone, f'echo "called $*"\nenv | grep LARES_\n{script}')
     return run(clone, "test", *args, **env)
 
 
-SEVERAL = f"-p build -n {os.cpu_count()} --dist worksteal"
+FORMAT = "ruff format --check --quiet"
+SEVERAL = f"-p firmware.checks -n {processes()} --dist worksteal"
 """How pytest is told to use every core."""
 
 
@@ -367,34 +384,34 @@ def calls(output: str) -> Sequence[str]:
     return re.findall(r"^called -m (.*)$", output, re.MULTILINE)
 
 
-def test_test_runs_lint_types_and_tests_in_this_order(clone: Path, build: ModuleType, package: Path) -> None:
-    done = checks(clone, build, 'case "$2" in pytest) echo -n 12 > "$BUILD_PY_TALLY"; esac', "-x", LARES_PORT="1")
+def test_test_runs_lint_types_and_tests_in_this_order(clone: Path, environment: Environment, package: Path) -> None:
+    done = checked(
+        clone, environment, 'case "$2" in pytest) echo -n 12 > "$BUILD_PY_TALLY"; esac', "-x", LARES_PORT="1"
+    )
     assert done.returncode == 0
-    assert calls(done.stdout) == ["ruff check", "mypy", f"pytest {SEVERAL} -m not slow -x"]
+    assert calls(done.stdout) == ["ruff check", FORMAT, "mypy", f"pytest {SEVERAL} -m not slow -x"]
     assert "LARES_PORT" not in done.stdout
     assert re.fullmatch(r"build\.py: lint, types and 12 tests passed in \d+\.\d s", done.stdout.splitlines()[-1])
 
 
-def test_slow_is_build_py_s_own_word(clone: Path, build: ModuleType, package: Path) -> None:
-    done = checks(clone, build, "true", "tests/api", "--slow")
+def test_slow_is_build_py_s_own_word(clone: Path, environment: Environment, package: Path) -> None:
+    done = checked(clone, environment, "true", "tests/api", "--slow")
     assert calls(done.stdout)[-1] == f"pytest {SEVERAL} -m not musl tests/api"
 
 
-def test_test_stops_at_the_first_failure_with_its_code(clone: Path, build: ModuleType, package: Path) -> None:
-    done = checks(clone, build, 'case "$2" in mypy) exit 3; esac')
-    assert (done.returncode, calls(done.stdout)) == (3, ["ruff check", "mypy"])
+def test_test_stops_at_the_first_failure_with_its_code(clone: Path, environment: Environment, package: Path) -> None:
+    done = checked(clone, environment, 'case "$2" in mypy) exit 3; esac')
+    assert (done.returncode, calls(done.stdout)) == (3, ["ruff check", FORMAT, "mypy"])
     assert re.fullmatch(r"build\.py: types failed with exit code 3 after \d+\.\d s\n", done.stderr)
 
 
-def test_a_tool_that_dies_of_a_signal_is_a_failure(clone: Path, build: ModuleType, package: Path) -> None:
-    assert checks(clone, build, "kill -SEGV $$").returncode == 128 + signal.SIGSEGV
+def test_a_tool_that_dies_of_a_signal_is_a_failure(clone: Path, environment: Environment, package: Path) -> None:
+    assert checked(clone, environment, "kill -SEGV $$").returncode == 128 + signal.SIGSEGV
 
 
-def test_pytest_leaves_the_number_of_passed_tests(
-    build: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pytest_leaves_the_number_of_passed_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BUILD_PY_TALLY", str(tmp_path / "tally"))
-    build.pytest_terminal_summary(SimpleNamespace(stats={"passed": [1, 2], "failed": [3]}))
+    checks.pytest_terminal_summary(SimpleNamespace(stats={"passed": [1, 2], "failed": [3]}))
     assert (tmp_path / "tally").read_text() == "2"
 
 
@@ -440,15 +457,15 @@ def test_a_lock_names_no_host_and_no_folder(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["runtime.lock", "test.lock", "build.lock"])
-def test_what_is_left_out_is_in_no_lock(build: ModuleType, name: str) -> None:
-    assert {"setuptools", "ujson", "uvloop", "pycparser", "setproctitle"} == build.LEFT_OUT.keys()
-    assert not build.LEFT_OUT.keys() & pins(name).keys()
+def test_what_is_left_out_is_in_no_lock(name: str) -> None:
+    assert {"setuptools", "ujson", "uvloop", "pycparser", "setproctitle"} == locks.LEFT_OUT.keys()
+    assert not locks.LEFT_OUT.keys() & pins(name).keys()
 
 
-def test_the_locks_hold_what_pyproject_asks_for(build: ModuleType) -> None:
+def test_the_locks_hold_what_pyproject_asks_for() -> None:
     toml = project()
     runtime = toml["project"]["dependencies"]
-    extra = toml["project"]["optional-dependencies"]["test"] + toml["build-system"]["requires"] + [*build.EDITABLE]
+    extra = toml["project"]["optional-dependencies"]["test"] + toml["build-system"]["requires"] + [*locks.EDITABLE]
     for name, wanted in (("runtime.lock", runtime), ("test.lock", runtime + extra)):
         held = pins(name)
         for requirement in map(Requirement, wanted):

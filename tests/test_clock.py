@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from appliance.clock import Clock, Steps, Trust, timestamp
+from appliance.clock import Clock, ClockSteps, ClockTrust, timestamp
 from tests.fakes.clock import START, VirtualClock
 
 EAST, WEST = timezone(timedelta(hours=5, minutes=45)), timezone(timedelta(hours=-8))
@@ -106,35 +106,62 @@ async def test_who_waits_can_be_cancelled() -> None:
     ],
 )
 def test_a_clock_is_believed_once_it_shows_a_later_time_than_was_ever_stored(shown: datetime, trusted: bool) -> None:
-    assert Trust(VirtualClock(shown), START).is_given() is trusted
+    assert ClockTrust(VirtualClock(shown), START).is_trusted() is trusted
 
 
 def test_a_clock_that_was_believed_stays_so_when_it_is_set_back() -> None:
     clock = VirtualClock(datetime(1970, 1, 1, tzinfo=UTC))
-    trust = Trust(clock, START)
-    assert not trust.is_given()
+    trust = ClockTrust(clock, START)
+    assert not trust.is_trusted()
     clock.set(START + timedelta(hours=1))
-    assert trust.is_given()
+    assert trust.is_trusted()
     clock.set(START - timedelta(hours=1))
-    assert trust.is_given()
+    assert trust.is_trusted()
+
+
+def test_a_clock_that_the_kernel_synchronises_is_trusted_and_a_stored_time_ahead_of_it_is_forgotten() -> None:
+    clock = VirtualClock(START)
+    trust = ClockTrust(clock, START + timedelta(days=3650))
+    assert not trust.is_trusted()
+    assert "2035-12-30T12:00:00.000Z" in (trust.doubt() or "") and "lares clock trust" in (trust.doubt() or "")
+    clock.synchronised = True
+    assert trust.is_trusted() and trust.doubt() is None
+    assert trust.forgotten == START + timedelta(days=3650)
+    assert trust.newest == START
+
+
+def test_a_synchronised_clock_that_is_ahead_of_all_that_was_stored_forgets_nothing() -> None:
+    trust = ClockTrust(VirtualClock(START, is_synchronised=True), START - timedelta(days=1))
+    assert trust.is_trusted() and trust.forgotten is None
+
+
+def test_whoever_vouches_for_the_clock_has_it_trusted() -> None:
+    trust = ClockTrust(VirtualClock(START), START + timedelta(days=1))
+    trust.vouch()
+    assert trust.is_trusted() and trust.newest == START
+
+
+def test_the_machine_is_asked_at_least_every_two_seconds_and_tells_whether_it_is_synchronised() -> None:
+    assert Clock.recheck_secs < 2
+    assert Clock().is_synchronised() in (True, False)
 
 
 @pytest.mark.parametrize("hours", [8, -1, 24 * 365 * 56])
 async def test_setting_the_clock_is_noticed_once(hours: int) -> None:
     clock = VirtualClock()
-    steps = Steps(clock)
+    steps = ClockSteps(clock)
     await clock.advance(3600, sleepers=0)
-    assert not steps.take()
+    assert not steps.poll()
     clock.set(clock.now() + timedelta(hours=hours))
-    assert steps.take() == timedelta(hours=hours)
-    assert not steps.take()
+    assert steps.poll() == timedelta(hours=hours)
+    assert not steps.poll()
 
 
 def test_drift_and_suspension_are_no_steps() -> None:
     clock = VirtualClock()
-    steps = Steps(clock)
+    steps = ClockSteps(clock)
     for _ in range(100):
         clock.set(clock.now() + timedelta(seconds=0.9))
-        assert not steps.take()
+        assert not steps.poll()
     clock.suspend(8 * 3600)
-    assert not steps.take()
+    assert not steps.poll()

@@ -16,9 +16,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from appliance import config
+from appliance.adapters.elgato_lights.kind import ElgatoLights
+from appliance.adapters.kinds import KINDS
+from appliance.adapters.roku_tv.kind import RokuTv
 from appliance.config import Config
 from appliance.errors import ConfigFailed, Fault
-from appliance.settings import ADAPTER_KINDS, SECTIONS, Address, ElgatoLights, RokuTv
+from appliance.settings import SECTIONS, Address
 
 MANUAL = (Path(__file__).parent.parent / "config" / "default.toml").read_text(encoding="utf-8")
 
@@ -26,9 +29,16 @@ STRONG = "a-key-that-is-long-enough"
 LIGHT = '[adapters.elgato_lights]\nbase_url = "http://lamp:9123"\n'
 TV = '[adapters.roku_tv]\nip_address = "192.168.1.30"\n'
 
+BROKER = '[adapters.mqtt]\nhost = "broker.lan"\n'
+STRIP = '[adapters.wled]\nbase_url = "http://192.168.1.40"\n'
+
+KIND_NAMES = " or ".join(KINDS)
+
 NEEDED = {
     "adapters.elgato_lights": LIGHT.splitlines()[1],
+    "adapters.mqtt": BROKER.splitlines()[1],
     "adapters.roku_tv": TV.splitlines()[1],
+    "adapters.wled": STRIP.splitlines()[1],
     "latitude": "longitude = 13.4",
     "longitude": "latitude = 52.5",
 }
@@ -36,7 +46,7 @@ NEEDED = {
 
 ALL_KEYS = [
     *[(section, key) for section, keys in SECTIONS.items() for key in keys],
-    *[(f"adapters.{kind}", key) for kind, (_, keys) in ADAPTER_KINDS.items() for key in ("enabled", *keys)],
+    *[(f"adapters.{kind}", key) for kind, row in KINDS.items() for key in ("enabled", *row.keys)],
 ]
 
 
@@ -114,9 +124,9 @@ class TestTheManual:
 
     def test_its_values_are_those_of_keys_that_are_left_out_unless_it_says_otherwise(self) -> None:
         shown = parse(MANUAL.replace("enabled = false", "enabled = true"))
-        left_out = parse(LIGHT + TV)
+        left_out = parse(LIGHT + BROKER + TV + STRIP)
         for section, key in ALL_KEYS:
-            if key in ("enabled", "base_url", "ip_address", "master_key"):
+            if key in ("enabled", "base_url", "host", "ip_address", "master_key"):
                 continue
             same = value_of(shown, section, key) == value_of(left_out, section, key)
             assert same == (key != "bind_address"), (section, key)
@@ -124,9 +134,9 @@ class TestTheManual:
     def test_what_it_says_of_left_out_keys_that_differ_is_true(self) -> None:
         assert "127.0.0.1 only the box itself (that is also the value when this key is left out)" in MANUAL
         assert parse("").api.bind_address == Address(host="127.0.0.1", port=3000)
-        assert MANUAL.count("true when left out") == len(ADAPTER_KINDS)
+        assert MANUAL.count("true when left out") == len(KINDS)
         assert set(parse(LIGHT + TV).adapters) == {"elgato_lights", "roku_tv"}
-        assert MANUAL.count("it must be given") == 2
+        assert MANUAL.count("it must be given") == len(KINDS)
         assert faults("[adapters.elgato_lights]\n[adapters.roku_tv]") == [
             "home.toml:1: adapters.elgato_lights.base_url is missing",
             "home.toml:2: adapters.roku_tv.ip_address is missing",
@@ -143,6 +153,7 @@ class TestTheManual:
             ("runtime", "event_bus_capacity", 1, 1048576),
             ("adapters.elgato_lights", "poll_interval_secs", 1, 86400),
             ("adapters.roku_tv", "poll_interval_secs", 1, 86400),
+            ("adapters.wled", "poll_interval_secs", 1, 86400),
         ],
     )
     def test_the_bounds_that_it_tells_are_those_that_hold(self, section: str, key: str, low: int, high: int) -> None:
@@ -170,16 +181,27 @@ ACCEPTED: list[tuple[str, str, str, Any]] = [
     ("runtime", "event_bus_capacity", "1_000", 1000),
     ("api.rate_limit", "requests_per_second", "0.5", 0.5),
     ("api.rate_limit", "requests_per_second", "100", 100.0),
-    ("api.cors", "allowed_origins", '["http://panel", "https://[fe80::1]:8443"]', ("http://panel", "https://[fe80::1]:8443")),
+    (
+        "api.cors",
+        "allowed_origins",
+        '["http://panel", "https://[fe80::1]:8443"]',
+        ("http://panel", "https://[fe80::1]:8443"),
+    ),
     ("locale", "timezone", '"Pacific/Chatham"', ZoneInfo("Pacific/Chatham")),
     ("locale", "latitude", "-90", -90.0),
     ("locale", "longitude", "180.0", 180.0),
     ("scenes", "directory", '"/home/pi/scenes"', "/home/pi/scenes"),
     ("automations", "watch", "true", True),
     ("automations.runner", "backstop_timeout_secs", "0.5", 0.5),
+    ("automations.runner", "brake_secs", "0.5", 0.5),
     ("scripts", "max_cpu_secs", "0.05", 0.05),
     ("adapters.elgato_lights", "base_url", '"http://192.168.1.20:9123/"', "http://192.168.1.20:9123"),
-    ("adapters.elgato_lights", "base_url", '"https://lamp.local/behind/a/proxy//"', "https://lamp.local/behind/a/proxy"),
+    (
+        "adapters.elgato_lights",
+        "base_url",
+        '"https://lamp.local/behind/a/proxy//"',
+        "https://lamp.local/behind/a/proxy",
+    ),
     ("adapters.elgato_lights", "base_url", '"http://[fe80::1]:9123"', "http://[fe80::1]:9123"),
     ("adapters.elgato_lights", "base_url", '"http://büro-lampe.local."', "http://büro-lampe.local."),
     ("adapters.elgato_lights", "base_url", '"http://lamp_2:1"', "http://lamp_2:1"),
@@ -200,9 +222,12 @@ WHOLE = [
     ("automations.runner", "default_max_concurrent"),
     ("scripts", "max_memory_mb"),
     ("runtime", "event_bus_capacity"),
+    ("history", "max_mb"),
     ("persistence", "flush_secs"),
     ("adapters.elgato_lights", "poll_interval_secs"),
+    ("adapters.mqtt", "port"),
     ("adapters.roku_tv", "poll_interval_secs"),
+    ("adapters.wled", "poll_interval_secs"),
     ("adapters.roku_tv", "port"),
 ]
 """The keys that hold whole numbers."""
@@ -232,6 +257,12 @@ UNSOUND: dict[str, list[str]] = {
         *('""', '"192.168.1"', '"192.168.1.300"', '"192.168.1.30:8060"', '"http://192.168.1.30"', '"[fe80::1]"'),
         *('"a b"', '".tv"', '"tv..lan"', f'"{"tv." * 100}"', '"tv\\n"', "192.168", "1", "true", "[]"),
     ],
+    "host": ['""', '"a b"', '"broker:1883"', '"mqtt://broker"', '"tv..lan"', "5", "true", "[]"],
+    **{key: ['""', "5", "true", "[]"] for key in ("username", "password")},
+    **{key: ['""', '"a\\u0000b"', "5", "true"] for key in ("password_file", "ca_file", "cert_file", "key_file")},
+    **{key: ['"false"', "0", "1", "[]"] for key in ("tls", "tasmota", "publish", "include_config_entities")},
+    "discovery_prefix": ['""', '"a/"', '"/a"', '"a+"', '"#"', '"a b"', '"$SYS"', '"a\\u0000b"', "5", "true", "[]"],
+    "hub_id": ['""', '"Cellar"', '"a_b"', '"a/b"', '"a b"', f'"{"a" * 33}"', "5", "true", "[]"],
     "enabled": ['"false"', "0", "1", "[]", "{}"],
     "watch": ['"false"', "0", "1", "[]", "{}"],
     "directory": ['""', '"a\\u0000b"', "5", "true", '["config/scenes"]'],
@@ -239,6 +270,9 @@ UNSOUND: dict[str, list[str]] = {
     "latitude": ['"52.5"', "90.1", "-90.1", "true", "nan", "inf", "[]"],
     "longitude": ['"13.4"', "180.1", "-180.1", "true", "nan", "inf", "[]"],
     "requests_per_second": ['"5"', "0", "-1", "1e7", "true", "nan", "inf", "[]"],
+    "targets": ['"phone:send"', '["phone"]', '["Phone:send"]', '["a:b:c"]', "[1]", "5"],
+    "brake_runs": ['"5"', "0", "-1", "1001", "5.5", "true", "[]"],
+    "brake_secs": ['"5"', "0", "-1", "3601", "true", "nan", "inf", "[]"],
     "backstop_timeout_secs": ['"5"', "0", "-1", "604801", "true", "nan", "inf", "[]"],
     "max_cpu_secs": ['"5"', "0", "-1", "3601", "true", "nan", "inf", "[]"],
     "allowed_origins": [
@@ -251,6 +285,19 @@ UNSOUND: dict[str, list[str]] = {
 
 NOT_WHOLE = ["true", "5.0", '"5"', "[5]", "{}", "1979-05-27", "nan", "inf", "0", "-1", "9" * 400, "0x" + "f" * 5000]
 REFUSED = [(section, key, text) for section, key in ALL_KEYS for text in UNSOUND.get(key, NOT_WHOLE)]
+
+
+BROKER_FAULTS = (
+    ('password = "x"', "has a password and no username"),
+    ('username = "u"\npassword = "x"\npassword_file = "f"', "has both password and password_file; keep one of them"),
+    ('tls = true\ncert_file = "c"', "needs cert_file and key_file together"),
+    ('ca_file = "c"', "names certificates; set tls = true to use them"),
+)
+
+
+def test_keys_of_a_broker_that_do_not_go_together_are_one_fault() -> None:
+    for lines, fault in BROKER_FAULTS:
+        assert faults(BROKER + lines) == [f"home.toml:1: adapters.mqtt {fault}"]
 
 
 def test_every_key_is_tried_with_what_it_does_not_take() -> None:
@@ -298,8 +345,8 @@ def test_a_fault_says_what_is_wanted_and_what_came(text: str, fault: str) -> Non
         ("[apl]", "1: apl is not a key of Lares; did you mean api"),
         (
             "[API]",
-            "1: API is not a key of Lares; there are api, auth, logging, runtime, locale, scenes, automations, "
-            "scripts, persistence, adapters",
+            "1: API is not a key of Lares; there are api, auth, dashboard, logging, runtime, locale, scenes, "
+            "automations, scripts, history, notify, persistence, adapters",
         ),
         ("\n[log]", "2: log is not a key of Lares; did you mean logging"),
         ("[adapter.roku_tv]", "1: adapter is not a key of Lares; did you mean adapters"),
@@ -323,19 +370,22 @@ def test_a_fault_says_what_is_wanted_and_what_came(text: str, fault: str) -> Non
             "adapters.elgato_lights.enabled, adapters.elgato_lights.base_url, "
             "adapters.elgato_lights.poll_interval_secs",
         ),
-        ("[api.tls]\ncert = 'x'", "1: api.tls is not a key of Lares; there are api.bind_address, api.max_body_bytes, "
-            "api.max_connections, api.max_connections_per_peer, api.rate_limit, api.cors"),
+        (
+            "[api.tls]\ncert = 'x'",
+            "1: api.tls is not a key of Lares; there are api.bind_address, api.max_body_bytes, "
+            "api.max_connections, api.max_connections_per_peer, api.rate_limit, api.cors",
+        ),
         ("api.level = 'info'", "1: api.level is not a key of Lares; did you mean logging.level"),
         (
             "[adapters.elgato_light]",
-            "1: adapters.elgato_light needs a type, elgato_lights or roku_tv; or did you mean adapters.elgato_lights",
+            f"1: adapters.elgato_light needs a type, {KIND_NAMES}; or did you mean adapters.elgato_lights",
         ),
-        ("[adapters.desk]\nenabled = false", "1: adapters.desk needs a type, elgato_lights or roku_tv"),
+        ("[adapters.desk]\nenabled = false", f"1: adapters.desk needs a type, {KIND_NAMES}"),
         (
             "[adapters.desk]\nenabled = false\ntype = 'elgato'",
-            "3: adapters.desk.type must be elgato_lights or roku_tv, not 'elgato'",
+            f"3: adapters.desk.type must be {KIND_NAMES}, not 'elgato'",
         ),
-        ("[adapters.desk]\ntype = 5", "2: adapters.desk.type must be elgato_lights or roku_tv, not 5"),
+        ("[adapters.desk]\ntype = 5", f"2: adapters.desk.type must be {KIND_NAMES}, not 5"),
         (
             "[adapters.Desk]\ntype = 'roku_tv'\nip_address = 'tv'",
             "1: adapters.Desk is not a name for an adapter; use a-z, 0-9 and _ only",
@@ -366,7 +416,7 @@ def test_what_should_be_a_section_and_is_not_is_one_fault(section: str, text: st
     assert fault.startswith(f"home.toml:2: {section} must be a section, [{section}], not ")
 
 
-@pytest.mark.parametrize("kind", ADAPTER_KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("text", ["5", "true", '"x"', "[]", "[{}]", "1979-05-27T07:32:00Z"])
 def test_an_adapter_that_is_not_a_section_is_one_fault(kind: str, text: str) -> None:
     [fault] = faults(f"[adapters]\n{kind} = {text}")
@@ -421,8 +471,7 @@ type = "roku"
 def test_faults_of_the_file_and_of_the_key_in_the_environment_come_together() -> None:
     text = '[api]\nbind_address = "0.0.0.0:3000"\nmax_body_bytes = 1'
     assert faults(text, LARES_MASTER_KEY="short") == [
-        "LARES_MASTER_KEY: the master key is shorter than 16 characters; "
-        "`openssl rand -base64 32` makes a good one",
+        "LARES_MASTER_KEY: the master key is shorter than 16 characters; `openssl rand -base64 32` makes a good one",
         "home.toml:3: api.max_body_bytes must be a whole number from 1024 to 1073741824, not 1",
     ]
 
@@ -469,7 +518,7 @@ class TestAdapters:
             "desk_2": ElgatoLights(base_url="http://desk", poll_interval_secs=5),
         }
 
-    @pytest.mark.parametrize("kind", ADAPTER_KINDS)
+    @pytest.mark.parametrize("kind", KINDS)
     def test_one_that_is_not_enabled_needs_no_other_key_and_is_left_out(self, kind: str) -> None:
         assert parse(f"[adapters.{kind}]\nenabled = false").adapters == {}
 

@@ -24,7 +24,7 @@ def answered(at: datetime = EARLY) -> events.Event:
 
 def faltered(at: datetime = EARLY, message: str = "does not answer") -> events.Event:
     """The TV did not."""
-    return events.AdapterFaltered(adapter="tv", message=message, at=at)
+    return events.AdapterErrored(adapter="tv", message=message, at=at)
 
 
 def health_after(*happened: events.Event) -> Health:

@@ -13,12 +13,14 @@ import tomli
 from appliance import errors
 from appliance.api.app import ROUTES
 from appliance.api.errors import STATUSES, status_of
-from appliance.api.payloads import FRAMES
+from appliance.api.frames import BY_EVENT
+from appliance.cli.single_file import REMOVE_AFTER_SECS
 from appliance.home import events
 from appliance.lua.context import OPERATIONS
 from appliance.lua.modes import ModeType
 from appliance.settings import SECTIONS, AutomationRunner, Scripts
 from appliance.store import journal, snapshot
+from appliance.store.files import SMALLEST_TO_COMPACT
 from tests.lua.mistakes import AT_CHECK, AT_RUN
 
 ROOT = Path(__file__).parent.parent
@@ -37,8 +39,8 @@ def classes_of(module: ModuleType, base: type) -> set[type]:
 
 
 def test_every_event_has_a_frame_or_says_that_it_stays_inside() -> None:
-    assert classes_of(events, events.Event) == set(FRAMES)
-    for event, build in FRAMES.items():
+    assert classes_of(events, events.Event) == set(BY_EVENT)
+    for event, build in BY_EVENT.items():
         assert (build is None) == ("Internal" in (inspect.getdoc(event) or "")), event
 
 
@@ -60,7 +62,7 @@ def test_only_health_and_ready_need_no_key() -> None:
 def test_the_readme_names_every_route() -> None:
     interface = README.split("## The interface")[1]
     for route in ROUTES:
-        path = re.sub(r"<name>", "{name}", re.sub(r"<\w+_id>", "{id}", route.path))
+        path = re.sub(r"<(\w+)>", r"{\1}", re.sub(r"<\w+_id>", "{id}", route.path))
         assert path in interface, f"the README does not name {path}"
 
 
@@ -111,3 +113,20 @@ def test_the_annotated_journal_is_one_that_the_store_reads() -> None:
     reading = journal.read(changed.encode() + bytes(512), 7)
     assert [record["seq"] for record in reading.records] == [4025, 4026, 4027]
     assert not reading.is_damaged and not reading.torn and whole.sequence == 4024
+
+
+def test_numbers_in_the_documents_are_those_of_the_code() -> None:
+    docs = {path.name: " ".join(path.read_text().split()) for path in (ROOT / "docs").glob("*.md")}
+    json_lua = (ROOT / "appliance" / "lua_worker" / "prelude" / "json.lua").read_text()
+    [longest] = re.findall(r"^local LONGEST = (\d+)", json_lua, re.MULTILINE)
+    [deepest] = re.findall(r"^local DEEPEST = (\d+)", json_lua, re.MULTILINE) or ["32"]
+    unit = (ROOT / "firmware" / "systemd" / "lares.service").read_text()
+    [watchdog] = re.findall(r"^WatchdogSec=(\d+)$", unit, re.MULTILINE)
+    words = {15: "fifteen", 60: "minute"}
+    for page, sentence in (
+        ("lua.md", f"at most {deepest} levels deep, and {int(longest) >> 10} KiB large"),
+        ("systemd.md", f"every {words[int(watchdog) // 2]} seconds"),
+    ):
+        assert sentence in docs[page], sentence
+    assert words[int(REMOVE_AFTER_SECS)] in README.split("It unpacks once")[1][:400]
+    assert f"{SMALLEST_TO_COMPACT >> 10} KiB" in " ".join(ARCHITECTURE.split())

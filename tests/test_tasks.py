@@ -117,12 +117,12 @@ async def test_a_failure_is_logged_once_under_the_tasks_name(caplog: pytest.LogC
     assert logged(caplog) == [("ERROR", "tasks", "polling of desk ended: ValueError: no good")]
 
 
-async def test_the_traceback_of_a_failure_is_for_the_debug_level(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_failure_is_logged_once_with_its_traceback_at_error_level(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     async with Tasks() as tasks:
         await asyncio.wait({tasks.start(fail(ValueError("no good")), "one")})
     traced = [each for each in caplog.records if each.exc_info is not None]
-    assert [each.levelname for each in traced] == ["DEBUG"]
+    assert [each.levelname for each in traced] == ["ERROR"]
 
 
 async def test_one_failure_leaves_the_other_tasks_running(caplog: pytest.LogCaptureFixture) -> None:

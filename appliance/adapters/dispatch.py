@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
-from appliance.adapters.link import Link
-from appliance.errors import LaresError, Unreachable, Unsupported
+from appliance.adapters.addresses import AddressGate
+from appliance.adapters.runner import AdapterRunner
+from appliance.clock import Clock
+from appliance.errors import (
+    AdapterFailed,
+    Invalid,
+    LaresError,
+    Stopping,
+    StoreFailed,
+    Unreachable,
+    Unsupported,
+)
+from appliance.home.bus import Bus
+from appliance.home.command_specs import check_offered
 from appliance.home.commands import Command
+from appliance.home.events import CommandEnded
 from appliance.home.model import Device
 from appliance.home.values import Value
 from appliance.tasks import Tasks
@@ -28,18 +42,21 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a command to one device came to; `message` is a sentence unless all went well."""
+    """What a command to one device came to; `message` is a sentence unless all went well, `error` what says it."""
 
     device_id: str
     status: Status
     message: str | None = None
+    error: LaresError | None = field(default=None, compare=False, repr=False)
 
 
 class Dispatcher:
     """Sends commands. One that was begun is finished even if its sender goes away; leaving the context ends all."""
 
-    def __init__(self, links: Sequence[Link]) -> None:
-        self._links: Mapping[str, Link] = {link.adapter.name: link for link in links}
+    def __init__(self, runners: Sequence[AdapterRunner], bus: Bus, clock: Clock) -> None:
+        self._runners: Mapping[str, AdapterRunner] = {runner.name: runner for runner in runners}
+        self._bus = bus
+        self._clock = clock
         self._tasks = Tasks()
 
     async def __aenter__(self) -> Dispatcher:
@@ -48,15 +65,39 @@ class Dispatcher:
     async def __aexit__(self, *_: object) -> None:
         await self._tasks.__aexit__()
 
-    async def send(self, devices: Sequence[Device], command: Command) -> list[Outcome]:
-        """Command the devices, those at different addresses at once; the outcomes come in the order given."""
-        sent = [self._tasks.start(self._send(device, command), f"command to {device.id}") for device in devices]
-        if sent:
-            await asyncio.wait(sent)
+    async def send(self, devices: Sequence[Device], command: Command, source: str) -> list[Outcome]:
+        """Command the devices, those at different addresses at once; the outcomes come in the order given.
+
+        `source` is who commands, as the audit names it: `device`, `room`, `group`, `scene:evening`.
+        """
+        lines: defaultdict[AddressGate | None, _Line] = defaultdict(_Line)
+        tasks: dict[str, asyncio.Task[dict[str, Outcome]]] = {}
+        for batch in self._batches(devices):
+            runner = self._runners.get(batch[0].metadata.source)
+            line = lines[None if runner is None else runner.gate]
+            name = f"command to {', '.join(device.id for device in batch)}"
+            task = self._tasks.start(self._send(batch, command, source, line), name)
+            tasks |= dict.fromkeys((device.id for device in batch), task)
+        if tasks:
+            await asyncio.wait(set(tasks.values()))
         return [
-            _given_up(device) if each.cancelled() else each.result()
-            for device, each in zip(devices, sent, strict=True)
+            _given_up(device) if tasks[device.id].cancelled() else tasks[device.id].result()[device.id]
+            for device in devices
         ]
+
+    def _batches(self, devices: Sequence[Device]) -> list[list[Device]]:
+        """The devices as they are commanded: one by one, or together where their adapter takes many at once."""
+        together: dict[str, list[Device]] = {}
+        batches: list[list[Device]] = []
+        for device in devices:
+            source = device.metadata.source
+            takes_many = source in self._runners and self._runners[source].takes_many
+            if takes_many and source in together:
+                together[source].append(device)
+            else:
+                batches.append([device])
+                together[source] = batches[-1]
+        return batches
 
     def give_up(self) -> None:
         """End the commands that are under way; their senders are told that nobody knows what became of them."""
@@ -65,39 +106,115 @@ class Dispatcher:
     async def invoke(self, target: str, payload: Mapping[str, Value]) -> Value:
         """Call an adapter's own operation, `<adapter>:<operation>`; `Unsupported` when there is no such thing."""
         name, _, operation = target.partition(":")
-        link = self._links.get(name)
-        if link is None or operation not in link.adapter.operations:
+        runner = self._runners.get(name)
+        if runner is None or not runner.has_operation(operation):
             raise Unsupported(f"invoke target '{target}' is not supported")
-        return await link.invoke(operation, payload)
+        return await runner.invoke(operation, payload)
 
-    async def _send(self, device: Device, command: Command) -> Outcome:
+    def refuse(self, device_id: str, command: Command, source: str, because: str) -> Outcome:
+        """The outcome of a command to a device that does not exist; the audit has it, too."""
+        log.info("%s: %s failed: %s", device_id, command, because)
+        outcome = Outcome(device_id=device_id, status=Status.ERROR, message=because)
+        self._publish(outcome, None, command, source)
+        return outcome
+
+    async def _send(self, batch: list[Device], command: Command, source: str, line: _Line) -> dict[str, Outcome]:
+        """Command the devices of one batch; each has its outcome, and the audit every one."""
+        outcomes = {device.id: _given_up(device) for device in batch}
         try:
-            await self._command(device, command)
-        except Exception as error:  # one device's failure, even a fault in its adapter, is not the others'
-            return _failure(device, command, error)
-        return Outcome(device_id=device.id, status=Status.OK)
+            errors = await self._command(batch, command, line)
+            for device in batch:
+                error = errors.get(device.id)
+                outcomes[device.id] = _ok(device) if error is None else _failure(device, command, error)
+        finally:
+            for device in batch:
+                self._publish(outcomes[device.id], device.room_id, command, source)
+        return outcomes
 
-    async def _command(self, device: Device, command: Command) -> None:
-        link = self._links.get(device.metadata.source)
-        if link is None or not link.adapter.offers(command):
-            raise Unsupported(f"device '{device.id}' does not offer {command}")
-        link.adapter.check(command)
-        await link.command(device.id, command)
+    async def _command(self, batch: list[Device], command: Command, line: _Line) -> dict[str, Exception | None]:
+        """Why the command came to nothing, by device; a fault in an adapter is its own devices' failure only."""
+        errors: dict[str, Exception | None] = {
+            device.id: _refusal(device, command, self._runners) for device in batch
+        }
+        asked = [device.id for device in batch if errors[device.id] is None]
+        if asked:
+            try:
+                runner = self._runners[batch[0].metadata.source]
+                errors |= zip(asked, await line.send(runner, asked, command), strict=True)
+            except Exception as error:
+                errors |= dict.fromkeys(asked, error)
+        return errors
+
+    def _publish(self, outcome: Outcome, room_id: str | None, command: Command, source: str) -> None:
+        self._bus.publish(
+            CommandEnded(
+                at=self._clock.now(),
+                source=source,
+                room_id=room_id,
+                device_id=outcome.device_id,
+                command=command,
+                status=outcome.status,
+                message=outcome.message,
+            )
+        )
+
+
+class _Line:
+    """Those of one sending who share an address: as many at a time stand at its gate as it lets in.
+
+    So each waits for the others of the same sending as long as they take, and for those of other sendings no longer
+    than the gate allows. Where one of them found nobody, those behind it are not sent.
+    """
+
+    def __init__(self) -> None:
+        self._places: asyncio.Semaphore | None = None
+        self._outage: Unreachable | None = None
+
+    async def send(self, runner: AdapterRunner, ids: list[str], command: Command) -> list[LaresError | None]:
+        """Send the command in its turn; as `AdapterRunner.command`."""
+        if self._places is None:
+            self._places = asyncio.Semaphore(runner.gate.concurrency)
+        async with self._places:
+            if self._outage is not None:
+                raise self._outage
+            try:
+                return await runner.command(ids, command)
+            except Unreachable as error:
+                self._outage = error
+                raise
+
+
+def _refusal(device: Device, command: Command, runners: Mapping[str, AdapterRunner]) -> LaresError | None:
+    """Why the command need not be sent: nobody could do it, or the device does not take it."""
+    if device.metadata.source not in runners:
+        return Unsupported(f"device '{device.id}' does not offer {command}")
+    try:
+        if device.commands is not None:
+            check_offered(device.id, device.commands, command)
+    except LaresError as error:
+        return error
+    return None
+
+
+def _ok(device: Device) -> Outcome:
+    return Outcome(device_id=device.id, status=Status.OK)
 
 
 def _given_up(device: Device) -> Outcome:
-    message = "the hub is stopping; whether this was done is not known"
-    return Outcome(device_id=device.id, status=Status.ERROR, message=message)
+    return _failed(device, Status.ERROR, Stopping("the hub is stopping; whether this was done is not known"))
 
 
 def _failure(device: Device, command: Command, error: Exception) -> Outcome:
     """What the error comes to. Logged, unless it is an outage: that is said once, by the device's link."""
     if isinstance(error, Unsupported):
-        return Outcome(device_id=device.id, status=Status.UNSUPPORTED, message=str(error))
-    message = str(error)
-    if not isinstance(error, LaresError):
-        message = f"the adapter failed ({type(error).__name__}: {error})"
-        log.debug("%s: %s", device.id, command, exc_info=error)
+        return _failed(device, Status.UNSUPPORTED, error)
+    if not isinstance(error, AdapterFailed | Invalid | StoreFailed):
+        log.error("%s: %s failed: %s: %s", device.id, command, type(error).__name__, error, exc_info=error)
+        return _failed(device, Status.ERROR, AdapterFailed(f"the adapter failed ({type(error).__name__}: {error})"))
     if not isinstance(error, Unreachable):
-        log.info("%s: %s failed: %s", device.id, command, message)
-    return Outcome(device_id=device.id, status=Status.ERROR, message=message)
+        log.info("%s: %s failed: %s", device.id, command, error)
+    return _failed(device, Status.ERROR, error)
+
+
+def _failed(device: Device, status: Status, error: LaresError) -> Outcome:
+    return Outcome(device_id=device.id, status=status, message=str(error), error=error)

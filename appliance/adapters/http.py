@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import socket
 import ssl
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 import aiohttp
-from aiohttp import ClientHandlerType, ClientRequest, ClientResponse
+import orjson
+from aiohttp import ClientHandlerType, ClientMiddlewareType, ClientRequest, ClientResponse
 
 from appliance.clock import Clock
-from appliance.errors import BadAnswer, Unreachable
+from appliance.errors import AdapterFailed, BadAnswer, Unreachable
 
-CONNECT_LIMIT = 2.0
+CONNECT_TIMEOUT_SECS = 2.0
 """Seconds that a device has to accept a connection."""
 
-REPEAT_AFTER = 0.25
+RETRY_AFTER_SECS = 0.25
 """Seconds before a request that was never answered is sent once more."""
 
-LARGEST_ANSWER = 256 * 1024
+MAX_RESPONSE_BYTES = 256 * 1024
 """Bytes of an answer that are read; no device of a home says more about itself."""
+
+
+HttpSession = aiohttp.ClientSession
+"""What every client's requests go through; one for all of the house."""
 
 
 def open_session() -> aiohttp.ClientSession:
@@ -32,7 +42,7 @@ def open_session() -> aiohttp.ClientSession:
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(force_close=True, limit=0),
         cookie_jar=aiohttp.DummyCookieJar(),
-        timeout=aiohttp.ClientTimeout(total=None, connect=CONNECT_LIMIT),
+        timeout=aiohttp.ClientTimeout(total=None, connect=CONNECT_TIMEOUT_SECS),
         headers={"User-Agent": "Lares", "Accept-Encoding": "identity"},
         auto_decompress=False,
         middlewares=(_send_once,),
@@ -40,7 +50,7 @@ def open_session() -> aiohttp.ClientSession:
 
 
 async def _send_once(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
-    """Keep aiohttp from repeating a request that was cut off: whether to try again is for `VendorHttp` to say."""
+    """Keep aiohttp from repeating a request that was cut off: whether to try again is for `HttpClient` to say."""
     try:
         return await handler(request)
     except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
@@ -51,54 +61,175 @@ class _CutOff(aiohttp.ClientError):
     """The connection failed or ended before an answer came."""
 
 
-class VendorHttp:
-    """Requests to one vendor address. `answers` counts the responses, whatever they said."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpAccess:
+    """How to be let in to one address, and how to know that it is the right one.
 
-    def __init__(self, session: aiohttp.ClientSession, address: str, clock: Clock) -> None:
+    `token` goes out as a bearer token; `username` and `password` by Basic, or by Digest where `is_digest`. Of https,
+    the certificate must be signed by an authority that the box trusts, or by that in `ca_file`, or be the one whose
+    SHA-256 is `fingerprint` (hexadecimal). `headers` come with every request.
+    """
+
+    headers: Mapping[str, str] = field(default_factory=dict)
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    is_digest: bool = False
+    token: str | None = field(default=None, repr=False)
+    ca_file: Path | None = None
+    fingerprint: str | None = None
+
+    def all_headers(self) -> dict[str, str]:
+        """The headers of every request, those that let it in too."""
+        credentials = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
+        if self.username is not None and not self.is_digest:
+            pair = f"{self.username}:{self.password or ''}".encode()
+            credentials = {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
+        return {**self.headers, **credentials}
+
+    def middlewares(self) -> tuple[ClientMiddlewareType, ...]:
+        """What each request passes through."""
+        if self.username is None or not self.is_digest:
+            return (_send_once,)
+        return (aiohttp.DigestAuthMiddleware(self.username, self.password or ""), _send_once)
+
+    def tls(self) -> ssl.SSLContext | aiohttp.Fingerprint | bool:
+        """How the certificate of https is judged; raises `AdapterFailed` where `ca_file` is none."""
+        if self.fingerprint is not None:
+            return aiohttp.Fingerprint(bytes.fromhex(self.fingerprint.replace(":", "")))
+        if self.ca_file is None:
+            return True
+        try:
+            return ssl.create_default_context(cafile=str(self.ca_file))
+        except OSError as error:
+            raise AdapterFailed(f"{self.ca_file} holds no certificates: {_reason(error)}") from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpResponse:
+    """One answer, whatever its status; `headers` by their names in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class HttpClient:
+    """Requests to one vendor address. `answers` counts the responses, whatever they said.
+
+    Every request ends within the time that the command or poll has; answers beyond 256 KiB are refused.
+    """
+
+    def __init__(
+        self, session: aiohttp.ClientSession, address: str, clock: Clock, access: HttpAccess | None = None
+    ) -> None:
         self.address = address
         self.answers = 0
         self._session = session
         self._clock = clock
+        access = access or HttpAccess()
+        self._headers = access.all_headers()
+        self._middlewares = access.middlewares()
+        self._tls = access.tls()
 
-    async def request(self, method: str, path: str, *, json: Any = None, repeat: bool = True) -> bytes:
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+        json: Any = None,
+        form: Mapping[str, str] | None = None,
+        repeat: bool = True,
+    ) -> bytes:
         """The body of a 2xx answer.
 
         Raises `Unreachable` when nothing came back, twice if the request may be repeated, and `BadAnswer` when
         the device refused or what came is not HTTP.
         """
+        sent: dict[str, Any] = {"params": query, "headers": headers, "json": json, "data": form}
         try:
-            return await self._once(method, path, json)
+            response = await self.exchange(method, path, **sent)
         except Unreachable:
             if not repeat:
                 raise
-        await self._clock.sleep(REPEAT_AFTER)
-        return await self._once(method, path, json)
+            await self._clock.sleep(RETRY_AFTER_SECS)
+            response = await self.exchange(method, path, **sent)
+        if not 200 <= response.status < 300:
+            raise Refused(f"{self.address}{path} answered {_named(response.status)}", response.status)
+        return response.body
 
-    async def _once(self, method: str, path: str, json: Any) -> bytes:
-        url = self.address + path
+    async def exchange(
+        self, method: str, path: str, *, headers: Mapping[str, str] | None = None, **sent: Any
+    ) -> HttpResponse:
+        """One answer to one request, whatever its status. Raises `Unreachable`, and `BadAnswer` for no HTTP."""
         try:
-            async with self._session.request(method, url, json=json, allow_redirects=False) as response:
+            async with self._session.request(
+                method,
+                self.address + path,
+                headers={**self._headers, **(headers or {})},
+                middlewares=self._middlewares,
+                ssl=self._tls,
+                allow_redirects=False,
+                **sent,
+            ) as response:
                 self.answers += 1
                 body = await self._read(response)
+                told = {name.lower(): value for name, value in response.headers.items()}
+                return HttpResponse(status=response.status, headers=told, body=body)
         except aiohttp.ClientResponseError:
             self.answers += 1
             raise BadAnswer(f"{self.address} answered with something that is not HTTP") from None
         except (aiohttp.ClientError, OSError, UnicodeError) as error:
             raise Unreachable(f"{self.address} does not answer ({_reason(error)})") from None
-        if not 200 <= response.status < 300:
-            raise Refused(f"{url} answered {_named(response.status)}", response.status)
-        return body
+
+    @asynccontextmanager
+    async def messages(self, path: str, *, silence_secs: float) -> AsyncIterator[AsyncIterator[Any]]:
+        """A WebSocket, as the JSON of the messages that come over it, until it ends.
+
+        One over which nothing comes for so long is asked whether it is alive, and ended if it says nothing. Raises
+        `Unreachable` where it cannot be opened, `BadAnswer` for a refusal or a message that is not JSON.
+        """
+        try:
+            async with self._session.ws_connect(
+                self.address + path,
+                headers=self._headers,
+                ssl=self._tls,
+                heartbeat=silence_secs,
+                max_msg_size=MAX_RESPONSE_BYTES,
+            ) as socket:
+                self.answers += 1
+                yield self._read_messages(socket)
+        except aiohttp.WSServerHandshakeError as error:
+            self.answers += 1
+            raise Refused(f"{self.address}{path} answered {_named(error.status)}", error.status) from None
+        except (aiohttp.ClientError, OSError, UnicodeError) as error:
+            raise Unreachable(f"{self.address} does not answer ({_reason(error)})") from None
+
+    async def _read_messages(self, socket: aiohttp.ClientWebSocketResponse) -> AsyncIterator[Any]:
+        async for message in socket:
+            if message.type in (aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.BINARY):
+                self.answers += 1
+                yield parse_json(message.data, self.address)
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
         body = bytearray()
         try:
             async for chunk in response.content.iter_any():
                 body += chunk
-                if len(body) > LARGEST_ANSWER:
-                    raise BadAnswer(f"{self.address} answered with more than {LARGEST_ANSWER // 1024} KiB")
+                if len(body) > MAX_RESPONSE_BYTES:
+                    raise BadAnswer(f"{self.address} answered with more than {MAX_RESPONSE_BYTES // 1024} KiB")
         except (aiohttp.ClientError, OSError):
             raise BadAnswer(f"{self.address} broke off its answer") from None
         return bytes(body)
+
+
+def parse_json(body: bytes | str, address: str) -> Any:
+    """What the body says as JSON; `BadAnswer` where it is none."""
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        raise BadAnswer(f"{address} answered with something that is not JSON") from None
 
 
 class Refused(BadAnswer):

@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from appliance.api.keys import Hasher, Token
+from appliance.api.keys import Hasher, Token, hint_of
 from appliance.errors import Forbidden, TooManyChecks, Unauthenticated
 from appliance.store.keys import MASTER, Key
 
-MOST_WAITING = 8
+MAX_WAITING_CHECKS = 8
 """Different secrets of one key that may wait for the hash; more are turned away."""
 
 Find = Callable[[str], Key | None]
@@ -79,7 +79,7 @@ class Authenticator:
             self._known[self._master] = Principal(key_id=MASTER, role=Role.ADMIN)
 
     async def identify(self, token: str | None) -> Principal:
-        """The principal of the token; raises `Unauthenticated`, or `TooManyChecks` when too many wait."""
+        """The principal of the token; raises `Unauthenticated`, `TooManyChecks` or `AuthenticationUnavailable`."""
         if token is None:
             raise Unauthenticated("authentication required")
         digest = self._digest(token)
@@ -88,7 +88,7 @@ class Authenticator:
             return known
         return await self._verify(token, digest)
 
-    def confirm(self, principal: Principal) -> None:
+    def recheck(self, principal: Principal) -> None:
         """Raise `Unauthenticated` when the principal's key was revoked meanwhile."""
         if not self._is_good(principal):
             raise Unauthenticated("authentication required")
@@ -106,10 +106,12 @@ class Authenticator:
     async def _verify(self, token: str, digest: bytes) -> Principal:
         claimed = Token.parse(token)
         key = None if claimed is None else self._find(claimed.key_id)
-        if key is None or key.role not in REACH or not await self._check(key, token, digest):
+        if key is None or key.role not in REACH or key.hint not in (None, hint_of(token)):
+            raise Unauthenticated("authentication required")
+        if not await self._check(key, token, digest):
             raise Unauthenticated("authentication required")
         principal = Principal(key_id=key.id, role=Role(key.role), key=key)
-        self.confirm(principal)
+        self.recheck(principal)
         known = self._known.get(digest)
         if known is not None and known.key is key:
             return known
@@ -127,15 +129,17 @@ class Authenticator:
         """Whether the token is the key's; who comes with the same one meanwhile shares the check."""
         question = (key.token_hash, digest)
         if question not in self._checks:
-            if self._waiting[key.id] >= MOST_WAITING:
+            if self._waiting[key.id] >= MAX_WAITING_CHECKS:
                 raise TooManyChecks("too many keys wait to be checked; try again in a second")
             check = self.hasher.check(key.token_hash, token)
-            check.add_done_callback(lambda _: self._conclude(key.id, question))
+            check.add_done_callback(lambda done: self._conclude(key.id, question, done))
             self._checks[question] = check
             self._waiting[key.id] += 1
         return await asyncio.shield(self._checks[question])
 
-    def _conclude(self, key_id: str, question: tuple[str, bytes]) -> None:
+    def _conclude(self, key_id: str, question: tuple[str, bytes], done: asyncio.Future[bool]) -> None:
+        if not done.cancelled():
+            done.exception()  # who asked may be gone
         del self._checks[question]
         self._waiting[key_id] -= 1
         if not self._waiting[key_id]:

@@ -9,11 +9,11 @@ import orjson
 from sanic import Request
 
 from appliance.api.limits import Limits
-from appliance.errors import Invalid, TooLarge, TooSlow
+from appliance.errors import MalformedRequest, TooLarge, TooSlow
 
 
 async def read_json(request: Request, limits: Limits, *, instead: bytes = b"") -> Any:
-    """The body as JSON, whatever type it claims to be; raises `TooLarge`, `TooSlow` or `Invalid`.
+    """The body as JSON, whatever type it claims to be; raises `TooLarge`, `TooSlow` or `MalformedRequest`.
 
     `instead` counts where there is no body.
     """
@@ -22,7 +22,7 @@ async def read_json(request: Request, limits: Limits, *, instead: bytes = b"") -
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:
         reason = "it is empty" if not body else f"{error.msg}, line {error.lineno} column {error.colno}"
-        raise Invalid(f"the body is not JSON: {reason}") from None
+        raise MalformedRequest(f"the body is not JSON: {reason}") from None
 
 
 async def read(request: Request, limits: Limits) -> bytes:
@@ -34,7 +34,7 @@ async def read(request: Request, limits: Limits) -> bytes:
         async with asyncio.timeout(limits.body_secs):
             return await _read(exchange, limits.body_bytes)
     except TimeoutError:
-        exchange.give_up_body()
+        exchange.abandon_body()
         raise TooSlow(f"the body did not arrive within {limits.body_secs:g} s") from None
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from sanic import HTTPResponse, Request
 
-from appliance.api.answers import no_content
+from appliance.api.responses import no_content
 
 HEADERS = "authorization, content-type"
 """What a page may send beside what every page may."""
@@ -42,10 +42,11 @@ class Cors:
         answer.headers["access-control-max-age"] = str(REMEMBERED_SECS)
         return answer
 
-    def sign(self, request: Request, answer: HTTPResponse) -> HTTPResponse:
+    def add_headers(self, request: Request, answer: HTTPResponse) -> HTTPResponse:
         """The answer, with what tells the browser whether the page may read it."""
         if self._origins is not None:
-            answer.headers["vary"] = "Origin"
+            varies = answer.headers.get("vary")
+            answer.headers["vary"] = "Origin" if varies is None else f"{varies}, Origin"
             if (origin := self._origin_of(request)) is not None:
                 answer.headers["access-control-allow-origin"] = origin
                 answer.headers["access-control-expose-headers"] = READABLE

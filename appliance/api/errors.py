@@ -1,16 +1,18 @@
-"""From errors to answers: which HTTP status each class of error is, and the body that every error has."""
+"""From errors to responses: which HTTP status each class of error is, and the body that every error has."""
 
 from __future__ import annotations
 
 import logging
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, get_args
 
 from sanic import HTTPResponse, Request
 from sanic.exceptions import MethodNotAllowed, NotFound, PayloadTooLarge, SanicException
 
 from appliance import errors
-from appliance.api.answers import json_answer
+from appliance.api.responses import json_response
 
 log = logging.getLogger("api")
 
@@ -19,7 +21,7 @@ STATUSES: Mapping[type[errors.LaresError], int] = {
     errors.TooSlow: 408,
     errors.TooLarge: 413,
     errors.NotFound: 404,
-    errors.Busy: 423,
+    errors.DroppedByMode: 423,
     errors.Unsupported: 501,
     errors.Unauthenticated: 401,
     errors.TooManyChecks: 429,
@@ -28,8 +30,10 @@ STATUSES: Mapping[type[errors.LaresError], int] = {
     errors.AdapterFailed: 400,
     errors.ScriptFailed: 400,
     errors.RunCancelled: 400,
+    errors.Stopping: 400,
     errors.NotReady: 503,
     errors.StoreFailed: 503,
+    errors.AuthenticationUnavailable: 503,
     errors.UpgradeRequired: 426,
 }
 """The status of each class; a class that is missing has that of the nearest one above it."""
@@ -40,6 +44,53 @@ HEADERS: Mapping[type[errors.LaresError], dict[str, str]] = {
     errors.UpgradeRequired: {"Upgrade": "websocket"},
 }
 """The headers that come with some of them."""
+
+
+_SANIC_CODES: Mapping[int, str] = {400: "invalid_request", 408: "request_timeout", 417: "expectation_failed"}
+"""The code of what Sanic itself refuses, by its status."""
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """What a code means, and the statuses that it comes with."""
+
+    meaning: str
+    statuses: tuple[int, ...]
+
+
+CODES: Mapping[str, Code] = {
+    "invalid_request": Code(
+        "The request cannot be understood: malformed HTTP or JSON, or a field that must be there is missing.", (400,)
+    ),
+    "invalid_value": Code(
+        "A value that the request states is not allowed, or names a room, group or device that is not there.", (400,)
+    ),
+    "device_unreachable": Code("The device gave no answer.", (400,)),
+    "device_refused": Code("The device answered, and did not do it.", (400,)),
+    "busy": Code("Too many commands wait for the device's address; nothing was sent. Try again.", (400,)),
+    "adapter_failed": Code("The device's adapter has a fault; the hub's log has the traceback.", (400,)),
+    "script_failed": Code("A Lua file failed, was stopped at a limit, or has faults.", (400,)),
+    "cancelled": Code("The execution was ended from outside before it was done.", (400,)),
+    "stopping": Code("The hub stops; whether the command was done is not known.", (400,)),
+    "authentication_required": Code("There is no key, or it is not one of this hub's.", (401,)),
+    "insufficient_permissions": Code("The key's role does not reach this.", (403,)),
+    "path_not_found": Code("There is no such path.", (404,)),
+    **{f"{each}_not_found": Code(f"There is no {each} of this id.", (404,)) for each in get_args(errors.Resource)},
+    "method_not_allowed": Code("The path has no such method; `Allow` names those that it has.", (405,)),
+    "request_timeout": Code("The request took too long to arrive.", (408,)),
+    "body_too_large": Code("The body is larger than `api.max_body_bytes`.", (413,)),
+    "head_too_large": Code("The request line and its headers are larger than 8 KiB.", (413,)),
+    "expectation_failed": Code("The hub does not know what `Expect` asks for.", (417,)),
+    "dropped_by_mode": Code("The mode of the scene admits no further execution now.", (423,)),
+    "upgrade_required": Code("The path is a WebSocket, and the request does not open one.", (426,)),
+    "rate_limited": Code("Too many requests with this key; `Retry-After` says when to try again.", (429,)),
+    "internal": Code("The hub has a fault; its log has the traceback.", (500,)),
+    "unsupported": Code("The device does not offer this command.", (501,)),
+    "authentication_unavailable": Code("The hub has no memory to check the key with now. Try again.", (503,)),
+    "not_ready": Code("The hub is starting; `error` names what is missing.", (503,)),
+    "store_unavailable": Code("The card takes no change now; nothing of it counts. Try again.", (503,)),
+}
+"""Every code that the body of an error may hold."""
 
 
 def status_of(error: errors.LaresError) -> int:
@@ -54,26 +105,29 @@ def headers_of(error: errors.LaresError) -> Mapping[str, str] | None:
     return HEADERS.get(type(error))
 
 
-def answer_error(request: Request, error: Exception) -> HTTPResponse:
-    """The answer to a request that failed: always JSON with `error`, never a traceback."""
+def error_response(request: Request, error: Exception) -> HTTPResponse:
+    """The response to a request that failed: always JSON with `error` and `code`, never a traceback."""
     if isinstance(error, errors.LaresError):
-        return _answer(status_of(error), str(error), headers_of(error))
+        return _response(status_of(error), str(error), error.code, headers_of(error))
     if isinstance(error, NotFound):
-        return _answer(404, "there is no such path")
+        return _response(404, "there is no such path", "path_not_found")
     if isinstance(error, MethodNotAllowed):
-        return _answer(405, f"{error.method} is not a method of this path", error.headers)
+        return _response(405, f"{error.method} is not a method of this path", "method_not_allowed", error.headers)
     if isinstance(error, PayloadTooLarge):
-        return _answer(413, "the request is too large")
-    if isinstance(error, SanicException) and error.status_code < 500:
-        return _answer(error.status_code, _sentence(error), error.headers)
-    log.error("%s %s failed: %s: %s", request.method, request.path, type(error).__name__, error)
-    log.debug("%s %s", request.method, request.path, exc_info=error)
-    return _answer(500, "the hub failed to answer; its log says why")
+        return _response(413, "the head of the request is too large", "head_too_large")
+    if isinstance(error, SanicException) and error.status_code in _SANIC_CODES:
+        return _response(error.status_code, _sentence(error), _SANIC_CODES[error.status_code], error.headers)
+    log.error("%s %s failed: %s: %s", request.method, request.path, type(error).__name__, error, exc_info=error)
+    return _response(500, "the hub failed to answer; its log says why", "internal")
 
 
-def _answer(status: int, message: str, headers: Mapping[str, str] | None = None) -> HTTPResponse:
-    sayable = message.encode(errors="replace").decode()
-    return json_answer({"error": sayable}, status, headers)
+def error_body(message: str, code: str, **more: Any) -> dict[str, Any]:
+    """The body of a response that is not 2xx: `message` is the sentence, `code` one of `CODES`."""
+    return {"error": message.encode(errors="replace").decode(), "code": code, **more}
+
+
+def _response(status: int, message: str, code: str, headers: Mapping[str, str] | None = None) -> HTTPResponse:
+    return json_response(error_body(message, code), status, headers)
 
 
 def _sentence(error: SanicException) -> str:

@@ -11,7 +11,7 @@ from sanic.exceptions import MethodNotAllowed, NotFound
 
 from appliance.api.auth import Authenticator, Principal, bearer_of
 from appliance.api.cors import Cors
-from appliance.api.errors import answer_error
+from appliance.api.errors import error_response
 from appliance.api.rate import Buckets
 from appliance.api.route import Route
 from appliance.api.routes.events import token_of_browser
@@ -32,35 +32,35 @@ class Gate:
             (re.compile(re.sub(r"<\w+>", "[^/]+", re.escape(route.path))), route.methods) for route in routes
         ]
 
-    async def admit(self, request: Request, route: Route) -> Principal | None:
+    async def authorize(self, request: Request, route: Route) -> Principal | None:
         """Whose key came with the request, if it may do what the route does; else raise what says why not."""
         if route.role is None:
             return None
         principal = await self._authenticator.identify(_token_of(request, is_browser=route.is_websocket))
         principal.require(route.role)
-        if route.counts:
+        if route.is_rate_limited:
             self._buckets.take(principal.key_id)
         return principal
 
-    def confirm(self, principal: Principal | None) -> None:
+    def recheck(self, principal: Principal | None) -> None:
         """Raise `Unauthenticated` when the key that was let pass has been revoked meanwhile."""
         if principal is not None:
-            self._authenticator.confirm(principal)
+            self._authenticator.recheck(principal)
 
-    def sign(self, request: Request, answer: HTTPResponse) -> HTTPResponse:
+    def add_cors_headers(self, request: Request, answer: HTTPResponse) -> HTTPResponse:
         """The answer, as a web page of another origin may read it."""
-        return self._cors.sign(request, answer)
+        return self._cors.add_headers(request, answer)
 
-    async def answer(self, request: Request, error: Exception) -> HTTPResponse:
+    async def handle_error(self, request: Request, error: Exception) -> HTTPResponse:
         """The answer to a request that failed, or that is a browser's question before one."""
         if not isinstance(error, NotFound | MethodNotAllowed):
-            return self.sign(request, answer_error(request, error))
+            return self.add_cors_headers(request, error_response(request, error))
         preflight = self._cors.preflight(request)
         if preflight is None:
-            preflight = answer_error(request, await self._judge(request))
-        return self.sign(request, preflight)
+            preflight = error_response(request, await self._explain_unmatched(request))
+        return self.add_cors_headers(request, preflight)
 
-    async def _judge(self, request: Request) -> Exception:
+    async def _explain_unmatched(self, request: Request) -> Exception:
         """What is wrong with a request that no route takes: its key, else its path, else its method.
 
         Sanic takes `/rooms/` for `/rooms` when the method is wrong, and forgets what methods a path with an id has.
@@ -69,9 +69,8 @@ class Gate:
             await self._authenticator.identify(_token_of(request, is_browser=False))
         except LaresError as refusal:
             return refusal
-        fitting = self._fixed.get(request.path) or [
-            methods for pattern, methods in self._methods if pattern.fullmatch(request.path)
-        ]
+        path = "*" if request.raw_url == b"*" else request.path  # Sanic takes it for "/"
+        fitting = self._fixed.get(path) or [methods for pattern, methods in self._methods if pattern.fullmatch(path)]
         if not fitting:
             return NotFound()
         return MethodNotAllowed(method=request.method, allowed_methods=sorted(set().union(*fitting)))

@@ -6,7 +6,7 @@ import logging
 import secrets
 
 from appliance.api.auth import Role
-from appliance.api.keys import Hasher, Token
+from appliance.api.keys import Hasher, Token, hint_of
 from appliance.clock import Clock
 from appliance.store.keys import MASTER, PREFIX, Key, Keys
 
@@ -25,11 +25,18 @@ class Keyring:
         self._clock = clock
 
     async def create(self, label: str, role: Role) -> tuple[Key, str]:
-        """A new key and its token; raises `StoreFailed`."""
+        """A new key and its token; raises `StoreFailed` or `AuthenticationUnavailable`."""
         name = self._new_name()
         token = Token.make(name).text
         token_hash, now = await self._hasher.hash(token), self._clock.now()
-        key = Key(id=PREFIX + name, label=label, role=role.value, token_hash=token_hash, created_at=now)
+        key = Key(
+            id=PREFIX + name,
+            label=label,
+            role=role.value,
+            token_hash=token_hash,
+            created_at=now,
+            hint=hint_of(token),
+        )
         await self._keys.put(key)
         log.info("%s was made, role %s, label %s", key.id, role, label)
         return key, token
@@ -46,7 +53,7 @@ class Keyring:
     async def reset_master(self) -> str:
         """The token of a new master key, in place of the box's own one before; raises `StoreFailed`."""
         token = Token.make(MASTER).text
-        await self._keys.put(make_master(await self._hasher.hash(token), self._clock))
+        await self._keys.put(make_master(await self._hasher.hash(token), hint_of(token), self._clock))
         log.info("the master key was replaced")
         return token
 
@@ -56,7 +63,7 @@ class Keyring:
         return name
 
 
-def make_master(token_hash: str, clock: Clock) -> Key:
+def make_master(token_hash: str, hint: str | None, clock: Clock) -> Key:
     """The box's own master key, made now."""
     label, role = "the master key", Role.ADMIN.value
-    return Key(id=MASTER, label=label, role=role, token_hash=token_hash, created_at=clock.now())
+    return Key(id=MASTER, label=label, role=role, token_hash=token_hash, created_at=clock.now(), hint=hint)

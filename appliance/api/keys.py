@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import re
 import secrets
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from argon2 import PasswordHasher, Type, extract_parameters
-from argon2.exceptions import Argon2Error, InvalidHashError
+from argon2.exceptions import Argon2Error, InvalidHashError, VerifyMismatchError
+
+from appliance.errors import AuthenticationUnavailable
 
 _HASHER = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1, type=Type.ID)
 """19 MiB and some 30 ms a check on a PC: dear to guess, bearable on a box with 512 MB (OWASP's first choice)."""
+
+T = TypeVar("T")
 
 _FORM = re.compile(r"lrs_([a-z0-9]+)_([A-Za-z0-9_-]{43})")
 
@@ -37,18 +44,27 @@ class Token:
 
 
 class Hasher:
-    """Hashes and checks on a thread of its own, one at a time, so that all of them together need 19 MiB."""
+    """Hashes and checks on a thread of its own, one at a time, so that all of them together need 19 MiB.
+
+    Both raise `AuthenticationUnavailable` where the system grants no memory or no thread.
+    """
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="keys")
 
     def hash(self, text: str) -> asyncio.Future[str]:
         """As `hash_token`, off the loop."""
-        return asyncio.get_running_loop().run_in_executor(self._thread, hash_token, text)
+        return self._run(hash_token, text)
 
     def check(self, stored_hash: str, text: str) -> asyncio.Future[bool]:
         """As `matches`, off the loop."""
-        return asyncio.get_running_loop().run_in_executor(self._thread, matches, stored_hash, text)
+        return self._run(matches, stored_hash, text)
+
+    def _run(self, work: Callable[..., T], *arguments: str) -> asyncio.Future[T]:
+        try:
+            return asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
+        except RuntimeError as error:
+            raise AuthenticationUnavailable(f"keys cannot be checked now: {error}") from None
 
     def close(self) -> None:
         """Let go of the thread."""
@@ -57,7 +73,15 @@ class Hasher:
 
 def hash_token(text: str) -> str:
     """The hash to keep of a token. Takes some 30 ms and 19 MiB: never call it on the loop."""
-    return _HASHER.hash(text)
+    try:
+        return _HASHER.hash(text)
+    except (Argon2Error, MemoryError) as error:
+        raise AuthenticationUnavailable(f"keys cannot be made now: {error or 'no memory'}") from None
+
+
+def hint_of(text: str) -> str:
+    """What is kept of a token beside its hash: 32 of its 256 bits, digested, so that a guess costs no hash."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=4, person=b"lares-key-hint").hexdigest()
 
 
 def is_hash(text: str) -> bool:
@@ -71,8 +95,15 @@ def is_hash(text: str) -> bool:
 
 
 def matches(stored_hash: str, text: str) -> bool:
-    """Whether the hash is that of the token. As dear as `hash_token`."""
+    """Whether the hash is that of the token. As dear as `hash_token`.
+
+    Raises `AuthenticationUnavailable` where there is no memory for it: a valid key must not be called invalid.
+    """
+    if not is_hash(stored_hash):
+        return False
     try:
         return _HASHER.verify(stored_hash, text)
-    except (Argon2Error, ValueError):
+    except (VerifyMismatchError, ValueError):
         return False
+    except (Argon2Error, MemoryError) as error:
+        raise AuthenticationUnavailable(f"keys cannot be checked now: {error or 'no memory'}") from None

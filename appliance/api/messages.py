@@ -1,4 +1,4 @@
-"""Messages: what a client may say on a WebSocket, though nobody listens."""
+"""Messages that a client may send on a WebSocket: their size and their UTF-8 are checked, and they are ignored."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from websockets.server import ServerProtocol
 _DATA = (Opcode.TEXT, Opcode.BINARY, Opcode.CONT)
 
 
-class Messages:
-    """Follows a client's messages over their frames: each has at most so many bytes, and text is UTF-8."""
+class MessageCheck:
+    """Follows a client's messages over their frames: each has at most `max_bytes`, and text is UTF-8."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
         self._size = 0
         self._decoder: codecs.IncrementalDecoder | None = None
 
@@ -27,8 +27,8 @@ class Messages:
             self._size = 0
             self._decoder = codecs.getincrementaldecoder("utf-8")() if frame.opcode is Opcode.TEXT else None
         self._size += len(frame.data)
-        if self._size > self._most:
-            return CloseCode.MESSAGE_TOO_BIG, f"a message may have {self._most} bytes"
+        if self._size > self._max_bytes:
+            return CloseCode.MESSAGE_TOO_BIG, f"a message may have {self._max_bytes} bytes"
         return None if self._is_readable(frame) else (CloseCode.INVALID_DATA, "the text is not UTF-8")
 
     def _is_readable(self, frame: Frame) -> bool:
@@ -40,18 +40,18 @@ class Messages:
         return True
 
 
-class Protocol(ServerProtocol):
-    """The `websockets` package's protocol, which also ends what RFC 6455 says a server must end.
+class StrictProtocol(ServerProtocol):
+    """The `websockets` package's protocol, which also fails connections that RFC 6455 says a server must fail.
 
     The package leaves UTF-8 to whoever reads the messages, and its own limit counts a ping between two fragments.
     """
 
-    def __init__(self, most: int, **more: Any) -> None:
-        super().__init__(max_size=(None, most), **more)
-        self._messages = Messages(most)
+    def __init__(self, max_bytes: int, **more: Any) -> None:
+        super().__init__(max_size=(None, max_bytes), **more)
+        self._messages = MessageCheck(max_bytes)
 
     def recv_frame(self, frame: Frame) -> None:
-        """Take a frame; one that is a fault ends the connection, and nothing behind it is heard."""
+        """Process a frame; an invalid one fails the connection, and what follows it is ignored."""
         super().recv_frame(frame)
         if (fault := self._messages.fault_of(frame)) is not None:
             self.fail(*fault)

@@ -9,15 +9,16 @@ from typing import Any
 from appliance.api.auth import REACH, Role
 from appliance.api.errors import HEADERS, STATUSES
 from appliance.api.route import ANYWHERE, Route
-from appliance.api.schemas import ERROR
-from appliance.api.shapes import TEXT, Schema
+from appliance.api.schemas import error_of
+from appliance.api.validation import TEXT, Schema
 from appliance.version import VERSION
 
 _DESCRIPTION = """\
 Every path but /health and /ready asks for a key: `Authorization: Bearer <key>`. The roles that a key may have reach \
 these paths: read what names read; write what names read or write; admin, automation and the master key everything. \
 Bodies are JSON, whatever Content-Type a request states; fields that nobody knows are ignored. Whatever is not 2xx \
-holds at least `error`. HEAD is answered as GET, without the body. Ids in a path are percent-encoded.\
+holds at least `error`, a sentence, and `code`, the same for programs. HEAD is answered as GET, without the body. \
+Ids in a path are percent-encoded.\
 """
 
 _MEANINGS: Mapping[int, str] = {
@@ -38,7 +39,7 @@ _MEANINGS: Mapping[int, str] = {
     426: "The path is a WebSocket, and the request does not open one.",
     429: "Too many requests, or too many keys that wait to be checked.",
     501: "The device does not offer this.",
-    503: "Not now: the hub is starting, or its card takes no changes.",
+    503: "Not now: the hub is starting, its card takes no changes, or there is no memory to check the key.",
 }
 """What each status says; one that is missing here cannot be in a row."""
 
@@ -67,9 +68,9 @@ def describe(routes: Sequence[Route]) -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {"title": "Lares", "version": VERSION, "description": _DESCRIPTION},
         "servers": [{"url": "/"}],
-        "paths": _refer(paths, named),
+        "paths": hoist_schemas(paths, named),
         "components": {
-            "responses": {str(status): _refer(_error(status), named) for status in errors},
+            "responses": {str(status): hoist_schemas(_error(status), named) for status in errors},
             "schemas": dict(sorted(named.items())),
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}, "token": _BROWSER_TOKEN},
         },
@@ -78,9 +79,9 @@ def describe(routes: Sequence[Route]) -> dict[str, Any]:
 
 def statuses_of(route: Route) -> set[int]:
     """Every status that the route may be answered with."""
-    guarded = set() if route.role is None else {401, 429}
+    guarded = set() if route.role is None else {401, 429, 503}
     is_beyond_some = route.role is not None and any(route.role not in REACH[role] for role in Role)
-    return {*route.answers, *ANYWHERE, *guarded, *([403] if is_beyond_some else [])}
+    return {*route.statuses, *ANYWHERE, *guarded, *([403] if is_beyond_some else [])}
 
 
 def _operation(route: Route) -> dict[str, Any]:
@@ -95,7 +96,7 @@ def _operation(route: Route) -> dict[str, Any]:
         "responses": {str(status): _response(route, status) for status in sorted(statuses_of(route))},
     }
     if route.body is not None:
-        operation["requestBody"] = {"required": not route.may_lack_body, "content": _json(route.body.schema)}
+        operation["requestBody"] = {"required": not route.body_optional, "content": _json(route.body.schema)}
     return operation
 
 
@@ -136,27 +137,32 @@ def _security(route: Route) -> list[dict[str, list[str]]]:
 def _response(route: Route, status: int) -> dict[str, Any]:
     if status >= 400:
         return {"$ref": f"#/components/responses/{status}"}
-    content = {} if route.holds is None else {"content": _json(route.holds)}
+    schema = route.response_schema
+    content = {} if schema is None else {"content": {route.media_type: {"schema": schema}}}
     return {"description": _MEANINGS[status], **content}
 
 
 def _error(status: int) -> dict[str, Any]:
     names = _NAMED_HEADERS.get(status, ())
     headers = {name: {"required": True, "schema": TEXT} for name in names}
-    return {"description": _MEANINGS[status], "headers": headers, "content": _json(ERROR)}
+    return {"description": _MEANINGS[status], "headers": headers, "content": _json(error_of(status))}
 
 
 def _json(schema: Schema) -> dict[str, Any]:
     return {"application/json": {"schema": schema}}
 
 
-def _refer(node: Any, named: dict[str, Any]) -> Any:
+def hoist_schemas(node: Any, named: dict[str, Any]) -> Any:
     """The same, where references stand for the schemas that have a title; these go into `named`."""
     if isinstance(node, list | tuple):
-        return [_refer(each, named) for each in node]
+        return [hoist_schemas(each, named) for each in node]
     if not isinstance(node, Mapping):
         return node
-    inner = {key: _refer(value, named) for key, value in node.items() if key != "title" or not isinstance(value, str)}
+    inner = {
+        key: hoist_schemas(value, named)
+        for key, value in node.items()
+        if key != "title" or not isinstance(value, str)
+    }
     title = node.get("title")
     if not isinstance(title, str):
         return inner

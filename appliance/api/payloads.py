@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from operator import is_
 from typing import Any
@@ -11,12 +11,14 @@ import orjson
 
 from appliance.adapters.dispatch import Outcome
 from appliance.api.auth import Role
-from appliance.api.shapes import (
+from appliance.api.errors import error_body
+from appliance.api.validation import (
     Field,
     Shape,
     body,
     boolean,
     identifier,
+    json_value,
     list_of,
     member_of,
     name,
@@ -25,10 +27,12 @@ from appliance.api.shapes import (
     text,
 )
 from appliance.automations.automations import View
+from appliance.automations.timers import Timer
+from appliance.automations.variables import Variable
 from appliance.clock import timestamp
-from appliance.errors import ConfigFailed, Fault
+from appliance.errors import ConfigFailed, Fault, RunCancelled, ScriptFailed
 from appliance.health import AdapterHealth
-from appliance.history import RunEntry
+from appliance.history.runs import RunEntry, RunStatus
 from appliance.home import events, plain
 from appliance.home.capabilities import CAPABILITIES, OWNERSHIP
 from appliance.home.model import Device
@@ -37,7 +41,7 @@ from appliance.lua.reload import Reload
 from appliance.scenes import Scene
 from appliance.store.keys import Key
 
-LONGEST_LABEL = 100
+MAX_LABEL_CHARS = 100
 
 _ROOM: Shape = {"id": Field(check=identifier), "name": Field(check=name)}
 
@@ -45,9 +49,11 @@ ROOM = body("RoomRequest", _ROOM)
 GROUP = body("GroupRequest", {**_ROOM, "members": Field(check=list_of(identifier), required=False)})
 MEMBERS = body("MembersRequest", {"members": Field(check=list_of(identifier))})
 SWITCH = body("SwitchRequest", {"enabled": Field(check=boolean)})
+VARIABLE = body("VariableRequest", {"value": Field(check=json_value)})
 BY_HAND = body("ByHandRequest", {"trigger_payload": Field(check=nullable(table), required=False)})
+NAMING = body("NamingRequest", {"name": Field(check=nullable(name))})
 ASSIGNMENT = body("AssignmentRequest", {"room_id": Field(check=nullable(identifier))})
-KEY = body("KeyRequest", {"label": Field(check=text(LONGEST_LABEL)), "role": Field(check=member_of(Role))})
+KEY = body("KeyRequest", {"label": Field(check=text(MAX_LABEL_CHARS)), "role": Field(check=member_of(Role))})
 
 
 def key(thing: Key) -> dict[str, Any]:
@@ -74,6 +80,10 @@ def adapter(health: AdapterHealth) -> dict[str, Any]:
         "health": {"status": judged, "message": health.message, "last_updated": _moment(health.last_updated)},
         "last_success": _moment(health.last_success),
         "last_error": health.last_error,
+        "dropped": [
+            {"device_id": each.device_id, "attribute": each.attribute, "reason": each.reason}
+            for each in health.dropped
+        ],
     }
 
 
@@ -106,6 +116,8 @@ def scene_run(entry: RunEntry) -> dict[str, Any]:
         "status": entry.status,
         "error": entry.error,
         "results": entry.results,
+        "warnings": entry.warnings,
+        "trace": entry.trace,
     }
 
 
@@ -115,12 +127,23 @@ def automation(thing: View) -> dict[str, Any]:
         "id": thing.definition.id,
         "name": thing.definition.name,
         "description": thing.definition.description,
-        "trigger_type": thing.definition.trigger.type,
+        "trigger_type": thing.definition.triggers[0].type,
+        "triggers": [{"id": trigger.id, "type": trigger.type} for trigger in thing.definition.triggers],
         "condition_count": len(thing.definition.conditions),
         "status": "enabled" if thing.is_enabled else "disabled",
         "last_run": _moment(thing.last_run),
         "last_error": thing.last_error,
     }
+
+
+def variable(thing: Variable) -> dict[str, Any]:
+    """A variable as JSON."""
+    return {"name": thing.name, "value": thing.value}
+
+
+def timer(thing: Timer) -> dict[str, Any]:
+    """A timer as JSON; `payload` is null where it has none."""
+    return {"name": thing.name, "due_at": timestamp(thing.due_at), "payload": thing.payload}
 
 
 def automation_result(ending: Ending) -> dict[str, Any]:
@@ -143,12 +166,21 @@ def automation_run(entry: RunEntry) -> dict[str, Any]:
         "duration_ms": entry.duration_ms,
         "error": entry.error,
         "results": entry.results,
+        "warnings": entry.warnings,
+        "trace": entry.trace,
     }
 
 
 def refusal(failed: ConfigFailed) -> dict[str, Any]:
     """What is wrong with files as JSON."""
-    return {"error": str(failed), "errors": [fault(each) for each in failed.faults]}
+    return error_body(str(failed), ScriptFailed.code, errors=[fault(each) for each in failed.faults])
+
+
+def failed_run(what: str, ending: Ending) -> dict[str, Any]:
+    """The body of the error that an execution of `what` (`scene 'x'`) came to; it was not ok."""
+    is_cancelled = ending.status is RunStatus.CANCELLED
+    how, code = ("was cancelled", RunCancelled.code) if is_cancelled else ("failed", ScriptFailed.code)
+    return error_body(f"{what} {how}: {ending.error}", code, results=ending.results)
 
 
 def fault(thing: Fault) -> dict[str, Any]:
@@ -177,6 +209,12 @@ class DeviceEncoder:
         self._kept: dict[str, tuple[Device, bytes, bytes]] = {}
         self._last: tuple[Sequence[Device], bytes] = ((), b"[]")
 
+    def forget_removed(self, event: events.Event) -> None:
+        """Called with every event: what is kept of a device that was removed goes with it."""
+        if isinstance(event, events.DeviceRemoved):
+            self._kept.pop(event.device_id, None)
+            self._last = ((), b"[]")
+
     def encode(self, device: Device) -> bytes:
         """The device as JSON."""
         kept = self._kept.get(device.id)
@@ -186,6 +224,10 @@ class DeviceEncoder:
         whole = b'%b,"last_seen":"%b"}' % (head, timestamp(device.last_seen).encode())
         self._kept[device.id] = (device, head, whole)
         return whole
+
+    def encode_with_commands(self, device: Device) -> bytes:
+        """The device as JSON, with what it can be commanded."""
+        return b'%b,"commands":%b}' % (self.encode(device)[:-1], orjson.dumps(plain.commands(device)))
 
     def encode_list(self, devices: list[Device]) -> bytes:
         """The devices as a JSON array; asked for the same ones again, it gives the same bytes."""
@@ -203,6 +245,9 @@ def _differ_in_sighting(one: Device, other: Device) -> bool:
     return (
         one.attributes is other.attributes
         and one.metadata is other.metadata
+        and one.info is other.info
+        and one.name == other.name
+        and one.kind is other.kind
         and one.room_id == other.room_id
         and one.updated_at == other.updated_at
     )
@@ -211,60 +256,6 @@ def _differ_in_sighting(one: Device, other: Device) -> bool:
 def _encode_head(device: Device) -> bytes:
     """The object without its last field and without its closing brace."""
     return orjson.dumps(plain.device_head(device))[:-1]
-
-
-RELOADS: Mapping[str, str] = {
-    "scenes": "scene.catalog_reload",
-    "automations": "automation.catalog_reload",
-    "scripts": "scripts.reload",
-}
-"""How the types of the frames of each target's reloads begin."""
-
-FRAMES: Mapping[type[events.Event], Callable[[Any], dict[str, Any]] | None] = {
-    events.DeviceStateChanged: lambda e: {
-        "type": "device.state_changed",
-        "id": e.device.id,
-        "state": e.device.attributes,
-    },
-    events.DeviceRemoved: lambda e: {"type": "device.removed", "id": e.device_id},
-    events.DeviceRoomChanged: lambda e: {
-        "type": "device.room_changed",
-        "id": e.device_id,
-        "room_id": e.room_id,
-    },
-    events.RoomAdded: lambda e: {"type": "room.added", "room": plain.room(e.room)},
-    events.RoomUpdated: lambda e: {"type": "room.updated", "room": plain.room(e.room)},
-    events.RoomRemoved: lambda e: {"type": "room.removed", "id": e.room_id},
-    events.GroupAdded: lambda e: {"type": "group.added", "group": plain.group(e.group)},
-    events.GroupUpdated: lambda e: {"type": "group.updated", "group": plain.group(e.group)},
-    events.GroupRemoved: lambda e: {"type": "group.removed", "id": e.group_id},
-    events.GroupMembersChanged: lambda e: {
-        "type": "group.members_changed",
-        "id": e.group_id,
-        "members": e.members,
-    },
-    events.AdapterStarted: lambda e: {"type": "adapter.started", "adapter": e.adapter},
-    events.SystemError: lambda e: {"type": "system.error", "message": e.message},
-    events.CatalogReloadStarted: lambda e: {"type": f"{RELOADS[e.target]}_started", "target": e.target},
-    events.CatalogReloaded: lambda e: {"type": f"{RELOADS[e.target]}ed", **_reloaded(e)},
-    events.CatalogReloadFailed: lambda e: {"type": f"{RELOADS[e.target]}_failed", **_reloaded(e)},
-    events.KeyRevoked: None,
-    events.AdapterAnswered: None,
-    events.AdapterFaltered: None,
-}
-"""The frame of each event on the wire; None for those that stay inside."""
-
-
-def frame(event: events.Event) -> bytes | None:
-    """The event's frame as JSON, or None when it has none."""
-    build = FRAMES[type(event)]
-    return None if build is None else orjson.dumps(build(event))
-
-
-def lag_frame(missed: int) -> bytes:
-    """The frame that tells a reader how many it lost."""
-    message = f"subscriber lagged: {missed} events dropped"
-    return orjson.dumps({"type": "system.error", "message": message, "dropped": missed})
 
 
 def _moment(instant: datetime | None) -> str | None:

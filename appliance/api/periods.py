@@ -6,13 +6,13 @@ import re
 from datetime import datetime
 from typing import Any
 
-from appliance.api.shapes import INSTANT, INTEGER, Check, Field, Schema, Shape
+from appliance.api.validation import INSTANT, INTEGER, Check, Field, Schema, Shape
 from appliance.errors import Invalid
-from appliance.history import USUAL_LIMIT
+from appliance.history.period import DEFAULT_LIMIT
 from appliance.home.values import shown
 
-MOST = 1000
-"""Entries that one answer tells at most."""
+MAX_LIMIT = 1000
+"""Entries that one response holds at most."""
 
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+ -]\d\d:\d\d)", re.ASCII)
 
@@ -28,18 +28,21 @@ def _instant(value: Any) -> datetime:
 
 
 def _limit(value: Any) -> int:
-    if re.fullmatch("[0-9]{1,9}", value) is None or not 1 <= int(value) <= MOST:
-        raise Invalid(f"must be a whole number from 1 to {MOST}, not {shown(value)}")
+    if re.fullmatch("[0-9]{1,9}", value) is None or not 1 <= int(value) <= MAX_LIMIT:
+        raise Invalid(f"must be a whole number from 1 to {MAX_LIMIT}, not {shown(value)}")
     return int(value)
 
 
 _MOMENT: Schema = {**INSTANT, "description": "RFC 3339; it is included itself."}
 _WHEN = Field(check=Check(schema=_MOMENT, run=_instant), required=False)
-_COUNT = {**INTEGER, "minimum": 1, "maximum": MOST, "default": USUAL_LIMIT}
+_COUNT = {**INTEGER, "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT}
+
+LIMIT = Field(check=Check(schema=_COUNT, run=_limit), required=False)
+"""How many entries are wanted."""
 
 PERIOD: Shape = {
     "start": _WHEN,
     "end": _WHEN,
-    "limit": Field(check=Check(schema=_COUNT, run=_limit), required=False),
+    "limit": LIMIT,
 }
-"""What `history.Period` holds."""
+"""The fields of `history.period.Period`."""

@@ -6,7 +6,7 @@ from appliance.clock import Clock
 from appliance.errors import RateLimited
 from appliance.settings import RateLimit
 
-MOST_KEPT = 256
+MAX_KEPT_BUCKETS = 256
 """Buckets that are kept before those that are full again are forgotten."""
 
 
@@ -32,7 +32,7 @@ class Buckets:
         if (wait := full_at - now - self._capacity) > _ROUNDING * self._cost:
             raise RateLimited(wait)
         self._full_at[key_id] = full_at
-        if len(self._full_at) > MOST_KEPT:
+        if len(self._full_at) > MAX_KEPT_BUCKETS:
             self._full_at = {each: moment for each, moment in self._full_at.items() if moment > now}
 
 

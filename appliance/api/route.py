@@ -11,28 +11,29 @@ from sanic import HTTPResponse, Request
 from appliance.api.auth import Principal, Role
 from appliance.api.body import read_json
 from appliance.api.limits import Limits
-from appliance.api.shapes import Check, Schema, Shape, parse
+from appliance.api.responses import JSON_TYPE
+from appliance.api.validation import Check, Schema, Shape, parse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
     """One request on its way to a handler. `principal` is whose key came with it, None where none is asked.
 
-    `confirm` raises `Unauthenticated` if that key was revoked since.
+    `recheck` raises `Unauthenticated` if that key was revoked since.
     """
 
     request: Request
     route: Route
     limits: Limits
     principal: Principal | None
-    confirm: Callable[[], None]
+    recheck: Callable[[], None]
 
     async def body(self) -> Any:
         """What the request's body states, as the route's row checks it."""
         assert self.route.body is not None
-        instead = b"{}" if self.route.may_lack_body else b""
+        instead = b"{}" if self.route.body_optional else b""
         stated = await read_json(self.request, self.limits, instead=instead)
-        self.confirm()
+        self.recheck()
         return self.route.body(stated)
 
     def query(self) -> dict[str, Any]:
@@ -63,20 +64,22 @@ class Route:
     """One method of one path.
 
     `role` is what a key needs, None where none is asked. `handler` is a method of a resource; it gets the call and
-    the path's ids. `answers` are the statuses that it may give itself; beside them come 401, 403 and 429 where a role
-    is asked, and those of `ANYWHERE`. `holds` is what the JSON of its 2xx looks like, None where that has no body.
-    `body` checks the request's JSON, None where it is not read; one that `may_lack_body` takes nothing for an empty
-    object. `query` checks the parameters of the query.
+    the path's ids. `statuses` are those that it may give itself; beside them come 401, 403 and 429 where a role
+    is asked, and those of `ANYWHERE`. `response_schema` describes its 2xx, None where that has no body;
+    that is JSON unless `media_type` says otherwise.
+    `body` checks the request's JSON, None where it is not read; where it is `body_optional`, no body counts as an
+    empty object. `query` checks the parameters of the query.
     """
 
     method: str
     path: str
     role: Role | None
     handler: Handler
-    answers: tuple[int, ...]
-    holds: Schema | None = None
+    statuses: tuple[int, ...]
+    response_schema: Schema | None = None
+    media_type: str = JSON_TYPE
     body: Check | None = None
-    may_lack_body: bool = False
+    body_optional: bool = False
     query: Shape = field(default_factory=dict)
     summary: str
     is_websocket: bool = False
@@ -87,7 +90,7 @@ class Route:
         return frozenset({self.method, "HEAD"}) if self.method == "GET" else frozenset({self.method})
 
     @property
-    def counts(self) -> bool:
+    def is_rate_limited(self) -> bool:
         """Whether requests of it count against the rate limit of their key."""
         is_write = self.method in ("POST", "PUT", "DELETE")
         return is_write and self.role is not None and self.path not in RELOADS and not self.path.startswith("/auth/")

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from appliance.adapters.dispatch import Status
 from appliance.api.auth import Role
-from appliance.api.shapes import (
+from appliance.api.errors import CODES
+from appliance.api.validation import (
     ANY,
     BOOLEAN,
     COUNT,
@@ -26,8 +27,9 @@ from appliance.api.shapes import (
 )
 from appliance.automations.trigger_kinds import TRIGGER_KINDS
 from appliance.health import AdapterStatus
-from appliance.history import RunStatus
+from appliance.history.runs import RunStatus
 from appliance.home import values
+from appliance.home.capabilities import ATTRIBUTES as ATTRIBUTES_KNOWN
 from appliance.home.capabilities import CAPABILITIES, Capability
 from appliance.home.commands import Command
 from appliance.home.model import Kind
@@ -91,12 +93,42 @@ COMMAND = Check(
     },
 )
 
+_CUSTOM_COMMAND: Schema = {
+    "title": "CustomCommand",
+    "description": "For what no capability covers, as the device's commands name it (include=commands).",
+    "type": "object",
+    "required": ["capability", "action"],
+    "properties": {
+        "capability": {**TEXT, "pattern": r"^custom\.[^.\s]+\.\S+$"},
+        "action": {**TEXT, "minLength": 1},
+        "value": ANY,
+        "transition_secs": maybe({**NUMBER, "minimum": 0}),
+    },
+}
+
+ANY_COMMAND = Check(run=Command.parse, schema={"title": "AnyCommand", "anyOf": [COMMAND.schema, _CUSTOM_COMMAND]})
+
 ERROR: Schema = {
     "title": "Error",
     "type": "object",
-    "required": ["error"],
-    "properties": {"error": {**TEXT, "minLength": 1, "description": "A sentence for a person."}},
+    "required": ["error", "code"],
+    "properties": {
+        "error": {**TEXT, "minLength": 1, "description": "A sentence for a person."},
+        "code": {
+            **one_of(*CODES),
+            "description": "The same for a program; a code never changes its meaning.\n\n"
+            + "\n".join(f"- `{name}`: {code.meaning}" for name, code in CODES.items()),
+        },
+    },
 }
+"""Every body that is not 2xx; some hold more."""
+
+
+def error_of(status: int) -> Schema:
+    """The body of this status: an `ERROR` with one of the codes that the status has."""
+    codes = [name for name, code in CODES.items() if status in code.statuses]
+    return {"allOf": [ERROR, {"type": "object", "properties": {"code": one_of(*codes)}}]}
+
 
 DONE = record("Done", status={"const": "ok"})
 
@@ -104,28 +136,67 @@ ATTRIBUTES: Schema = {
     "title": "Attributes",
     "description": "Canonical state by capability, and custom.<adapter>.<field>.",
     "type": "object",
-    "properties": {key: schema_of(capability) for key, capability in CAPABILITIES.items()},
+    "properties": {key: schema_of(capability) for key, capability in ATTRIBUTES_KNOWN.items()},
     "patternProperties": {r"^custom\.": ANY},
     "additionalProperties": False,
 }
 
 METADATA = record("Metadata", source=TEXT, accuracy=maybe(NUMBER), vendor_specific=OBJECT)
 
-DEVICE = record(
+INFO: Schema = {
+    "title": "Info",
+    "description": "What the vendor says of the device; what it does not say is absent.",
+    "type": "object",
+    "properties": dict.fromkeys(("manufacturer", "model", "firmware", "serial", "parent_id", "area", "class"), TEXT),
+    "additionalProperties": False,
+}
+
+COMMAND_SPEC = record(
+    "CommandSpec",
+    capability=TEXT,
+    actions=array_of(TEXT),
+    schema={
+        "title": "CommandSchema",
+        "description": "The capability's schema with what this device narrows.",
+        "type": "object",
+        "required": ["type", "values"],
+        "properties": {
+            "type": TEXT,
+            "values": array_of(TEXT),
+            "min": NUMBER,
+            "max": NUMBER,
+            "step": NUMBER,
+            "unit": TEXT,
+        },
+        "additionalProperties": False,
+    },
+)
+
+_DEVICE = record(
     "Device",
     id=TEXT,
+    name=TEXT,
     room_id=maybe(TEXT),
     kind=one_of(*Kind),
+    info=INFO,
     attributes=ATTRIBUTES,
     metadata=METADATA,
     updated_at=INSTANT,
     last_seen=INSTANT,
 )
+DEVICE: Schema = {
+    **_DEVICE,
+    "properties": {
+        **_DEVICE["properties"],
+        "commands": {**array_of(COMMAND_SPEC), "description": "Only where the query says include=commands."},
+    },
+}
 
 ROOM = record("Room", id=identifier.schema, name=name.schema)
 GROUP = record("Group", id=identifier.schema, name=name.schema, members=array_of(TEXT))
 
-OUTCOME = record("Outcome", device_id=TEXT, status=one_of(*Status), message=maybe(TEXT))
+OUTCOME_STATUS = one_of(*Status)
+OUTCOME = record("Outcome", device_id=TEXT, status=OUTCOME_STATUS, message=maybe(TEXT))
 
 ADAPTER = record("Adapter", name=TEXT, status=one_of(*AdapterStatus))
 
@@ -142,6 +213,7 @@ ADAPTER_IN_FULL = record(
     health=ADAPTER_HEALTH,
     last_success=maybe(INSTANT),
     last_error=maybe(TEXT),
+    dropped=array_of(record("DroppedAttribute", device_id=TEXT, attribute=TEXT, reason=TEXT)),
 )
 
 CAPABILITY = record(
@@ -165,6 +237,16 @@ CATALOG = record("Catalog", capabilities=array_of(CAPABILITY), ownership=OWNERSH
 SCENE = record("Scene", id=TEXT, name=TEXT, description=TEXT)
 RESULT = record("Result", target=TEXT, status=one_of(*Status), message=maybe(TEXT))
 EXECUTED = record("Executed", status=one_of("ok", "queued"), results=array_of(RESULT))
+STEP: Schema = {
+    "title": "Step",
+    "type": "object",
+    "required": ["at_ms", "step"],
+    "properties": {
+        "at_ms": COUNT,
+        "step": one_of("condition", "command", "invoke", "sleep", "log", "scene", "wait"),
+    },
+}
+CANCELLED = record("Cancelled", status={"const": "ok"}, cancelled=COUNT)
 SCENE_RUN = record(
     "SceneRun",
     executed_at=INSTANT,
@@ -172,6 +254,8 @@ SCENE_RUN = record(
     status=one_of(*RunStatus),
     error=maybe(TEXT),
     results=array_of(RESULT),
+    warnings=array_of(TEXT),
+    trace=array_of(STEP),
 )
 SCENE_HISTORY = record("SceneHistory", scene_id=TEXT, entries=array_of(SCENE_RUN))
 
@@ -181,6 +265,7 @@ AUTOMATION = record(
     name=TEXT,
     description=TEXT,
     trigger_type=one_of(*TRIGGER_KINDS),
+    triggers=array_of(record("Trigger", id=maybe(TEXT), type=one_of(*TRIGGER_KINDS))),
     condition_count=COUNT,
     status=one_of("enabled", "disabled"),
     last_run=maybe(INSTANT),
@@ -202,8 +287,13 @@ AUTOMATION_RUN = record(
     duration_ms=COUNT,
     error=maybe(TEXT),
     results=array_of(RESULT),
+    warnings=array_of(TEXT),
+    trace=array_of(STEP),
 )
 AUTOMATION_HISTORY = record("AutomationHistory", automation_id=TEXT, entries=array_of(AUTOMATION_RUN))
+AUTOMATION_NEXT = record("AutomationNext", automation_id=TEXT, next=array_of(INSTANT))
+VARIABLE = record("Variable", name=TEXT, value=ANY)
+TIMER = record("Timer", name=TEXT, due_at=INSTANT, payload=ANY)
 VALIDATED = record("Validated", status={"const": "ok"}, automation=AUTOMATION)
 
 FAULT = record("Fault", file=TEXT, line=COUNT, message=TEXT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import logging
 import os
@@ -11,22 +12,21 @@ from collections.abc import Callable
 from typing import Any
 
 from sanic import Sanic
-from sanic.server import AsyncioServer
 
 from appliance.api.auth import Authenticator
-from appliance.api.connection import Connection
 from appliance.api.limits import Limits
+from appliance.api.listener import Listener
+from appliance.api.sanic_http.connection import Connection
 from appliance.clock import Clock
 from appliance.errors import StartFailed
 from appliance.settings import Address
 
-BACKLOG = 512
-CHECK_EVERY = 0.02
+POLL_INTERVAL_SECS = 0.02
 
 GOING_AWAY = 1001
 
-OTHER_FILES = 128
-"""File descriptors that the hub needs beside its clients' connections, and some more."""
+RESERVED_FILES = 256
+"""File descriptors that clients' connections leave to the store, Lua, the adapters and all else."""
 
 log = logging.getLogger("api")
 
@@ -54,39 +54,32 @@ class Server:
         self._app = app
         self._authenticator = authenticator
         self._limits = limits
+        self._connections: set[Connection] = set()
         self._socket = _bind(address)
-        _make_room(limits.connections + OTHER_FILES)
-        self._server: AsyncioServer | None = None
+        self._port: int = self._socket.getsockname()[1]
+        files = _raise_file_limit(limits.connections + RESERVED_FILES)
+        app.ctx.connections.capacity = min(limits.connections, max(files - RESERVED_FILES, files // 2))
 
     @property
     def port(self) -> int:
         """The port that is served, also when the address left the choice to the system."""
-        port: int = self._socket.getsockname()[1]
-        return port
+        return self._port
 
     async def __aenter__(self) -> Server:
-        self._server = await self._app.create_server(
-            sock=self._socket,
-            protocol=Connection,
-            backlog=BACKLOG,
-            asyncio_server_kwargs={"start_serving": False},
-        )
-        assert self._server is not None
-        await self._server.startup()
-        await self._server.before_start()
-        await self._server.start_serving()
-        await self._server.after_start()
+        await self._app._startup()
+        self._listener = await Listener(self._socket, self._app.ctx.connections, self._new_connection).__aenter__()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        assert self._server is not None
-        listener: Any = self._server.server
-        listener.close()
-        await self._server.before_stop()
-        await self._close_connections(self._server.connections)
-        await self._server.after_stop()
+        self._listener.close()
+        await self._close_connections(self._connections)
+        await self._listener.__aexit__()
         self._authenticator.close()
         Sanic.unregister_app(self._app)
+
+    def _new_connection(self, peer: str) -> Connection:
+        loop = asyncio.get_running_loop()
+        return Connection(app=self._app, peer=peer, loop=loop, connections=self._connections)
 
     async def _close_connections(self, connections: set[Connection]) -> None:
         told: set[Connection] = set()
@@ -106,7 +99,7 @@ class Server:
                 if not connection.is_answering:
                     told.add(connection)
                     _close(connection)
-            await self._clock.sleep(CHECK_EVERY)
+            await self._clock.sleep(POLL_INTERVAL_SECS)
 
 
 def _close(connection: Connection) -> None:
@@ -116,14 +109,15 @@ def _close(connection: Connection) -> None:
         connection.close()
 
 
-def _make_room(files: int) -> None:
-    """Ask the system for as many open files; many grant 1,024 until asked, and a full house could not store then."""
+def _raise_file_limit(files: int) -> int:
+    """Ask the system for as many open files, where it grants fewer until asked; how many it grants."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = files if hard == resource.RLIM_INFINITY else min(files, hard)
-    if soft != resource.RLIM_INFINITY and soft < most:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
-    if most < files:
-        log.warning("the system grants %d open files; api.max_connections and the hub need %d", most, files)
+    granted = files if hard == resource.RLIM_INFINITY else min(files, hard)
+    if soft != resource.RLIM_INFINITY and soft < granted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (granted, hard))
+    if granted < files:
+        log.warning("the system grants %d open files; api.max_connections and the hub need %d", granted, files)
+    return granted
 
 
 def _bind(address: Address) -> socket.socket:

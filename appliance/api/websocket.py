@@ -20,18 +20,18 @@ from websockets.server import ServerProtocol
 from websockets.typing import Subprotocol
 
 from appliance.api.limits import Limits
-from appliance.api.messages import Protocol
-from appliance.errors import Invalid, UpgradeRequired
+from appliance.api.messages import StrictProtocol
+from appliance.errors import MalformedRequest, UpgradeRequired
 
 SUBPROTOCOL = Subprotocol("lares.events")
 """The one that the server selects. A browser asks for it beside the one that holds its token."""
 
 NO_PONG = 1011
 
-MOST_IN_SYSTEM = 64 * 1024
+SEND_BUFFER_BYTES = 64 * 1024
 """Bytes that the system may hold for one client (Linux doubles it), so that what waits, waits where it is counted."""
 
-MOST_AT_ONCE = 4096
+MAX_READ_BYTES = 4096
 """Bytes of a client that are looked at in one turn of the loop, so that a flood of small frames holds up nobody."""
 
 log = logging.getLogger("api")
@@ -44,9 +44,7 @@ class WebSocket:
     that takes nothing for `stall_secs`. `on_room` is called when there is room again; `closed` is done at the end.
     """
 
-    def __init__(
-        self, transport: asyncio.Transport, protocol: ServerProtocol, answer: bytes, limits: Limits
-    ) -> None:
+    def __init__(self, transport: asyncio.Transport, protocol: ServerProtocol, answer: bytes, limits: Limits) -> None:
         self._transport = transport
         self._protocol = protocol
         self._limits = limits
@@ -54,7 +52,7 @@ class WebSocket:
         self.closed: asyncio.Future[None] = self._loop.create_future()
         self.on_room: Callable[[], None] = lambda: None
         self._has_room = True
-        self._unheard = bytearray()
+        self._inbuf = bytearray()
         self._is_hearing = False
         self._is_hanging_up = False
         self._written = 0
@@ -62,7 +60,7 @@ class WebSocket:
         self._ping_at = self._loop.time() + limits.ping_secs
         self._is_pong_due = False
         self._watch = self._look_later()
-        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MOST_IN_SYSTEM)
+        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
         self.write(answer)
 
     @property
@@ -83,7 +81,7 @@ class WebSocket:
 
     def receive(self, data: bytes) -> None:
         """Take in what arrived."""
-        self._unheard += data
+        self._inbuf += data
         if not self._is_hearing:
             self._hear()
 
@@ -102,7 +100,7 @@ class WebSocket:
     def lose(self) -> None:
         """The connection is gone."""
         self._watch.cancel()
-        self._unheard.clear()
+        self._inbuf.clear()
         self._protocol.receive_eof()
         if not self.closed.done():
             self.closed.set_result(None)
@@ -110,11 +108,11 @@ class WebSocket:
     def _hear(self) -> None:
         """Look at a piece of what arrived; more is received once all of it is looked at and answered."""
         self._is_hearing = False
-        if self._unheard and self._has_room:
-            piece = bytes(self._unheard[:MOST_AT_ONCE])
-            del self._unheard[:MOST_AT_ONCE]
+        if self._inbuf and self._has_room:
+            piece = bytes(self._inbuf[:MAX_READ_BYTES])
+            del self._inbuf[:MAX_READ_BYTES]
             self._look_at(piece)
-        if not self._unheard:
+        if not self._inbuf:
             self._transport.resume_reading()
             return
         self._transport.pause_reading()
@@ -144,7 +142,7 @@ class WebSocket:
         if self._protocol.close_rcvd is not None:
             self._transport.close()
         else:
-            say_no_more(self._transport)
+            shutdown_write(self._transport)
 
     def _look_later(self) -> asyncio.TimerHandle:
         return self._loop.call_later(min(self._limits.ping_secs, self._limits.stall_secs) / 4, self._look_after)
@@ -152,7 +150,7 @@ class WebSocket:
     def _look_after(self) -> None:
         """See whether the client still takes what it is sent, and still answers."""
         self._watch = self._look_later()
-        now, waiting = self._loop.time(), count_untaken(self._transport)
+        now, waiting = self._loop.time(), unsent_bytes(self._transport)
         taken = self._written - waiting if waiting else None
         if taken is None or taken != self._progress[0]:
             self._progress = (taken, now)
@@ -178,7 +176,7 @@ class WebSocket:
             self._send_due()
 
 
-def count_untaken(transport: asyncio.Transport) -> int:
+def unsent_bytes(transport: asyncio.Transport) -> int:
     """The bytes that the client has not taken yet: those that wait in the program and, on Linux, in the system."""
     ours = transport.get_write_buffer_size()
     try:
@@ -188,7 +186,7 @@ def count_untaken(transport: asyncio.Transport) -> int:
     return ours + int.from_bytes(systems, sys.byteorder)
 
 
-def say_no_more(transport: asyncio.Transport) -> None:
+def shutdown_write(transport: asyncio.Transport) -> None:
     """End what is sent, and go on receiving; a client that is gone already is let go."""
     try:
         transport.write_eof()
@@ -197,11 +195,14 @@ def say_no_more(transport: asyncio.Transport) -> None:
 
 
 def shake_hands(request: Request, limits: Limits) -> tuple[ServerProtocol, bytes]:
-    """The protocol of a new WebSocket and the answer that opens it; raises `UpgradeRequired` or `Invalid`."""
-    protocol = Protocol(limits.message_bytes, select_subprotocol=_select_subprotocol, state=State.OPEN)
+    """The protocol of a new WebSocket and the response that opens it.
+
+    Raises `UpgradeRequired` or `MalformedRequest`.
+    """
+    protocol = StrictProtocol(limits.message_bytes, select_subprotocol=_select_subprotocol, state=State.OPEN)
     response = protocol.accept(_handshake_of(request))
     if (problem := protocol.handshake_exc) is not None:
-        kind = UpgradeRequired if isinstance(problem, InvalidUpgrade) else Invalid
+        kind = UpgradeRequired if isinstance(problem, InvalidUpgrade) else MalformedRequest
         raise kind(f"this path is a WebSocket, and its handshake failed: {problem}")
     if request.method != "GET":
         raise UpgradeRequired("a WebSocket is opened with GET")
@@ -216,7 +217,7 @@ def _handshake_of(request: Request) -> Handshake:
         if name in ("connection", "upgrade") or name.startswith("sec-websocket-")
     ]
     if not all(value.isascii() for _, value in headers):
-        raise Invalid("the WebSocket handshake may only contain ASCII characters")
+        raise MalformedRequest("the WebSocket handshake may only contain ASCII characters")
     return Handshake("/", Headers(headers), protocol=f"HTTP/{request.version}")
 
 

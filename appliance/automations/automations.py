@@ -11,7 +11,8 @@ from appliance.automations.definition import Definition
 from appliance.automations.engine import Engine
 from appliance.automations.runs import Runs
 from appliance.automations.states import State, States
-from appliance.history import Period, RunEntry
+from appliance.history.period import Period
+from appliance.history.runs import RunEntry
 from appliance.home.values import Value
 from appliance.lua.catalog import Catalog
 from appliance.lua.executions import Ending
@@ -48,6 +49,8 @@ class Automations:
         """Switch it on or off, once that is on the card; `StoreFailed` where it cannot be."""
         self.catalog.get(id_)
         await self._states.switch(id_, is_enabled=is_enabled)
+        if not is_enabled:
+            self._runs.skip_waiting(id_)
         return self.view(id_)
 
     async def run_by_hand(self, id_: str, event: Mapping[str, Value]) -> Ending:
@@ -58,6 +61,16 @@ class Automations:
         """What its file says as it is on the disk now; `ConfigFailed` holds what is wrong with it."""
         asset = await self.catalog.read(id_)
         return _view(asset.definition, self._states.of(asset.definition.id))
+
+    def cancel(self, id_: str) -> int:
+        """End what runs and waits of it at once; how many those were."""
+        self.catalog.get(id_)
+        return self._runs.cancel(id_)
+
+    def list_next(self, id_: str) -> list[datetime]:
+        """The next times at which it falls due, at most ten, the soonest first."""
+        self.catalog.get(id_)
+        return self._engine.list_next(id_)
 
     def disarm(self) -> None:
         """Let nothing set off an automation any more; what runs goes on."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from appliance.home.events import AdapterAnswered, DeviceStateChanged, Event
+from appliance.home.model import Device
 from appliance.home.registry import Registry
 
 
@@ -13,19 +14,22 @@ class Baseline:
         self._registry = registry
         self._unseen = {device.id: device.last_seen for device in registry.list_devices()}
 
-    def is_set_by(self, event: Event) -> bool:
-        """Whether the event only tells what a restored device was like all along, so that no trigger may match it.
+    def take(self, event: Event) -> tuple[bool, list[str]]:
+        """Whether the event only tells what a restored device was like all along, so that no trigger may match it;
+        and the restored devices that were observed for the first time by now.
 
         It must be asked of every event, once and in order: sightings that change nothing end the waiting too.
         """
+        observed: list[str] = []
         if isinstance(event, AdapterAnswered):
-            for device in self._registry.find_devices(self._unseen):
-                self._forget(device.id, device.last_seen != self._unseen[device.id])
-        if not isinstance(event, DeviceStateChanged) or event.device.id not in self._unseen:
-            return False
-        self._forget(event.device.id, event.device.last_seen != self._unseen[event.device.id])
-        return True
-
-    def _forget(self, device_id: str, is_seen: bool) -> None:
-        if is_seen:
+            observed = [device.id for device in self._registry.find_devices(self._unseen) if self._was_seen(device)]
+        elif isinstance(event, DeviceStateChanged) and event.device.id in self._unseen:
+            observed = [event.device.id] if self._was_seen(event.device) else []
+        else:
+            return False, []
+        for device_id in observed:
             del self._unseen[device_id]
+        return isinstance(event, DeviceStateChanged), observed
+
+    def _was_seen(self, device: Device) -> bool:
+        return device.last_seen != self._unseen[device.id]

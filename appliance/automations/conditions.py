@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import ClassVar
 
+from appliance.automations.fields import WEEKDAYS
+from appliance.automations.home_view import HomeView
+from appliance.automations.matchers import Matcher, Within, number_in, told
 from appliance.automations.sun_position import SunPosition
 from appliance.automations.verdict import HOLDS, Verdict, refused
 from appliance.automations.wall_clock import Window
-from appliance.automations.wanted import Wanted, Within, number_in, told
 from appliance.errors import NotFound
-from appliance.home.registry import Registry
+from appliance.home.model import Device
+from appliance.home.values import Value
 from appliance.locale import Locale
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 UNTRUSTED = "the clock is not trusted yet"
 """Why a condition that asks for the time is false while nobody knows it."""
@@ -21,45 +26,65 @@ UNTRUSTED = "the clock is not trusted yet"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceState:
-    """A device's attribute is what is wanted. `type` is `device_state`, or `presence`, which asks the same."""
+    """A device's attribute is what is wanted, and has been as it is for `for_secs` seconds.
+
+    `type` is `device_state`, or `presence`, which asks the same.
+    """
 
     type: str = "device_state"
     device_id: str
     attribute: str
-    wanted: Wanted
+    matcher: Matcher
+    for_secs: float = 0
 
-    def holds(self, home: Registry, instant: datetime | None) -> Verdict:
+    def holds(self, home: HomeView, instant: datetime | None) -> Verdict:
         """Whether it is so; a device or an attribute that is missing is not what is wanted."""
-        devices = home.find_devices([self.device_id])
+        devices = home.registry.find_devices([self.device_id])
         if not devices:
             return refused(str(NotFound("device", self.device_id)))
         value = devices[0].attributes.get(self.attribute)
         if value is None:
-            return refused(f"device '{self.device_id}' has no {self.attribute}, needs {self.wanted}")
-        if self.wanted.holds(value):
+            return refused(f"device '{self.device_id}' has no {self.attribute}, needs {self.matcher}")
+        if not self.matcher.holds(value):
+            return refused(f"{self.attribute} {_unlike(value, self.matcher)}")
+        return self._has_lasted(home, devices[0], instant) if self.for_secs else HOLDS
+
+    def _has_lasted(self, home: HomeView, device: Device, instant: datetime | None) -> Verdict:
+        """Whether the attribute has not changed for so long; never while the time is not known."""
+        needs = f"needs {self.matcher} for {self.for_secs:g} s"
+        if instant is None:
+            return refused(f"{UNTRUSTED}, {needs}")
+        since = max(timedelta(), instant - home.changed_at(device, self.attribute))
+        if since >= timedelta(seconds=self.for_secs):
             return HOLDS
-        is_lacking = isinstance(self.wanted, Within) and number_in(value) is None
-        return refused(f"{self.attribute} was {told(value)}, needs {'a number ' if is_lacking else ''}{self.wanted}")
+        return refused(f"{self.attribute} changed {since.total_seconds():.0f} s ago, {needs}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RoomState:
-    """A room has at least and at most so many devices; None is no bound."""
+class PlaceState:
+    """A room or a group (`kind`) has at least and at most so many devices; None is no bound."""
 
-    type: ClassVar[str] = "room_state"
-    room_id: str
+    kind: str = "room"
+    place_id: str
     min_devices: int | None = None
     max_devices: int | None = None
 
-    def holds(self, home: Registry, instant: datetime | None) -> Verdict:
-        """Whether it is so; a room that is missing has no number of devices."""
+    @property
+    def type(self) -> str:
+        """`room_state` or `group_state`."""
+        return f"{self.kind}_state"
+
+    def holds(self, home: HomeView, instant: datetime | None) -> Verdict:
+        """Whether it is so; a room or group that is missing has no number of devices."""
+        registry = home.registry
+        list_devices = registry.list_room_devices if self.kind == "room" else registry.list_group_devices
         try:
-            count = len(home.list_room_devices(self.room_id))
+            count = len(list_devices(self.place_id))
         except NotFound as error:
             return refused(str(error))
         if count >= (self.min_devices or 0) and (self.max_devices is None or count <= self.max_devices):
             return HOLDS
-        return refused(f"room '{self.room_id}' had {_devices(count)}, needs {self._needs()}")
+        return refused(f"{self.kind} '{self.place_id}' had {_devices(count)}, needs {self._needs()}")
 
     def _needs(self) -> str:
         bounds = (("at least", self.min_devices), ("at most", self.max_devices))
@@ -74,7 +99,7 @@ class TimeWindow:
     window: Window
     locale: Locale
 
-    def holds(self, home: Registry, instant: datetime | None) -> Verdict:
+    def holds(self, home: HomeView, instant: datetime | None) -> Verdict:
         """Whether it is so; never while the time is not known."""
         if instant is None:
             return refused(f"{UNTRUSTED}, needs {self.window}")
@@ -91,26 +116,156 @@ class SunCondition:
     position: SunPosition
     locale: Locale
 
-    def holds(self, home: Registry, instant: datetime | None) -> Verdict:
+    def holds(self, home: HomeView, instant: datetime | None) -> Verdict:
         """Whether it is so; never while the time is not known."""
         if instant is None:
             return refused(f"{UNTRUSTED}, needs {self.position}")
         return self.position.holds(instant, self.locale)
 
 
-Condition = DeviceState | RoomState | TimeWindow | SunCondition
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weekday:
+    """It is one of these days of the week in the home; 0 is Monday."""
+
+    type: ClassVar[str] = "weekday"
+    days: frozenset[int]
+    locale: Locale
+
+    def holds(self, home: HomeView, instant: datetime | None) -> Verdict:
+        """Whether it is so; never while the time is not known."""
+        needs = f"needs {', '.join(WEEKDAYS[day] for day in sorted(self.days))}"
+        if instant is None:
+            return refused(f"{UNTRUSTED}, {needs}")
+        today = self.locale.local(instant).weekday()
+        return HOLDS if today in self.days else refused(f"day was {WEEKDAYS[today]}, {needs}")
 
 
-def check_all(conditions: Sequence[Condition], home: Registry, instant: datetime | None) -> Verdict:
-    """Whether all conditions hold; if not, the first that does not, by its number: `condition 2: brightness was …`.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DateRange:
+    """The date in the home lies between two days of the year, both included, over new year too: `(month, day)`."""
+
+    type: ClassVar[str] = "date_range"
+    first: tuple[int, int]
+    last: tuple[int, int]
+    locale: Locale
+
+    def holds(self, home: HomeView, instant: datetime | None) -> Verdict:
+        """Whether it is so; never while the time is not known."""
+        needs = f"needs {_shown_day(self.first)} to {_shown_day(self.last)}"
+        if instant is None:
+            return refused(f"{UNTRUSTED}, {needs}")
+        today = self._day_of(self.locale.local(instant).date())
+        if self.first <= self.last:
+            is_within = self.first <= today <= self.last
+        else:
+            is_within = today >= self.first or today <= self.last
+        return HOLDS if is_within else refused(f"date was {_shown_day(today)}, {needs}")
+
+    @staticmethod
+    def _day_of(day: date) -> tuple[int, int]:
+        return day.month, day.day
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariableState:
+    """A variable is what is wanted."""
+
+    type: ClassVar[str] = "variable"
+    name: str
+    matcher: Matcher
+
+    def holds(self, home: HomeView, instant: datetime | None) -> Verdict:
+        """Whether it is so; a variable that is not set is not what is wanted."""
+        value = home.get_variable(self.name)
+        if value is None:
+            return refused(f"variable '{self.name}' is not set, needs {self.matcher}")
+        if self.matcher.holds(value):
+            return HOLDS
+        return refused(f"variable '{self.name}' {_unlike(value, self.matcher)}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Combination:
+    """All, any or none (`type`) of the conditions hold."""
+
+    type: str
+    conditions: tuple[Condition, ...]
+
+    def holds(self, home: HomeView, instant: datetime | None) -> Verdict:
+        """Whether it is so; where not, `branch` is the way to the one that decided, where one did."""
+        return _COMBINE[self.type](self.conditions, home, instant)
+
+
+Condition = DeviceState | PlaceState | TimeWindow | SunCondition | Weekday | DateRange | VariableState | Combination
+
+
+def check_all(conditions: Sequence[Condition], home: HomeView, instant: datetime | None) -> Verdict:
+    """Whether all conditions hold; if not, the first that does not, by its number: `condition 2.1: brightness was …`.
 
     `instant` is None while the clock is not trusted.
     """
+    verdict = _all(conditions, home, instant)
+    return HOLDS if verdict.holds else refused(f"condition {verdict.branch}: {verdict.reason}", verdict.branch)
+
+
+def _all(conditions: Sequence[Condition], home: HomeView, instant: datetime | None) -> Verdict:
     for number, condition in enumerate(conditions, 1):
         verdict = condition.holds(home, instant)
         if not verdict.holds:
-            return refused(f"condition {number}: {verdict.reason}")
+            return refused(verdict.reason, _branch(number, verdict))
     return HOLDS
+
+
+def _any(conditions: Sequence[Condition], home: HomeView, instant: datetime | None) -> Verdict:
+    """The reason of none is the reason of all: none holds, each for its own."""
+    reasons = []
+    for number, condition in enumerate(conditions, 1):
+        verdict = condition.holds(home, instant)
+        if verdict.holds:
+            return HOLDS
+        reasons.append(f"{_branch(number, verdict)}: {verdict.reason}")
+    return refused(f"none of {len(conditions)} holds ({'; '.join(reasons)})")
+
+
+def _none(conditions: Sequence[Condition], home: HomeView, instant: datetime | None) -> Verdict:
+    for number, condition in enumerate(conditions, 1):
+        if condition.holds(home, instant).holds:
+            return refused(f"{condition.type} holds, and must not{_seen(condition, home, instant)}", str(number))
+    return HOLDS
+
+
+def _seen(condition: Condition, home: HomeView, instant: datetime | None) -> str:
+    """What a condition that holds compared, ` (power was 'on')`; nothing where that is for others to tell."""
+    now = instant or EPOCH  # what asks for the time holds only where it is known
+    match condition:
+        case DeviceState(device_id=device_id, attribute=attribute):
+            values = [each.attributes.get(attribute) for each in home.registry.find_devices([device_id])]
+            return f" ({attribute} was {', '.join(map(told, values))})"
+        case VariableState(name=name):
+            return f" (variable '{name}' was {told(home.get_variable(name))})"
+        case Weekday(locale=locale):
+            return f" (day was {WEEKDAYS[locale.local(now).weekday()]})"
+        case DateRange(locale=locale):
+            return f" (date was {locale.local(now):%m-%d})"
+        case TimeWindow(locale=locale) | SunCondition(locale=locale):
+            return f" (time was {locale.clock(now)})"
+    return ""
+
+
+_COMBINE = {"all": _all, "any": _any, "none": _none}
+
+
+def _branch(number: int, verdict: Verdict) -> str:
+    return f"{number}.{verdict.branch}" if verdict.branch else str(number)
+
+
+def _unlike(value: Value, matcher: Matcher) -> str:
+    is_lacking = isinstance(matcher, Within) and number_in(value) is None
+    return f"was {told(value)}, needs {'a number ' if is_lacking else ''}{matcher}"
+
+
+def _shown_day(day: tuple[int, int]) -> str:
+    return f"{day[0]:02}-{day[1]:02}"
 
 
 def _devices(count: int) -> str:

@@ -1,13 +1,12 @@
-"""Cron expressions with seconds: `sec min hour day month weekday [year]`, in UTC."""
+"""Cron expressions with seconds: `sec min hour day month weekday [year]`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from calendar import monthrange
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-
-from croniter import CroniterBadDateError, croniter
+from datetime import UTC, date, datetime, time, timedelta
 
 from appliance.errors import Invalid
 from appliance.sections import nearest, shown
@@ -66,7 +65,7 @@ _WEEKDAY = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cron:
-    """A schedule in UTC. Every field must match, day and weekday both.
+    """A schedule. Every field must match, day and weekday both.
 
     `expression` is as written, `warning` what its writer may not have meant; `seconds` to `years` are the numbers
     that each field allows, weekdays counted from 1, Sunday.
@@ -93,23 +92,39 @@ class Cron:
 
     def next_after(self, instant: datetime) -> datetime | None:
         """The first second after the instant that matches, in UTC; None if there is none up to the last year."""
-        if instant.year > LAST_YEAR:
-            return None
-        try:
-            return self._from(instant.astimezone(UTC)).get_next(datetime)
-        except CroniterBadDateError:
-            return None
+        found = self.next_shown(instant.astimezone(UTC).replace(tzinfo=None))
+        return None if found is None else found.replace(tzinfo=UTC)
 
-    def _from(self, start: datetime) -> croniter:
-        """The same schedule in croniter's dialect, as plain lists of numbers that leave nothing to interpret."""
-        sunday_0 = tuple(day - 1 for day in self.weekdays)
-        fields = (self.seconds, self.minutes, self.hours, self.days, self.months, sunday_0, self.years)
-        sizes = (field.high - field.low + 1 for field in _FIELDS)
-        lists = ("*" if len(f) == size else ",".join(map(str, f)) for f, size in zip(fields, sizes, strict=True))
-        span = LAST_YEAR - FIRST_YEAR
-        return croniter(
-            " ".join(lists), start, day_or=False, second_at_beginning=True, max_years_between_matches=span
-        )
+    def next_shown(self, after: datetime) -> datetime | None:
+        """The first second after this one that matches, both as a clock without a zone shows them."""
+        if after.year > LAST_YEAR:
+            return None
+        first = after.replace(microsecond=0) + timedelta(seconds=1)
+        for day in self._days_from(first.date()):
+            at = self._first_time(first.time() if day == first.date() else time())
+            if at is not None:
+                return datetime.combine(day, at)
+        return None
+
+    def _days_from(self, first: date) -> Iterator[date]:
+        """The days that match, from this one on."""
+        for year in self.years:
+            for month in self.months if year >= first.year else ():
+                if (year, month) < (first.year, first.month):
+                    continue
+                length = monthrange(year, month)[1]
+                days = [date(year, month, day) for day in self.days if day <= length]
+                yield from (each for each in days if each >= first and each.isoweekday() % 7 + 1 in self.weekdays)
+
+    def _first_time(self, since: time) -> time | None:
+        """The first time of a day that matches, from this one on."""
+        for hour in self.hours:
+            for minute in self.minutes if hour >= since.hour else ():
+                if (hour, minute) > (since.hour, since.minute):
+                    return time(hour, minute, self.seconds[0])
+                if (hour, minute) == (since.hour, since.minute) and self.seconds[-1] >= since.second:
+                    return time(hour, minute, next(each for each in self.seconds if each >= since.second))
+        return None
 
 
 def _split(expression: str) -> list[str]:

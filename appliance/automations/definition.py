@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
-from appliance.automations.condition_kinds import CONDITION_KINDS
+from appliance.automations.condition_kinds import parse_conditions
 from appliance.automations.conditions import Condition
-from appliance.automations.fields import Fields, Notes, as_table, one_of, seconds
+from appliance.automations.fields import Fields, Notes, as_table, seconds
+from appliance.automations.known_names import KnownNames
 from appliance.automations.policy import Policy
-from appliance.automations.trigger_kinds import TRIGGER_KINDS
-from appliance.automations.triggers import CronTrigger, Interval, SunTrigger, Trigger, WallClock
+from appliance.automations.time_triggers import TimedTrigger
+from appliance.automations.trigger_kinds import parse_trigger
+from appliance.automations.triggers import Trigger
 from appliance.clock import Clock
 from appliance.errors import Invalid
 from appliance.home import values
@@ -24,15 +26,20 @@ from appliance.lua.modes import Mode, ModeType, mode_check
 
 T = TypeVar("T")
 
+RESERVED_IDS = ("reload",)
+"""Ids that automations cannot have: `/automations/reload` is no automation."""
+
+EXAMPLE = "{ { type = … }, … }"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """One automation. Equal definitions do the same, but for their Lua."""
+    """One automation, set off by each of its triggers. Equal definitions do the same, but for their Lua."""
 
     id: str
     name: str
     description: str
-    trigger: Trigger
+    triggers: tuple[Trigger, ...]
     conditions: tuple[Condition, ...]
     policy: Policy
     mode: Mode
@@ -47,8 +54,13 @@ class Parsed:
     warnings: tuple[str, ...]
 
 
-def automation_parser(locale: Locale, clock: Clock, default_max: int) -> Callable[[Reader], Definition]:
-    """What reads an automation from what its file returned; `default_max` holds where its mode states no max."""
+def automation_parser(
+    locale: Locale, clock: Clock, default_max: int, known: KnownNames | None = None
+) -> Callable[[Reader], Definition]:
+    """What reads an automation from what its file returned; `default_max` holds where its mode states no max.
+
+    What the file names and is not among the `known` names is a warning.
+    """
 
     def read(reader: Reader) -> Definition:
         parsed = parse(reader.described, locale, clock.now(), default_max)
@@ -58,6 +70,9 @@ def automation_parser(locale: Locale, clock: Clock, default_max: int) -> Callabl
             reader.warn(sentence)
         reader.finish()
         assert parsed.definition is not None
+        if known is not None:
+            for sentence in known.warnings_of(parsed.definition.triggers, parsed.definition.conditions):
+                reader.warn(sentence)
         return parsed.definition
 
     return read
@@ -80,54 +95,56 @@ def _definition(raw: Value, locale: Locale, now: datetime, default_max: int, not
         return None
     fields = Fields(raw, "", notes)
     id_ = fields.need("id", _or_invalid(text(LONGEST_ID).check))
+    if id_ in RESERVED_IDS:
+        fields.fault("id", f"must not be '{id_}', which is a path of the API; choose another")
     name = fields.need("name", _or_invalid(text(LONGEST_NAME).check))
     description = fields.take("description", values.string)
-    trigger = _trigger(fields, locale, now)
-    conditions = _conditions(fields, locale)
-    policy = _policy(fields, trigger)
+    triggers = _triggers(fields, locale, now)
+    conditions = parse_conditions(fields, locale)
+    policy = _policy(fields, triggers)
     mode = fields.take("mode", _or_invalid(mode_check(default_max)))
     fields.need("execute", _or_invalid(function))
     fields.refuse_others("an automation")
-    if id_ is None or name is None or trigger is None:
+    if id_ is None or name is None or not triggers:
         return None
     return Definition(
         id=id_,
         name=name,
         description=description or "",
-        trigger=trigger,
+        triggers=triggers,
         conditions=conditions,
         policy=policy,
         mode=mode or Mode(type=ModeType.PARALLEL, max=default_max),
     )
 
 
-def _trigger(fields: Fields, locale: Locale, now: datetime) -> Trigger | None:
-    raw = fields.raw("trigger")
-    if raw is None:
+def _triggers(fields: Fields, locale: Locale, now: datetime) -> tuple[Trigger, ...]:
+    """What `trigger` states, or each table of the list `triggers`."""
+    raw, many = as_table(fields.raw("trigger")), as_table(fields.raw("triggers"))
+    if raw is not None and many is not None:
+        fields.fault("triggers", "cannot stand beside trigger; choose one")
+        return ()
+    if raw is None and many is None:
         fields.fault("trigger", "is missing")
-        return None
-    if not isinstance(raw := as_table(raw), Mapping):
+        return ()
+    if raw is not None and not isinstance(raw, Mapping):
         fields.fault("trigger", f"must be a table, not {values.shown(raw)}")
-        return None
-    inner = Fields(raw, "trigger", fields.notes)
-    kind = inner.need("type", one_of(TRIGGER_KINDS))
-    if kind is None:
-        return None
-    trigger = TRIGGER_KINDS[kind](inner, locale, now)
-    inner.refuse_others(f"the trigger {kind}")
-    return trigger
+        return ()
+    if many == {}:
+        fields.fault("triggers", "must hold at least one trigger")
+    tables = fields.tables("triggers", EXAMPLE) if raw is None else [Fields(raw, "trigger", fields.notes)]
+    found = [parse_trigger(table, locale, now) for table in tables]
+    triggers = tuple(each for each in found if each is not None)
+    _refuse_same_ids(fields, triggers)
+    return triggers
 
 
-def _conditions(fields: Fields, locale: Locale) -> tuple[Condition, ...]:
-    raw = fields.raw("conditions")
-    if isinstance(raw, Mapping) and raw:
-        fields.fault("conditions", "must be a list of tables: { { type = … }, … }")
-        return ()
-    if not isinstance(raw, Mapping | list | tuple | None):
-        fields.fault("conditions", f"must be a list of tables, not {values.shown(raw)}")
-        return ()
-    found = [_condition(each, number, fields, locale) for number, each in enumerate(raw or (), 1)]
-    return tuple(condition for condition in found if condition is not None)
+def _refuse_same_ids(fields: Fields, triggers: tuple[Trigger, ...]) -> None:
+    seen: set[str] = set()
+    for trigger in triggers:
+        if trigger.id is not None and trigger.id in seen:
+            fields.fault("triggers", f"hold the id '{trigger.id}' twice; give each its own")
+        seen |= set() if trigger.id is None else {trigger.id}
 
 
 def _or_invalid(check: Callable[[Any], T]) -> Callable[[Any], T]:
@@ -142,21 +159,7 @@ def _or_invalid(check: Callable[[Any], T]) -> Callable[[Any], T]:
     return checked
 
 
-def _condition(raw: Value, number: int, fields: Fields, locale: Locale) -> Condition | None:
-    path = f"conditions[{number}]"
-    if not isinstance(raw := as_table(raw), Mapping):
-        fields.fault(path, f"must be a table, not {values.shown(raw)}")
-        return None
-    inner = Fields(raw, path, fields.notes)
-    kind = inner.need("type", one_of(CONDITION_KINDS))
-    if kind is None:
-        return None
-    condition = CONDITION_KINDS[kind](inner, locale)
-    inner.refuse_others(f"the condition {kind}")
-    return condition
-
-
-def _policy(fields: Fields, trigger: Trigger | None) -> Policy:
+def _policy(fields: Fields, triggers: tuple[Trigger, ...]) -> Policy:
     raw = fields.raw("state")
     if raw is None:
         return Policy()
@@ -170,6 +173,7 @@ def _policy(fields: Fields, trigger: Trigger | None) -> Policy:
         resumable_schedule=inner.take("resumable_schedule", values.boolean) or False,
     )
     inner.refuse_others("state")
-    if policy.resumable_schedule and not isinstance(trigger, WallClock | CronTrigger | SunTrigger | Interval | None):
-        fields.notes.warnings.append(f"state.resumable_schedule does nothing: {trigger.type} has no schedule")
+    if policy.resumable_schedule and triggers and not any(isinstance(each, TimedTrigger) for each in triggers):
+        kinds = " and ".join(dict.fromkeys(each.type for each in triggers))
+        fields.notes.warnings.append(f"state.resumable_schedule does nothing: {kinds} has no schedule")
     return policy

@@ -4,40 +4,35 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any
 
+from appliance.automations.active import ActiveTrigger
 from appliance.automations.alarms import Timer
 from appliance.automations.baseline import Baseline
+from appliance.automations.conditions import Combination, Condition, DeviceState
 from appliance.automations.definition import Definition
-from appliance.automations.homes import Home
+from appliance.automations.device_triggers import DeviceTrigger, Match
+from appliance.automations.environment import Environment
+from appliance.automations.listeners import Listeners
 from appliance.automations.runs import Runs
 from appliance.automations.scheduler import Scheduler
-from appliance.automations.schedules import Armed, Schedules
+from appliance.automations.schedules import Schedules
 from appliance.automations.states import States
-from appliance.automations.triggers import (
-    AdapterLifecycle,
-    DeviceTrigger,
-    EventTrigger,
-    Match,
-    SystemErrorTrigger,
-    TimedTrigger,
-)
+from appliance.automations.time_triggers import Interval, TimedTrigger
+from appliance.automations.waits import Waits
 from appliance.clock import timestamp
 from appliance.errors import Fault
 from appliance.home import events
+from appliance.home.model import Device
 from appliance.lua.catalog import Asset, Catalog
 
 log = logging.getLogger("automations")
 
-EVENTS: Mapping[type[EventTrigger], type[events.Event]] = {
-    AdapterLifecycle: events.AdapterStarted,
-    SystemErrorTrigger: events.SystemError,
-}
-"""The events that triggers which name no device listen to."""
+MAX_NEXT = 10
+"""How many next times are told of an automation."""
 
 
 class Engine:
@@ -49,20 +44,20 @@ class Engine:
         runs: Runs,
         states: States,
         scheduler: Scheduler,
-        home: Home,
+        environment: Environment,
     ) -> None:
         self.catalog = catalog
         self._runs = runs
         self._states = states
-        self._scheduler = scheduler
-        self._schedules = Schedules(scheduler, states, home, self._fire)
-        self._registry = home.registry
-        self._bus = home.bus
-        self._clock = home.clock
+        self._schedules = Schedules(scheduler, states, environment, self._fire)
+        self._waits = Waits(scheduler, states, environment, self._fire)
+        self._change_times = environment.change_times
+        self._registry = environment.registry
+        self._bus = environment.bus
+        self._clock = environment.clock
         self._listening = ExitStack()
-        self._armed: dict[str, Armed] = {}
-        self._by_device: Mapping[str, list[Armed]] = {}
-        self._by_event: Mapping[type[events.Event], list[Armed]] = {}
+        self._active: dict[str, list[ActiveTrigger]] = {}
+        self._listeners = Listeners([], self._registry)
         self._is_disarmed = False
 
     async def __aenter__(self) -> Engine:
@@ -78,113 +73,152 @@ class Engine:
         """Let nothing set off an automation any more, whatever is reloaded; what runs goes on."""
         self._is_disarmed = True
         self._listening.close()
-        for armed in self._armed.values():
-            self._schedules.stop(armed)
+        for active in self._list_active():
+            self._stop(active)
 
     async def reload(self) -> tuple[int, list[Fault]]:
-        """Put every file in force if all are sound. Where a trigger is as it was, its waits and its beat go on."""
+        """Put every file in force if all are sound. Where a trigger is as it was, its waits and schedule go on."""
         count, faults = await self.catalog.reload()
         if not faults and not self._is_disarmed:
             self._arm_all()
         return count, faults
 
-    def next_fire(self, id_: str) -> datetime | None:
-        """When the automation's schedule is due next, or its wait is over; None where nothing is set."""
-        rings = self._armed[id_].rings if id_ in self._armed else None
-        if isinstance(rings, Timer):
-            return self._clock.now() + timedelta(seconds=rings.due - self._clock.monotonic())
-        return None if rings is None else rings.due
+    def list_next(self, id_: str) -> list[datetime]:
+        """The next times at which its schedules and intervals fall due, at most ten, the soonest first."""
+        times = (time for active in self._active.get(id_, ()) for time in self._next_of(active))
+        return sorted(set(times))[:MAX_NEXT]
 
     def figures(self) -> dict[str, Any]:
         """Of each automation whether it is armed and waits, when it is due next, and when it ran last."""
         return {
             id_: {
                 "armed": self._states.of(id_).is_enabled,
-                "waiting": armed.pending is not None,
-                "next_fire": _shown(self.next_fire(id_)),
+                "waiting": any(active.waits for active in active_triggers),
+                "next_fire": _shown(self._next_fire(active_triggers)),
                 "last_run": _shown(self._states.of(id_).last_run),
+                "braked_secs": self._runs.paused_secs(id_),
             }
-            for id_, armed in sorted(self._armed.items())
+            for id_, active_triggers in sorted(self._active.items())
         }
 
-    def _arm_all(self) -> None:
-        before, self._armed = self._armed, {}
-        for asset in self.catalog.list_assets():
-            id_ = asset.definition.id
-            self._armed[id_] = self._take_over(before.pop(id_, None), asset)
-        for gone in before.values():
-            self._schedules.stop(gone)
-        by_device: defaultdict[str, list[Armed]] = defaultdict(list)
-        by_event: defaultdict[type[events.Event], list[Armed]] = defaultdict(list)
-        for armed in self._armed.values():
-            trigger = armed.definition.trigger
-            if isinstance(trigger, DeviceTrigger):
-                by_device[trigger.device_id].append(armed)
-            elif isinstance(trigger, EventTrigger):
-                by_event[EVENTS[type(trigger)]].append(armed)
-        self._by_device, self._by_event = by_device, by_event
+    def _next_fire(self, active_triggers: Iterable[ActiveTrigger]) -> datetime | None:
+        """When a schedule is due next, or a wait is over; None where nothing is set."""
+        timers = [wait.timer for active in active_triggers for wait in active.waits.values()]
+        times = [self._instant_of(timer) for timer in timers]
+        times += [due for active in active_triggers if (due := self._due_of(active)) is not None]
+        return min(times, default=None)
 
-    def _take_over(self, old: Armed | None, asset: Asset[Definition]) -> Armed:
-        """The automation armed for this text: as it was where its trigger is unchanged, else anew."""
-        if old is not None and _waits_alike(old.definition, asset.definition):
-            old.asset = asset
-            return old
-        if old is not None:
-            self._schedules.stop(old)
-        armed = Armed(asset)
-        if isinstance(asset.definition.trigger, TimedTrigger):
-            self._schedules.start(armed, asset.definition.trigger)
-        return armed
+    def _due_of(self, active: ActiveTrigger) -> datetime | None:
+        if isinstance(active.due, Timer):
+            return self._instant_of(active.due)
+        return None if active.due is None else active.due.due
+
+    def _instant_of(self, timer: Timer) -> datetime:
+        return self._clock.now() + timedelta(seconds=timer.due - self._clock.monotonic())
+
+    def _next_of(self, active: ActiveTrigger) -> Iterator[datetime]:
+        due, trigger = self._due_of(active), active.trigger
+        for _ in range(MAX_NEXT):
+            if due is None or not isinstance(trigger, TimedTrigger):
+                return
+            yield due
+            due = (
+                due + timedelta(seconds=trigger.every_secs)
+                if isinstance(trigger, Interval)
+                else trigger.next_after(due)
+            )
+
+    def _list_active(self) -> list[ActiveTrigger]:
+        return [active for each in self._active.values() for active in each]
+
+    def _arm_all(self) -> None:
+        before, self._active = self._active, {}
+        assets = self.catalog.list_assets()
+        for asset in assets:
+            id_ = asset.definition.id
+            self._active[id_] = self._take_over(before.pop(id_, []), asset)
+        for active in (each for gone in before.values() for each in gone):
+            self._stop(active)
+        self._listeners = Listeners(self._list_active(), self._registry)
+        self._change_times.watch(_watched(each.definition for each in assets))
+        if self.catalog.is_complete:
+            self._states.forget_others(self._active.keys())
+
+    def _take_over(self, old: list[ActiveTrigger], asset: Asset[Definition]) -> list[ActiveTrigger]:
+        """The automation's triggers for this text: those that were there as they were, the others anew."""
+        found = []
+        for trigger in asset.definition.triggers:
+            resumes = asset.definition.policy.resumable_schedule
+            same = next((each for each in old if each.trigger == trigger and each.resumes == resumes), None)
+            if same is not None:
+                old.remove(same)
+                found.append(same)
+                continue
+            active = ActiveTrigger(asset=asset, trigger=trigger)
+            found.append(active)
+            if isinstance(trigger, TimedTrigger):
+                self._schedules.start(active, trigger)
+        for active in old:
+            self._stop(active)
+        for active in found:
+            active.asset = asset
+        return found
+
+    def _stop(self, active: ActiveTrigger) -> None:
+        self._schedules.stop(active)
+        self._waits.stop(active)
 
     def _hear(self, event: events.Event) -> None:
-        if self._baseline.is_set_by(event):
+        is_baseline, observed = self._baseline.take(event)
+        for device in self._registry.find_devices(observed):
+            self._resume_waits(device)
+        if is_baseline:
             return
-        if isinstance(event, events.DeviceStateChanged):
-            listeners = self._by_device.get(event.device.id, ())
-        elif isinstance(event, events.DeviceRemoved):
-            listeners = self._by_device.get(event.device_id, ())
-        else:
-            listeners = self._by_event.get(type(event), ())
-        for armed in listeners:
+        if isinstance(event, events.DeviceRemoved):
+            for active in self._waits.of(event.device_id):
+                self._waits.end(active, event.device_id)
+        for active in self._listeners.of(event, self._waits):
             try:
-                self._tell(armed, event)
+                self._tell(active, event)
             except Exception as error:  # a fault in one automation's way is not the home's
-                log.error("%s: %s: %s", armed.label, type(error).__name__, error)
-                log.debug("%s", armed.label, exc_info=error)
+                log.error("%s: %s: %s", active.label, type(error).__name__, error)
+                log.debug("%s", active.label, exc_info=error)
 
-    def _tell(self, armed: Armed, event: events.Event) -> None:
-        trigger = armed.definition.trigger
-        if isinstance(trigger, DeviceTrigger) and trigger.wait_secs is not None:
-            self._follow(armed, trigger, event)
-        elif isinstance(trigger, EventTrigger) and (match := trigger.match(event)) is not None:
-            self._fire(armed, match)
+    def _resume_waits(self, device: Device) -> None:
+        for active in self._listeners.of_device(device):
+            if isinstance(active.trigger, DeviceTrigger) and active.trigger.wait_secs is not None:
+                self._waits.resume(active, active.trigger, device)
 
-    def _follow(self, armed: Armed, trigger: DeviceTrigger, event: events.Event) -> None:
-        """Begin, begin anew or end the wait, as the event says."""
-        after = trigger.follow(event, armed.pending)
-        if after is armed.pending:
+    def _tell(self, active: ActiveTrigger, event: events.Event) -> None:
+        trigger = active.trigger
+        if isinstance(trigger, TimedTrigger):
             return
-        self._schedules.stop(armed)
-        if after is not None:
-            armed.pending = after
-            wait = trigger.wait_secs or 0.0
-            armed.rings = self._scheduler.after(armed.label, wait, partial(self._settle, armed, trigger))
+        if isinstance(trigger, DeviceTrigger) and trigger.wait_secs is not None:
+            if isinstance(event, events.DeviceStateChanged):
+                self._waits.follow(active, trigger, event)
+        elif (match := trigger.match(event)) is not None:
+            self._fire(active, match)
 
-    def _settle(self, armed: Armed, trigger: DeviceTrigger, _: float) -> None:
-        pending, armed.pending, armed.rings = armed.pending, None, None
-        device = next(iter(self._registry.find_devices([trigger.device_id])), None)
-        settled = None if pending is None else trigger.settle(pending, device)
-        if settled is not None:
-            self._fire(armed, settled)
-
-    def _fire(self, armed: Armed, match: Match) -> None:
-        self._runs.consider(armed.asset, match.event)
+    def _fire(self, active: ActiveTrigger, match: Match) -> None:
+        named = {} if active.trigger.id is None else {"trigger_id": active.trigger.id}
+        self._runs.consider(active.asset, {**match.event, **named}, match.after)
 
 
-def _waits_alike(one: Definition, other: Definition) -> bool:
-    """Whether what the one waits for is what the other would wait for."""
-    same_resumption = one.policy.resumable_schedule == other.policy.resumable_schedule
-    return one.trigger == other.trigger and same_resumption
+def _watched(definitions: Iterable[Definition]) -> Mapping[str, frozenset[str]]:
+    """The attributes, by device, of which conditions ask how long they have been as they are."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for condition in (each for definition in definitions for each in _flat(definition.conditions)):
+        if isinstance(condition, DeviceState) and condition.for_secs:
+            found[condition.device_id].add(condition.attribute)
+    return {device_id: frozenset(names) for device_id, names in found.items()}
+
+
+def _flat(conditions: Iterable[Condition]) -> Iterator[Condition]:
+    """The conditions, and those within them."""
+    for condition in conditions:
+        yield condition
+        if isinstance(condition, Combination):
+            yield from _flat(condition.conditions)
 
 
 def _shown(instant: datetime | None) -> str | None:

@@ -10,13 +10,15 @@ from typing import Any, Protocol
 from appliance.automations import policy
 from appliance.automations.conditions import check_all
 from appliance.automations.definition import Definition
-from appliance.automations.homes import Home
+from appliance.automations.environment import Environment
 from appliance.automations.states import State, States
 from appliance.automations.verdict import Verdict, refused
-from appliance.history import Period, RunEntry, RunStatus
+from appliance.history.period import Period
+from appliance.history.runs import RunEntry, RunStatus
 from appliance.home.values import Value
 from appliance.lua.catalog import Asset
 from appliance.lua.executions import Ending, Execution, Job, entry_of
+from appliance.lua.modes import Decision
 
 log = logging.getLogger("automations")
 
@@ -36,6 +38,12 @@ class Executes(Protocol):
 
     def give_up(self) -> None:
         """End what runs and waits; who waits for an ending learns of it."""
+
+    def cancel(self, id_: str) -> int:
+        """End what runs and waits of this id at once; how many those were."""
+
+    def skip_waiting(self, id_: str, because: str) -> None:
+        """Let nothing that waits for its turn run any more."""
 
     def figures(self) -> dict[str, Any]:
         """How many run and wait, and how those before them ended."""
@@ -58,14 +66,13 @@ class Keeps(Protocol):
 class Runs:
     """Decides and runs."""
 
-    def __init__(
-        self, home: Home, states: States, history: Keeps, executes: MakesExecutions
-    ) -> None:
-        self._registry = home.registry
-        self._clock = home.clock
-        self._trust = home.trust
+    def __init__(self, environment: Environment, states: States, history: Keeps, executes: MakesExecutions) -> None:
+        self._clock = environment.clock
+        self._trust = environment.trust
         self._states = states
         self._history = history
+        self._brake = environment.brake
+        self._environment = environment
         self._executions = executes(self._note)
 
     async def __aenter__(self) -> Runs:
@@ -74,24 +81,36 @@ class Runs:
     async def __aexit__(self, *_: object) -> None:
         await self._executions.__aexit__()
 
-    def consider(self, asset: Asset[Definition], event: Event) -> None:
-        """Run the automation that the event has triggered, if it is on, may run, and did not just do so."""
+    def consider(self, asset: Asset[Definition], event: Event, after: asyncio.Event | None = None) -> None:
+        """Run the automation that the event has triggered, if it is on, may run, and did not just do so.
+
+        See `Job` for `after`.
+        """
         definition = asset.definition
         verdict = self._judge(definition, self._states.of(definition.id), event)
-        if verdict.holds:
-            self._executions.submit(_job(asset, event))
-        else:
-            self._note(_job(asset, event), self._skipped(verdict))
+        job = _job(asset, event, verdict, after=after)
+        if not verdict.holds:
+            self._note(job, self._skipped(job, verdict))
+        elif self._executions.submit(job).decision is not Decision.DROP:
+            self._brake.note_run(definition.id, event)
 
     async def run_by_hand(self, asset: Asset[Definition], event: Event) -> Ending:
         """Run it because somebody says so: if its conditions hold, whatever its mode, policy and switch say."""
-        job = _job(asset, event, by_hand=True)
         verdict = self._check(asset.definition)
+        job = _job(asset, event, verdict, by_hand=True)
         if verdict.holds:
             return await asyncio.shield(self._executions.submit(job).ended)
-        ending = self._skipped(verdict)
+        ending = self._skipped(job, verdict)
         self._note(job, ending)
         return ending
+
+    def cancel(self, id_: str) -> int:
+        """End what runs and waits of the automation at once; how many those were."""
+        return self._executions.cancel(id_)
+
+    def skip_waiting(self, id_: str) -> None:
+        """Let nothing of the automation, which was switched off, begin that waits for its turn."""
+        self._executions.skip_waiting(id_, DISABLED.reason)
 
     def give_up(self) -> None:
         """End every execution, since the hub stops; who waits for one is told so."""
@@ -105,13 +124,19 @@ class Runs:
         """How many run and wait, and how those before them ended."""
         return self._executions.figures()
 
+    def paused_secs(self, id_: str) -> float | None:
+        """For how many seconds more the brake pauses the automation; None where it does not."""
+        return self._brake.paused_secs(id_)
+
     def _check(self, definition: Definition) -> Verdict:
-        instant = self._clock.now() if self._trust.is_given() else None
-        return check_all(definition.conditions, self._registry, instant)
+        instant = self._clock.now() if self._trust.is_trusted() else None
+        return check_all(definition.conditions, self._environment, instant)
 
     def _judge(self, definition: Definition, state: State, event: Event) -> Verdict:
         if not state.is_enabled:
             return DISABLED
+        if (reason := self._brake.refusal(definition.id, event)) is not None:
+            return refused(reason)
         verdict = self._check(definition)
         if not verdict.holds:
             return verdict
@@ -119,9 +144,14 @@ class Runs:
         self._states.remember(definition.id, decision.memory)
         return decision.verdict
 
-    def _skipped(self, verdict: Verdict) -> Ending:
+    def _skipped(self, job: Job, verdict: Verdict) -> Ending:
         return Ending(
-            executed_at=self._clock.now(), status=RunStatus.SKIPPED, error=verdict.reason, results=(), duration_ms=0
+            executed_at=self._clock.now(),
+            status=RunStatus.SKIPPED,
+            error=verdict.reason,
+            results=(),
+            duration_ms=0,
+            trace=job.steps,
         )
 
     def _note(self, job: Job, ending: Ending) -> None:
@@ -131,7 +161,8 @@ class Runs:
             if not job.by_hand:
                 self._states.remember(job.id, self._after(state.memory, job, ending))
             if ending.status is not RunStatus.DROPPED:
-                state.last_run, state.last_error = ending.executed_at, ending.error
+                nothing = next(iter(ending.warnings), None)
+                state.last_run, state.last_error = ending.executed_at, ending.error or nothing
         self._tell(job, ending)
         self._history.add(entry_of(job, ending))
 
@@ -147,9 +178,31 @@ class Runs:
             log.warning("automation '%s' failed: %s", job.id, ending.error)
         else:
             log.debug("automation '%s': %s", job.id, ending.error or ending.status)
+        for warning in ending.warnings:
+            log.warning("automation '%s': a command came to nothing: %s", job.id, warning)
 
 
-def _job(asset: Asset[Definition], event: Event, *, by_hand: bool = False) -> Job:
+def _steps(definition: Definition, verdict: Verdict) -> tuple[Mapping[str, Any], ...]:
+    """What the trace tells of the conditions: those that hold, and the one that does not."""
+    if not verdict.holds and not verdict.branch:
+        return ()
+    failed = None if verdict.holds else int(verdict.branch.partition(".")[0])
+    steps: list[Mapping[str, Any]] = []
+    for number, condition in enumerate(definition.conditions[:failed], 1):
+        told = {"at_ms": 0, "step": "condition", "number": number, "type": condition.type}
+        is_failed = number == failed
+        steps.append({**told, "holds": not is_failed, "reason": verdict.reason if is_failed else None})
+    return tuple(steps)
+
+
+def _job(
+    asset: Asset[Definition],
+    event: Event,
+    verdict: Verdict,
+    *,
+    by_hand: bool = False,
+    after: asyncio.Event | None = None,
+) -> Job:
     definition = asset.definition
     return Job(
         id=definition.id,
@@ -158,4 +211,6 @@ def _job(asset: Asset[Definition], event: Event, *, by_hand: bool = False) -> Jo
         mode=definition.mode,
         event=event,
         by_hand=by_hand,
+        after=after,
+        steps=_steps(definition, verdict),
     )

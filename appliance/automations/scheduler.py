@@ -11,11 +11,15 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from appliance.automations.alarms import MOST_COUNTED, Alarm, Schedule, Timer
-from appliance.clock import Clock, Steps, Trust, timestamp
+from appliance.automations.alarms import LATE, MOST_COUNTED, Alarm, Schedule, Timer
+from appliance.automations.environment import Environment
+from appliance.clock import ClockSteps, timestamp
 from appliance.tasks import Tasks
 
 log = logging.getLogger("automations")
+
+LATE_SECS = 1.0
+"""What fires later than this is counted as late."""
 
 SETTLING = timedelta(minutes=1)
 """A clock that is set back by less than this, as NTP does, repeats no occurrence."""
@@ -27,25 +31,32 @@ MOST_STALE = 64
 class Scheduler:
     """Rings timers and alarms when they are due. What rings must neither wait nor take long."""
 
-    def __init__(self, clock: Clock, trust: Trust) -> None:
+    def __init__(self, environment: Environment) -> None:
+        clock, trust = environment.clock, environment.trust
         self._clock = clock
         self._trust = trust
-        self._steps = Steps(clock)
+        self._began = clock.monotonic() if environment.began is None else environment.began
+        self._stopped_at = environment.stopped_at
+        self._is_starting = True
+        self._steps = ClockSteps(clock)
         self._timers: list[tuple[float, int, Timer]] = []
         self._stale = 0
         self._numbers = itertools.count()
         self._alarms: dict[Alarm, None] = {}
         self._soonest: datetime | None = None
-        self._is_trusted = trust.is_given()
+        self._is_trusted = trust.is_trusted()
         self._on_trust: list[Callable[[], None]] = []
+        self._on_step: list[Callable[[], None]] = []
         self._changed = asyncio.Event()
         self._tasks = Tasks()
         self._stepped: list[dict[str, Any]] = []
+        self._late = 0
         self._looked_at = clock.monotonic()
 
     async def __aenter__(self) -> Scheduler:
-        if (doubt := self._doubt()) is not None:
-            log.warning("%s", doubt)
+        if (doubt := self._trust.doubt()) is not None:
+            log.warning("%s; what waits for a time of day waits until then", doubt)
+        self._tell_forgotten()
         self._tasks.start(self._run(), "schedule of automations")
         return self
 
@@ -56,9 +67,7 @@ class Scheduler:
         """Ring once, so many seconds of real time from now; the ring is told how many seconds late it is."""
         return self._start(Timer(name, self._clock.monotonic() + seconds, ring))
 
-    def every(
-        self, name: str, seconds: float, ring: Callable[[float], None], *, first: float | None = None
-    ) -> Timer:
+    def every(self, name: str, seconds: float, ring: Callable[[float], None], *, first: float | None = None) -> Timer:
         """Ring every so many seconds of real time, for the first time after `first` or after one whole span."""
         due = self._clock.monotonic() + (seconds if first is None else first)
         return self._start(Timer(name, due, ring, seconds))
@@ -76,7 +85,8 @@ class Scheduler:
         alarm = Alarm(name, schedule, ring, keeps=keeps, last=last)
         self._alarms[alarm] = None
         if self._is_trusted:
-            _begin(alarm, self._clock.now())
+            now = self._clock.now()
+            _begin(alarm, self._start_instant(now) if self._is_starting else now)
         if alarm.due is not None:
             self._soonest = alarm.due if self._soonest is None else min(self._soonest, alarm.due)
         self._changed.set()
@@ -93,26 +103,45 @@ class Scheduler:
                 self._clear_away()
 
     def when_trusted(self, do: Callable[[], None]) -> None:
-        """Do this once the clock is believed; not at all where it is already."""
+        """Do this once the clock is trusted; not at all where it is already."""
         if not self._is_trusted:
             self._on_trust.append(do)
 
+    def on_step(self, do: Callable[[], None]) -> None:
+        """Do this whenever the clock was set."""
+        self._on_step.append(do)
+
     def figures(self) -> dict[str, Any]:
-        """The clock's state for diagnostics: whether it is believed, why schedules wait if not, and steps of it."""
+        """The clock's state for diagnostics: whether it is trusted, why schedules wait if not, and steps of it."""
+        forgotten = self._trust.forgotten
         return {
             "now": timestamp(self._clock.now()),
-            "trusted": self._trust.is_given(),
-            "trusted_after": timestamp(self._trust.since),
-            "waits_because": self._doubt(),
+            "synchronised": self._clock.is_synchronised(),
+            "trusted": self._trust.is_trusted(),
+            "trusted_after": timestamp(self._trust.newest),
+            "waits_because": self._trust.doubt(),
+            "forgotten": None if forgotten is None else timestamp(forgotten),
             "steps": list(self._stepped),
+            "late": self._late,
         }
 
-    def _doubt(self) -> str | None:
-        """Why schedules wait; None where they do not."""
-        if self._trust.is_given():
-            return None
-        now, since = timestamp(self._clock.now()), timestamp(self._trust.since)
-        return f"the clock shows {now}, and it was {since} before: what waits for a time of day waits until it is set"
+    def recheck(self) -> None:
+        """Look at the clock now, since it may have come to be trusted."""
+        self._changed.set()
+
+    def _start_instant(self, now: datetime) -> datetime:
+        """The instant from which on occurrences fell into this start, or into the stop before it."""
+        if self._stopped_at is not None and timedelta() <= now - self._stopped_at <= LATE:
+            return self._stopped_at
+        since_start = timedelta(seconds=self._clock.monotonic() - self._began)
+        return now - since_start if since_start <= LATE else now
+
+    def _tell_forgotten(self) -> None:
+        if self._trust.forgotten is not None:
+            stored = timestamp(self._trust.forgotten)
+            log.warning(
+                "the time %s was stored by a clock that was wrong: it is ahead of this one, and forgotten", stored
+            )
 
     def _clear_away(self) -> None:
         self._timers = [each for each in self._timers if not each[2].is_cancelled]
@@ -128,6 +157,7 @@ class Scheduler:
         while True:
             self._changed.clear()
             self._look_at_clock()
+            self._is_starting = False
             self._ring_timers()
             self._ring_alarms()
             if self._timers or self._alarms:
@@ -137,20 +167,22 @@ class Scheduler:
                 self._looked_at = self._clock.monotonic()
 
     def _look_at_clock(self) -> None:
-        """Find every occurrence anew where the clock was set back, or can be believed for the first time.
+        """Find every occurrence anew where the clock was set back, or can be trusted for the first time.
 
         It may have been so since the last look: from the earliest instant that it can have shown since then.
         """
-        step, now, looked_at = self._steps.take(), self._clock.now(), self._clock.monotonic()
+        step, now, looked_at = self._steps.poll(), self._clock.now(), self._clock.monotonic()
         earliest = now - timedelta(seconds=looked_at - self._looked_at)
         self._looked_at = looked_at
-        becomes_trusted = self._trust.is_given() and not self._is_trusted
+        becomes_trusted = self._trust.is_trusted() and not self._is_trusted
         if step:
             log.warning("the clock was set by %+.1f s", step.total_seconds())
             self._stepped = [*self._stepped[-9:], {"at": timestamp(now), "seconds": step.total_seconds()}]
         if becomes_trusted:
-            log.info("the clock can be believed now: schedules begin")
+            log.info("the clock is trusted now: schedules begin")
+            self._tell_forgotten()
             self._is_trusted = True
+            earliest = min(earliest, self._start_instant(now))
         if self._is_trusted and (becomes_trusted or step < timedelta()):
             for alarm in self._alarms:
                 if becomes_trusted:
@@ -158,10 +190,11 @@ class Scheduler:
                 else:
                     alarm.arm(earliest, settles=step > -SETTLING)
             self._find_soonest()
+        waiting = self._on_step if step else []
         if becomes_trusted:
-            waiting, self._on_trust = self._on_trust, []
-            for do in waiting:
-                _safely(do)
+            waiting, self._on_trust = [*waiting, *self._on_trust], []
+        for do in waiting:
+            _safely(do)
 
     def _ring_timers(self) -> None:
         now = self._clock.monotonic()
@@ -175,6 +208,7 @@ class Scheduler:
                 self._start(timer)
             _tell_passed(timer.name, passed)
             if late is not None:
+                self._late += late > LATE_SECS
                 _safely(partial(timer.ring, late))
 
     def _ring_alarms(self) -> None:
@@ -186,6 +220,7 @@ class Scheduler:
             rings, passed = alarm.take(now)
             _tell_passed(alarm.name, passed)
             if rings is not None and alarm in self._alarms:
+                self._late += (now - rings).total_seconds() > LATE_SECS
                 _safely(partial(alarm.ring, rings))
         self._find_soonest()
 
@@ -194,7 +229,7 @@ class Scheduler:
 
     def _nap(self) -> float:
         """Seconds until something is due or the clock is to be looked at again."""
-        naps = [self._clock.looks_every]
+        naps = [self._clock.recheck_secs]
         if self._timers:
             naps.append(self._timers[0][0] - self._clock.monotonic())
         if self._soonest is not None:

@@ -2,128 +2,103 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from appliance.automations.alarms import Alarm, Timer
-from appliance.automations.definition import Definition
-from appliance.automations.homes import Home
+from appliance.automations.active import ActiveTrigger, Fire
+from appliance.automations.alarms import Timer
+from appliance.automations.device_triggers import Match
+from appliance.automations.environment import Environment
 from appliance.automations.policy import fingerprint
 from appliance.automations.scheduler import Scheduler
-from appliance.automations.states import Fired, States
-from appliance.automations.triggers import Interval, Match, TimedTrigger
-from appliance.lua.catalog import Asset
+from appliance.automations.states import States
+from appliance.automations.time_triggers import Interval, TimedTrigger
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(slots=True, eq=False)
-class Armed:
-    """An automation that waits for its trigger. `rings` is its schedule, or the wait that `pending` began."""
-
-    asset: Asset[Definition]
-    rings: Alarm | Timer | None = None
-    pending: Match | None = None
-
-    @property
-    def definition(self) -> Definition:
-        """What its file says."""
-        return self.asset.definition
-
-    @property
-    def label(self) -> str:
-        """What the log calls it."""
-        return f"automation '{self.definition.id}'"
-
-
 class Schedules:
-    """Calls `fire` with each automation whose time has come. What never was started here is not known here."""
+    """Calls `fire` with each trigger whose time has come. What never was started here is not known here."""
 
-    def __init__(
-        self, scheduler: Scheduler, states: States, home: Home, fire: Callable[[Armed, Match], None]
-    ) -> None:
+    def __init__(self, scheduler: Scheduler, states: States, environment: Environment, fire: Fire) -> None:
         self._scheduler = scheduler
         self._states = states
-        self._clock = home.clock
-        self._trust = home.trust
+        self._clock = environment.clock
+        self._trust = environment.trust
         self._fire = fire
-        self._unresumed: set[Armed] = set()
+        self._unresumed: set[ActiveTrigger] = set()
         scheduler.when_trusted(self._resume)
 
-    def start(self, armed: Armed, trigger: TimedTrigger) -> None:
-        """Set the automation's schedule going, or its beat."""
+    def start(self, active: ActiveTrigger, trigger: TimedTrigger) -> None:
+        """Set the trigger's schedule or interval going."""
         if isinstance(trigger, Interval):
-            self._start_beat(armed, trigger)
+            self._start_interval(active, trigger)
             return
-        resumes = armed.definition.policy.resumable_schedule
-        armed.rings = self._scheduler.at(
-            armed.label,
+        active.due = self._scheduler.at(
+            active.label,
             trigger,
-            partial(self._come, armed, trigger),
-            keeps=trigger.is_daily or resumes,
-            last=self._last(armed, trigger) if resumes else None,
+            partial(self._come, active, trigger),
+            keeps=trigger.is_daily or active.resumes,
+            last=self._last(active, trigger) if active.resumes else None,
         )
 
-    def stop(self, armed: Armed) -> None:
+    def stop(self, active: ActiveTrigger) -> None:
         """Let nothing come of it any more."""
-        self._unresumed.discard(armed)
-        armed.pending = None
-        if armed.rings is not None:
-            self._scheduler.cancel(armed.rings)
-            armed.rings = None
+        self._unresumed.discard(active)
+        if active.due is not None:
+            self._scheduler.cancel(active.due)
+            active.due = None
 
-    def _start_beat(self, armed: Armed, trigger: Interval) -> None:
-        """An interval begins now; one that resumes goes on with the beat of before, as soon as the time is known."""
+    def _start_interval(self, active: ActiveTrigger, trigger: Interval) -> None:
+        """An interval begins now; one that resumes goes on as before, as soon as the time is known."""
         first: float | None = None
-        if armed.definition.policy.resumable_schedule and self._trust.is_given():
-            first = self._seconds_to_next(armed, trigger)
-        elif armed.definition.policy.resumable_schedule:
-            self._unresumed.add(armed)
-        ring = partial(self._beat, armed, trigger)
-        armed.rings = self._scheduler.every(armed.label, trigger.every_secs, ring, first=first)
+        if active.resumes and self._trust.is_trusted():
+            first = self._seconds_to_next(active, trigger)
+        elif active.resumes:
+            self._unresumed.add(active)
+        ring = partial(self._come_again, active, trigger)
+        active.due = self._scheduler.every(active.label, trigger.every_secs, ring, first=first)
 
-    def _seconds_to_next(self, armed: Armed, trigger: Interval) -> float:
-        """How long until the next of the beat; what fell due while there was no hub comes at once, once."""
-        now, since = self._clock.now(), self._last(armed, trigger)
+    def _seconds_to_next(self, active: ActiveTrigger, trigger: Interval) -> float:
+        """How long until the next time; what fell due while there was no hub comes at once, once."""
+        now, since = self._clock.now(), self._last(active, trigger)
         if since is None or since > now:
-            self._note(armed, trigger, now)
+            self._note(active, trigger, now)
             return trigger.every_secs
         following = trigger.next_after(now, since)
         last = following - timedelta(seconds=trigger.every_secs)
         if last > since:
-            self._scheduler.after(armed.label, 0, lambda _: self._come(armed, trigger, last))
+            self._scheduler.after(active.label, 0, lambda _: self._come(active, trigger, last))
         return (following - now).total_seconds()
 
     def _resume(self) -> None:
-        """The time is known: beats that have not come yet go on where a restart left them, or began when armed."""
+        """The time is known: intervals that have not come yet go on where a restart left them, or as they began."""
         unresumed, self._unresumed = self._unresumed, set()
-        for armed in unresumed:
-            trigger = armed.definition.trigger
-            if isinstance(trigger, Interval) and self._last(armed, trigger) is not None:
-                self.stop(armed)
-                self._start_beat(armed, trigger)
-            elif isinstance(trigger, Interval) and isinstance(armed.rings, Timer):
-                left = armed.rings.due - self._clock.monotonic()
-                self._note(armed, trigger, self._clock.now() - timedelta(seconds=trigger.every_secs - left))
+        for active in unresumed:
+            trigger = active.trigger
+            if isinstance(trigger, Interval) and self._last(active, trigger) is not None:
+                self.stop(active)
+                self._start_interval(active, trigger)
+            elif isinstance(trigger, Interval) and isinstance(active.due, Timer):
+                left = active.due.due - self._clock.monotonic()
+                self._note(active, trigger, self._clock.now() - timedelta(seconds=trigger.every_secs - left))
 
-    def _beat(self, armed: Armed, trigger: Interval, late: float) -> None:
-        self._unresumed.discard(armed)
-        self._come(armed, trigger, self._clock.now() - timedelta(seconds=late))
+    def _come_again(self, active: ActiveTrigger, trigger: Interval, late: float) -> None:
+        self._unresumed.discard(active)
+        self._come(active, trigger, self._clock.now() - timedelta(seconds=late))
 
-    def _come(self, armed: Armed, trigger: TimedTrigger, due: datetime) -> None:
-        if armed.rings is None:
+    def _come(self, active: ActiveTrigger, trigger: TimedTrigger, due: datetime) -> None:
+        if active.due is None:
             return
-        if armed.definition.policy.resumable_schedule and self._trust.is_given():
-            self._note(armed, trigger, due)
-        self._fire(armed, Match(event=trigger.event_at(due)))
+        if active.resumes and self._trust.is_trusted():
+            self._note(active, trigger, due)
+        self._fire(active, Match(event=trigger.event_at(due)))
 
-    def _last(self, armed: Armed, trigger: TimedTrigger) -> datetime | None:
-        return self._states.of(armed.definition.id).last_of(_name(trigger))
+    def _last(self, active: ActiveTrigger, trigger: TimedTrigger) -> datetime | None:
+        return self._states.of(active.id).fired.get(_name(trigger))
 
-    def _note(self, armed: Armed, trigger: TimedTrigger, at: datetime) -> None:
-        self._states.note_fired(armed.definition.id, Fired(schedule=_name(trigger), at=at))
+    def _note(self, active: ActiveTrigger, trigger: TimedTrigger, at: datetime) -> None:
+        self._states.note_fired(active.id, _name(trigger), at)
 
 
 def _name(trigger: TimedTrigger) -> str:

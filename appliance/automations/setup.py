@@ -5,19 +5,29 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from appliance.automations.automations import Automations
+from appliance.automations.brake import Brake
 from appliance.automations.definition import Definition, automation_parser
 from appliance.automations.engine import Engine
-from appliance.automations.homes import Home
+from appliance.automations.environment import Environment
+from appliance.automations.home_view import ChangeTimes
+from appliance.automations.known_names import KnownNames
 from appliance.automations.runs import Keeps, MakesExecutions, Runs
 from appliance.automations.scheduler import Scheduler
 from appliance.automations.states import States
-from appliance.clock import Clock
+from appliance.automations.storage import Storage
+from appliance.automations.timers import Timers
+from appliance.automations.variables import Variables
+from appliance.clock import Clock, ClockTrust
+from appliance.home.bus import Bus
+from appliance.home.registry import Registry
 from appliance.locale import Locale
 from appliance.lua.catalog import Catalog, Describe
 from appliance.lua.setup import folder_of
+from appliance.settings import AutomationRunner
 from appliance.settings import Automations as Settings
 
 
@@ -28,29 +38,76 @@ class Parts:
     automations: Automations
     engine: Engine
     scheduler: Scheduler
+    states: States
+    timers: Timers
 
 
 def catalog_of(
-    settings: Settings, root: Path, describe: Describe, locale: Locale, clock: Clock
+    settings: Settings,
+    root: Path,
+    describe: Describe,
+    locale: Locale,
+    clock: Clock,
+    known: KnownNames | None = None,
 ) -> Catalog[Definition]:
-    """The catalog of the automations that the section names, not loaded yet."""
-    parse = automation_parser(locale, clock, settings.runner.default_max_concurrent)
+    """The catalog of the automations that the section names, not loaded yet; see `automation_parser` for `known`."""
+    parse = automation_parser(locale, clock, settings.runner.default_max_concurrent, known)
     return Catalog("automation", folder_of(settings, root), describe, parse)
+
+
+def build_environment(
+    registry: Registry,
+    bus: Bus,
+    clock: Clock,
+    trust: ClockTrust,
+    storage: Storage,
+    *,
+    limits: AutomationRunner | None = None,
+    began: float | None = None,
+    stopped_at: datetime | None = None,
+) -> Environment:
+    """What automations live in, with its own parts new; see `Environment` for `began` and `stopped_at`."""
+    brake = Brake(bus, clock)
+    if limits is not None:
+        brake = Brake(bus, clock, max_runs=limits.brake_runs, secs=limits.brake_secs)
+    return Environment(
+        registry=registry,
+        bus=bus,
+        clock=clock,
+        trust=trust,
+        storage=storage,
+        brake=brake,
+        change_times=ChangeTimes(storage, bus, clock),
+        variables=Variables(storage, bus, brake),
+        began=began,
+        stopped_at=stopped_at,
+    )
 
 
 @asynccontextmanager
 async def open_automations(
     catalog: Catalog[Definition],
-    home: Home,
-    states: States,
+    environment: Environment,
     history: Keeps,
     executes: MakesExecutions,
+    *,
+    is_loaded: bool = True,
 ) -> AsyncIterator[Parts]:
-    """The automations of a catalog, loaded and armed until the context is left."""
-    await catalog.load()
-    runs = Runs(home, states, history, executes)
-    async with states, runs, Scheduler(home.clock, home.trust) as scheduler:
-        async with Engine(catalog, runs, states, scheduler, home) as engine:
+    """The automations of a catalog, armed until the context is left; none where it is not to be loaded yet."""
+    scheduler = Scheduler(environment)
+    if is_loaded:
+        await catalog.load()
+    states, timers = States(environment.storage), Timers(environment)
+    runs = Runs(environment, states, history, executes)
+    async with states, environment.variables, timers, runs, scheduler:
+        async with Engine(catalog, runs, states, scheduler, environment) as engine:
+            if not is_loaded:
+                timers.hold()
+            timers.begin(scheduler)
             yield Parts(
-                automations=Automations(catalog, engine, runs, states), engine=engine, scheduler=scheduler
+                automations=Automations(catalog, engine, runs, states),
+                engine=engine,
+                scheduler=scheduler,
+                states=states,
+                timers=timers,
             )

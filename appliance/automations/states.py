@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+import contextlib
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from appliance.automations.policy import Memory, instant_of, millis_of
+from appliance.automations.storage import Storage
 from appliance.errors import StoreFailed
 from appliance.tasks import Tasks
 
@@ -16,65 +18,57 @@ TOGGLE, AUTOMATION = "toggle/", "automation/"
 """Keys in the document: `toggle/<id>` is false for what is switched off; `automation/<id>` is what was remembered."""
 
 
-class Told(Protocol):
-    """What tells the states: the document, or a copy of it."""
-
-    def items(self, prefix: str) -> list[tuple[str, Any]]:
-        """The keys that begin with the prefix, without it, and their values."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fired:
-    """The occurrence that fired last, or the instant at which a beat began, and the schedule whose it was."""
-
-    schedule: str
-    at: datetime
-
-    @staticmethod
-    def from_json(raw: Any) -> Fired | None:
-        """What `to_json` wrote; None for what is not of that form."""
-        fields = raw if isinstance(raw, dict) else {}
-        schedule, at = fields.get("schedule"), instant_of(fields.get("at"))
-        return Fired(schedule=schedule, at=at) if isinstance(schedule, str) and at is not None else None
-
-    def to_json(self) -> dict[str, Any]:
-        """It as JSON."""
-        return {"schedule": self.schedule, "at": millis_of(self.at)}
-
-
 @dataclass(slots=True, kw_only=True)
 class State:
-    """One automation's; `last_run` and `last_error` are of this run of the hub."""
+    """One automation's. `fired` is which occurrence of each of its schedules fired last, or when an interval began;
+    `waits` are those under way at the last stop; `last_run` and `last_error` are of this run of the hub.
+    """
 
     is_enabled: bool = True
     memory: Memory = field(default_factory=Memory)
-    fired: Fired | None = None
+    fired: dict[str, datetime] = field(default_factory=dict)
+    waits: dict[str, dict[str, Any]] = field(default_factory=dict)
     last_run: datetime | None = None
     last_error: str | None = None
 
-    def last_of(self, schedule: str) -> datetime | None:
-        """The occurrence of this schedule that fired last; None where none is known, or those of another are."""
-        return None if self.fired is None or self.fired.schedule != schedule else self.fired.at
+    def to_json(self) -> dict[str, Any]:
+        """What outlives a restart beside the switch."""
+        told: dict[str, Any] = {"policy": self.memory.to_json(), "waits": self.waits}
+        told["fired"] = {schedule: millis_of(at) for schedule, at in self.fired.items()}
+        return {key: value for key, value in told.items() if value}
+
+    @staticmethod
+    def from_json(raw: Any) -> State:
+        """The state that `to_json` wrote; what is not of that form is forgotten."""
+        fields = raw if isinstance(raw, dict) else {}
+        return State(
+            memory=Memory.from_json(fields.get("policy")),
+            fired=_fired(fields.get("fired")),
+            waits={key: each for key, each in _table(fields.get("waits")).items() if isinstance(each, dict)},
+        )
+
+
+def _fired(raw: Any) -> dict[str, datetime]:
+    table = _table(raw)
+    if "schedule" in table:  # as versions wrote that knew one trigger
+        table = {table["schedule"]: table.get("at")} if isinstance(table["schedule"], str) else {}
+    instants = {schedule: instant_of(at) for schedule, at in table.items()}
+    return {schedule: at for schedule, at in instants.items() if at is not None}
+
+
+def _table(raw: Any) -> dict[str, Any]:
+    return raw if isinstance(raw, dict) else {}
 
 
 class States:
-    """The states by id. `remember` writes now and then and never waits; `put` returns when all is on the card."""
+    """The states by id. What is remembered is written now and then; switches are on the card before they count."""
 
-    def __init__(
-        self,
-        told: Told,
-        remember: Callable[[str, dict[str, Any] | None], None],
-        put: Callable[[Mapping[str, Any]], Awaitable[None]],
-    ) -> None:
-        self._remember = remember
-        self._put = put
-        self._states: dict[str, State] = {}
+    def __init__(self, storage: Storage) -> None:
+        self._remember = storage.remember
+        self._put = storage.put
         self._tasks = Tasks()
-        for id_, value in told.items(AUTOMATION):
-            fields = value if isinstance(value, dict) else {}
-            memory, fired = Memory.from_json(fields.get("policy")), Fired.from_json(fields.get("fired"))
-            self._states[id_] = State(memory=memory, fired=fired)
-        for id_, is_enabled in told.items(TOGGLE):
+        self._states = {id_: State.from_json(value) for id_, value in storage.stored.items(AUTOMATION)}
+        for id_, is_enabled in storage.stored.items(TOGGLE):
             self.of(id_).is_enabled = is_enabled is not False
 
     async def __aenter__(self) -> States:
@@ -94,11 +88,30 @@ class States:
             state.memory = memory
             self._keep(id_, state)
 
-    def note_fired(self, id_: str, fired: Fired) -> None:
-        """Keep what fired last, over a restart too."""
+    def note_fired(self, id_: str, schedule: str, at: datetime) -> None:
+        """Keep what fired last of a schedule, over a restart too."""
         state = self.of(id_)
-        state.fired = fired
+        state.fired[schedule] = at
         self._keep(id_, state)
+
+    def note_wait(self, id_: str, key: str, wait: dict[str, Any] | None) -> None:
+        """Keep a wait that is under way, over a restart too; None is that it is over."""
+        state = self.of(id_)
+        if wait is not None:
+            state.waits[key] = wait
+        elif state.waits.pop(key, None) is None:
+            return
+        self._keep(id_, state)
+
+    def forget_others(self, ids: Collection[str]) -> None:
+        """Forget automations that there are no more, their switches too, as soon as the card takes it."""
+        gone = [id_ for id_ in self._states if id_ not in ids]
+        switched_off = [TOGGLE + id_ for id_ in gone if not self._states[id_].is_enabled]
+        for id_ in gone:
+            del self._states[id_]
+            self._remember(AUTOMATION + id_, None)
+        if switched_off:
+            self._tasks.start(self._remove(switched_off), "forgetting of automations")
 
     async def switch(self, id_: str, *, is_enabled: bool) -> None:
         """Switch it on or off, once that is on the card; `StoreFailed` where it cannot be.
@@ -117,9 +130,9 @@ class States:
         self.of(id_).is_enabled = is_enabled
         return None
 
+    async def _remove(self, keys: list[str]) -> None:
+        with contextlib.suppress(StoreFailed):  # the next start finds them again
+            await self._put(dict.fromkeys(keys))
+
     def _keep(self, id_: str, state: State) -> None:
-        policy = state.memory.to_json()
-        fields = {"policy": policy} if policy else {}
-        if state.fired is not None:
-            fields["fired"] = state.fired.to_json()
-        self._remember(AUTOMATION + id_, fields or None)
+        self._remember(AUTOMATION + id_, state.to_json() or None)

@@ -7,16 +7,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """Whether something holds, and why not, with the values compared; the reason is empty when it does."""
+    """Whether something holds, and why not, with the values compared; the reason is empty when it does.
+
+    `branch` is the way to the condition within a combination that decided, `1.2`; empty where it is the thing itself.
+    """
 
     holds: bool
     reason: str = ""
+    branch: str = ""
 
 
 HOLDS = Verdict(holds=True)
-"""The one yes."""
+"""A yes, which needs no reason."""
 
 
-def refused(reason: str) -> Verdict:
+def refused(reason: str, branch: str = "") -> Verdict:
     """A no with its reason."""
-    return Verdict(holds=False, reason=reason)
+    return Verdict(holds=False, reason=reason, branch=branch)

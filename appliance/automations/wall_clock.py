@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
@@ -14,6 +15,10 @@ from appliance.locale import Locale
 _TIME = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])\Z")
 
 _SECOND = timedelta(seconds=1)
+_DAY_SECS = 86_400
+
+MAX_DAYS_AHEAD = 21
+"""How far ahead a time of day is looked for: a weekday comes within a week, though a zone may skip it once."""
 
 
 def parse_time(value: Value) -> time:
@@ -40,13 +45,32 @@ def instant_of(day: date, at: time, zone: ZoneInfo) -> datetime | None:
     return None if is_whole_day else after_gap
 
 
-def next_wall_clock(at: time, locale: Locale, instant: datetime) -> datetime:
-    """The first instant after the given one at which the home's clocks come to show this time, once a local day."""
-    for day in locale.days_around(instant, 2, 3):
-        found = instant_of(day, at, locale.timezone)
-        if found is not None and found > instant:
-            return found
-    raise AssertionError("no zone skips so many days")
+def next_wall_clock(
+    at: time, locale: Locale, instant: datetime, is_wanted: Callable[[date], bool] = lambda day: True
+) -> datetime | None:
+    """The first instant after the given one at which the home's clocks come to show this time, once a wanted day.
+
+    None where no day within three weeks is wanted.
+    """
+    for day in locale.days_around(instant, 2, MAX_DAYS_AHEAD):
+        if is_wanted(day):
+            found = instant_of(day, at, locale.timezone)
+            if found is not None and found > instant:
+                return found
+    return None
+
+
+def overlap_end(instant: datetime, locale: Locale) -> datetime:
+    """What the home's clocks show at the instant; while they show times for the second time, the end of that."""
+    local = locale.local(instant)
+    if local.fold == 0:
+        return local
+    low, high = 0, _DAY_SECS
+    while high - low > 1:
+        middle = (low + high) // 2
+        is_second = locale.local(instant + timedelta(seconds=middle)).fold == 1
+        low, high = (middle, high) if is_second else (low, middle)
+    return locale.local(instant.replace(microsecond=0) + timedelta(seconds=high))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """The archive of `lares backup`: state and all of `config/` in one compressed tar, with a page that says what it is.
 
-Members: `lares-backup.json` (format, version, time, the configuration's name), `state.json` (the document's keys and
-values), and `config/…` as it lies on the box, without `auth.master_key`.
+Members: `lares-backup.json` (format of archive and store, version, time, the configuration's name), `state.json` (the
+document's keys and values), and `config/…` as it lies on the box, without `auth.master_key`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ import orjson
 
 from appliance.cli.private import write_private
 from appliance.errors import StartFailed
+from appliance.store.files import MIGRATIONS
 from appliance.store.keys import read_keys
-from appliance.store.records import read_devices, read_order
+from appliance.store.names import FORMAT as STORE_FORMAT
+from appliance.store.records import read_devices, read_layout
 from appliance.version import VERSION
 
 FORMAT = 1
@@ -55,7 +57,8 @@ class Archive:
 
 def write(file: Path, archive: Archive) -> None:
     """Write the archive for this user's eyes only, whole or not at all; `StartFailed` if it cannot be written."""
-    page = {"kind": "lares-backup", "format": FORMAT, "version": VERSION, "created_at": archive.created_at}
+    formats = {"format": FORMAT, "store_format": STORE_FORMAT}
+    page = {"kind": "lares-backup", **formats, "version": VERSION, "created_at": archive.created_at}
     members = {
         PAGE: orjson.dumps({**page, "main": archive.main}, option=orjson.OPT_INDENT_2),
         STATE: orjson.dumps(archive.values, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS),
@@ -122,16 +125,25 @@ def _understand(members: dict[str, bytes], file: Path) -> Archive:
     page = orjson.loads(members.pop(PAGE))
     if page["kind"] != "lares-backup" or page["format"] < 1:
         raise ValueError(PAGE)
-    if page["format"] > FORMAT:
+    store_format = page.get("store_format", 1)  # the first archives did not say it
+    if page["format"] > FORMAT or store_format > STORE_FORMAT:
         raise StartFailed(
             f"{file} was made by a newer Lares, {page['version']}; restore it with that version or a later one",
             os.EX_CONFIG,
         )
     files = {PurePosixPath(name).relative_to(CONFIG): data for name, data in members.items() if name != STATE}
-    main, values = page["main"], orjson.loads(members[STATE])
+    main, values = page["main"], _migrated(orjson.loads(members[STATE]), store_format)
     if any(parent in files for path in files for parent in path.parents) or not isinstance(main, str):
         raise ValueError(CONFIG)
     found = Archive(created_at=str(page["created_at"]), main=main, values=values, files=files)
-    read_devices(found, read_order(found))
+    read_devices(found, read_layout(found))
     read_keys(found)
     return found
+
+
+def _migrated(values: dict[str, Any], store_format: int) -> dict[str, Any]:
+    """The values as the store of this Lares keeps them, made from those of an older format."""
+    encoded = {key: orjson.dumps(value) for key, value in values.items()}
+    for each in range(store_format, STORE_FORMAT):
+        encoded = MIGRATIONS[each](encoded)
+    return {key: orjson.loads(value) for key, value in encoded.items()}

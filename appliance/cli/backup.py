@@ -11,11 +11,15 @@ import orjson
 from appliance.cli import archive
 from appliance.cli.archive import Archive
 from appliance.cli.master_key import key_of, without_key
-from appliance.cli.paths import Places, config_folder
+from appliance.cli.paths import MARKER, Places, config_folder
+from appliance.cli.terminal import progress
 from appliance.clock import Clock, timestamp
 from appliance.errors import StartFailed
 from appliance.store.reading import read_document
-from appliance.store.records import CARD, MASTER_KEY
+from appliance.store.records import CARD, CRASHES, MASTER_KEY
+
+OF_THE_BOX = (CARD, CRASHES, MASTER_KEY)
+"""What tells of this box and no other."""
 
 
 def backup(arguments: argparse.Namespace) -> int:
@@ -28,10 +32,11 @@ def backup(arguments: argparse.Namespace) -> int:
     made = Archive(
         created_at=timestamp(Clock().now()),
         main=config.name,
-        values={key: orjson.loads(value) for key, value in found.values.items() if key not in (CARD, MASTER_KEY)},
+        values={key: orjson.loads(value) for key, value in found.values.items() if key not in OF_THE_BOX},
         files=_gather(config),
     )
-    archive.write(file, made)
+    with progress(f"writing {file}"):
+        archive.write(file, made)
     for note in found.damage:
         print(f"warning: {note}")
     print(f"{file}: {len(made.values)} entries of state and {len(made.files)} files of configuration")
@@ -51,7 +56,7 @@ def _gather(config: Path) -> dict[PurePosixPath, bytes]:
     """The files of the configuration's folder, the master key left out of the main one."""
     folder = config.parent
     try:
-        paths = sorted(path for path in folder.rglob("*") if path.is_file())
+        paths = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / MARKER)
         files = {PurePosixPath(path.relative_to(folder)): path.read_bytes() for path in paths}
     except OSError as error:
         raise StartFailed(f"{error.filename} cannot be read: {error.strerror}", os.EX_NOINPUT) from None

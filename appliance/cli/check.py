@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from appliance import config
+from appliance.automations.known_names import KnownNames
 from appliance.automations.setup import catalog_of
 from appliance.cli.paths import Places
 from appliance.clock import Clock
@@ -27,12 +28,13 @@ ANYWHERE = Locale(timezone=load_zone("UTC"), latitude=0.0, longitude=0.0)
 
 def check(arguments: argparse.Namespace) -> int:
     """Print every fault of configuration and Lua files as `file:line: message`; 0 when there is none, else 78."""
-    file = Places.of_process(arguments.config, arguments.data_dir).find_config()
+    places = Places.of_process(arguments.config, arguments.data_dir)
+    file = places.find_config()
     if not file.exists():
         raise StartFailed(f"there is no configuration at {file}; `lares run` writes one there", os.EX_CONFIG)
     settings, faults = _load(file)
     in_lua, warnings = asyncio.run(_check_lua(settings))
-    faults += in_lua
+    faults += [*in_lua, *find_unreadable(file.parent, places.find_data_dir())]
     for fault in faults:
         print(fault)
     for warning in (*settings.warnings, *warnings):
@@ -42,6 +44,24 @@ def check(arguments: argparse.Namespace) -> int:
         return os.EX_CONFIG
     print(f"{file}: no faults")
     return os.EX_OK
+
+
+def find_unreadable(folder: Path, data_dir: Path) -> list[Fault]:
+    """What of the configuration the hub's user, who owns the data directory, cannot read; asked by root alone."""
+    owner = data_dir.stat() if data_dir.is_dir() else None
+    if os.geteuid() != 0 or owner is None or owner.st_uid == 0 or folder.name != "config":
+        return []
+    user, group = owner.st_uid, owner.st_gid
+    hidden = [path for path in (folder, *sorted(folder.rglob("*"))) if not _can_read(path, user, group)]
+    message = f"cannot be read by user {user}, who runs the hub: `chgrp {group}` and `chmod g+rX` let it"
+    return [Fault(str(path), 0, message) for path in hidden]
+
+
+def _can_read(path: Path, user: int, group: int) -> bool:
+    found = path.stat() if path.exists() else path.lstat()
+    shift = 6 if found.st_uid == user else 3 if found.st_gid == group else 0
+    wanted = 0o5 if path.is_dir() else 0o4
+    return found.st_mode >> shift & wanted == wanted
 
 
 def _load(file: Path) -> tuple[Config, list[Fault]]:
@@ -62,8 +82,9 @@ async def _check_lua(settings: Config) -> tuple[list[Fault], list[Fault]]:
     )
     async with build_runner(settings.scripts, limits, settings.locale.timezone, settings.root, clock) as runner:
         scenes = build_catalog(settings.scenes, settings.root, runner, limits.default_max_concurrent)
-        automations = catalog_of(settings.automations, settings.root, runner.describe, settings.locale, clock)
-        _, in_scripts = await check_scripts(folders[-1])
+        known = KnownNames(adapters=settings.adapter_names)
+        automations = catalog_of(settings.automations, settings.root, runner.describe, settings.locale, clock, known)
+        _, in_scripts = await check_scripts(runner.compile, folders[-1])
         checked = [await scenes.check(), await automations.check(), (in_scripts, [])]
         faults, warnings = ([each for pair in checked for each in pair[n]] for n in (0, 1))
         if not faults:

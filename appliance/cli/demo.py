@@ -14,15 +14,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from appliance import config
-from appliance.api import payloads
+from appliance.adapters.elgato_lights.kind import ElgatoLights
+from appliance.adapters.roku_tv.kind import RokuTv
+from appliance.api.frames import frame_of
 from appliance.api.keys import Token
 from appliance.cli.logs import start_logging
-from appliance.cli.paths import CONFIG_FILE, make_data_dir, write_bundled_config
+from appliance.cli.paths import CONFIG_FILE, find_template, make_data_dir, write_config
 from appliance.cli.serve import serve, when_ready
 from appliance.config import Config
 from appliance.home.events import Event
 from appliance.hub import Hub
-from appliance.settings import Address, Auth, ElgatoLights, RokuTv
+from appliance.settings import Address, Auth
 from appliance.simulators.light import LightSimulator
 from appliance.simulators.tv import TvSimulator
 
@@ -35,11 +37,13 @@ def demo(arguments: argparse.Namespace) -> int:
     """Run the demo until it is told to stop; the exit code."""
     port = _choose_port() if arguments.port is None else arguments.port
     with tempfile.TemporaryDirectory(prefix="lares-demo-") as folder:
-        file = Path(folder) / CONFIG_FILE
-        write_bundled_config(file.parent)
+        file = Path(folder) / CONFIG_FILE.parent / Path(arguments.config or CONFIG_FILE).name
+        write_config(file.parent, find_template(arguments.config))
         settings = config.load(file, {})
         start_logging(replace(settings.logging, level="warning"), os.environ)
-        asyncio.run(_run(settings, Path(folder) / "data", port))
+        asyncio.run(_run(settings, Path(arguments.data_dir or Path(folder) / "data"), port))
+    left = "its data stays" if arguments.data_dir else "nothing of it is left"
+    print(f"The demo has ended; {left}.", flush=True)
     return os.EX_OK
 
 
@@ -62,7 +66,6 @@ async def _run(settings: Config, data_dir: Path, port: int) -> None:
             when_ready(hub, lambda: _tell(hub, _greeting(f"{LOOPBACK}:{port}", key, light.url, tv.url)))
 
         await serve(home, data_dir, greet)
-        print("The demo has ended; nothing of it is left.", flush=True)
 
 
 def _greeting(address: str, key: str, light_url: str, tv_url: str) -> str:
@@ -72,6 +75,7 @@ def _greeting(address: str, key: str, light_url: str, tv_url: str) -> str:
     return f"""
 Lares runs a home to try: a light ({light_url}) and a TV ({tv_url}), both simulated.
 
+    page     http://{address}/?token={key}
     REST     http://{address}
     events   ws://{address}/events
     key      {key}
@@ -92,7 +96,7 @@ def _tell(hub: Hub, greeting: str) -> None:
 
 
 def _show(event: Event) -> None:
-    frame = payloads.frame(event)
+    frame = frame_of(event)
     if frame is not None:
         _say(frame.decode())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
 import platform
 import shutil
@@ -12,14 +13,21 @@ from pathlib import Path
 import orjson
 
 from appliance import config
+from appliance.cli import key_socket
 from appliance.cli.paths import Places
-from appliance.clock import Clock, timestamp
+from appliance.clock import Clock, ClockTrust, timestamp
 from appliance.errors import ConfigFailed, StartFailed
 from appliance.store.lock import holder_of
 from appliance.store.reading import read_document
-from appliance.store.records import CARD, KEY, MASTER_KEY
+from appliance.store.records import CARD, KEY, MASTER_KEY, Snapshot, Told
 from appliance.store.recovery import Recovered
-from appliance.version import MADE_AT
+from appliance.store.times import newest_time
+
+NOTHING = Snapshot({})
+"""What a store tells that cannot be read."""
+
+LUA = "lua"
+"""What the hub's socket is asked for the figures of its Lua workers."""
 
 NEEDED_BYTES = 4 << 20
 
@@ -30,7 +38,7 @@ Finding = tuple[str, str, str]
 def doctor(arguments: argparse.Namespace) -> int:
     """Print a line for each thing looked at; 0 when all is well, 1 when something needs care."""
     places = Places.of_process(arguments.config, arguments.data_dir)
-    findings = [*_look_at_config(places), *_look_at_data(places), *_look_at_box()]
+    findings = [*_look_at_config(places), *_look_at_data(places), *_look_at_platform()]
     for how, what, sentence in findings:
         print(f"{how:<5} {what:<15} {sentence}")
     return int(any(how != "ok" for how, _, _ in findings))
@@ -58,12 +66,45 @@ def _look_at_data(places: Places) -> Iterator[Finding]:
     folder = places.find_data_dir()
     if not folder.is_dir():
         yield "care", "data directory", f"{folder} does not exist; `lares run` makes it"
+        yield _look_at_clock(NOTHING)
         return
     yield _look_at_folder(folder)
     yield _look_at_space(folder)
     holder = holder_of(folder)
     yield "ok", "hub", "none runs on it" if holder is None else f"process {holder} runs on it"
+    if holder is not None:
+        yield from _look_at_lua(folder)
+        yield from _look_at_adapters(folder)
     yield from _look_at_store(folder)
+
+
+def _look_at_lua(folder: Path) -> Iterator[Finding]:
+    """Whether scripts cost the hub that runs a worker since its start."""
+    try:
+        figures = asyncio.run(key_socket.ask(folder, {"do": LUA}))
+    except (OSError, StartFailed):
+        return
+    for kill in figures.get("last_kills", []):
+        yield "care", "Lua", f"at {kill['at']} a worker was lost: {kill['reason']}"
+    yield (
+        "ok",
+        "Lua",
+        f"{figures.get('running', 0)} scripts run, {figures.get('kills', 0)} workers lost since the start",
+    )
+
+
+def _look_at_adapters(folder: Path) -> Iterator[Finding]:
+    """What the hub that runs says of its adapters and its card."""
+    try:
+        reply = asyncio.run(key_socket.ask(folder, {"do": "status"}))
+    except OSError as error:
+        yield "care", "hub", f"it does not answer on its socket: {error.strerror or 'too late'}"
+        return
+    for adapter in reply.get("adapters", []):
+        if adapter["status"] == "degraded":
+            yield "care", "adapter", f"{adapter['name']}: {adapter['message']}"
+    if (failure := reply.get("card", {}).get("failure")) is not None:
+        yield "care", "store", f"changes cannot be stored: {failure}"
 
 
 def _look_at_space(folder: Path) -> Finding:
@@ -90,9 +131,11 @@ def _look_at_store(folder: Path) -> Iterator[Finding]:
         found = read_document(folder)
     except StartFailed as error:
         yield "care", "store", str(error)
+        yield _look_at_clock(NOTHING)
         return
     except OSError as error:
         yield "care", "store", f"{error.filename or folder} cannot be read: {error.strerror}"
+        yield _look_at_clock(NOTHING)
         return
     how = "care" if found.damage else "ok"
     for note in found.notes:
@@ -100,6 +143,7 @@ def _look_at_store(folder: Path) -> Iterator[Finding]:
     yield "ok", "store", f"generation {found.generation}, record {found.sequence}, {len(found.values)} entries"
     yield "ok", "keys", _tell_keys(found)
     yield "ok", "written", _tell_wear(found)
+    yield _look_at_clock(Snapshot(found.values))
 
 
 def _tell_keys(found: Recovered) -> str:
@@ -116,8 +160,15 @@ def _tell_wear(found: Recovered) -> str:
     return f"{card['bytes_written'] / 1e6:.1f} MB in {card['syncs']} syncs since {card['since']}"
 
 
-def _look_at_box() -> Iterator[Finding]:
-    now = Clock().now()
-    is_set = now >= MADE_AT
-    yield "ok" if is_set else "care", "clock", timestamp(now) + ("" if is_set else ", which cannot be: it is not set")
+def _look_at_clock(stored: Told) -> Finding:
+    """Whether the clock can be trusted, given what is stored; and what to do where it cannot."""
+    clock = Clock()
+    trust = ClockTrust(clock, newest_time(stored))
+    if (doubt := trust.doubt()) is not None:
+        return "care", "clock", doubt
+    how = "is synchronised" if clock.is_synchronised() else "nothing synchronises it, and it is later than all before"
+    return "ok", "clock", f"{timestamp(clock.now())}, {how}"
+
+
+def _look_at_platform() -> Iterator[Finding]:
     yield "ok", "platform", f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"

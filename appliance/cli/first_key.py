@@ -11,26 +11,23 @@ from pathlib import Path
 
 from appliance.api.auth import Authenticator
 from appliance.api.keyring import make_master
-from appliance.api.keys import Token, hash_token, is_hash
+from appliance.api.keys import Token, hash_token, hint_of
 from appliance.cli.private import write_private
 from appliance.clock import Clock
 from appliance.errors import StartFailed, StoreFailed
 from appliance.settings import Auth
-from appliance.store.keys import MASTER, Key, Keys
+from appliance.store.keys import MASTER, Keys
 
 log = logging.getLogger("keys")
 
 
-async def open_door(auth: Auth, keys: Keys, data_dir: Path) -> Authenticator:
+async def build_authenticator(auth: Auth, keys: Keys, data_dir: Path) -> Authenticator:
     """The authenticator for the configured master key, or for the box's own, which is made if there is none yet."""
     if auth.master_key is not None:
         return Authenticator(keys.find, master_key=auth.master_key)
-    master = await _adopt(keys, data_dir / "master-key") or await _make(keys, first_key(data_dir))
-
-    def find(name: str) -> Key | None:
-        return keys.find(name) or (master if name == MASTER else None)
-
-    return Authenticator(find, first_used=_remover(first_key(data_dir)))
+    if keys.master is None:
+        await _make(keys, first_key(data_dir))
+    return Authenticator(keys.find, first_used=_remover(first_key(data_dir)))
 
 
 def first_key(data_dir: Path) -> Path:
@@ -38,43 +35,10 @@ def first_key(data_dir: Path) -> Path:
     return data_dir / "first-key"
 
 
-async def _adopt(keys: Keys, hash_file: Path) -> Key | None:
-    """The box's own key, if there is one. An earlier Lares kept its hash in a file: it moves into the store."""
-    master = keys.master
-    if master is None and (token_hash := _read(hash_file)) is not None:
-        master = make_master(token_hash, Clock())
-        try:
-            await keys.put(master)
-        except StoreFailed as error:
-            log.warning("the master key's hash stays in %s: %s", hash_file, error)
-            return master
-    _remove(hash_file)
-    return master
-
-
-def _read(file: Path) -> str | None:
-    try:
-        text = file.read_text(encoding="ascii", errors="replace").strip()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise StartFailed(f"the master key's hash {file} cannot be read: {error.strerror}", os.EX_NOINPUT) from None
-    if not is_hash(text):
-        raise StartFailed(f"the master key's hash {file} is damaged; remove it to be given a new key", os.EX_DATAERR)
-    return text
-
-
-def _remove(file: Path) -> None:
-    try:
-        file.unlink(missing_ok=True)
-    except OSError as error:
-        log.warning("%s is of no use any more, but cannot be removed: %s", file, error.strerror)
-
-
-async def _make(keys: Keys, key_file: Path) -> Key:
+async def _make(keys: Keys, key_file: Path) -> None:
     """Make the key and tell it once: on the terminal, or in a file that goes when the key has been used."""
     token = Token.make(MASTER)
-    master = make_master(await asyncio.to_thread(hash_token, token.text), Clock())
+    master = make_master(await asyncio.to_thread(hash_token, token.text), hint_of(token.text), Clock())
     on_terminal = sys.stdout.isatty()
     if not on_terminal:
         write_private(key_file, f"{token.text}\n".encode())
@@ -86,7 +50,6 @@ async def _make(keys: Keys, key_file: Path) -> Key:
         print(f"\nThe master key of this hub, shown this once:\n\n    {token.text}\n", flush=True)
     else:
         log.warning("the master key was made and is in %s until it is first used", key_file)
-    return master
 
 
 def _remover(key_file: Path) -> Callable[[str], None]:

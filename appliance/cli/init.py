@@ -6,16 +6,21 @@ import argparse
 import os
 from pathlib import Path
 
-from appliance.cli.paths import CONFIG_FILE, write_bundled_config
+from appliance.cli.paths import CONFIG_FILE, find_template, write_config
 
 
 def init(arguments: argparse.Namespace) -> int:
-    """Write the bundled `config/` into the folder, never over a file that exists, and say what was written."""
+    """Write a configuration into the folder, never over a file that exists, and say what was written.
+
+    It is the bundled one, or that of the file that `--config` names.
+    """
     folder = Path(arguments.folder).absolute()
-    written = write_bundled_config(folder / CONFIG_FILE.parent)
+    written = write_config(folder / CONFIG_FILE.parent, find_template(arguments.config))
     for file in written:
         print(f"wrote {file}")
     if not written:
         print(f"{folder / CONFIG_FILE.parent}: all of it is there already; nothing was changed")
-    print(f"Run it with: lares --config {folder / CONFIG_FILE} --data-dir {folder / 'data'}")
+    file = CONFIG_FILE.parent / Path(arguments.config or CONFIG_FILE).name
+    data_dir = Path(arguments.data_dir or folder / "data").absolute()
+    print(f"Run it with: lares --config {folder / file} --data-dir {data_dir}")
     return os.EX_OK

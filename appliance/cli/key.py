@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from appliance.api.keyring import Keyring
 from appliance.api.keys import Hasher
 from appliance.cli import key_socket
 from appliance.cli.key_desk import Desk
+from appliance.cli.owner import act_as_owner
 from appliance.cli.paths import Places
 from appliance.clock import Clock
 from appliance.errors import LaresError, StartFailed
@@ -30,6 +31,7 @@ PATIENCE_SECS = 10.0
 
 TRY_EVERY = 0.05
 NO_AUTH = Auth(master_key=None, source="")
+Reply = dict[str, Any]
 ONLY_NOW = "this is the only time that it is shown"
 
 
@@ -42,8 +44,9 @@ def key(arguments: argparse.Namespace) -> int:
     fields = {"label": "label", "role": "role", "key_id": "id"}
     stated = {name: vars(arguments)[each] for each, name in fields.items() if each in arguments}
     auth = _read_auth(places) if arguments.do == "reset-master" else NO_AUTH
-    _act_as_owner(data_dir)
-    reply = asyncio.run(_ask(data_dir, {"do": arguments.do, **stated}, auth))
+    act_as_owner(data_dir)
+    request = {"do": arguments.do, **stated}
+    reply = asyncio.run(ask(data_dir, request, lambda: _answer_alone(data_dir, request, auth)))
     if "error" in reply:
         raise StartFailed(reply["error"], reply["code"])
     SHOW[arguments.do](reply)
@@ -59,21 +62,16 @@ def _read_auth(places: Places) -> Auth | LaresError:
         return error
 
 
-def _act_as_owner(folder: Path) -> None:
-    """Root writes as the one who owns the folder, lest a hub cannot read what root has written."""
-    owner = folder.stat()
-    if os.geteuid() == 0 and owner.st_uid != 0:
-        os.setegid(owner.st_gid)
-        os.seteuid(owner.st_uid)
+async def ask(data_dir: Path, request: dict[str, Any], alone: Callable[[], Awaitable[Reply]]) -> Reply:
+    """The answer of the hub that holds the data directory, or that of `alone`, which has the store to itself.
 
-
-async def _ask(data_dir: Path, request: dict[str, Any], auth: Auth | LaresError) -> dict[str, Any]:
-    """The answer of the hub that holds the data directory, or our own where none does."""
+    Raises `StartFailed` where neither can be had within ten seconds.
+    """
     clock = Clock()
     deadline = clock.monotonic() + PATIENCE_SECS
     while True:
         try:
-            lock = Lock(data_dir)
+            lock = Lock(data_dir, is_brief=True)
         except StartFailed as in_use:
             if in_use.exit_code != os.EX_TEMPFAIL:
                 raise
@@ -84,17 +82,17 @@ async def _ask(data_dir: Path, request: dict[str, Any], auth: Auth | LaresError)
                     raise StartFailed(f"{in_use}, which does not answer; try again", os.EX_TEMPFAIL) from None
         else:
             try:
-                if isinstance(auth, LaresError):
-                    raise auth
-                return await _answer_alone(data_dir, request, auth, clock)
+                return await alone()
             finally:
                 lock.release()
         await clock.sleep(TRY_EVERY)
 
 
-async def _answer_alone(data_dir: Path, request: dict[str, Any], auth: Auth, clock: Clock) -> dict[str, Any]:
+async def _answer_alone(data_dir: Path, request: dict[str, Any], auth: Auth | LaresError) -> Reply:
     """What the desk says that has the store to itself."""
-    hasher = Hasher()
+    if isinstance(auth, LaresError):
+        raise auth
+    clock, hasher = Clock(), Hasher()
     try:
         async with Document(Disk(data_dir), clock) as document, Keys(document, Bus()) as keys:
             return await Desk(Keyring(keys, hasher, clock), auth, data_dir).answer(request)

@@ -10,12 +10,15 @@ from typing import Any
 
 from appliance.api import payloads
 from appliance.api.keyring import Keyring
-from appliance.api.shapes import Field, body, identifier
+from appliance.api.validation import Field, body, identifier
 from appliance.cli.first_key import first_key
 from appliance.errors import Invalid, LaresError, NotFound, StoreFailed
 from appliance.settings import Auth
 
 REVOKE = body("RevokeRequest", {"id": Field(check=identifier)})
+
+Action = Callable[[Any], Awaitable[dict[str, Any]]]
+"""What is done for a request, and answered."""
 
 EXIT_CODES: Mapping[type[LaresError], int] = {
     Invalid: os.EX_USAGE,
@@ -26,17 +29,23 @@ EXIT_CODES: Mapping[type[LaresError], int] = {
 
 
 class Desk:
-    """Takes a request, an object with `do` and what that needs, and says what came of it."""
+    """Takes a request, an object with `do` and what that needs, and says what came of it.
 
-    def __init__(self, keyring: Keyring, auth: Auth, data_dir: Path) -> None:
+    `more` are what the hub beside the keys answers, by the name that `do` has.
+    """
+
+    def __init__(
+        self, keyring: Keyring, auth: Auth, data_dir: Path, more: Mapping[str, Action] | None = None
+    ) -> None:
         self._keyring = keyring
         self._auth = auth
         self._data_dir = data_dir
-        self._actions: Mapping[str, Callable[[Any], Awaitable[dict[str, Any]]]] = {
+        self._actions: Mapping[str, Action] = {
             "create": self._create,
             "list": self._list,
             "revoke": self._revoke,
             "reset-master": self._reset_master,
+            **(more or {}),
         }
 
     async def answer(self, request: Any) -> dict[str, Any]:
@@ -46,7 +55,7 @@ class Desk:
                 raise Invalid(f"a request must be an object whose do is one of {', '.join(self._actions)}")
             return await act(request)
         except LaresError as error:
-            return {"error": str(error), "code": EXIT_CODES.get(type(error), os.EX_SOFTWARE)}
+            return {"error": str(error), "code": _exit_code(error)}
 
     async def _create(self, request: Any) -> dict[str, Any]:
         fields = payloads.KEY(request)
@@ -68,3 +77,8 @@ class Desk:
         with contextlib.suppress(OSError):  # what it tells opens nothing any more
             first_key(self._data_dir).unlink()
         return {"secret": token}
+
+
+def _exit_code(error: LaresError) -> int:
+    kinds = type(error).__mro__
+    return next((code for kind, code in EXIT_CODES.items() if kind in kinds), os.EX_SOFTWARE)

@@ -1,4 +1,4 @@
-"""The Unix socket in the data directory by which `lares key` reaches the hub that runs there."""
+"""The Unix socket in the data directory by which `lares key`, `log`, `status` and `why` reach the hub there."""
 
 from __future__ import annotations
 

@@ -6,16 +6,16 @@ import json
 import logging
 import os
 import sys
-import traceback
 from collections.abc import Mapping
-from typing import Any, TextIO
+from typing import TextIO
 
 import orjson
 
+from appliance.cli.log_limit import RepetitionLimit
+from appliance.log_buffer import fields_of, fields_text
 from appliance.settings import Logging
 
 _PRIORITIES = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3, logging.CRITICAL: 2}
-_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
 def start_logging(settings: Logging, environment: Mapping[str, str]) -> None:
@@ -27,6 +27,7 @@ def start_logging(settings: Logging, environment: Mapping[str, str]) -> None:
         handler.setFormatter(JournalLines())
     else:
         handler.setFormatter(TextLines())
+    handler.addFilter(RepetitionLimit())
     logging.basicConfig(level=settings.level.upper(), handlers=[handler], force=True)
     for chatty in ("sanic", "asyncio", "websockets", "aiohttp", "watchfiles"):
         logging.getLogger(chatty).setLevel(max(logging.WARNING, logging.getLogger().level))
@@ -72,7 +73,7 @@ class JsonLines(logging.Formatter):
             "part": record.name,
             "message": record.getMessage(),
         }
-        fields = {f"{key}_" if key in entry else key: value for key, value in _fields(record).items()}
+        fields = {f"{key}_" if key in entry else key: value for key, value in fields_of(record).items()}
         try:
             return orjson.dumps({**entry, **fields}, default=str).decode()
         except TypeError:  # a name that is not UTF-8, which JSON can only escape
@@ -80,21 +81,10 @@ class JsonLines(logging.Formatter):
 
 
 def _entry(record: logging.LogRecord) -> str:
-    fields = "".join(f" {key}={value}" for key, value in _fields(record).items())
-    return _one_line(f"{record.name}: {record.getMessage()}{fields}")
+    return one_line(f"{record.name}: {record.getMessage()}{fields_text(fields_of(record))}")
 
 
-def _fields(record: logging.LogRecord) -> dict[str, Any]:
-    fields = {key: value for key, value in vars(record).items() if key not in _STANDARD}
-    if record.exc_info and record.exc_info[1] is not None:
-        error = record.exc_info[1]
-        is_debug = logging.getLogger().level <= logging.DEBUG
-        told = "".join(traceback.format_exception(error)) if is_debug else f"{type(error).__name__}: {error}"
-        fields["error"] = told.strip()
-    return fields
-
-
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
     """The text with line breaks and control characters as escapes, so that no entry can forge another."""
     if text.isprintable():
         return text

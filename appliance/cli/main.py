@@ -11,10 +11,13 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
+from appliance.cli.completion import SHELLS, subcommands
+from appliance.cli.examples import EXAMPLES
 from appliance.cli.single_file import list_targets
 from appliance.errors import LaresError, StartFailed
+from appliance.log_buffer import LEVELS, MAX_ENTRIES
 from appliance.version import VERSION
 
 MOST_HOURS = 24 * 366
@@ -45,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _command(parsed: argparse.Namespace) -> int:
     """Import the command's own module, and only that, and do it; without a command, run."""
-    name = parsed.command or "run"
+    name = {"import": "take_over"}.get(parsed.command, parsed.command or "run")
     do: Callable[[argparse.Namespace], int] = getattr(importlib.import_module(f"appliance.cli.{name}"), name)
     return do(parsed)
 
@@ -85,9 +88,50 @@ def _parser() -> argparse.ArgumentParser:
     simulate.add_argument("--hours", type=_hours, default=24, metavar="N", help="how many hours to look ahead (24)")
     simulate.add_argument("--json", action="store_true", help="print one JSON object a line")
     commands.add_parser("doctor", parents=common, help="look at paths, card, clock and store")
+    clock = commands.add_parser("clock", help="say that the clock is right, where nothing synchronises it")
+    clocks = clock.add_subparsers(dest="do", metavar="COMMAND", required=True, parser_class=_Parser)
+    clocks.add_parser("trust", parents=common, help="trust the clock as it is now, also after restarts")
+    import_ = commands.add_parser("import", help="take over what another hub left; nothing is overwritten")
+    hubs = import_.add_subparsers(dest="hub", metavar="HUB", required=True, parser_class=_Parser)
+    homecmdr = hubs.add_parser("homecmdr", parents=common, help="take over from HomeCmdr")
+    homecmdr.add_argument("path", metavar="PATH", help="its folder, or its SQLite file alone")
+    _add_reports(commands, common)
     key = commands.add_parser("key", help="make, list and revoke keys, also while the hub runs")
     _add_key_commands(key, common)
+    _explain(parser)
+    parser.set_defaults(parser=parser, commands=subcommands(parser))
     return parser
+
+
+def _add_reports(commands: Any, common: Sequence[_Parser]) -> None:
+    """The commands that ask a running hub how it is, and those about the commands themselves."""
+    status = commands.add_parser("status", parents=common, help="how the running hub does, on one screen")
+    status.add_argument("--watch", action="store_true", help="draw it again every two seconds")
+    status.add_argument("--json", action="store_true", help="print one JSON object")
+    why = commands.add_parser("why", parents=common, help="the last ten decisions about an automation or device")
+    why.add_argument("id", metavar="ID", help="the id of an automation, a scene or a device")
+    why.add_argument("--json", action="store_true", help="print one JSON object")
+    log = commands.add_parser("log", parents=common, help="the latest lines of the running hub's log")
+    log.add_argument("-f", "--follow", action="store_true", help="go on with the lines to come")
+    log.add_argument("--level", choices=[*LEVELS], default="debug", help="only this level and graver ones")
+    log.add_argument("--part", help="only lines of this part: hub, adapters, automations, store …")
+    log.add_argument("--contains", metavar="TEXT", help="only lines with this text")
+    log.add_argument("--lines", type=_lines, default=100, metavar="N", help="how many lines to begin with (100)")
+    log.add_argument("--json", action="store_true", help="print one JSON object a line")
+    completion = commands.add_parser("completion", help="print what makes a shell complete commands")
+    completion.add_argument("shell", choices=SHELLS, help="the shell")
+    help_ = commands.add_parser("help", help="explain a command, or list the exit codes")
+    help_.add_argument("topic", nargs="?", metavar="COMMAND", help="a command, or exit-codes")
+
+
+def _explain(parser: argparse.ArgumentParser, path: str = "") -> None:
+    """Show the examples of every command in its help."""
+    for name, child in subcommands(parser).items():
+        full = f"{path} {name}".strip()
+        child.formatter_class = argparse.RawDescriptionHelpFormatter
+        if examples := EXAMPLES.get(full):
+            child.epilog = "\n  ".join(["examples:" if len(examples) > 1 else "example:", *examples])
+        _explain(child, full)
 
 
 def _add_key_commands(key: argparse.ArgumentParser, common: Sequence[_Parser]) -> None:
@@ -112,6 +156,12 @@ def _common(default: str | None) -> _Parser:
 def _port(text: str) -> int:
     if not text.isdecimal() or int(text) > 65535:
         raise argparse.ArgumentTypeError(f"must be a port from 0 to 65535, not {text!r}")
+    return int(text)
+
+
+def _lines(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_ENTRIES:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {MAX_ENTRIES}, not {text!r}")
     return int(text)
 
 

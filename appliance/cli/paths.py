@@ -10,8 +10,15 @@ from pathlib import Path
 
 import appliance
 from appliance.errors import StartFailed
+from appliance.store.atomic import write_file
 
 CONFIG_FILE = Path("config") / "default.toml"
+
+STAGE = ".restore-part"
+"""The ending of a folder that a restore has yet to put in place, or has replaced when it was cut off."""
+
+MARKER = ".restored"
+"""The file in a folder of configuration that a restore has put in place, until its document is in place too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,36 +87,30 @@ def bundled_config() -> Path:
     return installed if installed.is_dir() else package.parent / "config"
 
 
-def write_bundled_config(folder: Path) -> list[Path]:
-    """Put the bundled configuration into the folder, never over a file that exists; `StartFailed` if it cannot.
+def find_template(config_flag: str | None) -> Path:
+    """The folder of the configuration to begin with: that of the named file, which must exist, or the bundled one."""
+    if not config_flag:
+        return bundled_config()
+    return config_folder(Places.of_process(config_flag, None).find_config())
+
+
+def write_config(folder: Path, source: Path) -> list[Path]:
+    """Copy the configuration into the folder, never over a file that exists; `StartFailed` if it cannot.
 
     What was written is returned.
     """
-    source, written = bundled_config(), []
+    written = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for file in sorted(path for path in source.rglob("*") if path.is_file()):
             target = folder / file.relative_to(source)
             target.parent.mkdir(parents=True, exist_ok=True)
             if not target.exists() and not target.is_symlink():
-                _copy(file, target)
+                write_file(target, file.read_bytes(), file.stat().st_mode & 0o666)
                 written.append(target)
     except OSError as error:
         raise StartFailed(f"cannot write the configuration to {folder}: {error.strerror}", os.EX_CANTCREAT) from None
     return written
-
-
-def _copy(file: Path, target: Path) -> None:
-    """Copy so that the target is there whole or not at all, also when the disk is full or the power fails."""
-    part = target.with_name(target.name + ".part")
-    try:
-        with part.open("wb") as stream:
-            stream.write(file.read_bytes())
-            stream.flush()
-            os.fsync(stream.fileno())
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def make_data_dir(folder: Path) -> None:

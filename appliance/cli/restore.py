@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import os
+import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from appliance.cli import archive
 from appliance.cli.archive import Archive
 from appliance.cli.backup import decode
 from appliance.cli.master_key import key_of, with_key, without_key
-from appliance.cli.paths import Places, config_folder, make_data_dir
+from appliance.cli.owner import as_owner
+from appliance.cli.paths import MARKER, STAGE, Places, config_folder, make_data_dir
+from appliance.cli.swap import swap
+from appliance.cli.terminal import progress
 from appliance.clock import Clock
 from appliance.errors import ConfigFailed, StartFailed
 from appliance.store.lock import Lock
 from appliance.store.reading import replace_document
 from appliance.store.records import CARD, MASTER_KEY
+from appliance.store.replacement import finish, forget, prepare
 
-STAGE = ".restore-part"
+OWN = (CARD, MASTER_KEY)
+"""What stays as it is on this box, whatever is restored."""
 
 
 def restore(arguments: argparse.Namespace) -> int:
@@ -30,9 +38,11 @@ def restore(arguments: argparse.Namespace) -> int:
     file, data_dir = places.find_config(), places.find_data_dir()
     files = _files_for(file, found)
     make_data_dir(data_dir)
-    lock = Lock(data_dir)
+    with as_owner(data_dir):
+        lock = Lock(data_dir)
     try:
-        kept = _replace(file, files, data_dir, found)
+        with progress(f"restoring {arguments.file}"):
+            kept = _replace(file, files, data_dir, found)
     finally:
         lock.release()
     print(f"restored the backup of {found.created_at}: {len(found.values)} entries, {len(found.files)} files")
@@ -81,32 +91,52 @@ def _present_key(file: Path, present: bytes | None) -> str | None:
 
 def _replace(file: Path, files: dict[PurePosixPath, bytes], data_dir: Path, found: Archive) -> list[Path]:
     """Replace configuration and document, both or neither; the paths under which the old ones are kept."""
-    stamp = Clock().now().strftime("%Y%m%dT%H%M%SZ")
-    with _told(), _new_config(file, files, stamp) as kept:
-        return [*kept, *replace_document(data_dir, found.values, stamp, own=[CARD, MASTER_KEY])]
+    stamp = _free_stamp(data_dir, file.parent.parent)
+    with _told():
+        with as_owner(data_dir):
+            finish(data_dir, stamp)
+        if not files:
+            with as_owner(data_dir):
+                return replace_document(data_dir, found.values, stamp, own=OWN)
+        return _replace_both(file.parent, files, data_dir, found.values, stamp)
 
 
-@contextlib.contextmanager
-def _new_config(file: Path, files: dict[PurePosixPath, bytes], stamp: str) -> Iterator[list[Path]]:
-    """Put these files in place of the configuration's folder, and the old ones back if the context fails."""
-    folder = file.parent
-    if not files:
-        yield []
-        return
-    old = folder.with_name(f"{folder.name}.before-restore-{stamp}")
+def _free_stamp(*folders: Path) -> str:
+    """The present second; with a number behind it where something was put aside in this second before."""
+    now = Clock().now().strftime("%Y%m%dT%H%M%SZ")
+    stamps = itertools.chain([now], (f"{now}-{number}" for number in itertools.count(2)))
+    return next(
+        stamp for stamp in stamps if not any(any(each.glob(f"*.before-restore-{stamp}*")) for each in folders)
+    )
+
+
+def _replace_both(
+    folder: Path, files: dict[PurePosixPath, bytes], data_dir: Path, values: Mapping[str, Any], stamp: str
+) -> list[Path]:
+    """Put the new folder in place, which is the moment from which the new document counts, and then that."""
+    old, token = folder.with_name(f"{folder.name}.before-restore-{stamp}"), secrets.token_hex(16)
     kept = [old] if folder.exists() else []
-    _write_stage(folder, files)
+    _write_stage(folder, {**files, PurePosixPath(MARKER): token.encode()}, stamp)
+    with as_owner(data_dir):
+        prepare(data_dir, values, folder / MARKER, token, own=OWN)
     try:
-        _swap(folder, old)
-        yield kept
+        swap(folder.with_name(folder.name + STAGE), folder, old)
+        with as_owner(data_dir):
+            kept += finish(data_dir, stamp)
     except BaseException:
         _swap_back(folder, old)
+        with as_owner(data_dir):
+            forget(data_dir)
         raise
+    (folder / MARKER).unlink()
+    return kept
 
 
-def _write_stage(folder: Path, files: dict[PurePosixPath, bytes]) -> None:
+def _write_stage(folder: Path, files: dict[PurePosixPath, bytes], stamp: str) -> None:
     """Write the new folder beside the present one, on the device when this returns."""
     stage = folder.with_name(folder.name + STAGE)
+    if stage.exists() and not (stage / MARKER).exists():  # a cut restore left what it had replaced
+        stage.rename(folder.with_name(f"{folder.name}.before-restore-{stamp}-cut"))
     shutil.rmtree(stage, ignore_errors=True)
     try:
         for path, data in files.items():
@@ -114,8 +144,7 @@ def _write_stage(folder: Path, files: dict[PurePosixPath, bytes]) -> None:
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             target.touch(mode=0o600)
             target.write_bytes(data)
-        if folder.exists():
-            _look_alike(stage, folder)
+        _look_alike(stage, folder)
         os.sync()
     except BaseException:
         shutil.rmtree(stage, ignore_errors=True)
@@ -123,34 +152,33 @@ def _write_stage(folder: Path, files: dict[PurePosixPath, bytes]) -> None:
 
 
 def _look_alike(stage: Path, folder: Path) -> None:
-    """Give what is staged the owner and mode of what it replaces, so that whoever runs the hub can read it."""
+    """Give what is staged the owner and mode of what it replaces, so that whoever runs the hub can read it.
+
+    Where there was none yet they are those of the folder in which it comes to lie.
+    """
     for path in [stage, *stage.rglob("*")]:
         there = folder / path.relative_to(stage)
-        like = (there if there.exists() else folder).stat()
+        like = next(each for each in (there, folder, folder.parent) if each.exists()).stat()
         mode = like.st_mode & (0o777 if there.exists() or path.is_dir() else 0o666)
         with contextlib.suppress(PermissionError):  # one who may not give files away owns them himself
             os.chown(path, like.st_uid, like.st_gid)
         path.chmod(mode)
 
 
-def _swap(folder: Path, old: Path) -> None:
-    if folder.exists():
-        folder.rename(old)
-    folder.with_name(folder.name + STAGE).rename(folder)
-
-
 def _swap_back(folder: Path, old: Path) -> None:
+    """Undo what was begun, and remove what is staged."""
     stage = folder.with_name(folder.name + STAGE)
     try:
-        if not stage.exists():
+        if (folder / MARKER).exists() and not stage.exists():
             folder.rename(stage)
-        if old.exists():
+        if old.exists() and not folder.exists():
             old.rename(folder)
     except OSError as error:
         raise StartFailed(
             f"cannot restore, nor undo what was begun: {error.strerror}; rename {old} to {folder}", os.EX_IOERR
         ) from None
-    shutil.rmtree(stage, ignore_errors=True)
+    if (stage / MARKER).exists():
+        shutil.rmtree(stage, ignore_errors=True)
 
 
 @contextlib.contextmanager
@@ -160,6 +188,4 @@ def _told() -> Iterator[None]:
         yield
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        raise StartFailed(
-            f"cannot restore: {where}{error.strerror}; everything is as it was", os.EX_IOERR
-        ) from None
+        raise StartFailed(f"cannot restore: {where}{error.strerror}; everything is as it was", os.EX_IOERR) from None

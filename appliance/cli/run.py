@@ -7,11 +7,14 @@ import asyncio
 import logging
 import os
 import signal
+from pathlib import Path
 
 from appliance import config
+from appliance.cli.deadline import end_process
 from appliance.cli.logs import start_logging
-from appliance.cli.paths import Places, make_data_dir, write_bundled_config
+from appliance.cli.paths import Places, bundled_config, make_data_dir, write_config
 from appliance.cli.serve import serve
+from appliance.log_buffer import LogBuffer
 from appliance.settings import Logging
 from appliance.version import VERSION
 
@@ -28,11 +31,13 @@ def run(arguments: argparse.Namespace) -> int:
     file, data_dir = places.find_config(), places.find_data_dir()
     is_new = not file.exists()
     if is_new:
-        write_bundled_config(file.parent)
+        write_config(file.parent, bundled_config())
         start_logging(LOGGING, os.environ)
         log.info("there was no configuration: the bundled one is now in %s", file.parent)
     settings = config.load(file, os.environ)
     start_logging(settings.logging, os.environ)
+    log_buffer = LogBuffer()
+    logging.getLogger().addHandler(log_buffer)
     log.info("Lares %s starts", VERSION, extra={"config": file, "data": data_dir, "pid": os.getpid()})
     for warning in settings.warnings:
         log.warning("%s", warning)
@@ -40,8 +45,20 @@ def run(arguments: argparse.Namespace) -> int:
     is_safe = getattr(arguments, "safe", False)
     if is_safe:
         log.warning("started with --safe: no automation runs")
-    asyncio.run(serve(settings, data_dir, lambda hub, port: _say_listening(settings, port), is_safe=is_safe))
+    asyncio.run(_serve(settings, data_dir, log_buffer, is_safe=is_safe))
     return os.EX_OK
+
+
+async def _serve(settings: config.Config, data_dir: Path, log_buffer: LogBuffer, *, is_safe: bool) -> None:
+    """Serve until the end, and end the process then: all is stored, and a thread that hangs must not keep it."""
+    await serve(
+        settings,
+        data_dir,
+        lambda hub, port: _say_listening(settings, port),
+        is_safe=is_safe,
+        log_buffer=log_buffer,
+    )
+    end_process(os.EX_OK)
 
 
 def _say_listening(settings: config.Config, port: int) -> None:

@@ -6,23 +6,33 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, closing
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from appliance.api.app import build_app
+from appliance.api.auth import Authenticator
 from appliance.api.keyring import Keyring
 from appliance.api.limits import Limits
 from appliance.api.server import Server
-from appliance.cli.first_key import open_door
-from appliance.cli.key_desk import Desk
+from appliance.cli.backup_download import pack_backup
+from appliance.cli.clock import TRUST
+from appliance.cli.deadline import limit_stop
+from appliance.cli.doctor import LUA
+from appliance.cli.first_key import build_authenticator
+from appliance.cli.inquiries import Inquiries
+from appliance.cli.key_desk import Action, Desk
 from appliance.cli.key_socket import KeySocket
 from appliance.cli.notify import Notifier
-from appliance.cli.single_file import settle
-from appliance.clock import Clock
+from appliance.cli.simulate import SIMULATED, STATE
+from appliance.cli.single_file import finish_upgrade
+from appliance.clock import Clock, timestamp
 from appliance.config import Config
 from appliance.home.events import Event
 from appliance.hub import Hub
+from appliance.log_buffer import LogBuffer
 from appliance.store.disk import Disk
 from appliance.tasks import Tasks
 
@@ -30,12 +40,17 @@ log = logging.getLogger("hub")
 
 
 async def serve(
-    config: Config, data_dir: Path, on_listening: Callable[[Hub, int], None], *, is_safe: bool = False
+    config: Config,
+    data_dir: Path,
+    on_listening: Callable[[Hub, int], None],
+    *,
+    is_safe: bool = False,
+    log_buffer: LogBuffer | None = None,
 ) -> None:
-    """Run the hub until SIGTERM or SIGINT; a second one ends the process at once.
+    """Run the hub until SIGTERM or SIGINT; a second one, or the end of the time for a stop, ends the process at once.
 
     `on_listening` is called with the hub and the port as soon as requests are answered. A hub that `is_safe` runs no
-    automations.
+    automations. `log_buffer` holds what was logged before.
     """
     stop, hangup = _listen_to_signals()
     clock = Clock()
@@ -44,16 +59,19 @@ async def serve(
     async with AsyncExitStack() as stack:
         tasks = await stack.enter_async_context(Tasks())
         tasks.start(notifier.feed_watchdog(), "watchdog")
-        hub = await stack.enter_async_context(Hub(config, Disk(data_dir), clock, is_safe=is_safe))
-        door = stack.enter_context(closing(await open_door(config.auth, hub.keys, data_dir)))
-        desk = Desk(Keyring(hub.keys, door.hasher, clock), config.auth, data_dir)
-        app = build_app(hub, door, limits, config.runtime.event_bus_capacity)
+        hub = await stack.enter_async_context(
+            Hub(config, Disk(data_dir), clock, is_safe=is_safe, log_buffer=log_buffer)
+        )
+        door = stack.enter_context(closing(await build_authenticator(config.auth, hub.keys, data_dir)))
+        more = {**_answers_of(hub), **Inquiries(hub).actions}
+        desk = Desk(Keyring(hub.keys, door.hasher, clock), config.auth, data_dir, more)
+        app = _build_app(hub, door, limits, config, data_dir)
         server = Server(app, door, config.api.bind_address, limits, clock, give_up=hub.give_up)
         await stack.enter_async_context(KeySocket(desk, data_dir, clock))
         await stack.enter_async_context(server)
         on_listening(hub, server.port)
         when_ready(hub, notifier.ready)
-        tasks.start(settle(clock), "single file")
+        tasks.start(finish_upgrade(clock), "single file")
         async with Tasks() as reloads:
             reloads.start(_reload_on(hangup, hub, notifier), "reload on SIGHUP")
             await stop.wait()
@@ -61,6 +79,34 @@ async def serve(
         hub.begin_to_stop()
         notifier.stopping()
     log.info("stopped")
+
+
+def _answers_of(hub: Hub) -> Mapping[str, Action]:
+    """What the hub answers on its socket beside what concerns keys."""
+
+    async def trust(_: Any) -> dict[str, Any]:
+        await hub.trust_clock()
+        return {"now": timestamp(hub.clock.now())}
+
+    async def tell(_: Any) -> dict[str, Any]:
+        return {"values": hub.recorder.list_present(SIMULATED)}
+
+    async def count(_: Any) -> dict[str, Any]:
+        return hub.runner.figures()
+
+    return {TRUST: trust, STATE: tell, LUA: count}
+
+
+def _build_app(hub: Hub, door: Authenticator, limits: Limits, config: Config, data_dir: Path) -> Any:
+    """The application as the configuration asks for it."""
+    return build_app(
+        hub,
+        door,
+        limits,
+        config.runtime.event_bus_capacity,
+        has_dashboard=config.dashboard.enabled,
+        make_backup=partial(pack_backup, Path(config.file), data_dir),
+    )
 
 
 def when_ready(hub: Hub, tell: Callable[[], None]) -> None:
@@ -90,6 +136,7 @@ def _listen_to_signals() -> tuple[asyncio.Event, asyncio.Event]:
     def ask_to_stop(number: int) -> None:
         if stop.is_set():
             os._exit(128 + number)
+        limit_stop()
         stop.set()
 
     def ask_to_reload() -> None:

@@ -11,25 +11,42 @@ import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import orjson
+
 from appliance import config
-from appliance.automations.homes import Home
-from appliance.automations.setup import Parts, catalog_of, open_automations
-from appliance.automations.states import AUTOMATION, States
-from appliance.automations.triggers import TimedTrigger
+from appliance.automations.alarms import INSTANT
+from appliance.automations.definition import Definition
+from appliance.automations.home_view import CHANGED
+from appliance.automations.setup import Parts, build_environment, catalog_of, open_automations
+from appliance.automations.states import AUTOMATION, TOGGLE
+from appliance.automations.storage import Storage
+from appliance.automations.time_triggers import TimedTrigger
+from appliance.automations.timers import TIMER
+from appliance.automations.variables import VARIABLE
+from appliance.cli import key_socket
 from appliance.cli.paths import Places
-from appliance.clock import Clock, SimulatedClock, Trust, timestamp
+from appliance.clock import Clock, ClockTrust, SimulatedClock, timestamp
 from appliance.config import Config
 from appliance.errors import StartFailed
-from appliance.history import Period, RunEntry, RunStatus
+from appliance.history.period import Period
+from appliance.history.runs import RunEntry, RunStatus
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry
 from appliance.lua.executions import Ending, Execution, Job
 from appliance.lua.setup import build_runner
 from appliance.store.reading import read_document
-from appliance.store.records import EPOCH, items_of, read_devices, read_order
+from appliance.store.records import DEVICE, EPOCH, GROUP, PLACE, ROOM, Snapshot, read_devices, read_layout
+from appliance.store.records import STATE as STATE_OF_DEVICE
+
+STATE = "state"
+"""What a hub that runs is asked for."""
+
+SIMULATED = (ROOM, GROUP, PLACE, DEVICE, STATE_OF_DEVICE, TOGGLE, AUTOMATION, VARIABLE, TIMER, CHANGED)
+"""What of a home's state a simulation needs, by the prefixes of the keys in the document."""
 
 YEARS = range(1971, 2100)
 """The years that a simulation may begin in."""
@@ -54,23 +71,19 @@ class Rehearsal:
         self._on_end(job, ending)
         return execution
 
+    def cancel(self, id_: str) -> int:
+        """Nothing is under way."""
+        return 0
+
+    def skip_waiting(self, id_: str, because: str) -> None:
+        """Nothing waits."""
+
     def give_up(self) -> None:
         """Nothing is under way."""
 
     def figures(self) -> dict[str, Any]:
         """Nothing runs and nothing waits."""
         return {}
-
-
-class _Stored:
-    """A document that was read from the card, for those who ask it by key."""
-
-    def __init__(self, values: Mapping[str, bytes]) -> None:
-        self._values = values
-
-    def items(self, prefix: str) -> list[tuple[str, Any]]:
-        """The keys that begin with the prefix, without it, and their values."""
-        return items_of(self._values, prefix)
 
 
 class _Printer:
@@ -103,37 +116,43 @@ def simulate(arguments: argparse.Namespace) -> int:
     if not file.exists():
         raise StartFailed(f"there is no configuration at {file}; `lares run` writes one there", os.EX_CONFIG)
     settings = config.load(file, os.environ)
-    zone, stored = settings.locale.timezone, read_document(places.find_data_dir()).values
+    zone, stored = settings.locale.timezone, asyncio.run(_present_state(places.find_data_dir()))
     start = Clock().now() if arguments.start is None else _instant(arguments.start, zone)
     if arguments.start is not None:  # what is remembered now is nothing to a time of its own
-        stored = {key: value for key, value in stored.items() if not key.startswith(AUTOMATION)}
+        stored = {key: value for key, value in stored.items() if not key.startswith((AUTOMATION, TIMER))}
     clock = SimulatedClock(start, start + timedelta(hours=arguments.hours))
     printer = _Printer(_as_json if arguments.json else _as_text(zone), clock.over.set)
     logging.getLogger("automations").setLevel(logging.ERROR)
-    asyncio.run(_rehearse(settings, _Stored(stored), clock, printer))
+    asyncio.run(_rehearse(settings, Snapshot(stored), clock, printer))
     return os.EX_OK
 
 
-async def _rehearse(settings: Config, stored: _Stored, clock: SimulatedClock, printer: _Printer) -> None:
+async def _present_state(data_dir: Path) -> Mapping[str, bytes]:
+    """What the hub that runs tells of the home now; where none does, what it left on the card."""
+    try:
+        reply = await key_socket.ask(data_dir, {"do": STATE})
+        return {key: orjson.dumps(value) for key, value in reply["values"].items()}
+    except (OSError, KeyError, StartFailed):
+        return read_document(data_dir).values
+
+
+async def _rehearse(settings: Config, stored: Snapshot, clock: SimulatedClock, printer: _Printer) -> None:
     bus = Bus()
     registry = Registry(bus, clock)
-    order = read_order(stored)
-    registry.restore(order, read_devices(stored, order))
-    home = Home(
-        registry=registry,
-        bus=bus,
-        clock=clock,
-        trust=Trust(clock, EPOCH),
-    )
+    layout = read_layout(stored)
+    registry.restore(layout, read_devices(stored, layout))
+    storage = Storage(stored=stored, remember=lambda key, value: None, put=_put_nothing)
+    trust = ClockTrust(clock, EPOCH)
+    stopped_at = clock.now() - INSTANT  # so that what is due at the first instant comes
+    environment = build_environment(registry, bus, clock, trust, storage, stopped_at=stopped_at)
     zone = settings.locale.timezone
     runner = build_runner(settings.scripts, settings.automations.runner, zone, settings.root, clock)
     async with runner:
         catalog = catalog_of(settings.automations, settings.root, runner.describe, settings.locale, clock)
-        states = States(stored, lambda key, value: None, _put_nothing)
-        async with open_automations(catalog, home, states, printer, partial(Rehearsal, clock)) as parts:
+        async with open_automations(catalog, environment, printer, partial(Rehearsal, clock)) as parts:
             for fault in catalog.left_out:
                 print(f"left out: {fault}", file=sys.stderr)
-            if any(isinstance(each.trigger, TimedTrigger) for each in catalog.list_definitions()):
+            if any(_is_timed(each) for each in catalog.list_definitions()):
                 await clock.over.wait()
             if printer.gone is not None:
                 raise printer.gone
@@ -143,7 +162,7 @@ async def _rehearse(settings: Config, stored: _Stored, clock: SimulatedClock, pr
 def _sum_up(parts: Parts, fired: int, settings: Config) -> None:
     """Say on standard error what the lines on standard output do not."""
     definitions = parts.automations.catalog.list_definitions()
-    waiting = [each.id for each in definitions if not isinstance(each.trigger, TimedTrigger)]
+    waiting = [each.id for each in definitions if not _is_timed(each)]
     sys.stdout.flush()
     print(f"automations: {len(definitions)}, runs: {fired}", file=sys.stderr)
     if not settings.automations.enabled:
@@ -153,8 +172,12 @@ def _sum_up(parts: Parts, fired: int, settings: Config) -> None:
         print(f"not simulated, since they wait for what devices do or what fails: {names}", file=sys.stderr)
 
 
+def _is_timed(definition: Definition) -> bool:
+    return any(isinstance(trigger, TimedTrigger) for trigger in definition.triggers)
+
+
 async def _put_nothing(values: Mapping[str, Any]) -> None:
-    raise AssertionError("a simulation switches nothing")
+    """Nothing that a simulation does is kept."""
 
 
 def _as_json(entry: RunEntry) -> str:

@@ -9,7 +9,10 @@ import threading
 
 from appliance.clock import Clock
 
-WELL_AFTER_SECS = 60.0
+SEAL_AFTER_SECS = 3.0
+"""So soon after the first answer what Python compiled is kept for good: a power cut does not undo that any more."""
+
+REMOVE_AFTER_SECS = 60.0
 """So long a version must have served before those before it are removed."""
 
 log = logging.getLogger("hub")
@@ -21,16 +24,23 @@ def list_targets() -> tuple[str, ...]:
     return () if file is None else tuple(file.TARGETS)
 
 
-async def settle(clock: Clock) -> None:
-    """Once this version has served for a while, keep what Python compiled of it, and remove those before it."""
+async def finish_upgrade(clock: Clock) -> None:
+    """Keep what Python compiled of this version and, once it has served for a while, remove those before it."""
     if list_targets():
-        await clock.sleep(WELL_AFTER_SECS)
-        # No task: it may take seconds on a slow card, must not hold up the end, and can be cut off at any point.
-        threading.Thread(target=_settle, name="settle", daemon=True).start()
+        await clock.sleep(SEAL_AFTER_SECS)
+        _start("seal", "seal what was compiled")
+        await clock.sleep(REMOVE_AFTER_SECS - SEAL_AFTER_SECS)
+        _start("seal", "seal what was compiled")
+        _start("remove_old_versions", "remove earlier versions")
 
 
-def _settle() -> None:
+def _start(step: str, what: str) -> None:
+    """Begin the step; no task, for it may take seconds on a slow card, and can be cut off at any point."""
+    threading.Thread(target=_do, args=(step, what), name=step, daemon=True).start()
+
+
+def _do(step: str, what: str) -> None:
     try:
-        importlib.import_module("lares_settle").settle()
+        getattr(importlib.import_module("lares_settle"), step)()
     except OSError as error:
-        log.warning("earlier versions cannot be removed: %s", error)
+        log.warning("cannot %s: %s", what, error)

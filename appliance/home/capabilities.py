@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from appliance.home import values
 from appliance.home.values import Value
+
+SchemaType = Literal[
+    "measurement",
+    "accumulation",
+    "number",
+    "integer",
+    "string",
+    "boolean",
+    "integer_or_string",
+    "percentage",
+    "rgb_color",
+    "hex_color",
+    "xy_color",
+    "hs_color",
+    "color_temperature",
+    "enum",
+]
+"""How the value of a capability is built; `values.CHECKS` has the check of each but `enum`, which lists its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,7 +35,7 @@ class Capability:
 
     domain: str
     key: str
-    type: str
+    type: SchemaType
     values: tuple[str, ...] = ()
     actions: tuple[str, ...]
     read_only: bool = False
@@ -28,130 +48,205 @@ class Capability:
         return values.CHECKS[self.type](value)
 
 
-def _domain(domain: str, *rows: tuple[str, str, str, str]) -> tuple[Capability, ...]:
-    return tuple(_capability(domain, *row) for row in rows)
-
-
-def _capability(domain: str, key: str, schema: str, actions: str, description: str) -> Capability:
-    """A row of the table: `enum on off` is an enum of two, `get!` an action of what is read only."""
-    type_, *listed = schema.split()
+def _reading(key: str, type_: SchemaType, description: str, *, values: tuple[str, ...] = ()) -> Capability:
+    """What can only be read."""
     return Capability(
-        domain=domain,
-        key=key,
-        type=type_,
-        values=tuple(listed),
-        actions=tuple(actions.rstrip("!").split()),
-        read_only=actions.endswith("!"),
-        description=description,
+        domain="", key=key, type=type_, values=values, actions=("get",), read_only=True, description=description
     )
 
 
+def _control(
+    key: str, type_: SchemaType, description: str, *, actions: tuple[str, ...], values: tuple[str, ...] = ()
+) -> Capability:
+    """What can be commanded, too."""
+    return Capability(domain="", key=key, type=type_, values=values, actions=actions, description=description)
+
+
+def _in_domain(domain: str, *rows: Capability) -> tuple[Capability, ...]:
+    return tuple(replace(row, domain=domain) for row in rows)
+
+
 _TABLE = (
-    *_domain(
+    *_in_domain(
         "weather",
-        ("temperature_outdoor", "measurement", "get!", "Air temperature outside."),
-        ("temperature_apparent", "measurement", "get!", "What the air outside feels like on the skin."),
-        ("temperature_high", "measurement", "get!", "Highest air temperature forecast for the day."),
-        ("temperature_low", "measurement", "get!", "Lowest air temperature forecast for the day."),
-        ("wind_speed", "measurement", "get!", "Mean speed of the wind."),
-        ("wind_gust", "measurement", "get!", "Speed of the strongest gusts."),
-        ("visibility", "measurement", "get!", "How far one can see."),
-        ("wind_direction", "integer_or_string", "get!", "Where the wind comes from: degrees or a name."),
-        ("rainfall", "accumulation", "get!", "Rain that fell within a period."),
-        ("uv_index", "number", "get!", "Strength of the ultraviolet light, as an index."),
-        ("weather_condition", "string", "get!", "The weather in a word or two."),
-        ("cloud_coverage", "integer", "get!", "Share of the sky under clouds, in percent."),
+        _reading("temperature_outdoor", "measurement", "Air temperature outside."),
+        _reading("temperature_apparent", "measurement", "What the air outside feels like on the skin."),
+        _reading("temperature_high", "measurement", "Highest air temperature forecast for the day."),
+        _reading("temperature_low", "measurement", "Lowest air temperature forecast for the day."),
+        _reading("wind_speed", "measurement", "Mean speed of the wind."),
+        _reading("wind_gust", "measurement", "Speed of the strongest gusts."),
+        _reading("visibility", "measurement", "How far one can see."),
+        _reading("wind_direction", "integer_or_string", "Where the wind comes from: degrees or a name."),
+        _reading("rainfall", "accumulation", "Rain that fell within a period."),
+        _reading("uv_index", "number", "Strength of the ultraviolet light, as an index."),
+        _reading("weather_condition", "string", "The weather in a word or two."),
+        _reading("cloud_coverage", "integer", "Share of the sky under clouds, in percent."),
     ),
-    *_domain(
+    *_in_domain(
         "lighting",
-        ("power", "enum on off", "on off toggle", "Whether the device is switched on."),
-        ("state", "enum online offline unavailable unknown", "get!", "Whether the hub can reach the device."),
-        ("brightness", "percentage", "set increase decrease", "How bright the light is."),
-        ("color_rgb", "rgb_color", "set", "Colour as red, green and blue."),
-        ("color_hex", "hex_color", "set", "Colour in hexadecimal notation."),
-        ("color_xy", "xy_color", "set", "Colour as a point of the CIE 1931 plane."),
-        ("color_hs", "hs_color", "set", "Colour as hue and saturation."),
-        (
+        _control(
+            "power",
+            "enum",
+            "Whether the device is switched on.",
+            values=("on", "off"),
+            actions=("on", "off", "toggle"),
+        ),
+        _reading(
+            "state",
+            "enum",
+            "Whether the hub can reach the device.",
+            values=("online", "offline", "unavailable", "unknown"),
+        ),
+        _control("brightness", "percentage", "How bright the light is.", actions=("set", "increase", "decrease")),
+        _control("color_rgb", "rgb_color", "Colour as red, green and blue.", actions=("set",)),
+        _control("color_hex", "hex_color", "Colour in hexadecimal notation.", actions=("set",)),
+        _control("color_xy", "xy_color", "Colour as a point of the CIE 1931 plane.", actions=("set",)),
+        _control("color_hs", "hs_color", "Colour as hue and saturation.", actions=("set",)),
+        _control(
             "color_temperature",
             "color_temperature",
-            "set increase decrease",
             "Warmth of white light, in kelvin or mireds.",
+            actions=("set", "increase", "decrease"),
         ),
-        ("color_mode", "enum color_temp rgb xy hs white", "set", "Which notation of colour is in force."),
-        ("effect", "enum none flash strobe colorloop random", "set stop", "A pattern that the light plays."),
-        ("transition", "number", "set", "How long a change fades, in seconds."),
-        ("illuminance", "integer", "get!", "Light that falls on the sensor, in lux."),
-        ("led_indication", "boolean", "get set", "Whether the device's own indicator light is lit."),
+        _control(
+            "color_mode",
+            "enum",
+            "Which notation of colour is in force.",
+            values=("color_temp", "rgb", "xy", "hs", "white"),
+            actions=("set",),
+        ),
+        _control(
+            "effect",
+            "enum",
+            "A pattern that the light plays.",
+            values=("none", "flash", "strobe", "colorloop", "random"),
+            actions=("set", "stop"),
+        ),
+        _control("transition", "number", "How long a change fades, in seconds.", actions=("set",)),
+        _reading("illuminance", "integer", "Light that falls on the sensor, in lux."),
+        _control(
+            "led_indication", "boolean", "Whether the device's own indicator light is lit.", actions=("get", "set")
+        ),
     ),
-    *_domain(
+    *_in_domain(
         "sensor",
-        ("battery", "percentage", "get!", "Charge left in the battery."),
-        ("temperature", "measurement", "get!", "Temperature at the sensor."),
-        ("humidity", "measurement", "get!", "Relative humidity at the sensor."),
-        ("pressure", "measurement", "get!", "Air pressure at the sensor."),
-        ("co2", "measurement", "get!", "Carbon dioxide in the air."),
-        (
+        _reading("battery", "percentage", "Charge left in the battery."),
+        _reading("temperature", "measurement", "Temperature at the sensor."),
+        _reading("humidity", "measurement", "Relative humidity at the sensor."),
+        _reading("pressure", "measurement", "Air pressure at the sensor."),
+        _reading("co2", "measurement", "Carbon dioxide in the air."),
+        _reading(
             "air_quality",
-            "enum unknown excellent good moderate poor unhealthy hazardous",
-            "get!",
+            "enum",
             "How good the air is to breathe.",
+            values=("unknown", "excellent", "good", "moderate", "poor", "unhealthy", "hazardous"),
         ),
-        ("motion", "enum detected clear", "get!", "Whether something moves."),
-        ("contact", "enum open closed", "get!", "Whether the two halves of the contact touch."),
-        ("occupancy", "enum occupied unoccupied", "get!", "Whether somebody is there."),
-        ("smoke", "boolean", "get!", "Whether there is smoke."),
-        ("water_leak", "boolean", "get!", "Whether there is water where none should be."),
+        _reading("motion", "enum", "Whether something moves.", values=("detected", "clear")),
+        _reading("contact", "enum", "Whether the two halves of the contact touch.", values=("open", "closed")),
+        _reading("occupancy", "enum", "Whether somebody is there.", values=("occupied", "unoccupied")),
+        _reading("smoke", "boolean", "Whether there is smoke."),
+        _reading("water_leak", "boolean", "Whether there is water where none should be."),
     ),
-    *_domain(
+    *_in_domain(
         "climate",
-        ("target_temperature", "measurement", "set", "The temperature to reach."),
-        ("hvac_mode", "enum off heat cool auto heat_cool dry fan_only", "set", "What the unit is asked to do."),
-        ("hvac_state", "enum off idle heating cooling fan_only dry", "get!", "What the unit is doing."),
-        ("fan_mode", "string", "set", "How the fan runs, in the vendor's words."),
-        ("swing_mode", "string", "set", "How the vanes swing, in the vendor's words."),
-        ("preset_mode", "string", "set", "The vendor's preset in force."),
+        _control("target_temperature", "measurement", "The temperature to reach.", actions=("set",)),
+        _control(
+            "hvac_mode",
+            "enum",
+            "What the unit is asked to do.",
+            values=("off", "heat", "cool", "auto", "heat_cool", "dry", "fan_only"),
+            actions=("set",),
+        ),
+        _reading(
+            "hvac_state",
+            "enum",
+            "What the unit is doing.",
+            values=("off", "idle", "heating", "cooling", "fan_only", "dry"),
+        ),
+        _control("fan_mode", "string", "How the fan runs, in the vendor's words.", actions=("set",)),
+        _control("swing_mode", "string", "How the vanes swing, in the vendor's words.", actions=("set",)),
+        _control("preset_mode", "string", "The vendor's preset in force.", actions=("set",)),
     ),
-    *_domain(
+    *_in_domain(
         "energy",
-        ("power_consumption", "measurement", "get!", "Power drawn at present."),
-        ("voltage", "measurement", "get!", "Voltage of the supply."),
-        ("current", "measurement", "get!", "Current drawn at present."),
-        ("energy_total", "accumulation", "reset", "Energy used since the counter was reset."),
-        ("energy_today", "accumulation", "get!", "Energy used today."),
-        ("energy_yesterday", "accumulation", "get!", "Energy used yesterday."),
-        ("energy_month", "accumulation", "get!", "Energy used this month."),
+        _reading("power_consumption", "measurement", "Power drawn at present."),
+        _reading("voltage", "measurement", "Voltage of the supply."),
+        _reading("current", "measurement", "Current drawn at present."),
+        _control("energy_total", "accumulation", "Energy used since the counter was reset.", actions=("reset",)),
+        _reading("energy_today", "accumulation", "Energy used today."),
+        _reading("energy_yesterday", "accumulation", "Energy used yesterday."),
+        _reading("energy_month", "accumulation", "Energy used this month."),
     ),
-    *_domain(
+    *_in_domain(
         "media",
-        ("volume", "percentage", "set increase decrease", "How loud it plays."),
-        ("muted", "boolean", "set mute unmute", "Whether the sound is off."),
-        ("media_source", "string", "set", "The input in use."),
-        ("media_app", "string", "set", "The app in use."),
-        ("media_title", "string", "get!", "What is playing."),
-        (
+        _control("volume", "percentage", "How loud it plays.", actions=("set", "increase", "decrease")),
+        _control("muted", "boolean", "Whether the sound is off.", actions=("set", "mute", "unmute")),
+        _control("media_source", "string", "The input in use.", actions=("set",)),
+        _control("media_app", "string", "The app in use.", actions=("set",)),
+        _reading("media_title", "string", "What is playing."),
+        _control(
             "media_playback",
-            "enum playing paused stopped buffering idle",
-            "play pause stop next previous",
+            "enum",
             "What the player is doing.",
+            values=("playing", "paused", "stopped", "buffering", "idle"),
+            actions=("play", "pause", "stop", "next", "previous"),
         ),
     ),
-    *_domain(
+    *_in_domain(
         "access-control",
-        ("lock", "enum locked unlocked jammed", "lock unlock", "Whether the lock is locked."),
-        ("door", "enum open closed opening closing stopped jammed", "open close stop", "Position of the door."),
-        (
-            "garage_door",
-            "enum open closed opening closing stopped jammed",
-            "open close stop",
-            "Position of the garage door.",
+        _control(
+            "lock",
+            "enum",
+            "Whether the lock is locked.",
+            values=("locked", "unlocked", "jammed"),
+            actions=("lock", "unlock"),
         ),
-        ("cover_position", "percentage", "open close stop set", "How far the cover is open."),
-        ("cover_tilt", "percentage", "open close stop set", "How far the slats are tilted."),
+        _control(
+            "door",
+            "enum",
+            "Position of the door.",
+            values=("open", "closed", "opening", "closing", "stopped", "jammed"),
+            actions=("open", "close", "stop"),
+        ),
+        _control(
+            "garage_door",
+            "enum",
+            "Position of the garage door.",
+            values=("open", "closed", "opening", "closing", "stopped", "jammed"),
+            actions=("open", "close", "stop"),
+        ),
+        _control(
+            "cover_position", "percentage", "How far the cover is open.", actions=("open", "close", "stop", "set")
+        ),
+        _control(
+            "cover_tilt", "percentage", "How far the slats are tilted.", actions=("open", "close", "stop", "set")
+        ),
     ),
 )
 
 CAPABILITIES: Mapping[str, Capability] = {entry.key: entry for entry in _TABLE}
 """Every capability by its key, in the catalog's order."""
+
+PRESENCE = Capability(
+    domain="access-control",
+    key="presence",
+    type="boolean",
+    actions=(),
+    read_only=True,
+    description="Whether the person that the device stands for is at home.",
+)
+"""An attribute beside the catalog, for devices that stand for people."""
+
+ATTRIBUTES: Mapping[str, Capability] = {**CAPABILITIES, PRESENCE.key: PRESENCE}
+"""What describes the value of each attribute but `custom.<adapter>.<field>`."""
+
+_CUSTOM = re.compile(r"custom\.[^.\s]{1,100}\.[^\s]{1,150}")
+
+
+def is_custom(key: str) -> bool:
+    """Whether an attribute or capability is named `custom.<adapter>.<field>`."""
+    return _CUSTOM.fullmatch(key) is not None and key.isprintable()
+
 
 OWNERSHIP: Mapping[str, Value] = {
     "canonical_attribute_location": "device.attributes.<capability_key>",

@@ -1,48 +1,25 @@
-"""What people may change about the home's order: rooms, groups, and which device is where.
+"""What people may change about the layout of the home: rooms, groups, which device is where and what it is called.
 
-A change is a value with one question: what would the order be after it? Whether it comes true is for others to say.
+A change is a value with one question: what would become different? Whether it comes true is for others to say.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Container, Mapping
-from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from collections.abc import Container
+from dataclasses import dataclass, replace
 
 from appliance.errors import Invalid, NotFound
+from appliance.home.layout import Edit, LayoutView, get_group, get_room
 from appliance.home.model import Group, Room
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
-    """Rooms and groups by id, and the room of each device that has one, present or not."""
-
-    rooms: Mapping[str, Room] = field(default_factory=dict)
-    groups: Mapping[str, Group] = field(default_factory=dict)
-    places: Mapping[str, str] = field(default_factory=dict)
-
-    def get_room(self, room_id: str) -> Room:
-        """The room of this id; raises `NotFound`."""
-        if room_id not in self.rooms:
-            raise NotFound("room", room_id)
-        return self.rooms[room_id]
-
-    def get_group(self, group_id: str) -> Group:
-        """The group of this id; raises `NotFound`."""
-        if group_id not in self.groups:
-            raise NotFound("group", group_id)
-        return self.groups[group_id]
 
 
 class Change(ABC):
     """One change that a person asked for."""
 
     @abstractmethod
-    def upon(self, order: Order, devices: Container[str]) -> Order:
-        """The order after the change, given the devices that exist; raises `NotFound` or `Invalid`."""
+    def apply_to(self, layout: LayoutView, devices: Container[str]) -> Edit:
+        """What would become different, given the devices that exist; raises `NotFound` or `Invalid`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,9 +28,9 @@ class PutRoom(Change):
 
     room: Room
 
-    def upon(self, order: Order, devices: Container[str]) -> Order:
-        """The order with the room."""
-        return replace(order, rooms={**order.rooms, self.room.id: self.room})
+    def apply_to(self, layout: LayoutView, devices: Container[str]) -> Edit:
+        """The room."""
+        return Edit(rooms={self.room.id: self.room})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,11 +39,10 @@ class RemoveRoom(Change):
 
     room_id: str
 
-    def upon(self, order: Order, devices: Container[str]) -> Order:
-        """The order without the room."""
-        order.get_room(self.room_id)
-        places = {device: room for device, room in order.places.items() if room != self.room_id}
-        return replace(order, rooms=_without(order.rooms, self.room_id), places=places)
+    def apply_to(self, layout: LayoutView, devices: Container[str]) -> Edit:
+        """The room and its devices' places, which are gone."""
+        get_room(layout, self.room_id)
+        return Edit(rooms={self.room_id: None}, places=dict.fromkeys(layout.devices_in(self.room_id)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,15 +52,27 @@ class AssignRoom(Change):
     device_id: str
     room_id: str | None
 
-    def upon(self, order: Order, devices: Container[str]) -> Order:
-        """The order with the device in its new place."""
+    def apply_to(self, layout: LayoutView, devices: Container[str]) -> Edit:
+        """The device's new place."""
         if self.device_id not in devices:
             raise NotFound("device", self.device_id)
-        if self.room_id is None:
-            return replace(order, places=_without(order.places, self.device_id))
-        if self.room_id not in order.rooms:
+        if self.room_id is not None and self.room_id not in layout.rooms:
             raise Invalid(f"room '{self.room_id}' not found")
-        return replace(order, places={**order.places, self.device_id: self.room_id})
+        return Edit(places={self.device_id: self.room_id})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameDevice(Change):
+    """Give the device the name that people use, or (None) take it away."""
+
+    device_id: str
+    name: str | None
+
+    def apply_to(self, layout: LayoutView, devices: Container[str]) -> Edit:
+        """The device's name."""
+        if self.device_id not in devices:
+            raise NotFound("device", self.device_id)
+        return Edit(names={self.device_id: self.name})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,13 +83,12 @@ class PutGroup(Change):
     name: str
     members: tuple[str, ...] | None
 
-    def upon(self, order: Order, devices: Container[str]) -> Order:
-        """The order with the group; `Invalid` when a member is not a device."""
-        previous = order.groups.get(self.group_id)
+    def apply_to(self, layout: LayoutView, devices: Container[str]) -> Edit:
+        """The group; `Invalid` when a member is not a device."""
+        previous = layout.groups.get(self.group_id)
         kept = () if previous is None else previous.members
-        members = kept if self.members is None else _checked(self.members, devices)
-        group = Group(id=self.group_id, name=self.name, members=members)
-        return replace(order, groups={**order.groups, group.id: group})
+        members = kept if self.members is None else _checked(self.members, devices, kept)
+        return Edit(groups={self.group_id: Group(id=self.group_id, name=self.name, members=members)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,10 +98,10 @@ class SetMembers(Change):
     group_id: str
     members: tuple[str, ...]
 
-    def upon(self, order: Order, devices: Container[str]) -> Order:
-        """The order with the group's new members."""
-        group = replace(order.get_group(self.group_id), members=_checked(self.members, devices))
-        return replace(order, groups={**order.groups, group.id: group})
+    def apply_to(self, layout: LayoutView, devices: Container[str]) -> Edit:
+        """The group with its new members."""
+        group = get_group(layout, self.group_id)
+        return Edit(groups={group.id: replace(group, members=_checked(self.members, devices, group.members))})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,18 +110,16 @@ class RemoveGroup(Change):
 
     group_id: str
 
-    def upon(self, order: Order, devices: Container[str]) -> Order:
-        """The order without the group."""
-        order.get_group(self.group_id)
-        return replace(order, groups=_without(order.groups, self.group_id))
+    def apply_to(self, layout: LayoutView, devices: Container[str]) -> Edit:
+        """The group, which is gone."""
+        get_group(layout, self.group_id)
+        return Edit(groups={self.group_id: None})
 
 
-def _without(things: Mapping[str, T], key: str) -> dict[str, T]:
-    return {each: thing for each, thing in things.items() if each != key}
-
-
-def _checked(members: tuple[str, ...], devices: Container[str]) -> tuple[str, ...]:
+def _checked(members: tuple[str, ...], devices: Container[str], before: tuple[str, ...]) -> tuple[str, ...]:
+    """The members, each once. One that is absent at present may stay a member; it cannot become one."""
+    kept = frozenset(before)
     for device_id in members:
-        if device_id not in devices:
+        if device_id not in devices and device_id not in kept:
             raise Invalid(f"device '{device_id}' not found")
     return tuple(dict.fromkeys(members))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from appliance.errors import Invalid
+from appliance.errors import Invalid, MalformedRequest
 from appliance.home import values
-from appliance.home.capabilities import CAPABILITIES, Capability
+from appliance.home.capabilities import CAPABILITIES, Capability, is_custom
 from appliance.home.values import Value
 
 VALUED_ACTIONS = frozenset({"set", "increase", "decrease"})
@@ -18,6 +19,7 @@ VALUED_ACTIONS = frozenset({"set", "increase", "decrease"})
 class Command:
     """One capability, one of its actions, and the value that the action needs, in canonical form.
 
+    Of `custom.<adapter>.<field>` only the device knows the actions and values; see `CommandSpec`.
     `transition_secs` asks for a fade of so many seconds; an adapter that cannot fade ignores it.
     """
 
@@ -30,22 +32,23 @@ class Command:
     def parse(raw: Any) -> Command:
         """The command that a JSON object states; `Invalid` names the field and what it should be."""
         if not isinstance(raw, dict):
-            raise Invalid("a command must be an object with capability and action")
-        capability = _capability(raw)
-        action = _action(raw, capability)
-        return Command(
-            capability=capability.key,
-            action=action,
-            value=_value(raw.get("value"), capability, action),
-            transition_secs=_transition(raw.get("transition_secs")),
-        )
+            raise MalformedRequest("a command must be an object with capability and action")
+        key = _word(raw, "capability")
+        value, transition_secs = raw.get("value"), _transition(raw.get("transition_secs"))
+        if is_custom(key):
+            action = _word(raw, "action")
+            value = _checked(values.json_copy, _needed(value, key, action), key)
+        else:
+            capability = _capability(key)
+            action = _action(raw, capability)
+            value = _value(value, capability, action)
+        return Command(capability=key, action=action, value=value, transition_secs=transition_secs)
 
     def __str__(self) -> str:
         return f"{self.capability} {self.action}"
 
 
-def _capability(raw: dict[str, Any]) -> Capability:
-    key = _word(raw, "capability")
+def _capability(key: str) -> Capability:
     if key not in CAPABILITIES:
         raise Invalid(f"unknown capability {values.shown(key)}; GET /capabilities lists them")
     return CAPABILITIES[key]
@@ -61,22 +64,33 @@ def _action(raw: dict[str, Any], capability: Capability) -> str:
 
 def _word(raw: dict[str, Any], field: str) -> str:
     word = raw.get(field)
+    if word is None:
+        raise MalformedRequest(f"{field} must be a non-empty string")
     if not isinstance(word, str) or word == "":
         raise Invalid(f"{field} must be a non-empty string")
     return word
 
 
+def _needed(value: Value, key: str, action: str) -> Value:
+    """The value; `Invalid` where the action needs one and there is none, or the other way round."""
+    if action in VALUED_ACTIONS and value is None:
+        raise Invalid(f"{key} {action} needs a value")
+    if action not in VALUED_ACTIONS and value is not None:
+        raise Invalid(f"{key} {action} takes no value")
+    return value
+
+
 def _value(value: Value, capability: Capability, action: str) -> Value:
-    if action not in VALUED_ACTIONS:
-        if value is not None:
-            raise Invalid(f"{capability.key} {action} takes no value")
+    if _needed(value, capability.key, action) is None:
         return None
-    if value is None:
-        raise Invalid(f"{capability.key} {action} needs a value")
+    return _checked(capability.check, value, capability.key)
+
+
+def _checked(check: Callable[[Value], Value], value: Value, key: str) -> Value:
     try:
-        return capability.check(value)
+        return check(value)
     except Invalid as fault:
-        raise Invalid(f"value of {capability.key}: {fault}") from None
+        raise Invalid(f"value of {key}: {fault}") from None
 
 
 def _transition(seconds: Value) -> float | None:

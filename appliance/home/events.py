@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from appliance.errors import Fault
+from appliance.home.commands import Command
 from appliance.home.model import Device, Group, Room
+from appliance.home.values import Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +24,25 @@ class DeviceStateChanged(Event):
 
     device: Device
     previous: Device | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceUpdated(Event):
+    """A device bears another name, or its vendor says something else of it."""
+
+    device: Device
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceEvent(Event):
+    """Something happened at a device that is no state: a button was pressed, a bell rang. Two alike are two.
+
+    `event` is a short name (`single`, `double`, `ring`), `data` a JSON object, maybe empty.
+    """
+
+    device_id: str
+    event: str
+    data: Mapping[str, Value]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,19 +133,74 @@ class KeyRevoked(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdapterAnswered(Event):
-    """A vendor answered as it should. Internal: it comes with every poll and has no frame."""
+    """A vendor answered as it should. Internal: it comes with every poll and has no frame.
+
+    `secs` is how long a poll took; None where that is not known.
+    """
 
     adapter: str
     at: datetime
+    secs: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AdapterFaltered(Event):
+class AdapterErrored(Event):
     """A poll or command of an adapter failed. Internal: `SystemError` tells the outside, once."""
 
     adapter: str
     message: str
     at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandEnded(Event):
+    """A command to one device has ended. Internal: the audit keeps it, the device's own event tells of the effect.
+
+    `source` is `device`, `room`, `group`, `scene:<id>` or `automation:<id>`; `room_id` is where the device was.
+    """
+
+    at: datetime
+    source: str
+    room_id: str | None
+    device_id: str
+    command: Command
+    status: str
+    message: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservationDropped(Event):
+    """Something that an adapter told of a device is not what the catalog says and was dropped. Internal: it comes
+    once for each device and attribute."""
+
+    adapter: str
+    device_id: str
+    attribute: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariableChanged(Event):
+    """A variable of the automations has another value; None is none, before it was set or once it is removed."""
+
+    name: str
+    value: Value
+    previous: Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimerFired(Event):
+    """A timer of the automations is over. Internal: what it sets off shows.
+
+    `late_secs` is how late, where it fell due while there was no hub. `stored` is set once its end is on the card:
+    until then nothing that it sets off may act; None where there is nothing to wait for.
+    """
+
+    name: str
+    payload: Value
+    due_at: datetime
+    late_secs: float | None
+    stored: asyncio.Event | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

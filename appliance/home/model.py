@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from appliance.home.command_specs import CommandSpec
 from appliance.home.values import Value
 
 
@@ -29,10 +30,29 @@ class Metadata:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Info:
+    """What the vendor says of a device beside its state; None where it says nothing.
+
+    `parent_id` is the device that this one is a part of, `area` where the vendor says that it stands,
+    `device_class` what it is in more words than `Kind` has (`cover`, `plug`, `media_player` …).
+    """
+
+    manufacturer: str | None = None
+    model: str | None = None
+    firmware: str | None = None
+    serial: str | None = None
+    parent_id: str | None = None
+    area: str | None = None
+    device_class: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
     """One device as the home knows it.
 
     `updated_at` moves when an attribute changes, `last_seen` with every observation; both are in UTC.
+    `person_name` is what people called it, `vendor_name` what the vendor does. `commands` is what it takes, sorted by
+    capability; None while nobody has said, after a start from what an earlier version stored.
     """
 
     id: str
@@ -42,6 +62,15 @@ class Device:
     metadata: Metadata
     updated_at: datetime
     last_seen: datetime
+    person_name: str | None = None
+    vendor_name: str | None = None
+    info: Info = field(default_factory=Info)
+    commands: tuple[CommandSpec, ...] | None = None
+
+    @property
+    def name(self) -> str:
+        """What people call it, else what the vendor does, else its id."""
+        return self.person_name or self.vendor_name or self.id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,21 +92,29 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """One device as its vendor just described it, in canonical attributes without `state`."""
+    """One device in full as its vendor just described it, in canonical attributes without `state`.
+
+    One that is not `is_available` is there, and its bridge or broker says that it does not answer.
+    """
 
     device_id: str
     kind: Kind
     attributes: Mapping[str, Value]
-    vendor_specific: Mapping[str, Value]
+    vendor_specific: Mapping[str, Value] = field(default_factory=dict)
+    name: str | None = None
+    info: Info = field(default_factory=Info)
+    commands: tuple[CommandSpec, ...] = ()
+    is_available: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What one answer of a vendor told: the devices that exist behind the adapter, and those that could be read.
+    """What an adapter saw: some of its devices, and which of them exist.
 
-    A device in `present` without an observation exists and was unreadable: it keeps its last state.
+    A device in `present` without an observation exists and was unreadable: it keeps its last state. Where `present`
+    is None the report is not complete, and whatever it does not name stays as it is.
     """
 
     adapter: str
-    present: frozenset[str]
-    observations: tuple[Observation, ...]
+    present: frozenset[str] | None = None
+    observations: tuple[Observation, ...] = ()

@@ -1,24 +1,31 @@
 """The registry: the only hand that changes devices, rooms and groups. Each change is published once it is true.
 
-What people decide (rooms, groups, places) is checked by `propose` and comes true by `arrange`; in between it is
+What people decide (rooms, groups, places) is checked by `preview` and comes true by `commit`; in between it is
 stored.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
 
 from appliance.clock import Clock
-from appliance.errors import NotFound
+from appliance.errors import Invalid, NotFound
 from appliance.home import events
 from appliance.home.bus import Bus
-from appliance.home.changes import Change, Order
-from appliance.home.model import Device, Group, Metadata, Observation, Report, Room
+from appliance.home.changes import Change
+from appliance.home.layout import Edit, Layout, LayoutView, get_group, get_room
+from appliance.home.model import Device, Group, Info, Metadata, Observation, Report, Room
+from appliance.home.observations import Dropped, check_attributes, check_event, check_observation
+from appliance.home.values import Value, shown
 
-ONLINE, OFFLINE = "online", "offline"
+ONLINE, OFFLINE, UNAVAILABLE = "online", "offline", "unavailable"
+
+MAX_DROPPED = 1000
+"""How many (adapter, device, attribute) are remembered of which something was left out; further ones go untold."""
 
 T = TypeVar("T")
 
@@ -26,14 +33,17 @@ T = TypeVar("T")
 class Registry:
     """All that the home knows, in memory. Whatever is named and missing raises `NotFound`.
 
-    `order` is what people decided, as it is in force.
+    `layout` is what people decided, as it is in force.
     """
 
     def __init__(self, bus: Bus, clock: Clock) -> None:
         self._bus = bus
         self._clock = clock
         self._devices: dict[str, Device] = {}
-        self.order = Order()
+        self._by_adapter: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        self._unavailable: set[str] = set()
+        self._dropped: set[tuple[str, str, str]] = set()
+        self.layout = Layout()
 
     def list_devices(self) -> list[Device]:
         """Every device, by id."""
@@ -41,11 +51,11 @@ class Registry:
 
     def list_rooms(self) -> list[Room]:
         """Every room, by id."""
-        return _by_id(self.order.rooms)
+        return _by_id(self.layout.rooms)
 
     def list_groups(self) -> list[Group]:
         """Every group, by id."""
-        return _by_id(self.order.groups)
+        return _by_id(self.layout.groups)
 
     def find_devices(self, ids: Iterable[str]) -> list[Device]:
         """Those of the devices that exist, in the order asked for, each once."""
@@ -59,118 +69,220 @@ class Registry:
 
     def get_room(self, room_id: str) -> Room:
         """The room of this id."""
-        return self.order.get_room(room_id)
+        return get_room(self.layout, room_id)
 
     def get_group(self, group_id: str) -> Group:
         """The group of this id."""
-        return self.order.get_group(group_id)
+        return get_group(self.layout, group_id)
 
     def list_room_devices(self, room_id: str) -> list[Device]:
         """The devices in the room, by id."""
         self.get_room(room_id)
-        return [device for device in self.list_devices() if device.room_id == room_id]
+        return self.find_devices(self.layout.devices_in(room_id))
 
     def list_group_devices(self, group_id: str) -> list[Device]:
         """The group's devices that exist at present, in membership order."""
         return self.find_devices(self.get_group(group_id).members)
 
     def apply(self, report: Report) -> None:
-        """Take in what an adapter saw: its devices are online, changed or new; those not present are removed."""
+        """Take in what an adapter saw; of a complete report, the adapter's devices that are not present are removed.
+
+        Whatever of it is not what the catalog says is left out, and told as `ObservationDropped`; such an attribute
+        stays as it was.
+        """
         now = self._clock.now()
         for observation in report.observations:
             self._observe(observation, report.adapter, now)
-        for device in self._devices_of(report.adapter):
-            if device.id not in report.present:
-                del self._devices[device.id]
-                self._bus.publish(events.DeviceRemoved(device_id=device.id))
+        if report.present is not None:
+            for device_id in [each for each in self._ids_of(report.adapter) if each not in report.present]:
+                self.remove(report.adapter, device_id)
+
+    def show(self, adapter: str, device_id: str, attributes: Mapping[str, Value]) -> None:
+        """Take in some attributes of one device of the adapter, which is online; the others stay as they are.
+
+        A device that the adapter does not have is left alone: it must be observed in full first.
+        """
+        if device_id not in self._ids_of(adapter):
+            return
+        device = self._devices[device_id]
+        dropped: Dropped = {}
+        sound = check_attributes(attributes, device.attributes, dropped)
+        self._tell_dropped(adapter, device_id, dropped)
+        self._unavailable.discard(device_id)
+        now = self._clock.now()
+        device = self._devices[device_id] = replace(device, last_seen=now)
+        self._show(device, {**device.attributes, **sound, "state": ONLINE}, now)
+
+    def remove(self, adapter: str, device_id: str) -> None:
+        """Forget a device of the adapter; one that it does not have is not an error."""
+        if device_id in self._ids_of(adapter):
+            del self._by_adapter[adapter][device_id]
+            self._unavailable.discard(device_id)
+            del self._devices[device_id]
+            self._bus.publish(events.DeviceRemoved(device_id=device_id))
 
     def mark(self, adapter: str, state: str) -> None:
-        """Say of every device of the adapter that it is `online` or `offline`; all else about it stays."""
-        now = self._clock.now()
-        for device in self._devices_of(adapter):
-            if device.attributes.get("state") != state:
-                self._change(device, {**device.attributes, "state": state}, now)
+        """Say of every device of the adapter that it is `online` or `offline`; all else about it stays.
 
-    def restore(self, order: Order, devices: Iterable[Device]) -> None:
-        """Begin with what outlived the last run; nothing is published, for nothing has happened."""
-        self.order = order
-        self._devices = {device.id: device for device in devices}
+        One of which its bridge said that it is unavailable is so again when the others are online.
+        """
+        for device_id in tuple(self._ids_of(adapter)):
+            is_missing = state == ONLINE and device_id in self._unavailable
+            self._mark(device_id, UNAVAILABLE if is_missing else state)
 
-    def propose(self, change: Change, order: Order) -> Order:
-        """What the order would be after the change; raises `NotFound` or `Invalid`. Nothing comes true by asking."""
-        return change.upon(order, self._devices)
+    def mark_device(self, adapter: str, device_id: str, *, is_available: bool) -> None:
+        """Say of one device of the adapter whether its bridge or broker reaches it; all else about it stays."""
+        if device_id in self._ids_of(adapter):
+            (self._unavailable.discard if is_available else self._unavailable.add)(device_id)
+            self._mark(device_id, ONLINE if is_available else UNAVAILABLE)
 
-    def arrange(self, after: Order) -> None:
-        """Let the order be this from now on, and publish what is different."""
-        before, self.order = self.order, after
-        for room in _new_or_different(before.rooms, after.rooms):
-            kind = events.RoomUpdated if room.id in before.rooms else events.RoomAdded
-            self._bus.publish(kind(room=room))
-        if after.places != before.places:
-            self._move_all(after.places)
-        for room_id in before.rooms.keys() - after.rooms.keys():
-            self._bus.publish(events.RoomRemoved(room_id=room_id))
-        for group in _new_or_different(before.groups, after.groups):
-            self._publish_group(before.groups.get(group.id), group)
-        for group_id in before.groups.keys() - after.groups.keys():
-            self._bus.publish(events.GroupRemoved(group_id=group_id))
-
-    def _observe(self, seen: Observation, adapter: str, now: datetime) -> None:
-        attributes = {**seen.attributes, "state": ONLINE}
-        metadata = Metadata(source=adapter, vendor_specific=seen.vendor_specific)
-        device = self._devices.get(seen.device_id)
-        if device is None:
-            self._add(seen, attributes, metadata, now)
+    def tell_event(self, adapter: str, device_id: str, event: str, data: Mapping[str, Value]) -> None:
+        """Tell that something happened at a device of the adapter that is no state."""
+        if device_id not in self._ids_of(adapter):
             return
-        kept = device.metadata if device.metadata == metadata else metadata
-        device = self._devices[device.id] = replace(device, metadata=kept, last_seen=now)
-        if attributes != device.attributes:
-            self._change(device, attributes, now)
+        try:
+            event, sound = check_event(event, data)
+        except Invalid as fault:
+            self._tell_dropped(adapter, device_id, {"event": str(fault)})
+            return
+        self._bus.publish(events.DeviceEvent(device_id=device_id, event=event, data=sound))
 
-    def _add(
-        self, seen: Observation, attributes: dict[str, object], metadata: Metadata, now: datetime
-    ) -> None:
+    def restore(self, layout: Layout, devices: Iterable[Device]) -> None:
+        """Begin with what outlived the last run; nothing is published, for nothing has happened."""
+        self.layout = layout
+        self._devices = {device.id: device for device in devices}
+        self._by_adapter.clear()
+        for device in self._devices.values():
+            self._by_adapter[device.metadata.source][device.id] = None
+
+    def preview(self, change: Change, layout: LayoutView) -> Edit:
+        """What the change would make different; raises `NotFound` or `Invalid`. Nothing comes true by asking."""
+        return change.apply_to(layout, self._devices)
+
+    def commit(self, edit: Edit) -> None:
+        """Let the edit be true from now on, and publish what is different."""
+        rooms = {key: self.layout.rooms.get(key) for key in edit.rooms}
+        groups = {key: self.layout.groups.get(key) for key in edit.groups}
+        self.layout.commit(edit)
+        for room_id, room in edit.rooms.items():
+            if room is not None and room != rooms[room_id]:
+                self._bus.publish((events.RoomAdded if rooms[room_id] is None else events.RoomUpdated)(room=room))
+        for device_id in sorted(edit.places):
+            self._move(device_id, edit.places[device_id])
+        for device_id in sorted(edit.names):
+            self._rename(device_id, edit.names[device_id])
+        for room_id, room in edit.rooms.items():
+            if room is None and rooms[room_id] is not None:
+                self._bus.publish(events.RoomRemoved(room_id=room_id))
+        for group_id, group in edit.groups.items():
+            self._publish_group(group_id, groups[group_id], group)
+
+    def _observe(self, observation: Observation, adapter: str, now: datetime) -> None:
+        device = self._devices.get(observation.device_id) if isinstance(observation.device_id, str) else None
+        dropped: Dropped = {}
+        try:
+            if device is not None and device.metadata.source != adapter:
+                raise Invalid(f"is a device of {device.metadata.source}")
+            seen = check_observation(observation, {} if device is None else device.attributes, dropped)
+        except Invalid as fault:
+            self._tell_dropped(adapter, shown(observation.device_id), {"device": str(fault)})
+            return
+        self._tell_dropped(adapter, seen.device_id, dropped)
+        (self._unavailable.discard if seen.is_available else self._unavailable.add)(seen.device_id)
+        kept = {} if device is None else {key: device.attributes[key] for key in dropped if key in device.attributes}
+        attributes = {**kept, **seen.attributes, "state": ONLINE if seen.is_available else UNAVAILABLE}
+        if device is None:
+            self._add(seen, attributes, adapter, now)
+            return
+        after = self._devices[device.id] = _after(device, seen, now)
+        if (after.name, after.info) != (device.name, device.info):
+            self._bus.publish(events.DeviceUpdated(device=after))
+        self._show(after, attributes, now)
+
+    def _add(self, seen: Observation, attributes: dict[str, Value], adapter: str, now: datetime) -> None:
         device = Device(
             id=seen.device_id,
-            room_id=self.order.places.get(seen.device_id),
+            room_id=self.layout.places.get(seen.device_id),
             kind=seen.kind,
             attributes=attributes,
-            metadata=metadata,
+            metadata=Metadata(source=adapter, vendor_specific=seen.vendor_specific),
             updated_at=now,
             last_seen=now,
+            person_name=self.layout.names.get(seen.device_id),
+            vendor_name=seen.name,
+            info=seen.info,
+            commands=seen.commands,
         )
         self._devices[device.id] = device
+        self._by_adapter[adapter][device.id] = None
         self._bus.publish(events.DeviceStateChanged(device=device, previous=None))
 
-    def _change(self, device: Device, attributes: dict[str, object], now: datetime) -> None:
-        changed = replace(device, attributes=attributes, updated_at=now)
-        self._devices[device.id] = changed
-        self._bus.publish(events.DeviceStateChanged(device=changed, previous=device))
+    def _mark(self, device_id: str, state: str) -> None:
+        device = self._devices[device_id]
+        self._show(device, {**device.attributes, "state": state}, self._clock.now())
 
-    def _move_all(self, places: Mapping[str, str]) -> None:
-        """Put every device into the room that it has now, by id."""
-        for device in self.list_devices():
-            room_id = places.get(device.id)
-            if device.room_id != room_id:
-                self._devices[device.id] = replace(device, room_id=room_id)
-                self._bus.publish(events.DeviceRoomChanged(device_id=device.id, room_id=room_id))
+    def _show(self, device: Device, attributes: dict[str, Value], now: datetime) -> None:
+        """Let the device show these attributes; tell it if they differ."""
+        if attributes != device.attributes:
+            changed = self._devices[device.id] = replace(device, attributes=attributes, updated_at=now)
+            self._bus.publish(events.DeviceStateChanged(device=changed, previous=device))
 
-    def _publish_group(self, previous: Group | None, group: Group) -> None:
-        if previous is None:
+    def _tell_dropped(self, adapter: str, device_id: str, dropped: Dropped) -> None:
+        """Tell what was left out, once for each device and attribute."""
+        for attribute, reason in dropped.items():
+            key = (adapter, device_id, attribute)
+            if key not in self._dropped and len(self._dropped) < MAX_DROPPED:
+                self._dropped.add(key)
+                told = events.ObservationDropped(
+                    adapter=adapter, device_id=device_id, attribute=attribute, reason=reason
+                )
+                self._bus.publish(told)
+
+    def _move(self, device_id: str, room_id: str | None) -> None:
+        device = self._devices.get(device_id)
+        if device is not None and device.room_id != room_id:
+            self._devices[device_id] = replace(device, room_id=room_id)
+            self._bus.publish(events.DeviceRoomChanged(device_id=device_id, room_id=room_id))
+
+    def _rename(self, device_id: str, name: str | None) -> None:
+        device = self._devices.get(device_id)
+        if device is not None and device.person_name != name:
+            renamed = self._devices[device_id] = replace(device, person_name=name)
+            if renamed.name != device.name:
+                self._bus.publish(events.DeviceUpdated(device=renamed))
+
+    def _publish_group(self, group_id: str, previous: Group | None, group: Group | None) -> None:
+        if group is None:
+            if previous is not None:
+                self._bus.publish(events.GroupRemoved(group_id=group_id))
+        elif previous is None:
             self._bus.publish(events.GroupAdded(group=group))
-            return
-        if group.name != previous.name:
-            self._bus.publish(events.GroupUpdated(group=group))
-        if group.members != previous.members:
-            self._bus.publish(events.GroupMembersChanged(group_id=group.id, members=group.members))
+        else:
+            if group.name != previous.name:
+                self._bus.publish(events.GroupUpdated(group=group))
+            if group.members != previous.members:
+                self._bus.publish(events.GroupMembersChanged(group_id=group_id, members=group.members))
 
-    def _devices_of(self, adapter: str) -> list[Device]:
-        return [device for device in self._devices.values() if device.metadata.source == adapter]
+    def _ids_of(self, adapter: str) -> Mapping[str, None]:
+        return self._by_adapter[adapter]
+
+
+def _after(device: Device, seen: Observation, now: datetime) -> Device:
+    """The device as it was just seen, but for its attributes. What is equal stays the same object.
+
+    A name, or facts, that the vendor did not tell this time stay as they were.
+    """
+    metadata = Metadata(source=device.metadata.source, vendor_specific=seen.vendor_specific)
+    return replace(
+        device,
+        kind=seen.kind,
+        metadata=device.metadata if device.metadata == metadata else metadata,
+        vendor_name=device.vendor_name if seen.name is None else seen.name,
+        info=device.info if seen.info in (device.info, Info()) else seen.info,
+        commands=device.commands if device.commands == seen.commands else seen.commands,
+        last_seen=now,
+    )
 
 
 def _by_id(things: Mapping[str, T]) -> list[T]:
     return [things[id_] for id_ in sorted(things)]
-
-
-def _new_or_different(before: Mapping[str, T], after: Mapping[str, T]) -> list[T]:
-    return [thing for key, thing in after.items() if before.get(key) != thing]

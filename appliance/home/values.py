@@ -22,6 +22,44 @@ MIRED_RANGE = (153, 556)
 _HEX_COLOR = re.compile(r"#[0-9a-fA-F]{6}\Z")
 
 
+MAX_JSON_DEPTH = 32
+"""How deep arrays and objects may be nested in a value that no schema describes."""
+
+
+def kelvin_of(mired: float) -> int:
+    """Colour temperature in kelvin; one mired is a millionth of a reciprocal kelvin."""
+    return round(1_000_000 / mired)
+
+
+def json_copy(value: Value, levels: int = MAX_JSON_DEPTH) -> Value:
+    """The value again, in lists, dicts and scalars of its own; `Invalid` for what JSON cannot hold."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str) and _is_unicode(value):
+        return str(value)
+    if isinstance(value, Mapping | list | tuple) and levels > 0:
+        if isinstance(value, Mapping):
+            return {_key(key): json_copy(each, levels - 1) for key, each in value.items()}
+        return [json_copy(each, levels - 1) for each in value]
+    if is_number(value):
+        return float(value) if isinstance(value, float) else int(value)
+    raise Invalid(f"must be a JSON value, at most {MAX_JSON_DEPTH} levels deep, not {shown(value)}")
+
+
+def _key(key: Any) -> str:
+    if not isinstance(key, str) or not _is_unicode(key):
+        raise Invalid(f"must have strings as keys, not {shown(key)}")
+    return str(key)
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def is_number(value: Value) -> bool:
     """A finite float, or an integer that 64 bits can hold, as JSON does; a boolean is not a number."""
     if isinstance(value, int):

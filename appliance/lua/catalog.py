@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from appliance.errors import ConfigFailed, Fault, NotFound, ScriptFailed
+from appliance.errors import ConfigFailed, Fault, NotFound, Resource, ScriptFailed
 from appliance.lua.fields import Reader
 from appliance.lua.folder import Contents, Folder
 from appliance.lua.source import Source
@@ -63,11 +63,13 @@ class _Reading(Generic[T]):
 class Catalog(Generic[T]):
     """The definitions in force. `what` is the word for one of them; without a folder there are none.
 
-    `left_out` names what is wrong with the files that the hub started without.
+    `left_out` names what is wrong with the files that the hub started without; with `is_complete` there are none
+    such, and the folder was there.
     """
 
-    def __init__(self, what: str, folder: Folder | None, describe: Describe, parse: Parse[T]) -> None:
+    def __init__(self, what: Resource, folder: Folder | None, describe: Describe, parse: Parse[T]) -> None:
         self.left_out: tuple[Fault, ...] = ()
+        self.is_complete = False
         self._what = what
         self._folder = folder
         self._describe = describe
@@ -131,6 +133,7 @@ class Catalog(Generic[T]):
         for warning in (warning for asset in reading.assets for warning in asset.warnings):
             log.warning("%s", warning)
         self.left_out = reading.faults
+        self.is_complete = self._folder is not None and not reading.is_missing and not reading.faults
 
     async def _read(self) -> _Reading[T]:
         contents = await asyncio.to_thread(self._folder.read) if self._folder is not None else NOTHING
@@ -152,12 +155,16 @@ class Catalog(Generic[T]):
 
     async def _load(self, source: Source) -> Asset[T] | list[Fault]:
         try:
-            reader = Reader(source, await self._describe(source))
-            definition = self._parse(reader)
+            described = await self._describe(source)
+            return await asyncio.to_thread(self._check_fields, source, described)
         except ScriptFailed as failed:
             return [fault_of(failed, source)]
         except ConfigFailed as failed:
             return failed.faults
+
+    def _check_fields(self, source: Source, described: Mapping[str, Any]) -> Asset[T]:
+        reader = Reader(source, described)
+        definition = self._parse(reader)
         return Asset(definition=definition, source=source, warnings=tuple(reader.warnings))
 
 

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from appliance.adapters.dispatch import Dispatcher, Outcome, Status
+from appliance.adapters.dispatch import Dispatcher, Outcome
 from appliance.clock import Clock
 from appliance.errors import Invalid, NotFound
 from appliance.home import plain
 from appliance.home.commands import Command
+from appliance.home.model import Device
 from appliance.home.registry import Registry
+from appliance.log_buffer import own_fields
+from appliance.lua.trace import Trace
 
 log = logging.getLogger("scripts")
 
 LONGEST_SLEEP = 3600
-MOST_RESULTS = 1_000
+MAX_RESULTS = 1_000
+MAX_RESULT_BYTES = 256 << 10
+"""What is kept of what an execution's commands came to, the latest of very many."""
 
 LEVELS: Mapping[str, int] = {
     "trace": logging.DEBUG,
@@ -27,73 +34,120 @@ LEVELS: Mapping[str, int] = {
 }
 
 
+MoreCall = Callable[..., Awaitable[Any]]
+"""A call of another room: it is given the context and the three arguments, and answers in JSON data."""
+
+
 class Context:
     """The `Calls` of one execution. `source` is who commands, `scene:evening`.
 
-    `results` holds what every command to a device came to, in call order; of very many, the latest.
+    `results` holds what every command to a device came to, in call order; of very many, the latest. `more` are calls
+    of other rooms. `chain` are the scenes and automations that led to the execution, its own last. No call is done
+    before `after` is set, where there is such an event.
     """
 
-    def __init__(self, registry: Registry, dispatcher: Dispatcher, clock: Clock, source: str) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        dispatcher: Dispatcher,
+        clock: Clock,
+        source: str,
+        more: Mapping[str, MoreCall] | None = None,
+    ) -> None:
         self._registry = registry
         self._dispatcher = dispatcher
         self._clock = clock
+        self._more = more or {}
+        self.source = source
+        self.chain: tuple[str, ...] = (source,)
+        self.after: asyncio.Event | None = None
+        self.trace = Trace(clock)
         kind, _, name = source.partition(":")
         self._label = {kind: name}
-        self._results: list[dict[str, Any]] = []
+        self._results: deque[dict[str, Any]] = deque()
+        self._result_bytes = 0
 
     @property
     def results(self) -> list[dict[str, Any]]:
         """`{target, status, message}` of each command."""
-        return self._results[-MOST_RESULTS:]
+        return list(self._results)
 
     async def call(self, operation: str, arguments: Sequence[Any]) -> Any:
         """Do what `ctx:<operation>(…)` asks; a `LaresError` says why it cannot be done."""
+        if self.after is not None:
+            await self.after.wait()
         if operation in _LOOKUPS:
             return _LOOKUPS[operation](self._registry, arguments[0])
-        return await _ACTIONS[operation](self, *arguments)
+        if operation in _ACTIONS:
+            return await _ACTIONS[operation](self, *arguments[:2])
+        return await self._more[operation](self, *arguments)
 
-    def log(self, level: str, message: str, fields: Any) -> None:
-        """Write a line of the script's to the log, with its name."""
-        named = fields if isinstance(fields, dict) else {} if fields is None else {"fields": fields}
-        extra = {f"{key}_" if key in _TAKEN else key: value for key, value in sorted(named.items())}
-        log.log(LEVELS[level], "%s", message, extra={**extra, **self._label})
+    async def send(self, devices: Sequence[Device], command: Command) -> list[dict[str, Any]]:
+        """Command the devices, those at different addresses at once; what came of it, which is noted, in order."""
+        outcomes = await self._dispatcher.send(devices, command, self.source)
+        return [self._record(outcome, command) for outcome in outcomes]
 
-    async def _command(self, device_id: str, raw: Any) -> dict[str, Any]:
-        command = Command.parse(raw)
+    async def send_to(self, device_id: str, command: Command) -> dict[str, Any]:
+        """Command the device of the id; what came of it, which is noted: an error where there is no such device."""
         try:
             device = self._registry.get_device(device_id)
         except NotFound as error:
-            outcome = Outcome(device_id=device_id, status=Status.ERROR, message=str(error))
-        else:
-            [outcome] = await self._dispatcher.send([device], command)
-        self._record(outcome)
-        return {"status": outcome.status, "message": outcome.message}
+            return self._record(self._dispatcher.refuse(device_id, command, self.source, str(error)), command)
+        [result] = await self.send([device], command)
+        return result
+
+    async def invoke(self, target: str, payload: Mapping[str, Any]) -> Any:
+        """Call an operation of an adapter; see `Dispatcher.invoke`."""
+        status = "error"
+        try:
+            answer = await self._dispatcher.invoke(target, payload)
+            status = "ok"
+        finally:
+            self.trace.add("invoke", target=target, status=status)
+        return answer
+
+    def log(self, level: str, message: str, fields: Any) -> None:
+        """Write a line of the script's to the log, with its name."""
+        self.trace.add("log", level=level, message=message)
+        named = fields if isinstance(fields, dict) else {} if fields is None else {"fields": fields}
+        log.log(LEVELS[level], "%s", message, extra=own_fields({**dict(sorted(named.items())), **self._label}))
+
+    async def _command(self, device_id: str, raw: Any) -> dict[str, Any]:
+        result = await self.send_to(device_id, Command.parse(raw))
+        return {"status": result["status"], "message": result["message"]}
 
     async def _command_group(self, group_id: str, raw: Any) -> list[dict[str, Any]]:
         devices = self._registry.list_group_devices(group_id)
-        outcomes = await self._dispatcher.send(devices, Command.parse(raw))
-        return [self._record(outcome) for outcome in outcomes]
+        return await self.send(devices, Command.parse(raw))
+
+    async def _command_room(self, room_id: str, raw: Any) -> list[dict[str, Any]]:
+        devices = self._registry.list_room_devices(room_id)
+        return await self.send(devices, Command.parse(raw))
 
     async def _invoke(self, target: str, payload: Any) -> Any:
         if payload is not None and not isinstance(payload, dict):
             raise Invalid("ctx:invoke: the payload must be a table with named fields")
-        return await self._dispatcher.invoke(target, payload or {})
+        return await self.invoke(target, payload or {})
 
     async def _sleep(self, seconds: float, _: None) -> None:
         if not 0 <= seconds <= LONGEST_SLEEP:
             raise Invalid(f"ctx:sleep takes 0 to {LONGEST_SLEEP} seconds, not {seconds:g}")
+        self.trace.add("sleep", secs=seconds)
         await self._clock.sleep(seconds)
 
-    def _record(self, outcome: Outcome) -> dict[str, Any]:
+    def _record(self, outcome: Outcome, command: Command) -> dict[str, Any]:
+        told = {"device_id": outcome.device_id, "status": outcome.status, "message": outcome.message}
+        self.trace.add("command", capability=command.capability, action=command.action, value=command.value, **told)
         result = {"target": outcome.device_id, "status": outcome.status, "message": outcome.message}
         self._results.append(result)
-        if len(self._results) > 2 * MOST_RESULTS:
-            del self._results[:-MOST_RESULTS]
+        self._result_bytes += _size_of(result)
+        while len(self._results) > MAX_RESULTS or self._result_bytes > MAX_RESULT_BYTES:
+            self._result_bytes -= _size_of(self._results.popleft())
         return result
 
 
-_TAKEN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
-"""Names of fields that a log record keeps for itself."""
+def _size_of(result: Mapping[str, Any]) -> int:
+    return 64 + len(result["target"]) + len(result["message"] or "")
 
 
 def _or_none(get: Callable[[Registry, str], dict[str, Any]]) -> Callable[[Registry, str], dict[str, Any] | None]:
@@ -123,10 +177,16 @@ _LOOKUPS: Mapping[str, Callable[[Registry, str], Any]] = {
 _ACTIONS: Mapping[str, Callable[..., Awaitable[Any]]] = {
     "command": Context._command,
     "command_group": Context._command_group,
+    "command_room": Context._command_room,
     "invoke": Context._invoke,
     "sleep": Context._sleep,
 }
 """What `ctx` does, and waits for."""
 
-OPERATIONS = frozenset({*_LOOKUPS, *_ACTIONS})
+MORE_OPERATIONS = (
+    *("get", "set", "start_timer", "cancel_timer", "run_scene", "wait_for", "snapshot", "restore", "notify"),
+)
+"""What other rooms do for `ctx`."""
+
+OPERATIONS = frozenset({*_LOOKUPS, *_ACTIONS, *MORE_OPERATIONS})
 """Every request that `ctx` can make; `ctx:log` is none, for it waits for nothing."""

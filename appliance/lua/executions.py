@@ -11,16 +11,21 @@ from typing import Any
 
 from appliance.clock import Clock
 from appliance.errors import RunCancelled, ScriptFailed
-from appliance.history import RunEntry, RunStatus
+from appliance.history.runs import RunEntry, RunStatus
 from appliance.lua.context import Context
+from appliance.lua.execution import Execution as LuaExecution
 from appliance.lua.modes import Decision, Lanes, Mode
-from appliance.lua.run import Run
 from appliance.lua.runner import Runner
 from appliance.lua.source import Source
+from appliance.lua.trace import MAX_STEPS
 from appliance.tasks import Tasks
 
 REPLACED = "a later execution replaced it (mode restart)"
 STOPPED = "the hub stopped"
+CANCELLED = "somebody cancelled it"
+
+MAX_WARNINGS = 20
+"""How many commands that came to nothing the history tells of an execution."""
 
 log = logging.getLogger("lua")
 
@@ -29,7 +34,8 @@ log = logging.getLogger("lua")
 class Job:
     """What is to be run: the text, the event it is given, and the name that log and audit know it by.
 
-    One that is run `by_hand` runs whatever its mode says, and counts among no others.
+    One that is run `by_hand` runs whatever its mode says, and counts among no others. `chain` are the labels of the
+    executions that led to it, `steps` what the trace begins with. No call of its `ctx` is done before `after` is set.
     """
 
     id: str
@@ -38,6 +44,9 @@ class Job:
     mode: Mode
     event: Mapping[str, Any] | None = None
     by_hand: bool = False
+    after: asyncio.Event | None = None
+    chain: tuple[str, ...] = ()
+    steps: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +58,13 @@ class Ending:
     error: str | None
     results: Sequence[Mapping[str, Any]]
     duration_ms: int
+    trace: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def warnings(self) -> list[str]:
+        """A sentence for each command that came to nothing though the execution went on."""
+        failed = [each for each in self.results if each["status"] != "ok"]
+        return [f"{each['target']}: {each['message'] or each['status']}" for each in failed][:MAX_WARNINGS]
 
 
 def entry_of(job: Job, ending: Ending) -> RunEntry:
@@ -61,6 +77,8 @@ def entry_of(job: Job, ending: Ending) -> RunEntry:
         results=ending.results,
         duration_ms=ending.duration_ms,
         trigger_payload=job.event,
+        trace=ending.trace,
+        warnings=ending.warnings,
     )
 
 
@@ -78,7 +96,7 @@ class Execution:
 class _Run:
     """What Lua does for an execution, and why it must end, if it must."""
 
-    lua: Run
+    lua: LuaExecution
     context: Context
     began: float
     end_because: str | None = None
@@ -139,6 +157,28 @@ class Executions:
             self._end(execution, RunStatus.DROPPED, f"mode: {self._lanes.refusal(job.id, job.mode)}")
         return execution
 
+    def cancel(self, id_: str) -> int:
+        """End what runs and waits of this id at once, in a sleep too; how many those were."""
+        waiting = self._lanes.take_waiting(id_)
+        running = [execution for execution in self._runs if execution.job.id == id_]
+        for execution in waiting:
+            self._end(execution, RunStatus.CANCELLED, CANCELLED)
+        for execution in running:
+            self.abort(execution, CANCELLED)
+        return len(waiting) + len(running)
+
+    def abort(self, execution: Execution, because: str) -> None:
+        """End one that runs at once, in a sleep or a command too."""
+        run = self._runs.get(execution)
+        if run is not None:
+            run.end_because = because
+            run.lua.abort()
+
+    def skip_waiting(self, id_: str, because: str) -> None:
+        """Let nothing that waits for its turn run any more."""
+        for execution in self._lanes.take_waiting(id_):
+            self._end(execution, RunStatus.SKIPPED, because)
+
     def _start(self, execution: Execution) -> None:
         try:
             self._begin(execution)
@@ -150,6 +190,7 @@ class Executions:
         job = execution.job
         execution.at = self._clock.now()
         context = self._new_context(job.label)
+        context.chain, context.after = (*job.chain, job.label), job.after
         lua = self._runner.start(job.source, context, job.event, name=job.label)
         self._runs[execution] = _Run(lua=lua, context=context, began=self._clock.monotonic())
         self._tasks.start(self._follow(execution, self._runs[execution]), job.label)
@@ -186,8 +227,12 @@ class Executions:
             error=error,
             results=() if run is None else tuple(run.context.results),
             duration_ms=0 if run is None else round((self._clock.monotonic() - run.began) * 1000),
+            trace=(*execution.job.steps, *(() if run is None else run.context.trace.list_steps()))[-MAX_STEPS:],
         )
-        self._on_end(execution.job, ending)
+        try:
+            self._on_end(execution.job, ending)
+        except Exception as failure:  # who waits is answered, and the place is given back, whatever cannot be noted
+            log.error("the end of '%s' could not be noted", execution.job.label, exc_info=failure)
         execution.ended.set_result(ending)
 
 

@@ -7,9 +7,12 @@ from collections.abc import Callable, Sequence
 
 from appliance.errors import Fault, RunCancelled, ScriptFailed
 from appliance.lua.hints import Trouble, hint_of
-from appliance.lua.limits import Limits, Reason
+from appliance.lua.limits import Limits
 from appliance.lua.source import Source
-from appliance.lua.state import Failed, Stopped
+from appliance.lua_worker.protocol import Frame, Kind, Reason
+
+MAX_LINE_CHARS = 400
+"""How much of a line, or of a message, hints look at."""
 
 _PLACE = re.compile(r"(?P<file>[^\n]+?):(?P<line>\d+): (?P<message>.*)", re.DOTALL)
 
@@ -25,37 +28,42 @@ _STOPPED: dict[Reason, Callable[[Limits], str]] = {
         f"needed more than {limits.max_memory_mb:g} MB of memory and was stopped (scripts.max_memory_mb)"
     ),
     Reason.STUCK: lambda limits: (
-        f"ran for {limits.max_cpu_secs:g} s without a ctx call, cannot be stopped inside a library function, "
-        "and was given up"
+        f"ran for {limits.max_cpu_secs:g} s without a ctx call and could not be stopped; its Lua worker is replaced"
     ),
 }
 
 _TIMEOUTS = frozenset({Reason.BACKSTOP, Reason.CPU, Reason.STUCK})
 
 
-def failure_of(step: Stopped | Failed, files: Sequence[Source], limits: Limits) -> ScriptFailed | RunCancelled:
-    """The error to raise; `files` are those that the execution has read, its own first."""
-    if isinstance(step, Failed):
-        return ScriptFailed(_fault(step, files))
-    if step.reason is Reason.CANCELLED:
+def failure_of(frame: Frame, files: Sequence[Source], limits: Limits) -> ScriptFailed | RunCancelled:
+    """What FAILED or STOPPED comes to; `files` are those that the execution has read, its own first."""
+    if frame.kind is Kind.FAILED:
+        return ScriptFailed(_fault(*(part.decode(errors="replace") for part in frame.parts), files=files))
+    reason, place = Reason(frame.parts[0][0]), frame.parts[1].decode(errors="replace")
+    if reason is Reason.CANCELLED:
         return RunCancelled(f"{files[0].name} was cancelled before it was done")
-    file, line = _place(step.place, files)
-    status = "timeout" if step.reason in _TIMEOUTS else "error"
-    return ScriptFailed(Fault(file, line, _STOPPED[step.reason](limits)), status)
+    file, line = _place(place, files)
+    return ScriptFailed(Fault(file, line, _STOPPED[reason](limits)), "timeout" if reason in _TIMEOUTS else "error")
 
 
-def _fault(step: Failed, files: Sequence[Source]) -> Fault:
+def lost(sentence: str, files: Sequence[Source]) -> ScriptFailed:
+    """The failure of an execution whose worker is gone."""
+    return ScriptFailed(Fault(files[0].name, 0, sentence))
+
+
+def _fault(message: str, place: str, absent: str, *, files: Sequence[Source]) -> Fault:
     """Where the message itself names a place, that one holds; else the innermost line that was running."""
-    found = _PLACE.match(step.message)
+    found = _PLACE.match(message)
     source = _file(found["file"], files) if found is not None else None
     if found is None or source is None:
-        file, line = _place(step.place, files)
-        return _hinted(file, line, Trouble(message=step.message, absent=step.absent))
+        file, line = _place(place, files)
+        return _hinted(file, line, Trouble(message=message, absent=absent))
+    again = _PLACE.match(found["message"])
+    if again is not None and _file(again["file"], files) is not None:  # coroutine.wrap puts its own place in front
+        return _fault(found["message"], place, absent, files=files)
     line = int(found["line"])
     here, before = _lines(source, line)
-    trouble = Trouble(
-        message=found["message"], line=here, previous=before, absent=step.absent, has_scripts=len(files) > 1
-    )
+    trouble = Trouble(message=found["message"], line=here, previous=before, absent=absent, has_scripts=len(files) > 1)
     return _hinted(source.name, line, trouble)
 
 
@@ -79,5 +87,9 @@ def _file(short: str, files: Sequence[Source]) -> Source | None:
 
 def _lines(source: Source, line: int) -> tuple[str, str]:
     """The line of that number and the one before it."""
-    lines = ["", *source.chunk.decode(errors="replace").split("\n"), ""]
-    return (lines[line], lines[line - 1]) if 0 < line < len(lines) else ("", "")
+    lines = [b"", *source.chunk.split(b"\n", line), b""]
+    return (_shown(lines[line]), _shown(lines[line - 1])) if 0 < line < len(lines) - 1 else ("", "")
+
+
+def _shown(line: bytes) -> str:
+    return line[:MAX_LINE_CHARS].decode(errors="replace")

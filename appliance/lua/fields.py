@@ -13,6 +13,9 @@ from appliance.lua.runner import Function
 from appliance.lua.source import Source
 from appliance.sections import Key, nearest
 
+MAX_UNKNOWN = 20
+"""Names of one table that are no fields and are told one by one."""
+
 
 class Reader:
     """Reads the table that one file returned against tables of keys, and gathers what is wrong with it."""
@@ -34,9 +37,11 @@ class Reader:
                 self.fault(path, f"must be a table with names like {next(iter(keys))}, not {_list_or(raw)}")
                 return {name: key.default for name, key in keys.items()}
             raw = {}
-        for name in raw:
-            if name not in keys:
-                self.fault((*path, name), _unknown(name, keys))
+        unknown = [name for name in raw if name not in keys]
+        for name in unknown[:MAX_UNKNOWN]:
+            self.fault((*path, name), _unknown(name, keys))
+        if len(unknown) > MAX_UNKNOWN:
+            self.fault(path, f"has {len(unknown) - MAX_UNKNOWN} further names that are no fields")
         return {name: self._value((*path, name), key, raw) for name, key in keys.items()}
 
     def fault(self, path: tuple[str, ...], message: str) -> None:

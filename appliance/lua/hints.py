@@ -15,6 +15,9 @@ from appliance.home.values import KELVIN_RANGE, MIRED_RANGE
 from appliance.lua.context import OPERATIONS
 from appliance.sections import nearest
 
+MAX_MESSAGE_CHARS = 400
+"""How much of a sentence is looked at; the rest is whatever somebody wrote into it."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
@@ -30,8 +33,9 @@ class Trouble:
 
 def hint_of(trouble: Trouble) -> str:
     """The first hint that fits, in brackets and behind a space; nothing if none does."""
+    message = trouble.message[:MAX_MESSAGE_CHARS]
     for pattern, advise in _HINTS:
-        found = pattern.search(trouble.message)
+        found = pattern.search(message)
         advice = None if found is None else advise(found, trouble)
         if advice is not None:
             return f" ({advice})"

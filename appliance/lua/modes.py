@@ -166,6 +166,14 @@ class Lanes(Generic[R]):
         lane.running.append(lane.waiting.popleft())
         return lane.running[0]
 
+    def take_waiting(self, id_: str) -> list[R]:
+        """Forget those of the id that wait; all that did."""
+        lane = self._lanes.get(id_)
+        waiting = [] if lane is None else list(lane.waiting)
+        if lane is not None:
+            lane.waiting.clear()
+        return waiting
+
     def empty(self) -> list[R]:
         """Forget every execution; all that ran or waited."""
         every = [run for lane in self._lanes.values() for run in lane.clear()]

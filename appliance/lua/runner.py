@@ -1,11 +1,11 @@
-"""The runner: runs Lua files on its threads, each execution in a state of its own and within its limits."""
+"""The runner: runs Lua files in its workers, each execution in a state of its own and within its limits."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -13,15 +13,15 @@ from zoneinfo import ZoneInfo
 import orjson
 
 from appliance.clock import Clock
-from appliance.lua import zone
-from appliance.lua.failures import failure_of
-from appliance.lua.limits import GRACE, Limits, Watch
-from appliance.lua.pool import Pool
-from appliance.lua.run import Calls, Run
+from appliance.errors import Fault, ScriptFailed
+from appliance.lua.execution import Calls, Conversation, Execution, Stretch
+from appliance.lua.failures import failure_of, lost
+from appliance.lua.limits import Limits
 from appliance.lua.scripts import Scripts
+from appliance.lua.session import Log, Session, WorkerLost
 from appliance.lua.source import Source
-from appliance.lua.state import Done, Failed, State, Stopped
-from appliance.lua.stepper import Stepper
+from appliance.lua.workers import Workers
+from appliance.lua_worker.protocol import Frame, Kind, Reason
 from appliance.tasks import Tasks
 
 log = logging.getLogger("scripts")
@@ -37,80 +37,102 @@ class Function:
 
 
 class Runner:
-    """Owns the threads and every execution. Leaving the context cancels all; it takes two seconds at most.
+    """Owns the workers and every execution. Leaving the context ends all at once.
 
     `scripts` is the folder that `require` reads from, None where scripts are disabled; `scripts_name` is what people
-    call it. `clock` and `timezone` are what Lua is told of the time; the limits are the machine's seconds.
+    call it. `clock` and `timezone` are what Lua is told of the time; the limits are the machine's seconds. `on_kill`
+    is told, in a sentence, of each worker that did not come to a good end.
     """
 
     def __init__(
-        self, *, limits: Limits, scripts: Path | None, scripts_name: str, timezone: ZoneInfo, clock: Clock
+        self,
+        *,
+        limits: Limits,
+        scripts: Path | None,
+        scripts_name: str,
+        timezone: ZoneInfo,
+        clock: Clock,
+        on_kill: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.limits = limits
         self._scripts = Scripts(scripts, scripts_name)
-        self._time = zone.functions_of(timezone, clock)
-        self._machine = Clock()
+        self._clock = clock
         self._tasks = Tasks()
-        self._pool = Pool()
-        self._running: set[Run] = set()
+        self._workers = Workers(limits, timezone, clock, on_kill)
+        self._running: set[Execution] = set()
 
     async def __aenter__(self) -> Runner:
+        await self._workers.__aenter__()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._tasks.__aexit__()
-        self._pool.close()
-        await self._pool.join(self._machine, GRACE)
+        await self._workers.__aexit__()
 
     @property
     def running(self) -> int:
         """How many executions have begun and not ended."""
         return len(self._running)
 
-    @property
-    def threads(self) -> int:
-        """How many threads there are; those given up are not counted."""
-        return self._pool.threads
-
-    @property
-    def abandoned(self) -> int:
-        """How many threads were given up because they were lost in a library function."""
-        return self._pool.abandoned
+    def figures(self) -> dict[str, Any]:
+        """The executions under way, the workers, and those that were lost."""
+        return {"running": self.running, **self._workers.figures()}
 
     async def describe(self, source: Source) -> Mapping[str, Any]:
         """Run the file's own code and give what it returns as plain data, functions as `Function`.
 
         `ScriptFailed` where it fails, ends at a limit, or returns anything but a table of data.
         """
-        stepper, state = self._prepare(source)
-        try:
-            step = await stepper.step(partial(state.describe, partial(_log_line, source.name), self._time))
-        finally:
-            stepper.leave()
-        if isinstance(step, Stopped | Failed):
-            raise failure_of(step, state.files, self.limits)
-        assert isinstance(step, Done)  # a file's own code cannot reach ctx
-        description: Mapping[str, Any] = _with_functions(orjson.loads(step.description))
-        return description
+        frame = await self._ask(source, Kind.DESCRIBE, _logger(source.name))
+        return await asyncio.to_thread(_read_description, frame.parts[0])
 
-    def start(self, source: Source, calls: Calls, event: Mapping[str, Any] | None = None, *, name: str) -> Run:
+    async def compile(self, source: Source) -> None:
+        """Raise `ScriptFailed` where the file is not Lua; none of it is run."""
+        await self._ask(source, Kind.COMPILE, _logger(source.name))
+
+    def start(self, source: Source, calls: Calls, event: Mapping[str, Any] | None = None, *, name: str) -> Execution:
         """Begin an execution of the file: its own code, then `execute(ctx)`, or `execute(ctx, event)`."""
-        stepper, state = self._prepare(source)
-        body = None if event is None else orjson.dumps(event)
-        first = partial(state.start, body, calls.log, self._time)
-        run = Run(stepper, state, calls, self.limits)
-        self._running.add(run)
-        run.begin(self._tasks, first, name, self._running.discard)
-        return run
 
-    def _prepare(self, source: Source) -> tuple[Stepper, State]:
-        watch = Watch(self.limits, self._machine)
-        state = State(source, self.limits.max_memory, watch, self._scripts)
-        return Stepper(self._pool, state, watch, self.limits), state
+        def log_line(level: str, message: str, fields: bytes) -> None:
+            calls.log(level, message, orjson.loads(fields) if fields else None)
+
+        session = self._workers.open_session(name, log_line)
+        execution = Execution(self._converse(session, source), session, calls, self.limits)
+        self._running.add(execution)
+        body = b"" if event is None else orjson.dumps(event)
+        execution.begin(body, self._tasks, self._running.discard)
+        return execution
+
+    def _converse(self, session: Session, source: Source) -> Conversation:
+        return Conversation(session, source, self._scripts, Stretch(self.limits, self._clock))
+
+    async def _ask(self, source: Source, kind: Kind, log_line: Log) -> Frame:
+        """DONE; else `ScriptFailed`."""
+        session = self._workers.open_session(source.name, log_line)
+        talk = self._converse(session, source)
+        try:
+            frame = await talk.begin(kind)
+        except WorkerLost as error:
+            raise lost(str(error), talk.files) from None
+        finally:
+            session.stop(Reason.CANCELLED)
+        if frame.kind is Kind.REQUEST:  # a file's own code cannot reach ctx
+            raise ScriptFailed(Fault(source.name, 0, "asked for something while it was loaded"))
+        if frame.kind is not Kind.DONE:
+            raise await asyncio.to_thread(failure_of, frame, talk.files, self.limits)
+        return frame
 
 
-def _log_line(file: str, level: str, message: str, fields: Any) -> None:
-    log.info("%s", message, extra={"file": file})
+def _logger(file: str) -> Log:
+    def log_line(level: str, message: str, fields: bytes) -> None:
+        log.info("%s", message, extra={"file": file})
+
+    return log_line
+
+
+def _read_description(body: bytes) -> Mapping[str, Any]:
+    description: Mapping[str, Any] = _with_functions(orjson.loads(body))
+    return description
 
 
 def _with_functions(value: Any) -> Any:

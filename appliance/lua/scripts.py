@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import re
 from contextlib import suppress
@@ -37,9 +38,13 @@ class Scripts:
         try:
             file = self._resolve(self._folder, path)
             return source.load(file, name)
+        except RuntimeError:  # what Python before 3.13 raises for a circle of links
+            raise Invalid(f"module '{module}': {name} is a link that leads back to itself") from None
         except FileNotFoundError:
             raise Invalid(f"module '{module}' not found: there is no {name}{self._nearest(module)}") from None
         except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise Invalid(f"module '{module}': {name} is a link that leads back to itself") from None
             raise Invalid(f"module '{module}': {name} cannot be read: {error.strerror}") from None
         except ValueError as error:
             raise Invalid(f"module '{module}': {name} {error}") from None

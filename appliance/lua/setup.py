@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -13,8 +14,15 @@ from appliance.lua.runner import Runner
 from appliance.settings import AutomationRunner, LuaFolder, Scripts
 
 
-def build_runner(scripts: Scripts, runner: AutomationRunner, timezone: ZoneInfo, root: Path, clock: Clock) -> Runner:
-    """The runner of every execution; relative paths start at `root`."""
+def build_runner(
+    scripts: Scripts,
+    runner: AutomationRunner,
+    timezone: ZoneInfo,
+    root: Path,
+    clock: Clock,
+    on_kill: Callable[[str], None] = lambda _: None,
+) -> Runner:
+    """The runner of every execution; paths start at `root`, `on_kill` is told of each worker that is lost."""
     limits = Limits(
         max_memory_mb=scripts.max_memory_mb,
         max_cpu_secs=scripts.max_cpu_secs,
@@ -26,6 +34,7 @@ def build_runner(scripts: Scripts, runner: AutomationRunner, timezone: ZoneInfo,
         scripts_name=scripts.directory.rstrip("/"),
         timezone=timezone,
         clock=clock,
+        on_kill=on_kill,
     )
 
 

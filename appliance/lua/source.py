@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
+from collections import defaultdict
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+
+from appliance.lua.tokens import Token, tokens_of
 
 LARGEST = 1 << 20
 """Bytes of a Lua file; none that a person wrote comes near."""
@@ -27,21 +32,47 @@ class Source:
 
     def line_of(self, *path: str) -> int:
         """The line on which the field is set, `("trigger", "above")` inside `trigger`; 0 if it cannot be seen."""
-        text, at = _without_comments(self.text.decode(errors="replace")), 0
+        index, at = _index_of(self.text), -1
         for key in path:
-            word = re.escape(key)
-            found = re.compile(rf"""(?:(?<![\w.])|\[["']){word}(?:["']\])?\s*=(?!=)""").search(text, at)
-            if found is None:
+            starts = index.fields.get(key, [])
+            position = bisect_right(starts, at)
+            if position == len(starts):
                 return 0
-            at = found.start()
-        return text.count("\n", 0, at) + 1
+            at = starts[position]
+        return bisect_right(index.lines, at) + 1
 
     @property
     def line_of_return(self) -> int:
         """The line of the last `return` that begins one: where the file's table is; 0 if there is none."""
-        text = _without_comments(self.text.decode(errors="replace"))
-        at = max((found.start() for found in re.finditer(r"^return\b", text, re.MULTILINE)), default=None)
-        return 0 if at is None else text.count("\n", 0, at) + 1
+        index = _index_of(self.text)
+        return 0 if index.last_return is None else bisect_right(index.lines, index.last_return) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """Where a text sets fields, by name, where its lines end, and where its last `return` begins a line."""
+
+    fields: dict[str, list[int]]
+    lines: list[int]
+    last_return: int | None
+
+
+@lru_cache(maxsize=4)
+def _index_of(raw: bytes) -> _Index:
+    text = raw.decode(errors="replace")
+    fields: defaultdict[str, list[int]] = defaultdict(list)
+    last_return = None
+    none = Token("", "", 0)
+    first, second, third = none, none, none
+    for token in tokens_of(text):
+        if token.word == "=" and third.kind == "name" and second.word != ".":
+            fields[third.word].append(third.start)
+        elif token.word == "=" and third.word == "]" and second.kind == "text" and first.word == "[":
+            fields[second.word[1:-1]].append(first.start)
+        elif token.word == "return" and text[token.start - 1 : token.start] in ("", "\n"):
+            last_return = token.start
+        first, second, third = second, third, token
+    return _Index(fields, [found.start() for found in re.finditer("\n", text)], last_return)
 
 
 def load(file: Path, name: str) -> Source:
@@ -51,8 +82,3 @@ def load(file: Path, name: str) -> Source:
     if len(text) > LARGEST:
         raise ValueError("is larger than 1 MiB")
     return Source(name=name, text=text)
-
-
-def _without_comments(text: str) -> str:
-    """The text with line comments blanked; line breaks stay where they are."""
-    return re.sub(r"--(?!\[\[)[^\n]*", lambda found: " " * len(found.group()), text)

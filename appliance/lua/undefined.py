@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from appliance.errors import Fault
-from appliance.lua.bytecode import Function, functions_of
 from appliance.lua.catalog import Describe
 from appliance.lua.source import Source
+from appliance.lua.tokens import KEYWORDS, Token, tokens_of
 from appliance.sections import nearest
 
-_GETUPVAL, _GETTABUP, _GETFIELD, _SETTABUP, _SETFIELD, _JMP = 9, 11, 14, 15, 18, 56
-_ENVIRONMENT = "_ENV"
-_MAKERS = frozenset({"_G", "load", "rawset"})
+_MAKERS = frozenset({"_G", "_ENV", "load", "rawset"})
 """Whoever uses one of these may give values to globals in ways that cannot be seen."""
 
 _NAMES = b"""
@@ -24,59 +25,93 @@ for name, value in pairs(_G) do
 end
 return libraries"""
 
+_LISTS = frozenset({"local", "for", "function"})
+_BETWEEN = frozenset({",", "(", ".", ":", "<", ">"})
+"""What begins a list of names that are declared, and what may stand between them."""
+
+MAX_HINTS = 20
+"""Sentences that tell the nearest name."""
+
+_END = Token("", "", 0)
+
 
 async def find_undefined(sources: Sequence[Source], describe: Describe) -> list[Fault]:
     """A sentence for each line with such a name; none at all where globals are made in ways that cannot be seen."""
     known = await describe(Source(name="names", text=_NAMES))
-    functions = {source: functions_of(source) for source in sources}
-    every = [each for found in functions.values() for each in found]
-    if any(_makes_globals(each) for each in every):
+    return await asyncio.to_thread(_find, sources, known)
+
+
+def _find(sources: Sequence[Source], known: Mapping[str, Mapping[str, bool]]) -> list[Fault]:
+    texts = {source: source.chunk.decode(errors="replace") for source in sources}
+    words = {source: [_END, _END, *tokens_of(text), _END, _END] for source, text in texts.items()}
+    if any(token.kind == "name" and token.word in _MAKERS for tokens in words.values() for token in tokens):
         return []
-    given = {name for each in every for name in _given(each)}
-    faults = {
-        Fault(source.name, line, sentence)
-        for source, found in functions.items()
-        for each in found
-        for line, sentence in _sentences(each, known, given)
-    }
+    given = {name for tokens in words.values() for name in _given(tokens)}
+    hints = _Hints(known, given)
+    faults = set()
+    for source, tokens in words.items():
+        lines = [found.start() for found in re.finditer("\n", texts[source])]
+        for start, name, member in _undefined(tokens, known, given):
+            faults.add(Fault(source.name, bisect_right(lines, start) + 1, hints.sentence(name, member)))
     return sorted(faults)
 
 
-def _makes_globals(function: Function) -> bool:
-    """Whether the function has another environment, the whole of it in its hands, or uses one of `_MAKERS`."""
-    if _ENVIRONMENT in function.locals or _MAKERS & {name for _, _, name in _read(function)}:
-        return True
-    return any(each.op == _GETUPVAL and function.upvalues[each.b] == _ENVIRONMENT for each in function.code)
+class _Hints:
+    """Sentences about names, each made once; the first of them tell the nearest name that there is."""
+
+    def __init__(self, known: Mapping[str, Mapping[str, bool]], given: set[str]) -> None:
+        self._known = known
+        self._all = [*known, *given]
+        self._sentences: dict[tuple[str, str | None], str] = {}
+
+    def sentence(self, name: str, member: str | None) -> str:
+        """What is wrong with a global, or with a member of one that Lua knows."""
+        if (name, member) not in self._sentences:
+            if member is None:
+                told = f"{name} is given no value in any file, so it is nil{self._near(name, self._all, '')}"
+            else:
+                told = f"{name} has no {member}{self._near(member, self._known[name], f'{name}.')}"
+            self._sentences[name, member] = told
+        return self._sentences[name, member]
+
+    def _near(self, name: str, names: Iterable[str], prefix: str) -> str:
+        near = nearest(name, names) if len(self._sentences) < MAX_HINTS else None
+        return "" if near is None else f"; did you mean {prefix}{near}"
 
 
-def _given(function: Function) -> Iterator[str]:
-    """The globals, and the fields of any table, that the function gives values."""
-    for each in function.code:
-        if each.op == _SETFIELD or (each.op == _SETTABUP and function.upvalues[each.a] == _ENVIRONMENT):
-            yield function.constants[each.b] or ""
+def _given(tokens: Sequence[Token]) -> Iterator[str]:
+    """The names that are given values anywhere: variables, parameters, fields of any table, functions."""
+    is_listing = False
+    for index, token in enumerate(tokens):
+        if token.word in _LISTS:
+            is_listing = True
+        elif token.kind == "name" and token.word not in KEYWORDS:
+            is_listing = is_listing and (tokens[index - 1].kind != "name" or tokens[index - 1].word in _LISTS)
+            if is_listing:
+                yield token.word
+        elif token.word not in _BETWEEN:
+            is_listing = False
+        if token.word == "=":
+            yield from _assigned(tokens, index)
 
 
-def _read(function: Function) -> Iterator[tuple[int, int, str]]:
-    """The globals that the function reads: which step it is, the line, the name."""
-    for index, each in enumerate(function.code):
-        if each.op == _GETTABUP and function.upvalues[each.b] == _ENVIRONMENT:
-            yield index, each.line, function.constants[each.c] or ""
+def _assigned(tokens: Sequence[Token], index: int) -> Iterator[str]:
+    """The names in front of an equals sign, which may be a list of them."""
+    while tokens[index - 1].kind == "name" and tokens[index].word in ("=", ","):
+        yield tokens[index - 1].word
+        index -= 2
 
 
-def _sentences(
-    function: Function, known: Mapping[str, Mapping[str, bool]], given: set[str]
-) -> Iterator[tuple[int, str]]:
-    reached = {index + 1 + each.jump for index, each in enumerate(function.code) if each.op == _JMP}
-    for index, line, name in _read(function):
-        if name not in known and name not in given:
-            yield line, f"{name} is given no value in any file, so it is nil{_near(name, [*known, *given])}"
-        following = function.code[index + 1]
-        is_member = following.op == _GETFIELD and following.b == function.code[index].a and index + 1 not in reached
-        member = function.constants[following.c] if is_member else None
-        if member is not None and known.get(name) and member not in known[name] and member not in given:
-            yield line, f"{name} has no {member}{_near(member, known[name], f'{name}.')}"
-
-
-def _near(name: str, names: Iterable[str], prefix: str = "") -> str:
-    near = nearest(name, names)
-    return "" if near is None else f"; did you mean {prefix}{near}"
+def _undefined(
+    tokens: Sequence[Token], known: Mapping[str, Mapping[str, bool]], given: set[str]
+) -> Iterator[tuple[int, str, str | None]]:
+    """Where a name is read that has no value, the name, and the member where it is that which is missing."""
+    for index, token in enumerate(tokens[:-2]):
+        is_read = token.kind == "name" and token.word not in KEYWORDS and token.word not in given
+        if not is_read or tokens[index - 1].word in (".", ":", "::", "goto"):
+            continue
+        name, dot, member = token.word, tokens[index + 1].word, tokens[index + 2].word
+        if name not in known:
+            yield token.start, name, None
+        elif dot == "." and known[name] and member not in known[name] and member not in given:
+            yield token.start, name, member

@@ -11,19 +11,19 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import datetime
 from typing import Any, TypeVar
 
 import orjson
 
 from appliance.clock import Clock, timestamp
-from appliance.errors import StartFailed, StoreFailed
+from appliance.errors import LaresError, StartFailed, StoreFailed
 from appliance.store.disk import Disk
 from appliance.store.files import Files
+from appliance.store.queue import ChangeQueue
 from appliance.store.records import items_of
 from appliance.store.recovery import Recovered
-from appliance.tasks import Tasks
 
 T = TypeVar("T")
 
@@ -39,10 +39,9 @@ class Document:
         self._files = Files(disk, clock.now().strftime("%Y%m%dT%H%M%SZ"))
         self._clock = clock
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="store")
-        self._tasks = Tasks()
-        self._waiting: list[tuple[dict[str, bytes | None], asyncio.Future[None]]] = []
-        self._writing: asyncio.Task[None] | None = None
+        self._queue = ChangeQueue(self._write, "writing of the document")
         self._failure: str | None = None
+        self._failures = 0
         self._last_write: datetime | None = None
 
     async def __aenter__(self) -> Document:
@@ -56,11 +55,12 @@ class Document:
             raise
         for note in self.recovered.notes:
             log.warning("%s", note)
+        if self._files.refusal is not None:
+            self._note_failure(self._files.refusal)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._writing is not None:
-            await asyncio.wait({self._writing})
+        await self._queue.close()
         try:
             await self._run(self._files.close)
         finally:
@@ -72,21 +72,16 @@ class Document:
 
     def items(self, prefix: str) -> list[tuple[str, Any]]:
         """The keys that begin with the prefix, without it, and their values."""
-        return items_of(self._files.values, prefix)
+        return items_of(self._files.values.copy(), prefix)  # the store's thread changes them meanwhile
 
     async def put_many(self, changes: Mapping[str, Any]) -> None:
         """Change all the keys or none; None removes a key. Returns once a power cut cannot take it back.
 
-        Raises `StoreFailed` when the card does not take it; the document is then as it was.
+        Raises `StoreFailed` when the card does not take it; the document is then as it was. `TypeError` where a key
+        or a value is none that JSON knows.
         """
-        encoded = {key: _encode(value) for key, value in changes.items()}
-        if not encoded:
-            return
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((encoded, done))
-        if self._writing is None:
-            self._writing = self._tasks.start(self._write_waiting(), "writing of the document")
-        await asyncio.shield(done)
+        if changes:
+            await self._queue.submit({key: encode_value(key, value) for key, value in changes.items()})
 
     def figures(self) -> dict[str, Any]:
         """What `GET /diagnostics` shows of the store."""
@@ -101,43 +96,30 @@ class Document:
             **self._files.figures(),
             "last_write": None if self._last_write is None else timestamp(self._last_write),
             "failure": self._failure,
+            "failures": self._failures,
             "last_recovery": recovery,
         }
 
-    async def _write_waiting(self) -> None:
-        """Write everything that waits, and what came to wait meanwhile, a batch a sync."""
-        try:
-            while self._waiting:
-                batch, self._waiting = self._waiting, []
-                await self._write([changes for changes, _ in batch], [done for _, done in batch])
-        finally:
-            self._writing = None
-
-    async def _write(self, batch: list[dict[str, bytes | None]], waiting: list[asyncio.Future[None]]) -> None:
+    async def _write(self, batch: list[dict[str, bytes | None]]) -> list[LaresError | None]:
+        """Write the batch as one record; whether it could be is noted, also where nobody foresaw why not."""
         merged = {key: value for changes in batch for key, value in changes.items()}
         try:
             await self._run(lambda: self._files.append(merged))
-        except OSError as error:
-            self._note_failure((error.strerror or str(error)).lower())
-            self._refuse(waiting)
-        except BaseException as error:
-            self._note_failure(type(error).__name__)
-            self._refuse(waiting)
-            raise
-        else:
-            self._note_success()
-            for done in waiting:
-                done.set_result(None)
-
-    def _refuse(self, waiting: list[asyncio.Future[None]]) -> None:
-        for done in waiting:
-            done.set_exception(StoreFailed(f"the change cannot be stored now: {self._failure}"))
-            done.exception()  # whoever waited may be gone
+        except Exception as error:
+            if not isinstance(error, OSError) and self._failure != _reason(error):
+                log.error("the store failed unexpectedly", exc_info=error)
+            self._note_failure(_reason(error))
+            return [StoreFailed(f"the change cannot be stored now: {self._failure}") for _ in batch]
+        self._note_success()
+        if self._files.is_compaction_due:  # nobody waits for it but what comes meanwhile
+            self._thread.submit(self._files.compact).add_done_callback(_log_failure)
+        return [None for _ in batch]
 
     def _note_failure(self, reason: str) -> None:
         if self._failure is None:
             log.error("changes cannot be stored: %s; the home runs on and tries again", reason)
         self._failure = reason
+        self._failures += 1
 
     def _note_success(self) -> None:
         if self._failure is not None:
@@ -149,7 +131,26 @@ class Document:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
 
-def _encode(value: object) -> bytes | None:
-    """The value as JSON; what has no JSON but null, a not-a-number, is gone like None: so replay takes it too."""
-    encoded = orjson.dumps(value)
+def encode_value(key: str, value: object) -> bytes | None:
+    """The value as JSON; what has no JSON but null, a not-a-number, is gone like None: so replay takes it too.
+
+    Raises `TypeError`, which also says for which key.
+    """
+    try:
+        orjson.dumps(key)
+        encoded = orjson.dumps(value)
+    except TypeError as error:
+        raise TypeError(f"{key!r} cannot be stored: {error}") from None
     return None if encoded == b"null" else encoded
+
+
+def _reason(error: Exception) -> str:
+    """Why the card takes nothing, in lower case; for what nobody foresaw the kind of it."""
+    if isinstance(error, OSError):
+        return (error.strerror or str(error)).lower()
+    return type(error).__name__
+
+
+def _log_failure(compaction: Future[None]) -> None:
+    if (error := compaction.exception()) is not None:
+        log.error("the journal could not be compacted", exc_info=error)

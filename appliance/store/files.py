@@ -28,9 +28,9 @@ log = logging.getLogger("store")
 class Files:
     """Snapshot and journal of the present generation, and the document's values as JSON bytes.
 
-    `values` holds exactly what is acknowledged; it is never changed, only replaced. Every failure is an `OSError` and
-    leaves `values` as they were. `stamp` becomes part of the names of files that are kept aside; a journal of up to
-    `smallest` bytes is never compacted.
+    `values` holds exactly what is acknowledged: another thread must copy it to go through it. Every failure is an
+    `OSError` and leaves `values` as they were. `refusal` says why the card could not be written at the start. `stamp`
+    becomes part of the names of files that are kept aside; a journal of up to `smallest` bytes is never compacted.
     """
 
     def __init__(
@@ -42,6 +42,7 @@ class Files:
         self._aside: list[tuple[str, str]] = []
         self._journal: Journal | None = None
         self._must_renew = True
+        self._was_refused = False
         self._base = 0
         self._generation = 0
         self._sequence = 0
@@ -51,6 +52,7 @@ class Files:
         self._smallest = smallest
         self._compact_at = smallest
         self.values: dict[str, bytes] = {}
+        self.refusal: str | None = None
 
     def open(self) -> Recovered:
         """Recover the document and make it ready for changes; a card that takes none now is tried again with each."""
@@ -60,7 +62,7 @@ class Files:
             self._ready()
             self._remove_leftovers(oldest=0)
         except OSError as error:
-            log.error("%s cannot be written: %s", self._disk.folder, error.strerror)
+            self.refusal = (error.strerror or str(error)).lower()
         return found
 
     def begin(self, values: Mapping[str, bytes], *, above: int, sequence: int) -> None:
@@ -76,14 +78,35 @@ class Files:
         journal = self._ready()
         try:
             journal.append(changes)
-        except OSError:
+        except BaseException:
             self._abandon(journal)
             raise
-        changed = {**self.values, **changes}
-        self.values = {key: value for key, value in changed.items() if value is not None}
+        for key, value in changes.items():
+            if value is None:
+                self.values.pop(key, None)
+            else:
+                self.values[key] = value
         self._sequence, self._journal_end = journal.sequence, journal.end
-        if journal.end > self._compact_at:
-            self._compact()
+
+    @property
+    def is_compaction_due(self) -> bool:
+        """Whether the journal has outgrown its snapshot."""
+        return self._journal is not None and self._journal_end > self._compact_at
+
+    def compact(self) -> None:
+        """Begin the next generation if that is due; if the card has no room for it now, the present one goes on."""
+        if not self.is_compaction_due:
+            return
+        try:
+            self._renew()
+        except OSError as error:
+            self._compact_at = self._journal_end + COMPACT_AGAIN
+            log.warning("the journal cannot be compacted now: %s", error.strerror)
+            self._was_refused = True
+        else:
+            if self._was_refused:
+                log.info("the journal is compacted again")
+            self._was_refused = False
 
     def close(self) -> None:
         """Close what is open."""
@@ -111,6 +134,8 @@ class Files:
         self._compact_at = max(self._snapshot_size, self._smallest)
         self._must_renew = not found.is_clean
         self._aside = [(name, f"{name}.corrupt-{self._stamp}") for name in found.damaged]
+        for name, kept in self._aside:
+            found.notes = [f"{note}; it is kept as {kept}" if note.startswith(name) else note for note in found.notes]
         self._aside += [(name, f"{name}.before-format-{FORMAT}-{self._stamp}") for name in found.outdated]
 
     def _ready(self) -> Journal:
@@ -129,7 +154,7 @@ class Files:
         name = names.journal(self._generation)
         try:
             journal = Journal.reopen(self._disk, name, self._journal_end, self._sequence, self._last)
-        except OSError:
+        except BaseException:
             self._must_renew = True
             raise
         self._last = b""
@@ -142,16 +167,8 @@ class Files:
         try:
             journal.close()
             self._reopen().close()
-        except OSError:
+        except Exception:
             self._must_renew = True
-
-    def _compact(self) -> None:
-        """Begin the next generation; if the card has no room for it now, the present one goes on."""
-        try:
-            self._renew()
-        except OSError as error:
-            self._compact_at = self._journal_end + COMPACT_AGAIN
-            log.warning("the journal cannot be compacted now: %s", error.strerror)
 
     def _renew(self) -> None:
         """Begin the next generation: both its files, then their names, then nothing but them is written to."""
@@ -164,7 +181,7 @@ class Files:
             for name in (names.journal(generation), names.snapshot(generation)):
                 self._disk.rename(name + names.PART, name)
             self._disk.sync_folder()
-        except OSError:
+        except BaseException:
             journal.close()
             raise
         self._must_renew = False
@@ -179,7 +196,7 @@ class Files:
         try:
             snapshot.write_new(self._disk, parts[0], data)
             return Journal.create(self._disk, parts[1], generation, self._sequence)
-        except OSError:
+        except BaseException:
             for name in parts:
                 self._disk.remove(name)
             raise

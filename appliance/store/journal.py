@@ -68,8 +68,8 @@ class Reading:
 
 def read(data: bytes, generation: int) -> Reading:
     """What the bytes of this generation's journal hold; never raises."""
-    line, _, _ = data.partition(b"\n")
-    header = unseal(line)
+    line, newline, _ = data.partition(b"\n")
+    header = unseal(line) if newline else None
     if header is None or header.get("kind") != "journal" or header.get("generation") != generation:
         return Reading(header=None, records=(), last=b"", end=0, torn=len(data), lost=_count_records(data))
     last, position, records, sequence = b"", len(line) + 1, [], header["sequence"]

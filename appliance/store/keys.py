@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,8 +12,8 @@ from appliance.errors import LaresError, NotFound
 from appliance.home.bus import Bus
 from appliance.home.events import KeyRevoked
 from appliance.store.document import Document
-from appliance.store.records import KEY, MASTER_KEY, Told
-from appliance.tasks import Tasks
+from appliance.store.queue import ChangeQueue
+from appliance.store.records import KEY, MASTER_KEY, OnFault, Told, read_all, refuse
 
 MASTER = MASTER_KEY.removeprefix(KEY)
 """The id of the master key that the box made itself."""
@@ -27,13 +26,17 @@ PREFIX = "key_"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """One key as it is kept: whose it is, what role it has, and the hash of its secret."""
+    """One key as it is kept: whose it is, what role it has, and the hash of its secret.
+
+    `hint` is a short digest of the secret, by which a guess is known without a hash; None where none was kept.
+    """
 
     id: str
     label: str
     role: str
     token_hash: str = field(repr=False)
     created_at: datetime
+    hint: str | None = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
@@ -47,19 +50,17 @@ class Keys:
     Whoever asks for a key gets the same object until the key is replaced or revoked, which `KeyRevoked` tells.
     """
 
-    def __init__(self, document: Document, bus: Bus) -> None:
+    def __init__(self, document: Document, bus: Bus, on_fault: OnFault = refuse) -> None:
         self._document = document
         self._bus = bus
-        self._by_name = {key.name: key for key in read_keys(document)}
-        self._turn = asyncio.Lock()
-        self._tasks = Tasks()
+        self._by_name = {key.name: key for key in read_keys(document, on_fault)}
+        self._queue = ChangeQueue(self._make_all, "change of a key")
 
     async def __aenter__(self) -> Keys:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        async with self._turn:  # those that wait for it stand before us
-            await self._tasks.__aexit__()
+        await self._queue.close()
 
     @property
     def master(self) -> Key | None:
@@ -76,25 +77,23 @@ class Keys:
 
     async def put(self, key: Key) -> None:
         """Keep the key, in place of one of the same id; raises `StoreFailed`."""
-        await self._finish(partial(self._put, key))
+        await self._queue.submit(partial(self._put, key))
 
     async def remove(self, key_id: str) -> None:
         """Revoke the key; raises `NotFound`, also for the master key, or `StoreFailed`."""
-        await self._finish(partial(self._remove, key_id))
+        await self._queue.submit(partial(self._remove, key_id))
 
-    async def _finish(self, change: Change) -> None:
-        """Make the change whether or not who asked for it stays."""
-        failure = await asyncio.shield(self._tasks.start(self._make(change), "change of a key"))
-        if failure is not None:
-            raise failure
-
-    async def _make(self, change: Change) -> LaresError | None:
-        async with self._turn:
+    async def _make_all(self, changes: list[Change]) -> list[LaresError | None]:
+        """Make one after another, each by the keys that those before it leave; why it was not made, or None."""
+        failures: list[LaresError | None] = []
+        for change in changes:
             try:
                 await change()
             except LaresError as error:
-                return error
-        return None
+                failures.append(error)
+            else:
+                failures.append(None)
+        return failures
 
     async def _put(self, key: Key) -> None:
         await self._document.put_many({KEY + key.id: _encode(key)})
@@ -112,13 +111,15 @@ class Keys:
         self._bus.publish(KeyRevoked(key_id=key_id))
 
 
-def read_keys(document: Told) -> list[Key]:
+def read_keys(document: Told, on_fault: OnFault = refuse) -> list[Key]:
     """The keys that the document tells."""
-    return [_decode(key_id, value) for key_id, value in document.items(KEY)]
+    return [*read_all(document, KEY, _decode, on_fault).values()]
 
 
 def _encode(key: Key) -> dict[str, str]:
+    hint = {} if key.hint is None else {"hint": key.hint}
     return {
+        **hint,
         "label": key.label,
         "role": key.role,
         "hash": key.token_hash,
@@ -127,8 +128,8 @@ def _encode(key: Key) -> dict[str, str]:
 
 
 def _decode(key_id: str, value: dict[str, str]) -> Key:
-    label, role, token_hash = value["label"], value["role"], value["hash"]
-    if not all(isinstance(each, str) for each in (label, role, token_hash)):
+    label, role, token_hash, hint = value["label"], value["role"], value["hash"], value.get("hint")
+    if not all(isinstance(each, str) for each in (label, role, token_hash, hint or "")):
         raise ValueError(key_id)
     created_at = datetime.fromisoformat(value["created_at"])
-    return Key(id=key_id, label=label, role=role, token_hash=token_hash, created_at=created_at)
+    return Key(id=key_id, label=label, role=role, token_hash=token_hash, created_at=created_at, hint=hint)

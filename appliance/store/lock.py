@@ -6,78 +6,162 @@ import contextlib
 import errno
 import fcntl
 import os
+import re
+import time
+from datetime import datetime
 from pathlib import Path
 
 from appliance.errors import StartFailed
 from appliance.store.names import LOCK
 
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+_HELD = Path("/proc/locks")
+"""Where the kernel lists the locks that are held, by inode."""
+
+MAX_TEXT_BYTES = 200
+TRY_EVERY_SECS, MAX_TRIES = 0.05, 200
+"""How a hub that starts waits for a command's brief lock to be released: ten seconds at most."""
+
+SIGNING_TRIES = 4
+"""How often it looks again where a hub seems to hold it: the one who holds it may be about to say who it is."""
+
+_BRIEF = b"brief "
+"""How the lock file begins that a command holds, which will be done soon; what it said before stands behind."""
+
+_STOPPED = b"stopped "
+"""How the lock file begins that a hub left behind which stopped in order; else it holds the process id and
+the machine's boot id."""
+
 
 class Lock:
     """Holds the data directory from being made until it is released.
 
-    Making one raises `StartFailed` when another process holds it, and names that process.
+    Making one raises `StartFailed` when a hub holds it, and names that process. A hub waits for the end of one that
+    is brief, as a command's, which leaves what the file says as it was. `stopped_at` is when the hub before this one
+    stopped in order; None where it did not, or nobody knows. `was_left` says that the process before this one ended
+    without releasing it, and the machine was not started anew since.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._descriptor: int | None = _open(folder / LOCK)
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = _read_holder(self._descriptor)
-            self.release()
-            raise StartFailed(
-                f"the data directory {folder} is in use by another hub, process {holder}", os.EX_TEMPFAIL
-            ) from None
-        except OSError as error:
-            self.release()
-            raise StartFailed(f"cannot lock {folder}: {error.strerror}", os.EX_CANTCREAT) from None
-        self._sign(self._descriptor)
+    def __init__(self, folder: Path, *, is_brief: bool = False) -> None:
+        self._descriptor: int | None = _acquire(folder, 1 if is_brief else MAX_TRIES)
+        before = self._before = _read(self._descriptor).removeprefix(_BRIEF)
+        self.stopped_at = _parse_stop(before)
+        boot = read_boot_id().encode()
+        self.was_left = bool(boot) and before[:1].isdigit() and before.split()[1:] == [boot]
+        self._sign(self._descriptor, _BRIEF + before if is_brief else b"%d\n%b\n" % (os.getpid(), boot))
 
     def release(self) -> None:
-        """Let others have the directory."""
+        """Let others have the directory; what the process before this one left is there again."""
+        self._release(self._before)
+
+    def release_after_stop(self, stopped_at: datetime | None) -> None:
+        """The same after a hub that stopped in order, at that time if that is known, which is noted for the next."""
+        self._release(_STOPPED + (b"" if stopped_at is None else stopped_at.isoformat().encode()))
+
+    def release_after_fault(self) -> None:
+        """The same after a hub that failed: the next one finds it as if it had been killed."""
+        self._release(None)
+
+    def _release(self, left: bytes | None) -> None:
         if self._descriptor is not None:
+            if left is not None:
+                self._sign(self._descriptor, left)
             os.close(self._descriptor)
             self._descriptor = None
 
     @staticmethod
-    def _sign(descriptor: int) -> None:
+    def _sign(descriptor: int, text: bytes) -> None:
         try:
             os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, b"%d\n" % os.getpid(), 0)
+            os.pwrite(descriptor, text, 0)
         except OSError:
             return  # the lock holds all the same; only its holder's name is missing
 
 
 def holder_of(folder: Path) -> str | None:
-    """The process that holds the data directory, or None where none does."""
+    """The process id of the hub that holds the data directory, or None where none does.
+
+    It takes no lock, not for a moment: a hub that starts now would find it.
+    """
     try:
-        descriptor = os.open(folder / LOCK, os.O_RDONLY | os.O_CLOEXEC)
+        held = _HELD.read_text()
     except OSError:
-        return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return _read_holder(descriptor)
-    else:
-        return None
-    finally:
-        os.close(descriptor)
+        held = ""
+    for place in (folder / LOCK, folder):
+        try:
+            inode = place.lstat().st_ino
+        except OSError:
+            continue
+        if re.search(rf"^\d+: FLOCK +ADVISORY +WRITE .*:{inode} ", held, re.MULTILINE):
+            with contextlib.suppress(OSError), (folder / LOCK).open("rb") as file:
+                text = file.read(MAX_TEXT_BYTES)
+                return None if text.startswith(_BRIEF) else _process_in(text)
+            return "unknown"
+    return None
 
 
-def _read_holder(descriptor: int) -> str:
+def _acquire(folder: Path, tries: int) -> int:
+    """The descriptor of the lock, which is held; where another command holds it for a moment it tries again."""
+    looks = 0
+    for attempt in range(tries):
+        descriptor = _open(folder / LOCK)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = _read(descriptor)
+            os.close(descriptor)
+            is_brief = holder.startswith(_BRIEF)
+            looks = 0 if is_brief else looks + 1
+            if attempt == tries - 1 or looks > SIGNING_TRIES:
+                who = "another command; try again" if is_brief else f"another hub, process {_process_in(holder)}"
+                raise StartFailed(f"the data directory {folder} is in use by {who}", os.EX_TEMPFAIL) from None
+            time.sleep(TRY_EVERY_SECS)
+        except OSError as error:
+            os.close(descriptor)
+            raise StartFailed(f"cannot lock {folder}: {error.strerror}", os.EX_CANTCREAT) from None
+        else:
+            return descriptor
+    raise AssertionError("no try was allowed")
+
+
+def _process_in(text: bytes) -> str:
+    """The process id that the file says."""
+    return (text.split() or [b"unknown"])[0].decode("ascii", "replace")
+
+
+def read_boot_id() -> str:
+    """What is different after each start of the machine; empty where nobody knows."""
     try:
-        return os.pread(descriptor, 20, 0).decode("ascii", "replace").strip() or "unknown"
+        return _BOOT_ID.read_bytes().strip().decode("ascii", "replace")
     except OSError:
-        return "unknown"
+        return ""
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.pread(descriptor, MAX_TEXT_BYTES, 0)
+    except OSError:
+        return b""
+
+
+def _parse_stop(text: bytes) -> datetime | None:
+    with contextlib.suppress(ValueError):
+        if text.startswith(_STOPPED):
+            stopped_at = datetime.fromisoformat(text.removeprefix(_STOPPED).decode("ascii", "replace"))
+            return stopped_at if stopped_at.tzinfo is not None else None
+    return None
 
 
 def _open(file: Path) -> int:
     """The lock file, made if need be; where the card takes none it is only read, or the folder stands for it."""
     try:
-        return os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        return os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise StartFailed(f"{file} is a symbolic link and not followed; remove it", os.EX_CANTCREAT) from None
         if error.errno not in (errno.EROFS, errno.ENOSPC):
             raise StartFailed(f"cannot lock {file}: {error.strerror}", os.EX_CANTCREAT) from None
     with contextlib.suppress(FileNotFoundError):
-        return os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+        return os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     return os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from datetime import datetime
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
 
-from appliance.clock import Clock, Trust, timestamp
+from appliance.clock import Clock, ClockTrust, timestamp
 from appliance.errors import StoreFailed
 from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.model import Device
 from appliance.home.registry import Registry
-from appliance.store.document import Document
+from appliance.store.document import Document, encode_value
 from appliance.store.records import CARD, DEVICE, STATE, encode_device
+from appliance.store.times import CLOCK, forgetting, newest_time
 from appliance.tasks import Tasks
-from appliance.version import MADE_AT
 
 log = logging.getLogger("store")
 
@@ -35,15 +35,19 @@ class Recorder:
         self._flush_secs = flush_secs
         self._dirty: set[str] = set()
         self._handed: dict[str, Any] = {}
+        self._unfit: set[str] = set()
         self._tasks = Tasks()
 
     async def __aenter__(self) -> Recorder:
         self._unlisten = self._bus.listen(self._mark)
         stored = self._document.get(CARD)
-        nothing = {"bytes_written": 0, "syncs": 0, "since": timestamp(self._clock.now())}
+        nothing: dict[str, Any] = {"bytes_written": 0, "syncs": 0, "since": timestamp(self._clock.now())}
         self._before: dict[str, Any] = nothing if stored is None else orjson.loads(stored)
-        newest = datetime.fromisoformat(str(self._before.get("at", MADE_AT)))
-        self.trust = Trust(self._clock, max(MADE_AT, newest))
+        nobody_knows = {"date": "", "began_at_bytes": 0}
+        self._day: dict[str, Any] = self._before.get("day", nobody_knows)
+        self._day = self._day_of(int(self._before["bytes_written"]))
+        self.trust = ClockTrust(self._clock, newest_time(self._document))
+        self._is_forgotten = False
         self._tasks.start(self._beat(), "recording of devices")
         return self
 
@@ -57,11 +61,15 @@ class Recorder:
         dirty, self._dirty = self._dirty, set()
         handed, self._handed = self._handed, {}
         told = {key: value for device_id in dirty for key, value in self._tell(device_id).items()} | handed
+        told = {key: value for key, value in told.items() if self._is_json(key, value)}
         changes = {key: value for key, value in told.items() if self._differs(key, value)}
+        if self.trust.forgotten is not None and not self._is_forgotten:
+            changes |= forgetting(self.trust, self._clock.now())
         if not changes:
             return
         try:
             await self._document.put_many({**changes, CARD: self._count()})
+            self._is_forgotten = self._is_forgotten or CLOCK in changes
         except StoreFailed:
             self._keep(dirty, handed)
         except asyncio.CancelledError:  # the hub stops, and the last flush must not take this one's word for it
@@ -75,6 +83,40 @@ class Recorder:
         """Have the value written with the next flush if it differs from what is stored; None removes the key."""
         self._handed[key] = value
 
+    def list_present(self, prefixes: Iterable[str]) -> dict[str, Any]:
+        """What the document would hold under the prefixes if all were written now."""
+        stored = {prefix + key: value for prefix in prefixes for key, value in self._document.items(prefix)}
+        devices = [self._tell(device_id) for device_id in self._dirty]
+        told = {key: value for each in (*devices, self._handed) for key, value in each.items()}
+        there = {key: value for key, value in told.items() if key.startswith(tuple(prefixes))}
+        return {key: value for key, value in {**stored, **there}.items() if value is not None}
+
+    async def trust_clock(self) -> None:
+        """Trust the clock from now on, over restarts too; returns once that is stored, or raises `StoreFailed`."""
+        now = self._clock.now()
+        await self._document.put_many({**forgetting(self.trust, now), CARD: {**self._count(), "at": timestamp(now)}})
+        self._is_forgotten = True
+        self.trust.vouch()
+
+    def figures(self) -> dict[str, Any]:
+        """What was written to the card: today (UTC), and by all runs together, as far as it was noted."""
+        count = self._count()
+        return {
+            "today_bytes": count["bytes_written"] - count["day"]["began_at_bytes"],
+            **{name: count[name] for name in ("bytes_written", "syncs", "since")},
+        }
+
+    def _is_json(self, key: str, value: dict[str, Any] | None) -> bool:
+        """Whether the value can be stored; one that cannot is told once, and keeps no other from being stored."""
+        try:
+            encode_value(key, value)
+        except TypeError as error:
+            if key not in self._unfit:
+                self._unfit.add(key)
+                log.error("%s", error)
+            return False
+        return True
+
     def _keep(self, dirty: set[str], handed: dict[str, Any]) -> None:
         self._dirty |= dirty
         self._handed = handed | self._handed
@@ -82,11 +124,16 @@ class Recorder:
     async def _beat(self) -> None:
         while True:
             await self._clock.sleep(self._flush_secs)
+            self._day = self._day_of(self._written())
             await self.flush()
 
     def _mark(self, event: events.Event) -> None:
         match event:
-            case events.DeviceStateChanged(device=Device(id=device_id)) | events.DeviceRemoved(device_id=device_id):
+            case (
+                events.DeviceStateChanged(device=Device(id=device_id))
+                | events.DeviceUpdated(device=Device(id=device_id))
+                | events.DeviceRemoved(device_id=device_id)
+            ):
                 self._dirty.add(device_id)
 
     def _tell(self, device_id: str) -> dict[str, Any]:
@@ -95,13 +142,23 @@ class Recorder:
 
     def _count(self) -> dict[str, Any]:
         """What this run and those before it asked of the card, as far as it was noted; and the time, if believed."""
-        figures = self._document.figures()
+        written = self._written()
         return {
-            "bytes_written": self._before["bytes_written"] + figures["bytes_written"],
-            "syncs": self._before["syncs"] + figures["syncs"],
+            "bytes_written": written,
+            "syncs": self._before["syncs"] + self._document.figures()["syncs"],
             "since": self._before["since"],
-            "at": timestamp(self._clock.now() if self.trust.is_given() else self.trust.since),
+            "day": self._day_of(written),
+            "at": timestamp(self._clock.now() if self.trust.is_trusted() else self.trust.newest),
         }
+
+    def _written(self) -> int:
+        """Bytes that this run and those before it have written."""
+        return int(self._before["bytes_written"] + self._document.figures()["bytes_written"])
+
+    def _day_of(self, written: int) -> dict[str, Any]:
+        """The present day and how many bytes had been written when it began, as far as that was seen."""
+        today = self._clock.now().date().isoformat()
+        return self._day if self._day["date"] == today else {"date": today, "began_at_bytes": written}
 
     def _differs(self, key: str, value: dict[str, Any] | None) -> bool:
         """Whether the document tells something else, times aside: a change and its reverse need no write."""

@@ -1,24 +1,33 @@
 """Records: what the home's things look like in the document, and how they are read back.
 
-Keys are `room/<id>`, `group/<id>`, `place/<device id>` (its room), `device/<id>` (what it is) and `state/<device id>`
+Keys are `room/<id>`, `group/<id>`, `place/<device id>` (its room), `name/<device id>` (what people call it),
+`device/<id>` (what it is) and `state/<device id>`
 (`is`: what it shows, `at`: since when, in milliseconds since 1970; short, for hardly anything else is ever written);
-`counter/card` counts what was written; `key/<id>` are the keys of `store/keys.py`. Whether a device is online is not
+`counter/card` counts what was written; `clock/trust` is that of `store/times.py`, `key/<id>` are the keys of
+`store/keys.py`. Whether a device is online is not
 kept: after a start nobody knows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import orjson
 
-from appliance.home.changes import Order
-from appliance.home.model import Device, Group, Kind, Metadata, Room
+from appliance.errors import Invalid, LaresError
+from appliance.home.command_specs import CommandSpec
+from appliance.home.layout import Edit, Layout
+from appliance.home.model import Device, Group, Info, Kind, Metadata, Room
+from appliance.home.observations import Dropped, check_attributes
 from appliance.home.registry import OFFLINE
+from appliance.home.values import shown
 
-ROOM, GROUP, PLACE, DEVICE, STATE = "room/", "group/", "place/", "device/", "state/"
+T = TypeVar("T")
+
+ROOM, GROUP, PLACE, NAME, DEVICE, STATE = "room/", "group/", "place/", "name/", "device/", "state/"
 
 EPOCH, MILLISECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
 
@@ -27,8 +36,12 @@ KEY = "key/"
 MASTER_KEY = KEY + "master"
 """The hash of the master key that the box made itself; it stays on its box, whatever is restored."""
 
+CRASHES = "counter/crashes"
+"""When hubs crashed of late, in seconds since the machine started: `{boot, crashes}`; it stays on its box."""
+
 CARD = "counter/card"
-"""What all runs together have asked of the card, and when that was noted: `{bytes_written, syncs, since, at}`."""
+"""What all runs together have asked of the card, and when that was noted: `{bytes_written, syncs, since, at, day}`;
+`day` is the last one and what had been written when it began, `{date, began_at_bytes}`."""
 
 
 class Told(Protocol):
@@ -44,39 +57,98 @@ def items_of(values: Mapping[str, bytes], prefix: str) -> list[tuple[str, Any]]:
     return [(key.removeprefix(prefix), orjson.loads(value)) for key, value in found]
 
 
-def order_changes(before: Order, after: Order) -> dict[str, Any]:
-    """What to write so that the document tells the order after instead of that before; None removes a key."""
-    told, telling = encode_order(before), encode_order(after)
-    gone = dict.fromkeys(told.keys() - telling.keys())
-    return {**gone, **{key: value for key, value in telling.items() if told.get(key) != value}}
+class Snapshot:
+    """Keys and values as they were read at one moment, for those who ask by prefix."""
+
+    def __init__(self, values: Mapping[str, bytes]) -> None:
+        self._values = values
+
+    def items(self, prefix: str) -> list[tuple[str, Any]]:
+        """The keys that begin with the prefix, without it and in order, and their values."""
+        return items_of(self._values, prefix)
 
 
-def encode_order(order: Order) -> dict[str, Any]:
-    """The order as keys and values."""
+def edit_changes(edit: Edit, before: Layout) -> dict[str, Any]:
+    """What to write so that the document tells of the edit; nothing for what is so already. None removes a key."""
     return {
-        **{ROOM + room.id: {"name": room.name} for room in order.rooms.values()},
-        **{GROUP + group.id: {"name": group.name, "members": group.members} for group in order.groups.values()},
-        **{PLACE + device_id: room_id for device_id, room_id in order.places.items()},
+        **{ROOM + id_: _encode_room(room) for id_, room in edit.rooms.items() if room != before.rooms.get(id_)},
+        **{
+            GROUP + id_: _encode_group(group) for id_, group in edit.groups.items() if group != before.groups.get(id_)
+        },
+        **{PLACE + id_: room_id for id_, room_id in edit.places.items() if room_id != before.places.get(id_)},
+        **{NAME + id_: name for id_, name in edit.names.items() if name != before.names.get(id_)},
     }
 
 
-def read_order(document: Told) -> Order:
-    """The order that the document tells."""
-    rooms = {id_: Room(id=id_, name=value["name"]) for id_, value in document.items(ROOM)}
-    groups = {
-        id_: Group(id=id_, name=value["name"], members=tuple(value["members"]))
-        for id_, value in document.items(GROUP)
-    }
-    return Order(rooms=rooms, groups=groups, places=dict(document.items(PLACE)))
+def encode_layout(layout: Layout) -> dict[str, Any]:
+    """The layout as keys and values."""
+    whole = Edit(rooms=layout.rooms, groups=layout.groups, places=layout.places, names=layout.names)
+    return edit_changes(whole, Layout())
+
+
+def _encode_room(room: Room | None) -> dict[str, Any] | None:
+    return None if room is None else {"name": room.name}
+
+
+def _encode_group(group: Group | None) -> dict[str, Any] | None:
+    return None if group is None else {"name": group.name, "members": group.members}
+
+
+OnFault = Callable[[str, Exception], None]
+"""What to do about a stored value that cannot be understood: its key and the error."""
+
+
+def refuse(key: str, error: Exception) -> None:
+    """Raise the error: nothing may be left out."""
+    raise error
+
+
+def read_all(
+    document: Told, prefix: str, decode: Callable[[str, Any], T], on_fault: OnFault = refuse
+) -> dict[str, T]:
+    """What the keys of this prefix tell, by what stands behind the prefix; without those that are a fault."""
+    found = {}
+    for id_, value in document.items(prefix):
+        try:
+            found[id_] = decode(id_, value)
+        except (LaresError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            on_fault(prefix + id_, error)
+    return found
+
+
+def read_layout(document: Told, on_fault: OnFault = refuse) -> Layout:
+    """The layout that the document tells."""
+    return Layout(
+        rooms=read_all(document, ROOM, lambda id_, value: Room(id=id_, name=_text(value["name"])), on_fault),
+        groups=read_all(document, GROUP, _group, on_fault),
+        places=read_all(document, PLACE, lambda _, value: _text(value), on_fault),
+        names=read_all(document, NAME, lambda _, value: _text(value), on_fault),
+    )
+
+
+def _group(group_id: str, value: Any) -> Group:
+    return Group(id=group_id, name=_text(value["name"]), members=tuple(_text(each) for each in value["members"]))
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"must be a string, not {shown(value)}")
+    return value
 
 
 def encode_device(device: Device) -> dict[str, Any]:
     """A device as keys and values: what it is, which hardly ever changes, and what it shows, which does."""
+    said = {
+        "name": device.vendor_name,
+        "info": _without_none(device.info),
+        "commands": _encode_specs(device.commands),
+    }
     return {
         DEVICE + device.id: {
             "kind": device.kind,
             "source": device.metadata.source,
             "vendor_specific": device.metadata.vendor_specific,
+            **{key: value for key, value in said.items() if value not in (None, {})},
         },
         STATE + device.id: {
             "at": (device.updated_at - EPOCH) // MILLISECOND,
@@ -85,27 +157,62 @@ def encode_device(device: Device) -> dict[str, Any]:
     }
 
 
-def read_devices(document: Told, order: Order) -> list[Device]:
+def read_devices(document: Told, layout: Layout, on_fault: OnFault = refuse) -> list[Device]:
     """The devices that the document tells, in their rooms, all offline until they are seen.
 
     When a device was last seen is not kept: it was so at least when its state last changed.
     """
     states = dict(document.items(STATE))
-    return [
-        _device(id_, value, states[id_], order.places.get(id_))
-        for id_, value in document.items(DEVICE)
-        if id_ in states
-    ]
+
+    def decode(device_id: str, value: Any) -> Device | None:
+        return _device(device_id, value, states[device_id], layout, on_fault) if device_id in states else None
+
+    found = read_all(document, DEVICE, decode, on_fault).values()
+    return [device for device in found if device is not None]
 
 
-def _device(device_id: str, value: dict[str, Any], state: dict[str, Any], room_id: str | None) -> Device:
+def _device(
+    device_id: str, value: dict[str, Any], state: dict[str, Any], layout: Layout, on_fault: OnFault
+) -> Device:
     changed_at = EPOCH + state["at"] * MILLISECOND
+    dropped: Dropped = {}
+    attributes = check_attributes(state["is"], {}, dropped)
+    for attribute, reason in dropped.items():
+        on_fault(f"{STATE}{device_id}: {attribute}", Invalid(reason))
+    name, commands = value.get("name"), value.get("commands")
     return Device(
         id=device_id,
-        room_id=room_id,
+        room_id=layout.places.get(device_id),
         kind=Kind(value["kind"]),
-        attributes={**state["is"], "state": OFFLINE},
-        metadata=Metadata(source=value["source"], vendor_specific=value["vendor_specific"]),
+        attributes={**attributes, "state": OFFLINE},
+        metadata=Metadata(source=_text(value["source"]), vendor_specific=dict(value["vendor_specific"])),
         updated_at=changed_at,
         last_seen=changed_at,
+        person_name=layout.names.get(device_id),
+        vendor_name=None if name is None else _text(name),
+        info=_info(value.get("info", {})),
+        commands=None if commands is None else tuple(_spec(each) for each in commands),
     )
+
+
+def _info(value: dict[str, Any]) -> Info:
+    known = {each.name for each in fields(Info)}
+    return Info(**{key: _text(each) for key, each in value.items() if key in known})
+
+
+def _spec(value: dict[str, Any]) -> CommandSpec:
+    known = {each.name for each in fields(CommandSpec)}
+    told: dict[str, Any] = {}
+    for key, each in value.items():
+        if key in known:
+            told[key] = tuple(each) if isinstance(each, list) else each
+    return CommandSpec(**told)
+
+
+def _encode_specs(specs: tuple[CommandSpec, ...] | None) -> list[dict[str, Any]] | None:
+    return None if specs is None else [_without_none(spec) for spec in specs]
+
+
+def _without_none(value: Info | CommandSpec) -> dict[str, Any]:
+    told = {each.name: getattr(value, each.name) for each in fields(value)}
+    return {key: each for key, each in told.items() if each not in (None, ())}

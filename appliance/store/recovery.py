@@ -54,6 +54,7 @@ class Recovered:
         """The notes, where files were damaged; a write that the power cut is no damage."""
         return self.notes if self.damaged or self.lost else []
 
+
 def recover(disk: Disk, migrations: Migrations) -> Recovered:
     """Read the newest document that the files hold, in the present format; writes nothing.
 

@@ -45,8 +45,8 @@ def encode(generation: int, sequence: int, values: Mapping[str, bytes]) -> bytes
 
 def decode(data: bytes, generation: int) -> Snapshot | None:
     """What the bytes of this generation's snapshot hold, or None when they are not as they were written."""
-    line, _, body = data.partition(b"\n")
-    header = unseal(line)
+    line, newline, body = data.partition(b"\n")
+    header = unseal(line) if newline else None
     if header is None or header.get("kind") != "snapshot" or header.get("generation") != generation:
         return None
     if header.get("length") != len(body):

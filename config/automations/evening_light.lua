@@ -1,31 +1,31 @@
--- In the evening, what is in the group "evening" is switched on, at a third of its brightness where it can be dimmed.
+-- On weekday evenings the lights of the group "evening" are switched on, at a third of their brightness.
 --
--- This one does nothing until there is such a group. Once `locale.latitude` and `locale.longitude` are set, let the sun
--- say when the evening begins:
+-- A file in this folder is an automation: it returns a table that says what it waits for and what it does then. This one
+-- does nothing until there is such a group, which is made with
 --
---     trigger = { type = "sunset", offset_mins = -15 },
+--     curl -H "Authorization: Bearer $KEY" http://127.0.0.1:3000/groups \
+--       -d '{"id": "evening", "name": "Evening", "members": ["elgato_lights:light:0"]}'
 --
--- `lares simulate --from 2026-12-24T00:00` tells when it would fire that day, and whether its condition would hold.
+-- Once `locale.latitude` and `locale.longitude` are set, let the sun say when the evening begins:
+--
+--     trigger = { type = "sunset", offset_mins = -15, weekdays = WEEKDAYS },
+--
+-- `lares simulate --from 2026-12-24T00:00` tells when it would fire that day.
+
+local lights = require("lights")
 
 local GROUP = "evening"
+local WEEKDAYS = { "mon", "tue", "wed", "thu", "fri" }
 
+---@type Automation
 return {
   id = "evening_light",
   name = "Evening light",
-  description = "Switches the group evening on at 18:00, unless the TV is on.",
-  trigger = { type = "wall_clock", hour = 18, minute = 0 },
-  conditions = {
-    { type = "device_state", device_id = "roku_tv:tv", attribute = "power", equals = "off" },
-  },
+  description = "Switches the lights of the group evening on at 18:00 on weekdays.",
+  trigger = { type = "wall_clock", time = "18:00", weekdays = WEEKDAYS },
   execute = function(ctx)
-    if not ctx:get_group(GROUP) then
-      return
-    end
-    for _, device in ipairs(ctx:list_group_devices(GROUP)) do
-      ctx:command(device.id, { capability = "power", action = "on" })
-      if device.attributes.brightness then
-        ctx:command(device.id, { capability = "brightness", action = "set", value = 33 })
-      end
+    if ctx:get_group(GROUP) then
+      lights.on(ctx, lights.find(ctx, GROUP), { brightness = 33, kelvin = 2900 })
     end
   end,
 }

@@ -1,22 +1,29 @@
--- Every night the log names the devices whose battery is low.
+-- Every evening, the devices whose battery has become low are told of, each once until it is charged.
 --
--- The expression is second, minute, hour, day, month, weekday, in UTC. `resumable_schedule` remembers over restarts what
--- has fired, so that no night is told of twice.
+-- `resumable_schedule` remembers over restarts what has fired, so that no evening is told of twice.
 
-local LOW = 20
+local LOW, CHARGED = 20, 40
 
+---@type Automation
 return {
   id = "low_batteries",
   name = "Low batteries",
-  description = "Names the devices whose battery is below 20 % in the log, every night.",
-  trigger = { type = "cron", expression = "0 30 1 * * *" },
+  description = "Tells of devices whose battery is below 20 %, at 18:30.",
+  trigger = { type = "wall_clock", time = "18:30" },
   state = { resumable_schedule = true },
   execute = function(ctx)
+    local told, has_changed = ctx:get("low_batteries.told", {}), false
     for _, device in ipairs(ctx:list_devices()) do
       local battery = device.attributes.battery
-      if battery and battery < LOW then
-        ctx:log("warn", "the battery is low", { device = device.id, percent = battery })
+      if battery and battery < LOW and not told[device.id] then
+        told[device.id], has_changed = true, true
+        ctx:notify("the battery is low: " .. device.name, { device = device.id, percent = battery })
+      elseif battery and battery >= CHARGED and told[device.id] then
+        told[device.id], has_changed = nil, true
       end
+    end
+    if has_changed then
+      ctx:set("low_batteries.told", told, { durable = true })
     end
   end,
 }

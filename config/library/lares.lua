@@ -20,7 +20,8 @@
 ---@field id string What the automation is called in URLs; no two automations share one.
 ---@field name string What people read.
 ---@field description? string A sentence for people.
----@field trigger Trigger What it waits for.
+---@field trigger? Trigger What it waits for.
+---@field triggers? Trigger[] Several things that it waits for; in place of trigger.
 ---@field conditions? Condition[] What must hold as well, all of it, when the trigger fires.
 ---@field state? State How soon it may run again.
 ---@field mode? Mode What becomes of a trigger while the automation runs; "parallel" when left out.
@@ -47,12 +48,17 @@
 
 -- Triggers --------------------------------------------------------------------------------------------------------
 
----@alias Trigger DeviceStateChange|WeatherState|AdapterLifecycle|SystemError|WallClock|Cron|Sunrise|Sunset|Interval
+---@alias Trigger DeviceStateChange|WeatherState|DeviceEvent|VariableChange|Timer|AdapterLifecycle|SystemError|WallClock|Date|Cron|Sunrise|Sunset|Interval
+
+---@alias Day "mon"|"tue"|"wed"|"thu"|"fri"|"sat"|"sun"
 
 ---A device shows something new.
 ---@class DeviceStateChange
 ---@field type "device_state_change"
----@field device_id string Which device, as GET /devices names it: "elgato_lights:light:0".
+---@field id? string What the event calls it, as trigger_id; of use where an automation has several triggers.
+---@field device_id? string|string[] Which device, as GET /devices names it: "elgato_lights:light:0"; or a list of them.
+---@field room_id? string Whoever is in this room at the moment; in place of device_id.
+---@field group_id? string Whoever belongs to this group at the moment; in place of device_id.
 ---@field attribute? Capability|string Which of its attributes; left out: any, and then no other field may stand here.
 ---@field equals? AttributeValue Fires when the attribute becomes this.
 ---@field above? number Fires when the number climbs over this; with below, when it comes into the range between.
@@ -63,7 +69,10 @@
 ---As "device_state_change", for a device that tells the weather.
 ---@class WeatherState
 ---@field type "weather_state"
----@field device_id string Which device.
+---@field id? string What the event calls it, as trigger_id; of use where an automation has several triggers.
+---@field device_id? string|string[] Which device, or which.
+---@field room_id? string Whoever is in this room; in place of device_id.
+---@field group_id? string Whoever belongs to this group; in place of device_id.
 ---@field attribute Capability|string Which of its attributes.
 ---@field equals? AttributeValue Fires when the attribute becomes this.
 ---@field above? number Fires when the number climbs over this.
@@ -71,46 +80,89 @@
 ---@field debounce_secs? number Waits until the value has rested so long.
 ---@field duration_secs? number Waits until it has been so without a break.
 
+---Something happens at a device that is no state: a button is pressed, a bell rings.
+---@class DeviceEvent
+---@field type "device_event"
+---@field id? string What the event calls it, as trigger_id; of use where an automation has several triggers.
+---@field device_id? string|string[] Which device, or which.
+---@field room_id? string Whoever is in this room; in place of device_id.
+---@field group_id? string Whoever belongs to this group; in place of device_id.
+---@field event? string Only what is called so: "single", "double", "long"; left out: anything.
+
+---A variable, which ctx:set or PUT /variables/{name} changed.
+---@class VariableChange
+---@field type "variable_change"
+---@field id? string What the event calls it, as trigger_id; of use where an automation has several triggers.
+---@field name string Which variable.
+---@field equals? any Fires when it becomes this.
+---@field above? number Fires when the number climbs over this; with below, when it comes into the range between.
+---@field below? number Fires when the number falls under this.
+
+---A timer that ctx:start_timer started is over, also when it fell due while the hub was off.
+---@class Timer
+---@field type "timer"
+---@field id? string What the event calls it, as trigger_id; of use where an automation has several triggers.
+---@field name string Which timer.
+
 ---An adapter has started.
 ---@class AdapterLifecycle
 ---@field type "adapter_lifecycle"
+---@field id? string What the event calls it, as trigger_id; of use where an automation has several triggers.
 ---@field adapter? string Which one, by the name of its section in default.toml; left out: any.
 ---@field event? "started"
 
 ---Something in the hub or at a device failed.
 ---@class SystemError
 ---@field type "system_error"
+---@field id? string What the event calls it, as trigger_id; of use where an automation has several triggers.
 ---@field contains? string Only when the message holds this text.
 
 ---Once a day, by the clocks in the home (locale.timezone).
 ---@class WallClock
 ---@field type "wall_clock"
----@field hour integer 0 to 23.
----@field minute integer 0 to 59.
+---@field id? string What the event calls it, as trigger_id; of use where an automation has several triggers.
+---@field time? string "HH:MM"; or hour and minute.
+---@field hour? integer 0 to 23.
+---@field minute? integer 0 to 59.
+---@field weekdays? Day[] Only on these days: { "sat", "sun" }.
 
----By a cron expression, in UTC. The seconds come first: "0 30 7 * * MON-FRI" is 7:30 on weekdays.
+---On a day of each year, or of one, by the clocks in the home.
+---@class Date
+---@field type "date"
+---@field id? string What the event calls it, as trigger_id; of use where an automation has several triggers.
+---@field on string "MM-DD" or "YYYY-MM-DD".
+---@field time string "HH:MM"
+
+---By a cron expression. The seconds come first: "0 30 7 * * MON-FRI" is 7:30 on weekdays.
 ---@class Cron
 ---@field type "cron"
+---@field id? string What the event calls it, as trigger_id; of use where an automation has several triggers.
 ---@field expression string sec min hour day month weekday [year]
+---@field timezone? "utc"|"local" By UTC, or by the clocks in the home; "utc" when left out.
 
 ---At sunrise; needs locale.latitude and locale.longitude in default.toml.
 ---@class Sunrise
 ---@field type "sunrise"
+---@field id? string What the event calls it, as trigger_id; of use where an automation has several triggers.
 ---@field offset_mins? integer So many minutes later; negative is before.
+---@field weekdays? Day[] Only when the sun rises or sets on these days.
 
 ---At sunset; needs locale.latitude and locale.longitude in default.toml.
 ---@class Sunset
 ---@field type "sunset"
+---@field id? string What the event calls it, as trigger_id; of use where an automation has several triggers.
 ---@field offset_mins? integer So many minutes later; negative is before.
+---@field weekdays? Day[] Only when the sun rises or sets on these days.
 
 ---Again and again.
 ---@class Interval
 ---@field type "interval"
+---@field id? string What the event calls it, as trigger_id; of use where an automation has several triggers.
 ---@field every_secs number Seconds from one time to the next, more than 0.
 
 -- Conditions ------------------------------------------------------------------------------------------------------
 
----@alias Condition DeviceStateIs|Presence|TimeWindow|RoomState|SunPosition
+---@alias Condition DeviceStateIs|Presence|TimeWindow|RoomState|GroupState|SunPosition|Weekday|DateRange|VariableIs|All|Any|None
 
 ---A device shows this at present.
 ---@class DeviceStateIs
@@ -120,6 +172,7 @@
 ---@field equals? AttributeValue It is this.
 ---@field above? number It is more than this.
 ---@field below? number It is less than this.
+---@field for_secs? number It has not changed for so many seconds.
 
 ---Somebody is there.
 ---@class Presence
@@ -141,6 +194,47 @@
 ---@field min_devices? integer At least so many.
 ---@field max_devices? integer At most so many.
 
+---So many devices belong to a group.
+---@class GroupState
+---@field type "group_state"
+---@field group_id string Which group.
+---@field min_devices? integer At least so many.
+---@field max_devices? integer At most so many.
+
+---It is one of these days, in the home.
+---@class Weekday
+---@field type "weekday"
+---@field days Day[] { "mon", "tue" }
+
+---The date lies between two days of the year, both included; from "12-20" to "01-06" goes over new year.
+---@class DateRange
+---@field type "date_range"
+---@field from string "MM-DD"
+---@field to string "MM-DD"
+
+---A variable is this at present.
+---@class VariableIs
+---@field type "variable"
+---@field name string Which variable.
+---@field equals? any It is this.
+---@field above? number It is more than this.
+---@field below? number It is less than this.
+
+---Every one of these conditions holds.
+---@class All
+---@field type "all"
+---@field conditions Condition[] At least one.
+
+---At least one of these conditions holds.
+---@class Any
+---@field type "any"
+---@field conditions Condition[] At least one.
+
+---Not one of these conditions holds.
+---@class None
+---@field type "none"
+---@field conditions Condition[] At least one.
+
 ---The sun is up or down; needs locale.latitude and locale.longitude in default.toml.
 ---@class SunPosition
 ---@field type "sun_position"
@@ -156,19 +250,36 @@
 ---@field type string The trigger's type; "manual" when somebody ran the automation by hand.
 ---@field device_id? string The device that changed.
 ---@field attribute? Capability|string The attribute that the trigger watches.
----@field value? AttributeValue What it is now.
----@field previous_value? AttributeValue What it was before.
+---@field value? any What it, or the variable, is now.
+---@field previous_value? any What it was before.
 ---@field attributes? Attributes All that the device shows.
 ---@field scheduled_at? string When it was due, in UTC: "2026-01-31T06:30:00.000Z".
 ---@field hour? integer Of a wall clock.
 ---@field minute? integer Of a wall clock.
----@field timezone? string Of a wall clock: "Europe/Berlin".
+---@field timezone? string Of a wall clock, a date or a local cron: "Europe/Berlin".
 ---@field expression? string Of a cron trigger.
 ---@field every_secs? number Of an interval.
 ---@field offset_mins? integer Of sunrise and sunset.
 ---@field adapter? string The adapter that started.
----@field event? "started" What became of the adapter.
+---@field event? string What became of the adapter, "started", or what happened at the device.
+---@field data? table What more is known of what happened at the device.
+---@field name? string The variable or the timer.
+---@field payload? any What the timer was started with.
+---@field late_secs? number How late, where a timer fell due while the hub was off.
+---@field on? string Of a date.
+---@field time? string Of a date.
+---@field trigger_id? string The id of the trigger, where it has one.
 ---@field message? string What failed.
+
+---@class SetOptions
+---@field durable? boolean Whether it is on the card before ctx:set returns.
+
+---@class WaitFor
+---@field attribute Capability|string Which attribute.
+---@field equals? AttributeValue Until it is this.
+---@field above? number Until it is more than this.
+---@field below? number Until it is less than this.
+---@field timeout_secs number For so many seconds at most, up to 3600.
 
 -- ctx -------------------------------------------------------------------------------------------------------------
 
@@ -246,6 +357,65 @@ function Context:log(level, message, fields) end
 ---@param secs number
 function Context:sleep(secs) end
 
+---Command every device in a room; see `command`. It is an error if there is no such room.
+---@param room_id string
+---@param command Command
+---@return GroupResult[] results One for each device, by id.
+function Context:command_room(room_id, command) end
+
+---The value of a variable, which outlives restarts; scenes and automations share them.
+---@param name string a-z, 0-9, _ and dots; at most 64 characters.
+---@param default? any What to give where it is not set.
+---@return any value
+function Context:get(name, default) end
+
+---Set a variable; nil removes it. It is on the card within minutes, or before the call returns with `{ durable = true }`.
+---@param name string a-z, 0-9, _ and dots; at most 64 characters.
+---@param value? any At most 16 KiB as JSON.
+---@param options? SetOptions
+function Context:set(name, value, options) end
+
+---Start a timer, anew where it runs already. It outlives restarts; automations hear of its end by a "timer" trigger.
+---@param name string
+---@param secs number 0 to 34560000 (400 days).
+---@param payload? any What the event bears as `payload`; at most 16 KiB as JSON.
+function Context:start_timer(name, secs, payload) end
+
+---Cancel a timer.
+---@param name string
+---@return boolean was_running
+function Context:cancel_timer(name) end
+
+---Run a scene and wait for its end. It is an error if the scene fails, or if scenes run each other in a circle.
+---@param id string
+---@return GroupResult[] results What its commands came to.
+function Context:run_scene(id) end
+
+---Wait until a device shows something.
+---```lua
+---if not ctx:wait_for("roku_tv:tv", { attribute = "power", equals = "on", timeout_secs = 10 }) then return end
+---```
+---@param device_id string
+---@param wanted WaitFor
+---@return boolean came Whether it did in time.
+function Context:wait_for(device_id, wanted) end
+
+---How lights are now, for `restore`.
+---@param ids string[] Their ids.
+---@return table snapshot
+function Context:snapshot(ids) end
+
+---Bring lights back to how they were.
+---@param snapshot table What `snapshot` gave.
+---@return GroupResult[] results
+function Context:restore(snapshot) end
+
+---Tell people something, by the operations that `[notify] targets` names; without any it is a line of the log.
+---@param message string
+---@param fields? table More for those who show it; `title` is shown as such.
+---@return GroupResult[] results One for each target.
+function Context:notify(message, fields) end
+
 ---@alias LogLevel "trace"|"debug"|"info"|"warn"|"error"
 
 ---@alias InvokeTarget string
@@ -262,12 +432,37 @@ function Context:sleep(secs) end
 
 ---@class Device
 ---@field id string Its adapter's name and what it is there: "elgato_lights:light:0".
+---@field name string What people call it, else what its vendor does, else its id.
 ---@field room_id? string The room that it is in; nil if none.
 ---@field kind "Sensor"|"Light"|"Switch"|"Virtual"
 ---@field attributes Attributes What it shows at present.
 ---@field metadata Metadata
+---@field info Info What the vendor says of it beside its state.
+---@field commands CommandSpec[] What it takes, sorted by capability.
 ---@field updated_at string When an attribute last changed, in UTC.
 ---@field last_seen string When it last answered, in UTC.
+
+---@class Info
+---@field manufacturer? string
+---@field model? string
+---@field firmware? string
+---@field serial? string
+---@field parent_id? string The device that it is a part of.
+---@field area? string Where the vendor says that it stands.
+---@field class? string What it is, in more words than `kind` has: "cover", "plug", "media_player".
+
+---@class CommandSpec
+---@field capability string
+---@field actions string[]
+---@field schema CommandSchema The capability's schema with what this device narrows.
+
+---@class CommandSchema
+---@field type string
+---@field values string[] The options; empty where it is no choice.
+---@field min? number
+---@field max? number
+---@field step? number
+---@field unit? string
 
 ---@class Metadata
 ---@field source string The adapter that the device belongs to.

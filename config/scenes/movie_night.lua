@@ -12,8 +12,7 @@ return {
   mode = "single",
   execute = function(ctx)
     local found = lights.find(ctx)
-    lights.switch(ctx, found, "on")
-    lights.set(ctx, found, 10, 2900)
+    lights.on(ctx, found, { brightness = 10, kelvin = 2900 })
 
     -- get_device gives nil where there is no such device, so look before you use what it gave.
     local tv = ctx:get_device(TV)

@@ -2,7 +2,6 @@
 --
 -- Its lights are those of the group "bedroom"; without that group, all lights of the home.
 
-local fade = require("fade")
 local lights = require("lights")
 
 local MINUTES = 15
@@ -21,20 +20,7 @@ return {
       ctx:log("info", "wake up: there is no light to wake up by")
       return
     end
-    lights.set(ctx, found, 1, 2900)
-    lights.switch(ctx, found, "on")
-
-    -- Who switches a light off is awake, or wants to sleep on: that light is left alone, and the last one ends it.
-    fade.run(ctx, MINUTES * 60, fade.levels(1, BRIGHTEST, STEPS), function(level)
-      local still_on = {}
-      for _, light in ipairs(found) do
-        if lights.is_on(ctx, light.id) then
-          still_on[#still_on + 1] = light
-        end
-      end
-      found = still_on
-      lights.set(ctx, found, level)
-      return #found > 0
-    end)
+    -- Who switches a light off is awake, or wants to sleep on: `fade` leaves that light alone.
+    lights.fade(ctx, found, { to = BRIGHTEST, secs = MINUTES * 60, steps = STEPS, kelvin = 2900 })
   end,
 }

@@ -37,6 +37,9 @@ ROOM = 24 << 20
 """Bytes that must be free to unpack: what is unpacked, and what Python compiles of it."""
 
 OWN = ("STATE_DIRECTORY", "CACHE_DIRECTORY")
+INSTALLED = "/opt/lares"
+"""Where install.sh puts the file, and root's commands unpack: they cannot use what the hub's user has unpacked."""
+
 SHARED = ("/var/tmp", "/tmp", "/run")
 
 EX_DATAERR, EX_SOFTWARE, EX_CANTCREAT = 65, 70, 73
@@ -64,7 +67,7 @@ def launch() -> int:
 
 
 def run(archive: str, folder: str) -> int:
-    """Run the hub from the folder; where it fails and something there is damaged, mend it and start anew."""
+    """Run the hub from the folder; where it fails and something there is damaged, repair it and start anew."""
     if not os.environ.get("PYTHONDONTWRITEBYTECODE"):
         sys.dont_write_bytecode = False  # OpenWrt's Python never writes what it compiled, unless told to
     sys.path[:] = [os.path.join(folder, SITE), *filter(is_not_foreign, sys.path[1:])]
@@ -75,9 +78,9 @@ def run(archive: str, folder: str) -> int:
         code = EX_SOFTWARE
     else:
         code = main()
-    if code == EX_SOFTWARE and amiss(folder, deep=True):
+    if code == EX_SOFTWARE and is_corrupt(folder, deep=True):
         sys.path.insert(0, archive)
-        mend(archive, folder)
+        repair(archive, folder)
         os.execv(sys.executable, sys.orig_argv)
     return code
 
@@ -94,7 +97,14 @@ def places(arguments: Sequence[str], environment: Mapping[str, str]) -> list[str
     """The folders to unpack to, in the order of preference."""
     own = [data_dir(arguments, environment), *(environment.get(name, "").split(":")[0] for name in OWN)]
     chosen = [os.path.join(folder, "program") for folder in own if folder and is_ours(folder)]
+    if os.geteuid() == 0 and is_ours(INSTALLED):  # on the card, and removed with what is installed there
+        chosen.append(os.path.join(INSTALLED, "program"))
     return list(dict.fromkeys([*chosen, *(f"{folder}/lares-{os.geteuid()}" for folder in SHARED)]))
+
+
+def is_a_hub_s(base: str) -> bool:
+    """Whether a hub that runs unpacks there, and not only commands that end soon."""
+    return base != os.path.join(INSTALLED, "program") and os.path.dirname(base) not in SHARED
 
 
 def is_ours(folder: str) -> bool:
@@ -130,8 +140,12 @@ def find_folder(archive: str, bases: Sequence[str]) -> str:
             check_base(base)
             if not take(archive, folder):
                 check_room(base)
+                if sys.stderr.isatty():
+                    print("lares: unpacking, once for this version ...", file=sys.stderr, flush=True)
                 load_unpacker().unpack(archive, folder)
                 hold(folder)
+                if not is_a_hub_s(base):  # nobody runs there long enough to remove earlier versions later
+                    load_unpacker().remove_others(base, keep=folder)
         except Unusable as error:
             refusals.append(str(error))
         except OSError as error:
@@ -167,15 +181,15 @@ def check_room(base: str) -> None:
 
 
 def take(archive: str, folder: str) -> bool:
-    """Whether the folder is there; if so it is whole, or was mended, and is kept from being removed."""
+    """Whether the folder is there; if so it is whole, or was repaired, and is kept from being removed."""
     if not hold(folder):
         return False
     boot = this_boot()
     is_first = boot != read_text(os.path.join(folder, BOOTED))
-    if amiss(folder, deep=is_first):
-        mend(archive, folder)
+    if is_corrupt(folder, deep=is_first):
+        repair(archive, folder)
     elif is_first:
-        load_unpacker().welcome(folder, boot)
+        load_unpacker().mark_verified(folder, boot)
     return True
 
 
@@ -194,7 +208,7 @@ def hold(folder: str) -> bool:
     return True
 
 
-def amiss(folder: str, *, deep: bool) -> bool:
+def is_corrupt(folder: str, *, deep: bool) -> bool:
     """Whether a file of the folder is missing or changed, by size and date or, if `deep`, by every byte."""
     try:
         files = read_seal(folder)
@@ -235,9 +249,9 @@ def read_text(path: str) -> str:
         return ""
 
 
-def mend(archive: str, folder: str) -> None:
+def repair(archive: str, folder: str) -> None:
     """Make the folder what the archive says."""
-    load_unpacker().mend(archive, folder)
+    load_unpacker().repair(archive, folder)
 
 
 def load_unpacker() -> Any:

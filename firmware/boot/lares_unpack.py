@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from lares_launcher import BOOTED, DATE, SEAL, SITE, TAG, amiss, read_seal, this_boot
+from lares_launcher import BOOTED, DATE, SEAL, SITE, TAG, is_corrupt, read_seal, this_boot
 
 
 def unpack(archive: str, folder: str) -> None:
@@ -22,7 +22,7 @@ def unpack(archive: str, folder: str) -> None:
     `OSError` where it cannot be written, `ValueError` where the archive is damaged; then nothing is left behind.
     """
     base = os.path.dirname(folder)
-    with turn(base):
+    with dir_lock(base):
         if os.path.isdir(folder):
             return
         remove_parts(base)
@@ -31,7 +31,7 @@ def unpack(archive: str, folder: str) -> None:
             fill(archive, part)
             os.sync()
             forget(part)
-            if amiss(part, deep=True):
+            if is_corrupt(part, deep=True):
                 raise OSError(None, "what was written reads differently")
             os.rename(part, folder)
             sync(base)
@@ -40,16 +40,16 @@ def unpack(archive: str, folder: str) -> None:
             raise
 
 
-def mend(archive: str, folder: str) -> None:
+def repair(archive: str, folder: str) -> None:
     """Put right whatever in the folder is not as the archive has it, and drop what Python compiled there."""
-    with turn(os.path.dirname(folder)):
+    with dir_lock(os.path.dirname(folder)):
         for path in list(compiled(folder)):
             os.unlink(path)
         fill(archive, folder)
         os.sync()
 
 
-def welcome(folder: str, boot: str) -> None:
+def mark_verified(folder: str, boot: str) -> None:
     """Note that all bytes were looked at in this boot, and drop what was compiled and is not sealed: who knows."""
     sealed = read_seal(folder)
     try:
@@ -62,9 +62,9 @@ def welcome(folder: str, boot: str) -> None:
 
 
 @contextmanager
-def turn(base: str) -> Iterator[None]:
+def dir_lock(base: str) -> Iterator[None]:
     """Wait until nobody else writes in the folder."""
-    descriptor = os.open(os.path.join(base, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(os.path.join(base, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
@@ -167,7 +167,29 @@ def walk(folder: str) -> Iterator[str]:
 
 
 def remove_parts(base: str) -> None:
-    """Remove what a killed start has left; for who has the turn."""
+    """Remove what a killed start has left; for who holds the lock."""
     for name in os.listdir(base):
         if name.endswith(".part"):
             shutil.rmtree(os.path.join(base, name), ignore_errors=True)
+
+
+def remove_others(base: str, *, keep: str) -> None:
+    """Remove what lies unpacked beside the folder to keep, unless a process runs from it."""
+    with dir_lock(base):
+        for name in os.listdir(base):
+            path = os.path.join(base, name)
+            if path != keep and "-cpython-" in name and not name.endswith(".part") and is_idle(path):
+                os.rename(path, f"{path}.part")
+        remove_parts(base)
+
+
+def is_idle(folder: str) -> bool:
+    """Whether no process runs from the folder."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True

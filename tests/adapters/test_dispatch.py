@@ -6,22 +6,27 @@ import asyncio
 import gc
 import logging
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import aiohttp
 import pytest
 
-from appliance.adapters.base import Answer
+from appliance.adapters.addresses import AddressGates
+from appliance.adapters.base import CommandResult
 from appliance.adapters.dispatch import Dispatcher, Outcome, Status
-from appliance.adapters.link import Link
-from appliance.errors import BadAnswer, Unreachable, Unsupported
+from appliance.errors import BadAnswer, LaresError, Unreachable, Unsupported
+from appliance.health import Health
 from appliance.home.bus import Bus
+from appliance.home.command_specs import CommandSpec
 from appliance.home.commands import Command
 from appliance.home.model import Device
 from appliance.home.registry import Registry
 from appliance.home.values import Value
 from tests.fakes.adapter import StubAdapter
 from tests.fakes.clock import VirtualClock
+from tests.fakes.context import context_of
 from tests.fakes.patience import until
+from tests.fakes.still import StillRunner
 
 ON = Command(capability="power", action="on")
 
@@ -31,28 +36,30 @@ class Desk:
 
     def __init__(self, session: aiohttp.ClientSession, clock: VirtualClock) -> None:
         bus = Bus()
+        self.health = Health("abc", bus)
         self.registry = Registry(bus, clock)
-        names = {"a": "http://one", "b": "http://two", "c": "http://two"}
-        turns = {address: asyncio.Lock() for address in names.values()}
-        self.adapters = {name: StubAdapter(name, session, clock, address=address) for name, address in names.items()}
-        for adapter in self.adapters.values():
-            self.registry.apply(adapter.seen(power="off"))
-        self.dispatcher = Dispatcher(
-            [Link(each, turns[each.http.address], self.registry, bus, clock) for each in self.adapters.values()]
-        )
+        gates = AddressGates()
+        self.adapters: dict[str, StubAdapter] = {}
+        runners = []
+        for name, address in {"a": "http://one", "b": "http://two", "c": "http://two"}.items():
+            context = context_of(name, session, clock, registry=self.registry, bus=bus, gates=gates)
+            self.adapters[name] = StubAdapter(context, address=address)
+            runners.append(StillRunner(self.adapters[name], context))
+            self.registry.apply(self.adapters[name].seen(power="off"))
+        self.dispatcher = Dispatcher(runners, bus, clock)
 
     def devices(self, names: str) -> list[Device]:
         """The devices of these adapters."""
         return [self.registry.get_device(f"{name}:1") for name in names]
 
-    async def begun(self, name: str) -> asyncio.Future[Answer]:
+    async def begun(self, name: str) -> asyncio.Future[CommandResult]:
         """The adapter's first command, once it is under way."""
         await self.adapters[name].begun(self.adapters[name].commands)
         return self.adapters[name].commands[0]
 
-    def done(self, name: str) -> Answer:
+    def done(self, name: str) -> CommandResult:
         """What a command that went well comes to."""
-        return Answer(report=self.adapters[name].seen(power="on"))
+        return CommandResult(report=self.adapters[name].seen(power="on"))
 
 
 @pytest.fixture
@@ -68,7 +75,7 @@ def _ok(device_id: str) -> Outcome:
 
 
 async def test_outcomes_come_in_the_order_asked_for_however_the_devices_end(desk: Desk) -> None:
-    sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("ba"), ON))
+    sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("ba"), ON, "device"))
     first, second = await desk.begun("b"), await desk.begun("a")
     second.set_result(desk.done("a"))
     await asyncio.sleep(0)
@@ -80,7 +87,7 @@ async def test_outcomes_come_in_the_order_asked_for_however_the_devices_end(desk
 
 
 async def test_devices_at_one_address_are_commanded_one_after_another_in_the_order_given(desk: Desk) -> None:
-    sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("cab"), ON))
+    sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("cab"), ON, "device"))
     first, aside = await desk.begun("c"), await desk.begun("a")
     await asyncio.sleep(0)
     assert desk.adapters["b"].commands == []
@@ -91,7 +98,7 @@ async def test_devices_at_one_address_are_commanded_one_after_another_in_the_ord
 
 
 async def test_no_devices_have_no_outcomes(desk: Desk) -> None:
-    assert await desk.dispatcher.send([], ON) == []
+    assert await desk.dispatcher.send([], ON, "device") == []
 
 
 @pytest.mark.parametrize(
@@ -99,24 +106,35 @@ async def test_no_devices_have_no_outcomes(desk: Desk) -> None:
     [
         (Unreachable("it does not answer"), "it does not answer"),
         (BadAnswer("it refuses"), "it refuses"),
-        (Answer(report=None, complaint="it did not do it"), "it did not do it"),
+        (CommandResult(report=None, error="it did not do it"), "it did not do it"),
         (KeyError("oops"), "the adapter failed (KeyError: 'oops')"),
     ],
 )
 async def test_one_device_that_fails_has_a_message_and_the_others_go_on(
-    desk: Desk, caplog: pytest.LogCaptureFixture, outcome: Answer | Exception, message: str
+    desk: Desk, caplog: pytest.LogCaptureFixture, outcome: CommandResult | Exception, message: str
 ) -> None:
     caplog.set_level(logging.INFO, "adapters")
-    sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("ab"), ON))
+    sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("ab"), ON, "device"))
     failing = await desk.begun("a")
     if isinstance(outcome, Exception):
         failing.set_exception(outcome)
     else:
         failing.set_result(outcome)
     (await desk.begun("b")).set_result(desk.done("b"))
-    assert await sending == [Outcome(device_id="a:1", status=Status.ERROR, message=message), _ok("b:1")]
+    failed, went_well = await sending
+    assert (failed.status, failed.message, went_well) == (Status.ERROR, message, _ok("b:1"))
+    assert isinstance(failed.error, type(outcome) if isinstance(outcome, LaresError) else LaresError | None)
+    assert desk.health.get_adapter("a").last_error == message.replace("the adapter", "a command")
     logged = [record.message for record in caplog.records if record.message.startswith("a:1: ")]
-    assert logged == ([] if isinstance(outcome, Unreachable) else [f"a:1: power on failed: {message}"])
+    assert logged == (
+        [] if isinstance(outcome, Unreachable) else [f"a:1: power on failed: {_logged(outcome, message)}"]
+    )
+
+
+def _logged(outcome: CommandResult | Exception, message: str) -> str:
+    """What the log says: the message, and of a fault that nobody foresaw its class and words."""
+    is_foreseen = isinstance(outcome, CommandResult | LaresError)
+    return message if is_foreseen else f"{type(outcome).__name__}: {outcome}"
 
 
 @pytest.mark.parametrize(
@@ -125,31 +143,36 @@ async def test_one_device_that_fails_has_a_message_and_the_others_go_on(
 )
 async def test_what_an_adapter_does_not_offer_is_unsupported_and_not_sent(desk: Desk, command: Command) -> None:
     message = f"device 'a:1' does not offer {command.capability} {command.action}"
-    unsupported = Outcome(device_id="a:1", status=Status.UNSUPPORTED, message=message)
-    assert await desk.dispatcher.send(desk.devices("a"), command) == [unsupported]
+    [outcome] = await desk.dispatcher.send(desk.devices("a"), command, "device")
+    assert (outcome.status, outcome.message, str(outcome.error)) == (Status.UNSUPPORTED, message, message)
     assert desk.adapters["a"].asked == []
 
 
-async def test_a_value_that_an_adapter_cannot_take_is_refused_though_its_address_is_busy(desk: Desk) -> None:
-    busy = asyncio.ensure_future(desk.dispatcher.send(desk.devices("a"), ON))
+async def test_a_value_that_a_device_cannot_take_is_refused_though_its_address_is_busy(desk: Desk) -> None:
+    busy = asyncio.ensure_future(desk.dispatcher.send(desk.devices("a"), ON, "device"))
     await desk.begun("a")
-    fading = Command(capability="power", action="on", transition_secs=1.0)
-    refused = Outcome(device_id="a:1", status=Status.ERROR, message="it cannot fade")
-    assert await desk.dispatcher.send(desk.devices("a"), fading) == [refused]
+    narrow = (CommandSpec(capability="brightness", actions=("set",), min=10, max=90),)
+    [device] = desk.devices("a")
+    wish = Command(capability="brightness", action="set", value=5)
+    [refused] = await desk.dispatcher.send([replace(device, commands=narrow)], wish, "device")
+    assert (refused.status, refused.message) == (
+        Status.ERROR,
+        "brightness must be from 10 to 90 for this device, not 5",
+    )
     (await desk.begun("a")).set_result(desk.done("a"))
     assert await busy == [_ok("a:1")]
     assert desk.adapters["a"].asked == [("a:1", ON)]
 
 
 async def test_a_device_whose_adapter_is_not_there_is_unsupported(desk: Desk) -> None:
-    adapter = StubAdapter("z", desk.adapters["a"].http._session, VirtualClock())
+    adapter = StubAdapter(context_of("z", desk.adapters["a"].http._session, VirtualClock()))
     desk.registry.apply(adapter.seen(power="off"))
-    [outcome] = await desk.dispatcher.send([desk.registry.get_device("z:1")], ON)
+    [outcome] = await desk.dispatcher.send([desk.registry.get_device("z:1")], ON, "device")
     assert outcome.status is Status.UNSUPPORTED
 
 
 async def test_a_command_that_was_begun_is_finished_though_its_sender_goes_away(desk: Desk) -> None:
-    sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("bc"), ON))
+    sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("bc"), ON, "device"))
     under_way = await desk.begun("b")
     sending.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -163,7 +186,7 @@ async def test_a_command_that_was_begun_is_finished_though_its_sender_goes_away(
 async def test_leaving_ends_every_command(session: aiohttp.ClientSession, clock: VirtualClock) -> None:
     desk = Desk(session, clock)
     async with desk.dispatcher:
-        sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("bc"), ON))
+        sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("bc"), ON, "device"))
         under_way = await desk.begun("b")
     assert under_way.cancelled()
     assert {outcome.status for outcome in await sending} == {Status.ERROR}
@@ -171,7 +194,7 @@ async def test_leaving_ends_every_command(session: aiohttp.ClientSession, clock:
 
 
 async def test_senders_of_commands_that_are_given_up_are_told_so(desk: Desk) -> None:
-    sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("ab"), ON))
+    sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("ab"), ON, "device"))
     done, given_up = await desk.begun("a"), await desk.begun("b")
     done.set_result(desk.done("a"))
     await until(lambda: desk.registry.get_device("a:1").attributes["power"] == "on")
@@ -182,7 +205,7 @@ async def test_senders_of_commands_that_are_given_up_are_told_so(desk: Desk) -> 
 
 
 async def test_nobody_to_command_is_no_outcome(desk: Desk) -> None:
-    assert await desk.dispatcher.send([], ON) == []
+    assert await desk.dispatcher.send([], ON, "device") == []
 
 
 async def test_leaving_is_quiet_though_a_sender_went_away_before(
@@ -190,7 +213,7 @@ async def test_leaving_is_quiet_though_a_sender_went_away_before(
 ) -> None:
     desk = Desk(session, clock)
     async with desk.dispatcher:
-        sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("ab"), ON))
+        sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("ab"), ON, "device"))
         await desk.begun("b")
         sending.cancel()
         with pytest.raises(asyncio.CancelledError):

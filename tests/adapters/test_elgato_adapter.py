@@ -12,20 +12,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.adapters.base import Answer
-from appliance.adapters.elgato_lights.adapter import ElgatoAdapter, kelvin_of, mired_of
-from appliance.errors import BadAnswer, Invalid, Unreachable
+from appliance.adapters.base import CommandResult
+from appliance.adapters.elgato_lights import adapter as adapter_module
+from appliance.adapters.elgato_lights.adapter import COMMANDS, ElgatoAdapter, mired_of
+from appliance.errors import Invalid, Unreachable, Unsupported
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.commands import Command
-from appliance.home.model import Kind, Observation, Report
-from appliance.settings import ElgatoLights
+from appliance.home.model import Info, Kind, Observation, Report
+from appliance.home.values import kelvin_of
 from appliance.simulators.light import Light, LightSimulator
 from tests.fakes.clock import VirtualClock
+from tests.fakes.context import context_of
 from tests.fakes.wire import Wire
 
 CAPTURES = Path(__file__).parents[1] / "fixtures" / "elgato"
 FIRST, SECOND = "desk:light:0", "desk:light:1"
 GET, PUT = ("GET", "/elgato/lights"), ("PUT", "/elgato/lights")
+INFO = ("GET", "/elgato/accessory-info")
 
 ON = Command(capability="power", action="on")
 OFF = Command(capability="power", action="off")
@@ -51,7 +54,7 @@ def wire(session: aiohttp.ClientSession, light: LightSimulator, clock: VirtualCl
 @pytest.fixture
 def adapter(wire: Wire, clock: VirtualClock) -> ElgatoAdapter:
     """The adapter of the simulated light, named `desk`."""
-    return ElgatoAdapter("desk", ElgatoLights(base_url=wire.address, poll_interval_secs=7), wire, clock)
+    return ElgatoAdapter(context_of("desk", wire._session, clock), wire, 7)
 
 
 def _seen(report: Report) -> dict[str, Any]:
@@ -86,9 +89,8 @@ async def test_kelvin_becomes_mired_within_what_lights_take_and_the_light_shows_
     adapter: ElgatoAdapter, light: LightSimulator, kelvin: int, mired: int, shown: int
 ) -> None:
     assert (mired_of(kelvin), kelvin_of(mired)) == (mired, shown)
-    adapter.check(temperature(kelvin))
     answer = await adapter.command(FIRST, temperature(kelvin))
-    assert answer.complaint is None and answer.report is not None
+    assert answer.error is None and answer.report is not None
     assert light.writes[0]["lights"][0]["temperature"] == mired == light.lights[0].temperature
     assert _seen(answer.report)[FIRST]["color_temperature"] == _kelvin(shown)
 
@@ -108,8 +110,8 @@ async def test_a_temperature_beyond_the_lights_is_refused_in_both_units(
     adapter: ElgatoAdapter, value: int, unit: str, kelvin: int
 ) -> None:
     with pytest.raises(Invalid) as failed:
-        adapter.check(temperature(value, unit))
-    sentence = f"color_temperature must be from 2900 to 7000 kelvin for this light, not {kelvin}"
+        await adapter.command(FIRST, temperature(value, unit))
+    sentence = f"color_temperature must be from 2900 to 7000 kelvin for this device, not {kelvin}"
     assert str(failed.value) == sentence
 
 
@@ -117,8 +119,7 @@ async def test_a_temperature_beyond_the_lights_is_refused_in_both_units(
 async def test_mireds_are_written_as_they_were_asked(
     adapter: ElgatoAdapter, light: LightSimulator, mireds: int
 ) -> None:
-    adapter.check(temperature(mireds, "mireds"))
-    assert (await adapter.command(FIRST, temperature(mireds, "mireds"))).complaint is None
+    assert (await adapter.command(FIRST, temperature(mireds, "mireds"))).error is None
     assert light.lights[0].temperature == mireds
 
 
@@ -142,6 +143,7 @@ async def test_every_light_behind_the_address_is_reported_by_its_index(
 ) -> None:
     light.lights = [Light(on=True, brightness=1, temperature=143), Light(hue=358.0, saturation=6.5)]
     report = await adapter.poll()
+    info = Info(manufacturer="Elgato", model="Elgato Key Light", firmware="1.0.3", serial="LARES0000001")
     assert report == Report(
         adapter="desk",
         present=frozenset({FIRST, SECOND}),
@@ -151,16 +153,40 @@ async def test_every_light_behind_the_address_is_reported_by_its_index(
                 kind=Kind.LIGHT,
                 attributes={"power": "on", "brightness": 1, "color_temperature": _kelvin(6993)},
                 vendor_specific={"light_index": 0},
+                name="Simulated light 1",
+                info=info,
+                commands=COMMANDS,
             ),
             Observation(
                 device_id=SECOND,
                 kind=Kind.LIGHT,
                 attributes={"power": "off", "brightness": 50},
                 vendor_specific={"light_index": 1, "hue": 358.0, "saturation": 6.5},
+                name="Simulated light 2",
+                info=info,
+                commands=COMMANDS,
             ),
         ),
     )
-    assert light.requests == [GET]
+    assert light.requests == [GET, INFO]
+    await adapter.poll()
+    assert light.requests == [GET, INFO, GET], "facts are read now and then only"
+
+
+@pytest.mark.parametrize("fault", ["silent", "garbage"])
+async def test_a_light_that_does_not_tell_its_facts_is_a_light_without_a_name(
+    wire: Wire, light: LightSimulator, clock: VirtualClock, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adapter_module, "FACTS_WITHIN", 0.05)
+    adapter = ElgatoAdapter(context_of("desk", wire._session, clock), wire, 7)
+    light.info = {"displayName": 7, "productName": ["x"], "serialNumber": None} if fault == "garbage" else light.info
+
+    def spoil(number: int, method: str) -> None:
+        light.faults.silent = fault == "silent" and number > 1
+
+    wire.before = spoil
+    [seen] = (await adapter.poll()).observations
+    assert seen.name is None and seen.attributes["power"] == "off"
 
 
 @pytest.mark.parametrize(
@@ -196,7 +222,7 @@ async def test_one_bad_light_is_present_unseen_and_told_once(
     light.lights = [lamp, bad, lamp]
     for _ in range(3):
         report = await adapter.poll()
-        assert report.present == {"desk:light:0", "desk:light:1", "desk:light:2"}
+        assert set(report.present or ()) == {"desk:light:0", "desk:light:1", "desk:light:2"}
         assert set(_seen(report)) == {"desk:light:0", "desk:light:2"}
     [record] = caplog.records
     assert record.levelno == logging.WARNING and record.message.startswith("desk:light:1: cannot be read: ")
@@ -237,9 +263,10 @@ async def test_a_command_reads_writes_one_field_and_reads_back(
 ) -> None:
     light.lights = [before]
     told = {"on": int(before.on), "brightness": before.brightness, "temperature": before.temperature}
-    assert adapter.offers(command)
+    await adapter.poll()
+    light.requests.clear()
     answer = await adapter.command(FIRST, command)
-    assert answer == Answer(report=await adapter.poll(), complaint=None)
+    assert answer == CommandResult(report=await adapter.poll(), error=None)
     assert light.lights == [after]
     assert light.writes == [{"numberOfLights": 1, "lights": [{**told, **written}]}]
     assert light.requests == [GET, PUT, GET, GET]
@@ -251,7 +278,7 @@ async def test_toggle_turns_round_what_the_light_is_now_and_not_what_it_was(
     for was_on in (True, False):
         await adapter.poll()
         light.lights[0].on = was_on
-        assert (await adapter.command(FIRST, TOGGLE)).complaint is None
+        assert (await adapter.command(FIRST, TOGGLE)).error is None
         assert light.lights[0].on is not was_on
 
 
@@ -287,8 +314,8 @@ async def test_a_bad_light_does_not_keep_its_neighbours_from_being_commanded(
 ) -> None:
     light.lights = [bad, Light(temperature=213)]
     answer = await adapter.command(SECOND, ON)
-    assert answer.complaint is None and answer.report is not None
-    assert answer.report.present == {FIRST, SECOND}
+    assert answer.error is None and answer.report is not None
+    assert set(answer.report.present or ()) == {FIRST, SECOND}
     assert light.lights == [bad, Light(on=True, temperature=213)]
     assert light.writes[0]["lights"][0] == {}
 
@@ -318,26 +345,25 @@ async def test_a_light_that_is_gone_or_unreadable_is_not_written(
     adapter: ElgatoAdapter, light: LightSimulator, lights: list[Any], told: str
 ) -> None:
     light.lights = lights
-    with pytest.raises(BadAnswer) as failed:
-        await adapter.command(FIRST, ON)
-    assert str(failed.value) == f"{light.url}: {told}"
+    assert await adapter.command(FIRST, ON) == CommandResult(error=f"{light.url}: {told}")
     assert light.requests == [GET]
 
 
-def test_it_offers_power_brightness_and_temperature_and_nothing_else(adapter: ElgatoAdapter) -> None:
-    offered = {
-        (key, action)
-        for key, capability in CAPABILITIES.items()
-        for action in capability.actions
-        if adapter.offers(Command(capability=key, action=action))
-    }
+def test_it_offers_power_brightness_and_temperature_and_nothing_else() -> None:
+    offered = {(spec.capability, spec.actions, spec.min, spec.max, spec.unit) for spec in COMMANDS}
     assert offered == {
-        ("power", "on"),
-        ("power", "off"),
-        ("power", "toggle"),
-        ("brightness", "set"),
-        ("color_temperature", "set"),
+        ("power", ("on", "off", "toggle"), None, None, None),
+        ("brightness", ("set",), 0, 100, None),
+        ("color_temperature", ("set",), 2900, 7000, "kelvin"),
     }
+
+
+async def test_what_it_does_not_offer_is_not_asked_of_the_light(
+    adapter: ElgatoAdapter, light: LightSimulator
+) -> None:
+    with pytest.raises(Unsupported):
+        await adapter.command(FIRST, Command(capability="brightness", action="increase", value=3))
+    assert light.requests == []
 
 
 # --- confirmation --------------------------------------------------------------------------------
@@ -349,7 +375,7 @@ async def test_a_light_that_is_late_by_up_to_a_second_is_waited_for(
 ) -> None:
     light.faults.lag = lag
     answer = await clock.run(adapter.command(FIRST, ON))
-    assert answer.complaint is None and answer.report is not None
+    assert answer.error is None and answer.report is not None
     assert _seen(answer.report)[FIRST]["power"] == "on"
     assert lag <= clock.monotonic() < lag + 0.11
 
@@ -368,7 +394,7 @@ async def test_a_light_that_does_not_do_it_within_a_second_fails_with_what_was_r
 ) -> None:
     light.faults.stubborn = True
     answer = await clock.run(adapter.command(FIRST, command))
-    assert answer.complaint == f"{light.url}: light 0 was told {told}"
+    assert answer.error == f"{light.url}: light 0 was told {told}"
     assert answer.report is not None
     assert _seen(answer.report)[FIRST] == {"power": "off", "brightness": 50, "color_temperature": _kelvin(4695)}
     assert 1.0 <= clock.monotonic() < 1.11
@@ -394,7 +420,7 @@ async def test_what_the_light_shows_is_told_whatever_it_is(
 
     wire.before = spoil
     answer = await clock.run(adapter.command(FIRST, ON))
-    assert answer.complaint == f"{light.url}: light 0 was told on 1 but shows {told}"
+    assert answer.error == f"{light.url}: light 0 was told on 1 but shows {told}"
     assert answer.report is not None and answer.report.observations == ()
 
 
@@ -417,13 +443,13 @@ async def test_a_read_and_a_write_that_were_not_answered_are_repeated_once(
     adapter: ElgatoAdapter, light: LightSimulator, clock: VirtualClock, wire: Wire, command: Command
 ) -> None:
     _drop_at(wire, light, "GET")
-    assert (await clock.run(adapter.command(FIRST, command))).complaint is None
+    assert (await clock.run(adapter.command(FIRST, command))).error is None
     assert light.requests == [GET, GET, PUT, GET]
     assert clock.monotonic() == 0.25
 
     light.requests.clear()
     _drop_at(wire, light, "PUT")
-    assert (await clock.run(adapter.command(FIRST, command))).complaint is None
+    assert (await clock.run(adapter.command(FIRST, command))).error is None
     assert light.requests == [GET, PUT, PUT, GET]
     assert clock.monotonic() == 0.5
 
@@ -432,7 +458,7 @@ async def test_the_reading_of_a_toggle_is_repeated_and_its_write_never(
     adapter: ElgatoAdapter, light: LightSimulator, clock: VirtualClock, wire: Wire
 ) -> None:
     _drop_at(wire, light, "GET")
-    assert (await clock.run(adapter.command(FIRST, TOGGLE))).complaint is None
+    assert (await clock.run(adapter.command(FIRST, TOGGLE))).error is None
     assert light.requests == [GET, GET, PUT, GET]
 
     light.requests.clear()
@@ -449,8 +475,8 @@ async def test_a_poll_that_is_not_answered_is_repeated_once(
     with pytest.raises(Unreachable):
         await clock.run(adapter.poll())
     assert light.requests == [GET, GET]
-    assert (await clock.run(adapter.poll())).present == {FIRST}
-    assert light.requests == [GET] * 4
+    assert set((await clock.run(adapter.poll())).present or ()) == {FIRST}
+    assert light.requests == [*[GET] * 4, INFO]
 
 
 # --- operations ----------------------------------------------------------------------------------
@@ -499,3 +525,16 @@ async def test_info_returns_what_the_vendor_says(adapter: ElgatoAdapter, light: 
 def test_there_are_no_other_operations(adapter: ElgatoAdapter) -> None:
     assert set(adapter.operations) == {"identify", "info"}
     assert adapter.poll_interval == 7
+
+
+async def test_several_lights_are_commanded_in_one_write_and_each_has_its_result(
+    adapter: ElgatoAdapter, light: LightSimulator, clock: VirtualClock
+) -> None:
+    light.lights = [Light(temperature=200), None, Light(on=True, temperature=300)]
+    ids = ["desk:light:2", "desk:light:1", "desk:light:0", "desk:light:7"]
+    last, bad, first, gone = await clock.run(adapter.command_many(ids, TOGGLE))
+    assert [method for method, _ in light.requests] == ["GET", "PUT", "GET"]
+    assert light.lights == [Light(on=True, temperature=200), None, Light(temperature=300)]
+    assert (first.error, last.error) == (None, None)
+    assert bad.error == f"{light.url}: light 1 is not an object but null"
+    assert gone.error == f"{light.url}: light 7 is not there any more"

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from yarl import URL
 
 from appliance.adapters.elgato_lights.client import ElgatoClient, LightState
-from appliance.adapters.http import VendorHttp
+from appliance.adapters.http import HttpClient
 from appliance.errors import BadAnswer, Invalid, Unreachable
 from tests.fakes.clock import VirtualClock
 from tests.fakes.mocked import mocked_answers
@@ -38,7 +38,7 @@ def answers() -> Iterator[aioresponses]:
 @pytest.fixture
 def client(session: aiohttp.ClientSession, clock: VirtualClock) -> ElgatoClient:
     """The client of a device that is not there."""
-    return ElgatoClient(VendorHttp(session, ADDRESS, clock))
+    return ElgatoClient(HttpClient(session, ADDRESS, clock))
 
 
 def _asked(answers: aioresponses, method: str, url: str) -> int:

@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from appliance.adapters.http import LARGEST_ANSWER, REPEAT_AFTER, Refused, VendorHttp
+from appliance.adapters.http import MAX_RESPONSE_BYTES, RETRY_AFTER_SECS, HttpClient, Refused
 from appliance.errors import AdapterFailed, BadAnswer, Unreachable
 from appliance.simulators.light import LightSimulator
 from tests.fakes.clock import VirtualClock
@@ -31,9 +31,9 @@ def _answer(status_line: bytes) -> bytes:
 
 async def _ask(
     session: aiohttp.ClientSession, clock: VirtualClock, url: str, *, repeat: bool = True
-) -> tuple[VendorHttp, bytes | AdapterFailed]:
+) -> tuple[HttpClient, bytes | AdapterFailed]:
     """The body of GET /x, or how it failed; virtual time runs as the request wants."""
-    http = VendorHttp(session, url, clock)
+    http = HttpClient(session, url, clock)
     try:
         return http, await clock.run(http.request("GET", "/x", repeat=repeat))
     except AdapterFailed as error:
@@ -162,7 +162,7 @@ async def test_an_answer_that_is_broken_off_is_a_bad_answer_that_is_not_asked_fo
         endlessly(OK + b"\r\n", b"y" * 65536),
         endlessly(CHUNKED, b"1000\r\n" + b"y" * 4096 + b"\r\n"),
         endlessly(_sized(1 << 40), b"y" * 65536),
-        _sized(LARGEST_ANSWER + 1) + b"y" * (LARGEST_ANSWER + 1),
+        _sized(MAX_RESPONSE_BYTES + 1) + b"y" * (MAX_RESPONSE_BYTES + 1),
     ],
 )
 async def test_an_answer_that_does_not_end_is_cut_at_the_largest_size(
@@ -176,8 +176,8 @@ async def test_an_answer_that_does_not_end_is_cut_at_the_largest_size(
 
 
 async def test_the_largest_answer_is_read_whole(session: aiohttp.ClientSession, clock: VirtualClock) -> None:
-    async with RawVendor(_sized(LARGEST_ANSWER) + b"y" * LARGEST_ANSWER) as vendor:
-        assert (await _ask(session, clock, vendor.url))[1] == b"y" * LARGEST_ANSWER
+    async with RawVendor(_sized(MAX_RESPONSE_BYTES) + b"y" * MAX_RESPONSE_BYTES) as vendor:
+        assert (await _ask(session, clock, vendor.url))[1] == b"y" * MAX_RESPONSE_BYTES
 
 
 SILENCE: dict[str, tuple[Speech | bytes, str]] = {
@@ -197,7 +197,7 @@ async def test_a_request_that_was_not_answered_is_repeated_once_and_then_given_u
         assert isinstance(outcome, Unreachable)
         assert str(outcome) == f"{vendor.url} does not answer ({reason})"
         assert (http.answers, len(vendor.heads)) == (0, 2)
-        assert clock.monotonic() == REPEAT_AFTER == 0.25
+        assert clock.monotonic() == RETRY_AFTER_SECS == 0.25
 
 
 @pytest.mark.parametrize(("speech", "reason"), SILENCE.values(), ids=SILENCE.keys())
@@ -281,7 +281,7 @@ async def test_a_good_answer_with_any_byte_wrong_is_an_answer_or_an_error_of_the
 
 async def test_what_a_vendor_is_asked_with(session: aiohttp.ClientSession, clock: VirtualClock) -> None:
     async with RawVendor(GOOD) as vendor:
-        http = VendorHttp(session, vendor.url, clock)
+        http = HttpClient(session, vendor.url, clock)
         await http.request("GET", "/elgato/lights")
         await http.request("POST", "/keypress/Power")
         await http.request("PUT", "/elgato/lights", json={"on": 1})

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from appliance.adapters.http import VendorHttp
+from appliance.adapters.http import HttpClient
 from appliance.adapters.roku_tv.client import DeviceInfo, RokuClient
 from appliance.errors import BadAnswer, Unreachable
 from tests.fakes.clock import VirtualClock
@@ -36,7 +36,7 @@ def answers() -> Iterator[aioresponses]:
 @pytest.fixture
 def client(session: aiohttp.ClientSession, clock: VirtualClock) -> RokuClient:
     """The client of a TV that is not there."""
-    return RokuClient(VendorHttp(session, ADDRESS, clock))
+    return RokuClient(HttpClient(session, ADDRESS, clock))
 
 
 def _xml(inside: str) -> bytes:

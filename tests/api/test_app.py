@@ -12,6 +12,7 @@ from typing import Any, cast
 import orjson
 import pytest
 
+from appliance.adapters.elgato_lights.kind import ElgatoLights
 from appliance.api.app import ROUTES
 from appliance.api.auth import Role
 from appliance.api.limits import Limits
@@ -19,10 +20,9 @@ from appliance.api.payloads import DeviceEncoder
 from appliance.api.route import Route
 from appliance.clock import timestamp
 from appliance.home.bus import Bus
-from appliance.home.events import SystemError
-from appliance.home.model import Device, Kind, Metadata, Observation, Report
+from appliance.home.events import DeviceRemoved, SystemError
+from appliance.home.model import Device, Info, Kind, Metadata, Observation, Report
 from appliance.home.values import Value
-from appliance.settings import ElgatoLights
 from appliance.version import VERSION
 from tests.api.caller import KEY, call, request
 from tests.fakes.clock import VirtualClock
@@ -53,12 +53,14 @@ class TestTheTableOfRoutes:
         assert re.fullmatch(r"(?:/(?:[a-z_.]+|<[a-z_]+>))+", route.path)
         assert (route.role is None) == (route.path in PUBLIC)
         assert re.fullmatch(r"[A-Z].{6,}\.", route.summary), "a sentence"
-        assert route.answers and list(route.answers) == sorted(set(route.answers))
-        assert any(status < 300 for status in route.answers)
-        assert (413 in route.answers) == (400 in route.answers and route.body is not None) == (route.body is not None)
-        assert (404 in route.answers) == ("<" in route.path)
-        assert route.body is None or route.method == "POST"
-        assert (route.holds is None) == (not {200, 202} & {*route.answers})
+        assert route.statuses and list(route.statuses) == sorted(set(route.statuses))
+        assert any(status < 300 for status in route.statuses)
+        assert (
+            (413 in route.statuses) == (400 in route.statuses and route.body is not None) == (route.body is not None)
+        )
+        assert (404 in route.statuses) == ("<" in route.path and route.method != "PUT"), "PUT makes what is not there"
+        assert route.body is None or route.method in ("POST", "PUT")
+        assert (route.response_schema is None) == (not {200, 202} & {*route.statuses})
         assert route.handler.__doc__
 
     def test_only_health_and_ready_ask_for_no_key(self) -> None:
@@ -107,12 +109,12 @@ class TestDiagnostics:
         await house.post("/groups", {"id": "all", "name": "All"})
         async with house.stream():
             told = (await house.get("/diagnostics")).json
-        of_lua = {"clock", "scenes", "automations", "scripts"}
+        of_lua = {"clock", "scenes", "automations", "scripts", "history"}
         assert set(told) == {"hub", "counts", "adapters", "store", "events", "sockets", "process", *of_lua}
         counts = {"adapters": 2, "devices": 2, "rooms": 1, "groups": 1, "scenes": 0, "automations": 0, "keys": 0}
         assert told["counts"] == counts
-        assert set(told["scripts"]) == {"running", "threads", "abandoned", "last_reload"}
-        assert set(told["hub"]) == {"version", "python", "started_at", "now", "uptime_secs"}
+        assert set(told["scripts"]) == {"running", "workers", "kills", "last_kills", "last_reload"}
+        assert set(told["hub"]) == {"version", "python", "started_at", "now", "uptime_secs", "safe"}
         assert told["hub"]["version"] == VERSION and told["hub"]["uptime_secs"] >= 0
         assert told["hub"]["started_at"] <= told["hub"]["now"]
         assert told["events"]["readers"] == 1 and told["events"]["dropped"] == 0
@@ -133,7 +135,10 @@ class TestDiagnostics:
 
     async def test_they_are_not_for_those_who_only_read(self, house: House) -> None:
         answer = await house.get("/diagnostics", token=READER.text)
-        assert (answer.status, answer.json) == (403, {"error": "insufficient permissions"})
+        assert (answer.status, answer.json) == (
+            403,
+            {"error": "insufficient permissions", "code": "insufficient_permissions"},
+        )
         assert (await house.get("/diagnostics", token=None)).status == 401
 
     async def test_they_hold_no_secret(self, house: House) -> None:
@@ -158,8 +163,10 @@ def plain(device: Device) -> dict[str, Any]:
     """The device as the contract writes it, by hand."""
     return {
         "id": device.id,
+        "name": device.name,
         "room_id": device.room_id,
         "kind": device.kind.value,
+        "info": info(device),
         "attributes": device.attributes,
         "metadata": {
             "source": device.metadata.source,
@@ -171,8 +178,23 @@ def plain(device: Device) -> dict[str, Any]:
     }
 
 
+def info(device: Device) -> dict[str, str]:
+    """What its vendor says of the device as the contract writes it, by hand."""
+    words = ("manufacturer", "model", "firmware", "serial", "parent_id", "area")
+    told = {word: getattr(device.info, word) for word in words} | {"class": device.info.device_class}
+    return {word: text for word, text in told.items() if text is not None}
+
+
 class TestEncodedDevices:
     """A device is encoded once per change; and its bytes are those that it would have anew."""
+
+    def test_what_is_kept_of_a_device_goes_with_it(self) -> None:
+        encoder = DeviceEncoder()
+        devices = [make(number) for number in range(3)]
+        encoder.encode_list(devices)
+        for device in devices:
+            encoder.forget_removed(DeviceRemoved(device_id=device.id))
+        assert not encoder._kept and encoder.encode_list([]) == b"[]"
 
     def test_a_device_is_the_bytes_of_the_same_object_encoded_anew(self) -> None:
         encoder = DeviceEncoder()
@@ -201,6 +223,10 @@ class TestEncodedDevices:
             {"room_id": "hall"},
             {"metadata": Metadata(source="desk", vendor_specific={})},
             {"updated_at": MOMENT + timedelta(seconds=1)},
+            {"person_name": "Desk"},
+            {"vendor_name": "Desk"},
+            {"kind": Kind.SWITCH},
+            {"info": Info(manufacturer="Elgato")},
             {"attributes": {"power": "off"}, "last_seen": MOMENT + timedelta(days=1)},
         ],
         ids=lambda change: "+".join(change),

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from appliance.api.auth import MOST_WAITING, REACH, Authenticator, Principal, Role, bearer_of
+from appliance.api.auth import MAX_WAITING_CHECKS, REACH, Authenticator, Principal, Role, bearer_of
 from appliance.api.keys import Token
 from appliance.errors import Forbidden, TooManyChecks, Unauthenticated
 from appliance.store.keys import Key
@@ -189,7 +189,7 @@ class TestCost:
     async def test_a_burst_with_one_token_is_one_check_for_all(self, door: Callable[..., Authenticator]) -> None:
         used: list[str] = []
         keys = door(first_used=used.append)
-        burst = await asyncio.gather(*(keys.identify(READER.text) for _ in range(10 * MOST_WAITING)))
+        burst = await asyncio.gather(*(keys.identify(READER.text) for _ in range(10 * MAX_WAITING_CHECKS)))
         assert {principal.key_id for principal in burst} == {"key_reader"}
         assert used == ["key_reader"]
 
@@ -197,14 +197,14 @@ class TestCost:
         self, door: Callable[..., Authenticator]
     ) -> None:
         keys = door()
-        guesses = [keys.identify(guess(number)) for number in range(MOST_WAITING + 3)]
+        guesses = [keys.identify(guess(number)) for number in range(MAX_WAITING_CHECKS + 3)]
         told = await asyncio.gather(*guesses, return_exceptions=True)
-        assert [type(each) for each in told] == [Unauthenticated] * MOST_WAITING + [TooManyChecks] * 3
+        assert [type(each) for each in told] == [Unauthenticated] * MAX_WAITING_CHECKS + [TooManyChecks] * 3
         assert str(told[-1]) == "too many keys wait to be checked; try again in a second"
 
     async def test_guesses_at_one_key_do_not_shut_out_another(self, door: Callable[..., Authenticator]) -> None:
         keys = door(MASTER_KEY)
-        guesses = [asyncio.ensure_future(keys.identify(guess(number))) for number in range(MOST_WAITING)]
+        guesses = [asyncio.ensure_future(keys.identify(guess(number))) for number in range(MAX_WAITING_CHECKS)]
         await asyncio.sleep(0)
         assert (await keys.identify(MASTER_KEY)).key_id == "master"
         assert (await keys.identify(WRITER.text)).key_id == "key_writer"
@@ -213,7 +213,7 @@ class TestCost:
     async def test_a_known_token_comes_in_however_many_guesses_wait(self, door: Callable[..., Authenticator]) -> None:
         keys = door()
         await keys.identify(READER.text)
-        guesses = [asyncio.ensure_future(keys.identify(guess(number))) for number in range(MOST_WAITING + 1)]
+        guesses = [asyncio.ensure_future(keys.identify(guess(number))) for number in range(MAX_WAITING_CHECKS + 1)]
         await asyncio.sleep(0)
         assert (await keys.identify(READER.text)).key_id == "key_reader"
         assert not guesses[0].done()
@@ -221,7 +221,7 @@ class TestCost:
 
     async def test_checks_that_ended_make_room_for_others(self, door: Callable[..., Authenticator]) -> None:
         keys = door()
-        guesses = [keys.identify(guess(number)) for number in range(MOST_WAITING)]
+        guesses = [keys.identify(guess(number)) for number in range(MAX_WAITING_CHECKS)]
         await asyncio.gather(*guesses, return_exceptions=True)
         assert (await keys.identify(READER.text)).key_id == "key_reader"
 
@@ -237,7 +237,7 @@ class TestCost:
         self, door: Callable[..., Authenticator]
     ) -> None:
         keys = door()
-        guesses = [asyncio.ensure_future(keys.identify(guess(number))) for number in range(MOST_WAITING)]
+        guesses = [asyncio.ensure_future(keys.identify(guess(number))) for number in range(MAX_WAITING_CHECKS)]
         await asyncio.sleep(0)
         for each in guesses:
             each.cancel()
@@ -294,12 +294,12 @@ class TestRevocation:
         self, shelf: Shelf, keys: Authenticator
     ) -> None:
         principal = await keys.identify(READER.text)
-        keys.confirm(principal)
+        keys.recheck(principal)
         del shelf["reader"]
         with pytest.raises(Unauthenticated, match=NO_TOKEN):
             await keys.identify(READER.text)
         with pytest.raises(Unauthenticated, match=NO_TOKEN):
-            keys.confirm(principal)
+            keys.recheck(principal)
 
     async def test_a_key_that_is_put_there_is_good_at_once(self, shelf: Shelf, keys: Authenticator) -> None:
         with pytest.raises(Unauthenticated):
@@ -350,9 +350,7 @@ class TestRevocation:
         assert len(keys._known) == 2
         assert not keys._checks and not keys._waiting
 
-    async def test_a_key_with_a_role_that_there_is_not_opens_nothing(
-        self, shelf: Shelf, keys: Authenticator
-    ) -> None:
+    async def test_a_key_with_a_role_that_there_is_not_opens_nothing(self, shelf: Shelf, keys: Authenticator) -> None:
         shelf["reader"] = replace(KEYS[0], role="emperor")
         with pytest.raises(Unauthenticated):
             await keys.identify(READER.text)

@@ -128,7 +128,7 @@ async def test_a_preflight_needs_no_key_and_is_the_same_for_every_path() -> None
                 assert (reply.status, reply.body) == (204, b"")
                 assert dict(reply.headers) == {
                     "access-control-allow-origin": ORIGIN,
-                    "access-control-allow-methods": "DELETE, GET, HEAD, POST",
+                    "access-control-allow-methods": "DELETE, GET, HEAD, POST, PUT",
                     "access-control-allow-headers": "authorization, content-type",
                     "access-control-expose-headers": "Retry-After",
                     "access-control-max-age": "600",

@@ -11,7 +11,7 @@ import pytest
 from sanic import Request
 
 from appliance import errors
-from appliance.api.errors import HEADERS, STATUSES, answer_error, status_of
+from appliance.api.errors import CODES, HEADERS, STATUSES, error_response, status_of
 from tests.api.caller import KEY, UPGRADE, Caller, Reply, call, request
 from tests.fakes.house import House, open_house
 
@@ -122,6 +122,7 @@ def check(reply: Reply, *, to_head: bool = False) -> None:
     assert b"Traceback" not in reply.body and b'File "' not in reply.body
     if not to_head:
         assert isinstance(reply.json["error"], str) and reply.json["error"]
+        assert reply.status in CODES[reply.json["code"]].statuses
 
 
 @pytest.mark.parametrize("what", MALFORMED)
@@ -185,9 +186,7 @@ GENTLE: dict[str, bytes] = {
 
 
 @pytest.mark.parametrize("what", GENTLE)
-async def test_what_is_merely_odd_is_answered(
-    shared: House, quiet_log: pytest.LogCaptureFixture, what: str
-) -> None:
+async def test_what_is_merely_odd_is_answered(shared: House, quiet_log: pytest.LogCaptureFixture, what: str) -> None:
     async with call(shared.url) as caller:
         reply = await caller.ask(GENTLE[what])
         assert (reply.status, reply.body) == (200, b'{"status":"ok"}')
@@ -211,7 +210,7 @@ async def test_requests_in_one_breath_are_answered_in_their_order(shared: House)
     async with call(shared.url) as caller:
         caller.say_at_once(b"".join(request("GET", f"/rooms/{each}", KEY) for each in ids))
         for each in ids:
-            assert (await caller.reply()).json == {"error": f"room '{each}' not found"}
+            assert (await caller.reply()).json == {"error": f"room '{each}' not found", "code": "room_not_found"}
 
 
 BODIES = [
@@ -299,7 +298,7 @@ async def test_who_asks_before_sending_hears_the_refusal_without_sending(shared:
     async with call(shared.url) as caller:
         await caller.say(request("POST", "/rooms", KEY, "Expect: 100-continue", "Content-Length: 2"))
         assert (await caller.reply()).status == 100
-        assert (await caller.ask(b"{}")).json == {"error": "id is missing"}
+        assert (await caller.ask(b"{}")).json == {"error": "id is missing", "code": "invalid_request"}
 
 
 @dataclass
@@ -312,7 +311,7 @@ class Asked:
 
 def answer_of(error: Exception) -> tuple[int, dict[str, Any]]:
     """What a request that fails with the error is answered."""
-    answer = answer_error(cast(Request, Asked()), error)
+    answer = error_response(cast(Request, Asked()), error)
     assert answer.body is not None
     return answer.status, orjson.loads(answer.body)
 
@@ -342,8 +341,9 @@ async def test_every_error_has_a_status_and_is_told_in_its_own_words() -> None:
         error = kind(*WORDS.get(kind, ("a sentence",)))
         status, body = answer_of(error)
         assert status == status_of(error) == next(STATUSES[each] for each in kind.__mro__ if each in STATUSES)
-        assert body == {"error": str(error)}
-        answer = answer_error(cast(Request, Asked()), error)
+        assert body == {"error": str(error), "code": error.code}
+        assert status in CODES[error.code].statuses, kind
+        answer = error_response(cast(Request, Asked()), error)
         for name, value in HEADERS.get(kind, {}).items():
             assert answer.headers[name] == value
 
@@ -351,7 +351,9 @@ async def test_every_error_has_a_status_and_is_told_in_its_own_words() -> None:
 async def test_the_statuses_are_those_of_the_contract() -> None:
     assert {kind.__name__: status for kind, status in STATUSES.items()} == {
         "StoreFailed": 503,
-        "Busy": 423,
+        "AuthenticationUnavailable": 503,
+        "DroppedByMode": 423,
+        "Stopping": 400,
         "ScriptFailed": 400,
         "RunCancelled": 400,
         "Invalid": 400,
@@ -374,14 +376,14 @@ async def test_an_error_that_nobody_foresaw_is_500_and_one_line_in_the_log(caplo
     try:
         raise ZeroDivisionError("the secret of the house")
     except ZeroDivisionError as error:
-        assert answer_of(error) == (500, {"error": "the hub failed to answer; its log says why"})
+        assert answer_of(error) == (500, {"error": "the hub failed to answer; its log says why", "code": "internal"})
     [entry] = caplog.records
     assert entry.getMessage() == "GET /nothing failed: ZeroDivisionError: the secret of the house"
-    assert entry.exc_info is None
+    assert entry.exc_info is not None and entry.levelno == logging.ERROR
 
 
 async def test_an_error_whose_words_are_no_text_can_be_told() -> None:
-    assert answer_of(errors.Invalid("a \udcff b")) == (400, {"error": "a ? b"})
+    assert answer_of(errors.Invalid("a \udcff b")) == (400, {"error": "a ? b", "code": "invalid_value"})
 
 
 async def test_a_listing_that_breaks_inside_is_500_in_json_and_the_hub_lives_on(
@@ -395,8 +397,11 @@ async def test_a_listing_that_breaks_inside_is_500_in_json_and_the_hub_lives_on(
         async with call(house.url) as caller:
             await caller.say(request("GET", "/rooms", KEY))
             answer = await caller.reply()
-            assert (answer.status, answer.json) == (500, {"error": "the hub failed to answer; its log says why"})
+            assert (answer.status, answer.json) == (
+                500,
+                {"error": "the hub failed to answer; its log says why", "code": "internal"},
+            )
             assert (await caller.ask(request("GET", "/health"))).status == 200
         assert (await house.get("/devices")).status == 200
     [entry] = [each for each in caplog.records if each.levelno >= logging.ERROR]
-    assert entry.getMessage().startswith("GET /rooms failed: TypeError: ") and entry.exc_info is None
+    assert entry.getMessage().startswith("GET /rooms failed: TypeError: ") and entry.exc_info is not None

@@ -14,7 +14,7 @@ import pytest
 from appliance.api.app import ROUTES, build_app
 from appliance.api.auth import Authenticator
 from appliance.api.limits import Limits
-from appliance.api.server import OTHER_FILES, Server
+from appliance.api.server import RESERVED_FILES, Server
 from appliance.clock import Clock
 from appliance.settings import Address
 from tests.api.caller import (
@@ -142,7 +142,7 @@ class TestTwoThousandSockets:
                     authenticator = Authenticator(house.hub.keys.find, master_key=MASTER)
                     app = build_app(house.hub, authenticator, limits, 10)
                     async with Server(app, authenticator, Address(host="127.0.0.1", port=0), limits, Clock()):
-                        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 1000 + OTHER_FILES, "never fewer"
+                        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 1000 + RESERVED_FILES, "never fewer"
             finally:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 

@@ -16,9 +16,10 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from appliance.api import payloads, schemas
 from appliance.api.app import ROUTES
 from appliance.api.auth import REACH, Role
+from appliance.api.errors import CODES
 from appliance.api.openapi import describe, statuses_of
 from appliance.api.route import Route
-from appliance.api.shapes import Check, Schema, array_of, record
+from appliance.api.validation import Check, Schema, array_of, record
 from appliance.errors import Invalid
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.values import CHECKS
@@ -53,7 +54,10 @@ class TestTheDocument:
         assert len(names) == len(set(names))
 
     def test_two_schemas_of_one_title_are_refused(self) -> None:
-        rows = [replace(ROUTES[0], holds=record("Thing", **{name: {}}), path=f"/{name}") for name in ("id", "name")]
+        rows = [
+            replace(ROUTES[0], response_schema=record("Thing", **{name: {}}), path=f"/{name}")
+            for name in ("id", "name")
+        ]
         assert describe([rows[0], rows[0]])
         with pytest.raises(ValueError, match="two schemas are called Thing"):
             describe(rows)
@@ -93,7 +97,11 @@ class TestEachOperation:
             if int(status) >= 400:
                 assert answer == {"$ref": f"#/components/responses/{status}"}
                 told = DOCUMENT["components"]["responses"][status]
-                assert told["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Error"}
+                base, narrower = told["content"]["application/json"]["schema"]["allOf"]
+                assert base == {"$ref": "#/components/schemas/Error"}
+                assert narrower["properties"]["code"]["enum"] == [
+                    name for name, code in CODES.items() if int(status) in code.statuses
+                ]
 
 
 def test_headers_are_named_where_they_come() -> None:
@@ -107,7 +115,7 @@ def test_headers_are_named_where_they_come() -> None:
 
 
 def test_ids_of_the_query_may_be_repeated() -> None:
-    [told] = DOCUMENT["paths"]["/devices"]["get"]["parameters"]
+    told, _ = DOCUMENT["paths"]["/devices"]["get"]["parameters"]
     assert told == {"name": "ids", "in": "query", "required": False, "schema": array_of({"type": "string"})}
 
 
@@ -200,14 +208,17 @@ class TestTheJudge:
             ("GET", "/health", 200, {"content-type": "text/plain"}, b'{"status":"ok"}'),
             ("GET", "/health", 200, {}, b'{"status":"ok"}'),
             ("GET", "/rooms", 200, GOOD, b'[{"id":"hall"}]'),
-            ("GET", "/rooms/hall", 404, GOOD, b'{"error":""}'),
-            ("GET", "/rooms", 401, GOOD, b'{"error":"authentication required"}'),
+            ("GET", "/rooms/hall", 404, GOOD, b'{"error":"","code":"room_not_found"}'),
+            ("GET", "/rooms/hall", 404, GOOD, b'{"error":"no"}'),
+            ("GET", "/rooms/hall", 404, GOOD, b'{"error":"no","code":"room_missing"}'),
+            ("GET", "/rooms/hall", 404, GOOD, b'{"error":"no","code":"invalid_value"}'),
+            ("GET", "/rooms", 401, GOOD, b'{"error":"no","code":"authentication_required"}'),
             ("GET", "/rooms", 500, GOOD, b'{"error":"the hub failed"}'),
-            ("PUT", "/rooms", 405, GOOD, b'{"error":"no"}'),
+            ("PUT", "/rooms", 405, GOOD, b'{"error":"no","code":"method_not_allowed"}'),
             ("GET", "/nothing", 200, GOOD, b"{}"),
             ("DELETE", "/rooms/hall", 204, GOOD, b"{}"),
         ],
-        ids=range(12),
+        ids=range(15),
     )
     def test_it_sees_what_is_wrong(
         self, method: str, path: str, status: int, headers: dict[str, str], body: bytes
@@ -221,9 +232,15 @@ class TestTheJudge:
             ("GET", "/health", 200, GOOD, b'{"status":"ok"}'),
             ("HEAD", "/health", 200, GOOD, b""),
             ("GET", "/rooms?x=y", 200, GOOD, b'[{"id":"hall","name":"Hall"}]'),
-            ("GET", "/rooms/hall", 404, GOOD, b'{"error":"no","more":[1]}'),
-            ("GET", "/rooms", 401, {**GOOD, "WWW-Authenticate": "Bearer"}, b'{"error":"no"}'),
-            ("PUT", "/rooms", 405, {**GOOD, "Allow": "GET"}, b'{"error":"no"}'),
+            ("GET", "/rooms/hall", 404, GOOD, b'{"error":"no","code":"room_not_found","more":[1]}'),
+            (
+                "GET",
+                "/rooms",
+                401,
+                {**GOOD, "WWW-Authenticate": "Bearer"},
+                b'{"error":"no","code":"authentication_required"}',
+            ),
+            ("PUT", "/rooms", 405, {**GOOD, "Allow": "GET"}, b'{"error":"no","code":"method_not_allowed"}'),
             ("DELETE", "/rooms/hall", 204, {}, b""),
         ],
         ids=range(7),

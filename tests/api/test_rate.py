@@ -10,7 +10,7 @@ import pytest
 from appliance.api.app import ROUTES
 from appliance.api.auth import Role
 from appliance.api.limits import Limits
-from appliance.api.rate import MOST_KEPT, Buckets
+from appliance.api.rate import MAX_KEPT_BUCKETS, Buckets
 from appliance.api.route import RELOADS, Route
 from appliance.api.routes.system import System
 from appliance.clock import Clock
@@ -76,15 +76,15 @@ async def test_without_a_limit_nobody_waits() -> None:
 async def test_buckets_that_are_full_again_are_forgotten() -> None:
     clock = VirtualClock()
     buckets = Buckets(TEN, clock)
-    for number in range(10 * MOST_KEPT):
+    for number in range(10 * MAX_KEPT_BUCKETS):
         assert take(buckets, 1, f"key-{number}") == [0]
         await clock.advance(0.001, sleepers=0)
-    assert len(buckets._full_at) <= MOST_KEPT
+    assert len(buckets._full_at) <= MAX_KEPT_BUCKETS
 
 
 def route(method: str, path: str, role: Role | None = Role.WRITE) -> Route:
     """A row with this method and path."""
-    return Route(method=method, path=path, role=role, handler=System.show_health, answers=(200,), summary="x")
+    return Route(method=method, path=path, role=role, handler=System.show_health, statuses=(200,), summary="x")
 
 
 @pytest.mark.parametrize(
@@ -104,11 +104,11 @@ def route(method: str, path: str, role: Role | None = Role.WRITE) -> Route:
     ids=lambda value: value if isinstance(value, bool) else f"{value.method} {value.path}",
 )
 def test_what_counts_is_seen_from_the_row(row: Route, counts: bool) -> None:
-    assert row.counts == counts
+    assert row.is_rate_limited == counts
 
 
 def test_of_the_table_all_writes_count_but_those_of_keys_and_reloads() -> None:
-    free = {(row.method, row.path) for row in ROUTES if not row.counts and row.method != "GET"}
+    free = {(row.method, row.path) for row in ROUTES if not row.is_rate_limited and row.method != "GET"}
     assert free - {("POST", path) for path in RELOADS} == {("POST", "/auth/keys"), ("DELETE", "/auth/keys/<key_id>")}
 
 
@@ -126,7 +126,7 @@ class TestOverHttp:
         async with self.open() as house:
             await self.spend(house)
             answer = await house.post("/rooms", {"id": "hall", "name": "Hall"})
-            assert (answer.status, answer.json) == (429, {"error": "rate limit exceeded"})
+            assert (answer.status, answer.json) == (429, {"error": "rate limit exceeded", "code": "rate_limited"})
             assert 900 <= int(answer.headers["Retry-After"]) <= 1000
             assert (await house.get("/rooms/hall")).status == 404
 

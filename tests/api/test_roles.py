@@ -22,9 +22,9 @@ LIGHT = "elgato_lights:light:0"
 GUARDED = [route for route in ROUTES if route.role is not None]
 BY_PATH = {route.path: [each for each in ROUTES if each.path == route.path] for route in ROUTES}
 
-REFUSED = (401, {"error": "authentication required"})
-FORBIDDEN = (403, {"error": "insufficient permissions"})
-NO_PATH = (404, {"error": "there is no such path"})
+REFUSED = (401, {"error": "authentication required", "code": "authentication_required"})
+FORBIDDEN = (403, {"error": "insufficient permissions", "code": "insufficient_permissions"})
+NO_PATH = (404, {"error": "there is no such path", "code": "path_not_found"})
 
 WRONG = {
     "no token": None,
@@ -78,7 +78,7 @@ class TestEveryRoute:
         for what, authorization in WRONG.items():
             answer = await ask(shared, route, authorization)
             if route.role is None:
-                assert answer.status in route.answers, what
+                assert answer.status in route.statuses, what
             else:
                 assert of(answer) == REFUSED, what
                 assert answer.headers["WWW-Authenticate"] == "Bearer", what
@@ -99,13 +99,12 @@ class TestEveryRoute:
             assert (await ask(shared, route, f"{scheme} {MASTER}")).status not in (401, 403)
 
 
-WRITTEN = {"devices", "rooms", "groups", "scenes", "automations"}
+WRITTEN = {"devices", "rooms", "groups", "scenes", "automations", "variables", "timers"}
 
 MAY: dict[Role, Callable[[Route], bool]] = {
     Role.READ: lambda route: route.method == "GET" and not route.path.startswith(("/diagnostics", "/auth/keys")),
     Role.WRITE: lambda route: (
-        MAY[Role.READ](route)
-        or (route.path.split("/")[1] in WRITTEN and not route.path.endswith("/reload"))
+        MAY[Role.READ](route) or (route.path.split("/")[1] in WRITTEN and not route.path.endswith("/reload"))
     ),
     Role.ADMIN: lambda route: True,
     Role.AUTOMATION: lambda route: True,
@@ -141,14 +140,26 @@ async def test_the_matrix_of_routes_and_tokens(
     token = tokens[sort]
     answer = await ask(shared, route, None if token is None else f"Bearer {token}")
     if route.role is None:
-        assert answer.status in route.answers
+        assert answer.status in route.statuses
     elif sort in ("the master key", *Role) and MAY[Role(sort) if sort in [*Role] else Role.ADMIN](route):
         assert answer.status not in (401, 403)
     else:
         assert of(answer) == (FORBIDDEN if sort in [*Role] else REFUSED)
 
 
-UNKNOWN = ["/", "/nothing", "/devices/", "/health/", "/ready/", "/devices/a/b", "//devices", "/Devices", "/rooms/a/"]
+UNKNOWN = [
+    "/dashboard",
+    "/nothing",
+    "/devices/",
+    "/health/",
+    "/ready/",
+    "/devices/a/b",
+    "//devices",
+    "//",
+    "///",
+    "/Devices",
+    "/rooms/a/",
+]
 
 
 @pytest.mark.parametrize("path", [*UNKNOWN, "*"])
@@ -162,7 +173,7 @@ async def test_an_unknown_path_is_401_without_a_key_and_404_with_one(shared: Hou
             found = await caller.ask(request(method, path, KEY))
             assert found.status == 404
             if method != "HEAD":
-                assert found.json == {"error": "there is no such path"}
+                assert found.json == {"error": "there is no such path", "code": "path_not_found"}
 
 
 @pytest.mark.parametrize("path", BY_PATH)
@@ -170,9 +181,9 @@ async def test_a_wrong_method_is_405_and_allow_names_the_right_ones(shared: Hous
     methods = {route.method for route in BY_PATH[path]}
     allowed = ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))
     target = re.sub(r"<\w+>", "nothing", path)
-    for method in ("PATCH", "PUT", "OPTIONS", "TRACE", "NONE"):
+    for method in sorted({"PATCH", "PUT", "OPTIONS", "TRACE", "NONE"} - methods):
         answer = await shared.ask(method, target)
-        assert of(answer) == (405, {"error": f"{method} is not a method of this path"})
+        assert of(answer) == (405, {"error": f"{method} is not a method of this path", "code": "method_not_allowed"})
         assert answer.headers["Allow"] == allowed
         assert (await shared.ask(method, target, token=READER.text)).status == 405
         assert of(await shared.ask(method, target, token=None)) == REFUSED
@@ -193,7 +204,7 @@ async def test_head_is_answered_as_get_without_the_body(shared: House, route: Ro
     async with call(shared.url) as caller:
         got, head = await caller.ask(request("GET", path, KEY)), await caller.ask(request("HEAD", path, KEY))
         assert (head.status, head.body) == (got.status, b"")
-        if route.path != "/diagnostics":
+        if route.path not in ("/diagnostics", "/metrics", "/overview"):  # their figures change from call to call
             assert head.header("content-length") == got.header("content-length")
         assert (await caller.ask(request("GET", "/health"))).status == 200
     refused = await shared.ask("HEAD", path, token=None)
@@ -273,7 +284,13 @@ async def test_an_id_is_decoded_once(shared: House, written: str, meant: str) ->
         if exists and what == "device":
             assert (reply.status, reply.json["id"]) == (200, LIGHT)
         else:
-            assert (reply.status, reply.json) == (404, {"error": f"{what} '{meant}' not found"})
+            assert (reply.status, reply.json) == (
+                404,
+                {
+                    "error": f"{what} '{meant}' not found",
+                    "code": f"{what}_not_found",
+                },
+            )
 
 
 async def test_what_is_written_in_a_body_is_found_under_its_encoded_path(shared: House) -> None:

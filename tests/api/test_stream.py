@@ -10,18 +10,19 @@ import time
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
+from appliance.api.frames import BY_EVENT, frame_of
 from appliance.api.limits import Limits
-from appliance.api.payloads import FRAMES
-from appliance.api.payloads import frame as frame_of
-from appliance.api.stream import wire
+from appliance.api.stream import encode_text_frame
 from appliance.errors import Fault
 from appliance.home import events
+from appliance.home.commands import Command
 from appliance.home.events import Event, SystemError
-from appliance.home.model import Device, Group, Kind, Metadata, Room
+from appliance.home.model import Device, Group, Info, Kind, Metadata, Room
 from appliance.simulators.light import LightSimulator
 from appliance.simulators.tv import TvSimulator
 from tests.api.caller import (
@@ -77,6 +78,19 @@ TOLD: list[tuple[Event, dict[str, Any] | None]] = [
         events.DeviceStateChanged(device=replace(LAMP, attributes={"state": "offline"}), previous=LAMP),
         {"type": "device.state_changed", "id": "desk:light:0", "state": {"state": "offline"}},
     ),
+    (
+        events.DeviceUpdated(device=replace(LAMP, person_name="Lamp ☃", info=Info(model="Key", device_class="x"))),
+        {
+            "type": "device.updated",
+            "id": "desk:light:0",
+            "name": "Lamp ☃",
+            "info": {"model": "Key", "class": "x"},
+        },
+    ),
+    (
+        events.DeviceEvent(device_id="desk:button", event="double", data={"count": 2}),
+        {"type": "device.event", "id": "desk:button", "event": "double", "data": {"count": 2}},
+    ),
     (events.DeviceRemoved(device_id="desk:light:0"), {"type": "device.removed", "id": "desk:light:0"}),
     (
         events.DeviceRoomChanged(device_id="desk:light:0", room_id="hall"),
@@ -103,6 +117,15 @@ TOLD: list[tuple[Event, dict[str, Any] | None]] = [
         {"type": "group.members_changed", "id": "both", "members": ["tv:tv", "desk:light:0"]},
     ),
     (events.AdapterStarted(adapter="roku_tv"), {"type": "adapter.started", "adapter": "roku_tv"}),
+    (
+        events.VariableChanged(name="mode", value="away", previous=None),
+        {"type": "variable.changed", "name": "mode", "value": "away"},
+    ),
+    (
+        events.VariableChanged(name="mode", value=None, previous="away"),
+        {"type": "variable.changed", "name": "mode", "value": None},
+    ),
+    (events.TimerFired(name="off", payload=None, due_at=MOMENT, late_secs=None), None),
     (SystemError(message="desk: no answer"), {"type": "system.error", "message": "desk: no answer"}),
     *[
         (events.CatalogReloadStarted(target=target), {"type": f"{begins}_started", "target": target})
@@ -129,8 +152,21 @@ TOLD: list[tuple[Event, dict[str, Any] | None]] = [
         for target, begins in RELOADS.items()
     ],
     (events.KeyRevoked(key_id="key_nobody_has"), None),
+    (
+        events.CommandEnded(
+            at=MOMENT,
+            source="device",
+            room_id=None,
+            device_id="desk:light:0",
+            command=Command(capability="power", action="on"),
+            status="ok",
+            message=None,
+        ),
+        None,
+    ),
     (events.AdapterAnswered(adapter="roku_tv", at=MOMENT), None),
-    (events.AdapterFaltered(adapter="roku_tv", message="no", at=MOMENT), None),
+    (events.AdapterErrored(adapter="roku_tv", message="no", at=MOMENT), None),
+    (events.ObservationDropped(adapter="roku_tv", device_id="x", attribute="y", reason="z"), None),
 ]
 """Every event and its frame, as the contract writes it; those without one stay inside."""
 
@@ -157,7 +193,7 @@ class TestFrames:
 
     def test_every_event_is_in_the_table(self) -> None:
         kinds = {kind for kind in vars(events).values() if isinstance(kind, type) and issubclass(kind, Event)}
-        assert kinds - {Event} == {type(event) for event, _ in TOLD} == set(FRAMES)
+        assert kinds - {Event} == {type(event) for event, _ in TOLD} == set(BY_EVENT)
 
     @pytest.mark.parametrize(("event", "told"), TOLD, ids=[type(event).__name__ for event, _ in TOLD])
     def test_an_event_has_the_frame_of_the_contract(self, event: Event, told: dict[str, Any] | None) -> None:
@@ -231,25 +267,25 @@ class TestReading:
 
     async def test_an_event_is_encoded_once_whoever_reads(self) -> None:
         class Counting:
-            """Stands for a device, and counts how often what it shows is looked at."""
+            """Stands for a room, and counts how often its name is looked at."""
 
             id = "counting"
             looks = 0
 
             @property
-            def attributes(self) -> dict[str, str]:
+            def name(self) -> str:
                 self.looks += 1
-                return {"power": "on"}
+                return "Counting"
 
         async with quiet_house() as house, AsyncExitStack() as stack:
             counting = Counting()
-            house.hub.bus.publish(events.DeviceStateChanged(device=cast(Device, counting), previous=None))
+            house.hub.bus.publish(events.RoomAdded(room=cast(Room, counting)))
             assert counting.looks == 0, "nobody reads"
             streams = [await stack.enter_async_context(read_events(house.url)) for _ in range(50)]
             for round_ in range(1, 4):
-                house.hub.bus.publish(events.DeviceStateChanged(device=cast(Device, counting), previous=None))
+                house.hub.bus.publish(events.RoomAdded(room=cast(Room, counting)))
                 for stream in streams:
-                    assert (await stream.event())["id"] == "counting"
+                    assert (await stream.event())["room"]["id"] == "counting"
                 assert counting.looks == round_
 
     async def test_readers_come_and_go_and_are_counted(self) -> None:
@@ -537,7 +573,7 @@ async def test_two_hundred_readers_of_which_one_never_reads_lose_only_its_own_fr
         expected, length = hashlib.blake2b(), 0
         for number in range(total):
             event = note(number, 60)
-            data = wire(frame_of(event) or b"")
+            data = encode_text_frame(frame_of(event) or b"")
             expected.update(data)
             length += len(data)
             house.hub.bus.publish(event)
@@ -565,3 +601,14 @@ async def account_for(stream: Caller, total: int) -> int:
             assert number_of(told) == expected
             expected += 1
     return lost
+
+
+async def test_what_was_wrong_at_the_start_reaches_the_first_reader_and_no_other(tmp_path: Path) -> None:
+    broken = tmp_path / "config" / "scenes" / "broken.lua"
+    broken.parent.mkdir(parents=True)
+    broken.write_text("return {")
+    async with open_house(root=tmp_path, adapters={}) as house, read_events(house.url) as first:
+        assert (await first.event())["message"].startswith("left out: config/scenes/broken.lua")
+        async with read_events(house.url) as second:
+            house.hub.bus.publish(SystemError(message="now"))
+            assert (await first.event())["message"] == (await second.event())["message"] == "now"

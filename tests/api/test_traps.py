@@ -11,18 +11,19 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import cast
 
 import pytest
 from sanic import Sanic
 
 from appliance.api.app import build_app
 from appliance.api.auth import Authenticator
-from appliance.api.connection import LINGER_SECS
 from appliance.api.limits import Limits
+from appliance.api.sanic_http.connection import LINGER_SECS
 from appliance.api.server import Server
 from appliance.clock import Clock
 from appliance.home.changes import PutRoom
-from appliance.home.events import DeviceStateChanged, SystemError
+from appliance.home.events import RoomAdded, SystemError
 from appliance.home.model import Room
 from appliance.settings import Address
 from tests.api.caller import CLOSE, KEY, TEXT, UPGRADE, Caller, call, frame, read_events, request, shown
@@ -167,7 +168,10 @@ class TestLettingGo:
                     async with call(house.url) as caller:
                         reply = await caller.ask(request("POST", path, KEY, length))
                         assert (reply.status, reply.header("connection")) == (408, "close")
-                        assert reply.json == {"error": "the body did not arrive within 0.1 s"}
+                        assert reply.json == {
+                            "error": "the body did not arrive within 0.1 s",
+                            "code": "request_timeout",
+                        }
                         assert await caller.rest() == b""
 
     async def test_a_body_that_trickles_is_408_as_well(self) -> None:
@@ -207,7 +211,10 @@ class TestLettingGo:
             await caller.say(b"GET /health HTTP/1.1\r\nX: ")
             trickle = asyncio.create_task(trickle_into(caller))
             reply = await caller.reply(0.3 + SLACK)
-            assert (reply.status, reply.json) == (408, {"error": "the head did not arrive within 0.3 s"})
+            assert (reply.status, reply.json) == (
+                408,
+                {"error": "the head did not arrive within 0.3 s", "code": "request_timeout"},
+            )
             assert await caller.rest() == b""
             trickle.cancel()
 
@@ -251,7 +258,7 @@ class TestLettingGo:
                 for _ in range(3):
                     async with call(house.url) as refused:
                         assert await refused.rest() == b""
-                assert (await house.get("/diagnostics")).json["sockets"] == {"open": 10, "refused": 3}
+                assert (await house.get("/diagnostics")).json["sockets"] == {"open": 10, "refused": 3, "evicted": 0}
                 await callers.aclose()
                 await shown(house, "sockets", "open", 1)
                 async with call(house.url) as caller:
@@ -292,30 +299,20 @@ async def test_a_client_that_hangs_up_anywhere_leaves_no_trace(quiet_log: pytest
         assert (await house.get("/health")).status == 200
 
 
-async def test_an_event_that_cannot_be_told_closes_the_streams_with_1011(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_event_that_cannot_be_encoded_is_said_to_every_reader_and_closes_none(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     caplog.set_level(logging.INFO)
     async with open_house() as house, read_events(house.url) as one, house.stream() as other:
-        device = house.hub.registry.get_device(LIGHT)
-        broken = type(device)(
-            id=device.id,
-            room_id=None,
-            kind=device.kind,
-            attributes={"power": object()},
-            metadata=device.metadata,
-            updated_at=device.updated_at,
-            last_seen=device.last_seen,
-        )
-        house.hub.bus.publish(DeviceStateChanged(device=broken, previous=None))
-        opcode, payload = await one.frame()
-        assert (opcode, payload[:2]) == (CLOSE, INTERNAL_ERROR)
-        assert (await other.socket.receive(timeout=10)).data == 1011
-        async with read_events(house.url) as again:
-            house.hub.bus.publish(SystemError(message="go on"))
-            assert (await again.event())["message"] == "go on"
+        broken = Room(id="hall", name=cast(str, object()))
+        house.hub.bus.publish(RoomAdded(room=broken))
+        house.hub.bus.publish(SystemError(message="go on"))
+        for said in ("an event could not be encoded (RoomAdded); the log says why", "go on"):
+            assert await one.event() == await other.next() == {"type": "system.error", "message": said}
         assert (await house.get("/health")).status == 200
     [entry] = [each for each in caplog.records if each.levelno >= logging.ERROR]
-    assert entry.getMessage().startswith("event stream: DeviceStateChanged has no frame: ")
-    assert entry.exc_info is None
+    assert entry.getMessage().startswith("event stream: RoomAdded has no frame: ")
+    assert entry.exc_info is not None
 
 
 async def test_the_environment_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -334,7 +331,7 @@ async def test_the_environment_changes_nothing(monkeypatch: pytest.MonkeyPatch) 
         assert settings(house) == usual
         async with open_house() as other:
             assert (await other.post("/rooms", {"id": "hall", "name": "a name of more than one byte"})).status == 200
-            assert (await other.get("/nothing")).json == {"error": "there is no such path"}
+            assert (await other.get("/nothing")).json == {"error": "there is no such path", "code": "path_not_found"}
 
 
 TWO_HUBS = """
@@ -388,7 +385,8 @@ async def test_small_answers_do_not_wait_for_each_other() -> None:
         async with Server(app, authenticator, address, Limits(), Clock()) as server:
             async with call(f"http://127.0.0.1:{server.port}") as caller:
                 assert (await caller.ask(request("GET", "/health"))).status == 200
-                [connection] = server._server.connections  # type: ignore[union-attr]
+                [connection] = server._connections
+                assert connection.transport is not None
                 accepted = connection.transport.get_extra_info("socket")
                 assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 

@@ -9,6 +9,7 @@ from typing import Any
 from appliance.home.bus import Bus
 from appliance.home.events import DeviceStateChanged
 from appliance.home.model import Device, Kind, Metadata
+from appliance.home.values import Value
 from appliance.locale import Locale, load_zone
 from tests.fakes.clock import VirtualClock
 from tests.fakes.registry import PromptRegistry
@@ -47,8 +48,25 @@ def change(before: Mapping[str, Any] | None, after: Mapping[str, Any], device_id
     return DeviceStateChanged(device=device(after, device_id), previous=previous)
 
 
-def home(*devices: Device) -> PromptRegistry:
+class View:
+    """A home as conditions see it. `variables` are its variables, `changed` tells when attributes last changed."""
+
+    def __init__(self, registry: PromptRegistry) -> None:
+        self.registry = registry
+        self.variables: dict[str, Value] = {}
+        self.changed: dict[tuple[str, str], datetime] = {}
+
+    def get_variable(self, name: str) -> Value:
+        """As the hub's."""
+        return self.variables.get(name)
+
+    def changed_at(self, device: Device, attribute: str) -> datetime:
+        """As the hub's."""
+        return self.changed.get((device.id, attribute), device.updated_at)
+
+
+def home(*devices: Device) -> View:
     """A home with these devices."""
     registry = PromptRegistry(Bus(), VirtualClock(NOW))
-    registry.restore(registry.order, devices)
-    return registry
+    registry.restore(registry.layout, devices)
+    return View(registry)

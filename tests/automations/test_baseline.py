@@ -23,14 +23,14 @@ class Start:
         self.bus = Bus()
         self.clock = VirtualClock(NOW)
         self.registry = Registry(self.bus, self.clock)
-        self.registry.restore(self.registry.order, [restored()])
+        self.registry.restore(self.registry.layout, [restored()])
         self.baseline = Baseline(self.registry)
         self.changes: list[Mapping[str, Any]] = []
         self.bus.listen(self.note)
 
     def note(self, event: Event) -> None:
         """Take note of an event."""
-        if not self.baseline.is_set_by(event) and not isinstance(event, AdapterAnswered):
+        if not self.baseline.take(event)[0] and not isinstance(event, AdapterAnswered):
             self.changes.append(event.device.attributes)  # type: ignore[attr-defined]
 
     async def observe(self, device_id: str, **attributes: Any) -> None:

@@ -10,22 +10,22 @@ import pytest
 from appliance.automations.conditions import (
     Condition,
     DeviceState,
-    RoomState,
+    PlaceState,
     SunCondition,
     TimeWindow,
     check_all,
 )
+from appliance.automations.matchers import Anything, Equal, Matcher, Within
 from appliance.automations.sun import SunEvent
 from appliance.automations.sun_position import Edge, SunPosition
 from appliance.automations.verdict import HOLDS
 from appliance.automations.wall_clock import Window
-from appliance.automations.wanted import Anything, Equal, Wanted, Within
 from tests.automations.homes import BERLIN, LAMP, NOW, at, device, home
 
 
-def state(attribute: str, wanted: Wanted) -> DeviceState:
+def state(attribute: str, matcher: Matcher) -> DeviceState:
     """A condition on the lamp."""
-    return DeviceState(device_id=LAMP, attribute=attribute, wanted=wanted)
+    return DeviceState(device_id=LAMP, attribute=attribute, matcher=matcher)
 
 
 def reason(condition: Condition, attributes: dict[str, Any] | None, instant: datetime | None = NOW) -> str:
@@ -36,7 +36,7 @@ def reason(condition: Condition, attributes: dict[str, Any] | None, instant: dat
 
 
 @pytest.mark.parametrize(
-    ("wanted", "value", "why"),
+    ("matcher", "value", "why"),
     [
         (Within(above=50), 49, "brightness was 49, needs above 50"),
         (Within(above=50), 50, "brightness was 50, needs above 50"),
@@ -59,8 +59,8 @@ def reason(condition: Condition, attributes: dict[str, Any] | None, instant: dat
         (Anything(), 0, ""),
     ],
 )
-def test_a_device_state_holds_or_tells_both_values(wanted: Wanted, value: Any, why: str) -> None:
-    assert reason(state("brightness", wanted), {"brightness": value}) == why
+def test_a_device_state_holds_or_tells_both_values(matcher: Matcher, value: Any, why: str) -> None:
+    assert reason(state("brightness", matcher), {"brightness": value}) == why
 
 
 def test_a_missing_device_or_attribute_is_told() -> None:
@@ -71,7 +71,7 @@ def test_a_missing_device_or_attribute_is_told() -> None:
 
 
 def test_presence_is_asked_as_any_state() -> None:
-    somebody = DeviceState(type="presence", device_id=LAMP, attribute="presence", wanted=Equal(value=True))
+    somebody = DeviceState(type="presence", device_id=LAMP, attribute="presence", matcher=Equal(value=True))
     assert reason(somebody, {"presence": True}) == ""
     assert reason(somebody, {"presence": False}) == "presence was false, needs true"
 
@@ -91,17 +91,17 @@ def test_presence_is_asked_as_any_state() -> None:
 )
 def test_a_room_has_so_many_devices(least: int | None, most: int | None, why: str) -> None:
     house = home(device({}), device({}, "desk:light:1"), device({}, "desk:light:2"))
-    house.put_room("hall", "Hall")
+    house.registry.put_room("hall", "Hall")
     for device_id in (LAMP, "desk:light:1"):
-        house.assign_room(device_id, "hall")
-    assert RoomState(room_id="hall", min_devices=least, max_devices=most).holds(house, NOW).reason == why
-    house.assign_room(LAMP, None)
-    one = RoomState(room_id="hall", min_devices=2).holds(house, NOW)
+        house.registry.assign_room(device_id, "hall")
+    assert PlaceState(place_id="hall", min_devices=least, max_devices=most).holds(house, NOW).reason == why
+    house.registry.assign_room(LAMP, None)
+    one = PlaceState(place_id="hall", min_devices=2).holds(house, NOW)
     assert one.reason == "room 'hall' had 1 device, needs at least 2"
 
 
 def test_a_room_that_does_not_exist_is_told() -> None:
-    assert reason(RoomState(room_id="attic", max_devices=5), None) == "room 'attic' not found"
+    assert reason(PlaceState(place_id="attic", max_devices=5), None) == "room 'attic' not found"
 
 
 NIGHT = TimeWindow(window=Window(start=time(22), end=time(6)), locale=BERLIN)

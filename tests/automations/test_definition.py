@@ -10,31 +10,25 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from appliance.automations.condition_kinds import CONDITION_KINDS
-from appliance.automations.conditions import DeviceState, RoomState, SunCondition, TimeWindow
+from appliance.automations.conditions import DeviceState, PlaceState, SunCondition, TimeWindow
 from appliance.automations.cron import Cron
 from appliance.automations.definition import Definition, Parsed, parse
+from appliance.automations.device_triggers import Devices, DeviceTrigger
+from appliance.automations.matchers import Anything, Equal, Within
 from appliance.automations.policy import Policy
 from appliance.automations.sun import SunEvent
 from appliance.automations.sun_position import Edge, SunPosition
+from appliance.automations.time_triggers import CronTrigger, Interval, SunTrigger, WallClock
 from appliance.automations.trigger_kinds import TRIGGER_KINDS
-from appliance.automations.triggers import (
-    AdapterLifecycle,
-    CronTrigger,
-    DeviceTrigger,
-    Interval,
-    SunTrigger,
-    SystemErrorTrigger,
-    Trigger,
-    WallClock,
-)
+from appliance.automations.triggers import AdapterLifecycle, SystemErrorTrigger, Trigger
 from appliance.automations.wall_clock import Window
-from appliance.automations.wanted import Anything, Equal, Within
 from appliance.lua.modes import Mode, ModeType
 from appliance.lua.runner import Function
 from tests.automations.homes import BERLIN, LAMP, NOW, NOWHERE
 
 EVERY = {"type": "interval", "every_secs": 60}
 
+LAMPS = Devices(ids=(LAMP,))
 POWER = {"type": "device_state_change", "device_id": LAMP, "attribute": "power"}
 BRIGHTNESS = POWER | {"attribute": "brightness"}
 
@@ -69,7 +63,7 @@ def test_the_least_and_the_most_that_a_table_says() -> None:
         id="a",
         name="A",
         description="",
-        trigger=Interval(every_secs=60),
+        triggers=(Interval(every_secs=60),),
         conditions=(),
         policy=Policy(),
         mode=Mode(type=ModeType.PARALLEL, max=8),
@@ -83,7 +77,7 @@ def test_the_least_and_the_most_that_a_table_says() -> None:
         mode={"type": "queued", "max": 2},
     )
     assert (full.id, full.name, full.description) == ("evening", "Evening", "Lights\nup")
-    assert full.conditions == (RoomState(room_id="hall", min_devices=1),)
+    assert full.conditions == (PlaceState(place_id="hall", min_devices=1),)
     assert full.policy == Policy(cooldown_secs=1.5, dedupe_window_secs=2, resumable_schedule=True)
     assert full.mode == Mode(type=ModeType.QUEUED, max=2)
 
@@ -98,30 +92,40 @@ def test_an_empty_table_may_stand_for_no_conditions_and_no_state(empty: Any) -> 
     [
         (
             {"type": "device_state_change", "device_id": LAMP},
-            DeviceTrigger(device_id=LAMP),
+            DeviceTrigger(devices=LAMPS),
         ),
-        (POWER, DeviceTrigger(device_id=LAMP, attribute="power", wanted=Anything())),
-        (POWER | {"equals": "on"}, DeviceTrigger(device_id=LAMP, attribute="power", wanted=Equal(value="on"))),
+        (POWER, DeviceTrigger(devices=LAMPS, attribute="power", matcher=Anything())),
+        (
+            POWER | {"equals": "on"},
+            DeviceTrigger(devices=LAMPS, attribute="power", matcher=Equal(value="on")),
+        ),
         (
             BRIGHTNESS | {"equals": 50.0, "duration_secs": 2.5},
-            DeviceTrigger(device_id=LAMP, attribute="brightness", wanted=Equal(value=50), duration_secs=2.5),
+            DeviceTrigger(devices=LAMPS, attribute="brightness", matcher=Equal(value=50), duration_secs=2.5),
         ),
         (
             BRIGHTNESS | {"above": 20, "below": 30, "debounce_secs": 1},
-            DeviceTrigger(device_id=LAMP, attribute="brightness", wanted=Within(above=20, below=30), debounce_secs=1),
+            DeviceTrigger(
+                devices=LAMPS,
+                attribute="brightness",
+                matcher=Within(above=20, below=30),
+                debounce_secs=1,
+            ),
         ),
-        (BRIGHTNESS | {"debounce_secs": 0}, DeviceTrigger(device_id=LAMP, attribute="brightness")),
+        (BRIGHTNESS | {"debounce_secs": 0}, DeviceTrigger(devices=LAMPS, attribute="brightness")),
         (
             {"type": "weather_state", "device_id": "w:1", "attribute": "rainfall", "above": 0},
-            DeviceTrigger(type="weather_state", device_id="w:1", attribute="rainfall", wanted=Within(above=0)),
+            DeviceTrigger(
+                type="weather_state", devices=Devices(ids=("w:1",)), attribute="rainfall", matcher=Within(above=0)
+            ),
         ),
         (
             POWER | {"attribute": "custom.desk.scene", "equals": {"a": 1}},
-            DeviceTrigger(device_id=LAMP, attribute="custom.desk.scene", wanted=Equal(value={"a": 1})),
+            DeviceTrigger(devices=LAMPS, attribute="custom.desk.scene", matcher=Equal(value={"a": 1})),
         ),
         (
             POWER | {"attribute": "presence", "equals": True},
-            DeviceTrigger(device_id=LAMP, attribute="presence", wanted=Equal(value=True)),
+            DeviceTrigger(devices=LAMPS, attribute="presence", matcher=Equal(value=True)),
         ),
         ({"type": "adapter_lifecycle"}, AdapterLifecycle()),
         ({"type": "adapter_lifecycle", "adapter": "tv", "event": "started"}, AdapterLifecycle(adapter="tv")),
@@ -138,7 +142,7 @@ def test_an_empty_table_may_stand_for_no_conditions_and_no_state(empty: Any) -> 
     ],
 )
 def test_each_kind_of_trigger_becomes_its_value(raw: dict[str, Any], trigger: Trigger) -> None:
-    assert definition(trigger=raw).trigger == trigger
+    assert definition(trigger=raw).triggers == (trigger,)
 
 
 SUN = SunPosition(after=Edge(event=SunEvent.SUNSET, offset_mins=-15), before=Edge(event=SunEvent.SUNRISE))
@@ -149,33 +153,33 @@ SUN = SunPosition(after=Edge(event=SunEvent.SUNSET, offset_mins=-15), before=Edg
     [
         (
             {"type": "device_state", "device_id": LAMP, "attribute": "power", "equals": "on"},
-            DeviceState(device_id=LAMP, attribute="power", wanted=Equal(value="on")),
+            DeviceState(device_id=LAMP, attribute="power", matcher=Equal(value="on")),
         ),
         (
             {"type": "device_state", "device_id": LAMP, "attribute": "temperature", "below": 19.5},
-            DeviceState(device_id=LAMP, attribute="temperature", wanted=Within(below=19.5)),
+            DeviceState(device_id=LAMP, attribute="temperature", matcher=Within(below=19.5)),
         ),
         (
             {"type": "device_state", "device_id": LAMP, "attribute": "power"},
-            DeviceState(device_id=LAMP, attribute="power", wanted=Anything()),
+            DeviceState(device_id=LAMP, attribute="power", matcher=Anything()),
         ),
         (
             {"type": "presence", "device_id": LAMP},
-            DeviceState(type="presence", device_id=LAMP, attribute="presence", wanted=Equal(value=True)),
+            DeviceState(type="presence", device_id=LAMP, attribute="presence", matcher=Equal(value=True)),
         ),
         (
             {"type": "presence", "device_id": LAMP, "equals": False},
-            DeviceState(type="presence", device_id=LAMP, attribute="presence", wanted=Equal(value=False)),
+            DeviceState(type="presence", device_id=LAMP, attribute="presence", matcher=Equal(value=False)),
         ),
         (
             {"type": "presence", "device_id": LAMP, "attribute": "occupancy", "equals": "occupied"},
-            DeviceState(type="presence", device_id=LAMP, attribute="occupancy", wanted=Equal(value="occupied")),
+            DeviceState(type="presence", device_id=LAMP, attribute="occupancy", matcher=Equal(value="occupied")),
         ),
         (
             {"type": "time_window", "start": "22:00", "end": "06:00"},
             TimeWindow(window=Window(start=time(22), end=time(6)), locale=BERLIN),
         ),
-        ({"type": "room_state", "room_id": "hall"}, RoomState(room_id="hall")),
+        ({"type": "room_state", "room_id": "hall"}, PlaceState(place_id="hall")),
         (
             {"type": "sun_position", "after": "sunset", "after_offset_mins": -15, "before": "sunrise"},
             SunCondition(position=SUN, locale=BERLIN),
@@ -207,7 +211,7 @@ def test_ids_and_names_may_be_whatever_scenes_and_rooms_may_be() -> None:
             {"xyz": 1},
             [
                 "xyz is not a field of an automation; there are "
-                "id, name, description, trigger, conditions, state, mode, execute"
+                "id, name, description, trigger, triggers, conditions, state, mode, execute"
             ],
         ),
         ({"trigger": None}, ["trigger is missing"]),
@@ -234,7 +238,8 @@ def test_faults_of_the_outer_table(fields: dict[str, Any], sentences: list[str])
 
 
 KINDS = (
-    "device_state_change, weather_state, adapter_lifecycle, system_error, wall_clock, cron, sunrise, sunset, interval"
+    "device_state_change, weather_state, device_event, variable_change, timer, adapter_lifecycle, system_error, "
+    "wall_clock, date, cron, sunrise, sunset, interval"
 )
 
 
@@ -321,7 +326,8 @@ STATE = {"type": "device_state", "device_id": LAMP, "attribute": "power"}
         (
             {"type": "devicestate"},
             [
-                "type must be one of device_state, presence, time_window, room_state, sun_position, "
+                "type must be one of device_state, presence, time_window, room_state, group_state, sun_position, "
+                "weekday, date_range, variable, all, any, none, "
                 "not 'devicestate'; did you mean device_state"
             ],
         ),
@@ -338,7 +344,7 @@ STATE = {"type": "device_state", "device_id": LAMP, "attribute": "power"}
             STATE | {"debounce_secs": 1},
             [
                 "debounce_secs is not a field of the condition device_state; "
-                "there are type, device_id, attribute, above, below, equals"
+                "there are type, device_id, attribute, above, below, equals, for_secs"
             ],
         ),
         ({"type": "presence"}, ["device_id is missing"]),

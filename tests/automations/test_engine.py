@@ -110,7 +110,7 @@ async def test_what_falls_due_fires_at_its_instant(
     trigger: dict[str, Any], within: float, instants: list[str], more: dict[str, Any], tmp_path: Path
 ) -> None:
     async with bench(tmp_path, automation(trigger)) as it:
-        it.clock.looks_every = 3600.0
+        it.clock.recheck_secs = 3600.0
         await it.pass_by(secs(hours=within))
         assert [each[: len(told)] for each, told in zip(it.instants, instants, strict=True)] == instants
         assert all(more.items() <= event.items() and event["type"] == trigger["type"] for event in it.events)
@@ -121,7 +121,7 @@ async def test_what_falls_due_fires_at_its_instant(
 async def test_in_the_polar_summer_nothing_rises_or_sets_and_other_schedules_go_on(tmp_path: Path) -> None:
     both = [automation({"type": kind}, kind) for kind in ("sunrise", "sunset")]
     async with bench(tmp_path, *both, automation(wall(3, 0)), locale=TROMSO) as it:
-        it.clock.looks_every = 3600.0
+        it.clock.recheck_secs = 3600.0
         await it.pass_by(secs(days=30))
         assert it.fired == ["a"] * 30
         figures = it.parts.engine.figures()
@@ -431,8 +431,8 @@ async def test_a_box_that_does_not_know_the_time_holds_back_what_waits_for_it_an
         figures = it.parts.scheduler.figures()
         assert figures["trusted"] is False
         assert figures["waits_because"] == (
-            "the clock shows 1970-01-02T06:00:00.000Z, and it was 2026-06-01T12:00:00.000Z before: "
-            "what waits for a time of day waits until it is set"
+            "the clock shows 1970-01-02T06:00:00.000Z, nothing synchronises it, "
+            "and it was 2026-06-01T12:00:00.000Z before; set it, or say `lares clock trust` if it is right"
         )
         assert {each["next_fire"] for each in it.parts.engine.figures().values()} == {None}
         await it.set(NOW + timedelta(minutes=59, seconds=30))
@@ -489,10 +489,10 @@ async def test_a_fault_in_one_automations_way_hurts_no_other(
     async with bench(tmp_path, *[automation(id_=each) for each in "abc"]) as it:
         consider = it.parts.engine._runs.consider
 
-        def stumble(asset: Any, event: Any) -> None:
+        def stumble(asset: Any, event: Any, *more: Any) -> None:
             if asset.definition.id == "b":
                 raise ZeroDivisionError("by mistake")
-            consider(asset, event)
+            consider(asset, event, *more)
 
         monkeypatch.setattr(it.parts.engine._runs, "consider", stumble)
         it.show(power="on")
@@ -548,7 +548,7 @@ async def test_figures_tell_what_is_armed_what_waits_and_when_each_fires_next(tm
     both = [automation(DURATION), automation(every(600), "i"), automation(wall(18, 0), "w")]
     async with bench(tmp_path, *both) as it:
         await it.parts.automations.switch("w", is_enabled=False)
-        idle = {"armed": True, "waiting": False, "next_fire": None, "last_run": None}
+        idle = {"armed": True, "waiting": False, "next_fire": None, "last_run": None, "braked_secs": None}
         assert it.parts.engine.figures() == {
             "a": idle,
             "i": {**idle, "next_fire": after(seconds=600)},
@@ -558,5 +558,3 @@ async def test_figures_tell_what_is_armed_what_waits_and_when_each_fires_next(tm
         assert it.parts.engine.figures()["a"] == {**idle, "waiting": True, "next_fire": after(seconds=60)}
         await it.pass_by(60)
         assert it.parts.engine.figures()["a"] == {**idle, "last_run": after(seconds=60)}
-
-

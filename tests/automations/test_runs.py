@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from appliance.history import RunStatus
+from appliance.history.runs import RunStatus
 from appliance.home.events import SystemError
 from tests.automations.homes import NOW
 from tests.fakes.automations import LAMP, Bench, Card, automation, bench
@@ -362,6 +362,17 @@ async def test_a_run_by_hand_takes_no_place_and_no_cooldown_from_the_others(tmp_
         assert await running == OK
         burst(it)
         assert it.told()[-1] == IN_PROGRESS
+
+
+async def test_an_end_that_cannot_be_noted_is_answered_and_gives_its_place_back(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with bench(tmp_path, automation(mode="single")) as it:
+        it.history.fails = True
+        assert await by_hand(it) == OK
+        assert "the end of 'automation:a' could not be noted" in caplog.text
+        it.history.fails = False
+        assert await by_hand(it) == OK == it.told()[-1]
 
 
 # --- what is shown -------------------------------------------------------------------------------

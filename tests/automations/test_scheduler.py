@@ -10,9 +10,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from appliance.automations.environment import Environment
 from appliance.automations.scheduler import Scheduler
-from appliance.clock import Trust
+from appliance.automations.setup import build_environment
+from appliance.automations.storage import Storage
+from appliance.clock import ClockTrust
+from appliance.home.bus import Bus
+from tests.fakes.automations import Card
 from tests.fakes.clock import VirtualClock
+from tests.fakes.registry import PromptRegistry
 
 FOREVER = 1e9
 """Seconds; a timer of so many keeps the scheduler on the clock, so that a test can tell when it sleeps again."""
@@ -70,11 +76,21 @@ class Bench:
         await self.pass_by(15 * SECOND)
 
 
+def environment_of(clock: VirtualClock, believed_after: datetime, stopped_at: datetime | None = None) -> Environment:
+    """An empty home whose clock is believed so."""
+    bus, nothing = Bus(), Card()
+    storage = Storage(stored=nothing, remember=nothing.remember, put=nothing.put)
+    trust = ClockTrust(clock, believed_after)
+    return build_environment(PromptRegistry(bus, clock), bus, clock, trust, storage, stopped_at=stopped_at)
+
+
 @asynccontextmanager
-async def bench(start: datetime = NOON, believed_after: datetime = LONG_AGO) -> AsyncIterator[Bench]:
+async def bench(
+    start: datetime = NOON, believed_after: datetime = LONG_AGO, stopped_at: datetime | None = None
+) -> AsyncIterator[Bench]:
     """A bench whose clock starts so."""
     clock = VirtualClock(start)
-    async with Scheduler(clock, Trust(clock, believed_after)) as scheduler:
+    async with Scheduler(environment_of(clock, believed_after, stopped_at)) as scheduler:
         scheduler.after("the end of time", FOREVER, lambda late: None)
         yield Bench(clock, scheduler)
 
@@ -328,7 +344,7 @@ async def test_what_was_missed_is_counted_once_though_the_clock_be_set_back_late
 async def test_with_nothing_due_nobody_wakes_and_what_comes_then_is_armed_as_of_now() -> None:
     clock = VirtualClock(NOON)
     rang: list[datetime] = []
-    async with Scheduler(clock, Trust(clock, NOON + HOUR)) as scheduler:
+    async with Scheduler(environment_of(clock, NOON + HOUR)) as scheduler:
         await clock.advance(600, sleepers=0)
         assert clock.sleepers == 0
         await clock.advance(3 * 3600, sleepers=0)
@@ -336,3 +352,31 @@ async def test_with_nothing_due_nobody_wakes_and_what_comes_then_is_armed_as_of_
         scheduler.at("a", Each(HOUR), rang.append)
         await clock.advance(3600, sleepers=1)
     assert rang == [NOON + 4 * HOUR]
+
+
+@pytest.mark.parametrize(("minutes", "rings"), [(1, True), (5, True), (5.1, False), (60, False)])
+async def test_what_fell_into_a_stop_of_at_most_five_minutes_rings_once(minutes: float, rings: bool) -> None:
+    start = NOON + 20 * SECOND
+    async with bench(start, stopped_at=start - minutes * MINUTE) as it:
+        it.scheduler.at("a", Each(HOUR), it.note)
+        it.scheduler.at("b", Each(20 * SECOND), lambda due: None)
+        await it.pass_by(SECOND)
+        assert it.rang == ([NOON] if rings else [])
+        it.scheduler.at("c", Each(HOUR), it.note)
+        await it.pass_by(MINUTE)
+        assert len(it.rang) == rings, "what is armed by a reload begins with the present"
+
+
+async def test_what_fell_into_a_stop_rings_when_the_clock_is_synchronised_soon_after_the_start() -> None:
+    async with bench(BOOT, believed_after=NOON - MINUTE, stopped_at=NOON - MINUTE) as it:
+        it.scheduler.at("a", Each(HOUR), it.note)
+        await it.pass_by(MINUTE)
+        await it.set(NOON + MINUTE)
+        assert it.rang == [NOON]
+
+
+async def test_a_stop_that_a_wrong_clock_dated_into_the_future_makes_nothing_ring() -> None:
+    async with bench(NOON + SECOND, stopped_at=NOON + HOUR) as it:
+        it.scheduler.at("a", Each(HOUR), it.note)
+        await it.pass_by(MINUTE)
+        assert it.rang == []

@@ -10,17 +10,16 @@ from typing import Any
 import pytest
 
 from appliance.automations.policy import Memory
-from appliance.automations.states import Fired, State, States
+from appliance.automations.states import State, States
+from appliance.automations.storage import Storage
 from appliance.errors import StoreFailed
 from tests.automations.homes import NOW
 from tests.fakes.automations import Card, automation, bench
 
-FIRED = Fired(schedule="daily", at=NOW)
-
 
 def states(card: Card) -> States:
     """The states that the card tells."""
-    return States(card, card.remember, card.put)
+    return States(Storage(stored=card, remember=card.remember, put=card.put))
 
 
 def test_what_is_kept_is_there_after_a_restart() -> None:
@@ -28,11 +27,11 @@ def test_what_is_kept_is_there_after_a_restart() -> None:
     first = states(card)
     memory = Memory(ended_at=NOW, decided={"x": NOW})
     first.remember("a", memory)
-    first.note_fired("a", FIRED)
-    first.note_fired("b/ü", FIRED)
+    first.note_fired("a", "daily", NOW)
+    first.note_fired("b/ü", "daily", NOW)
     second = states(card)
-    assert second.of("a") == State(memory=memory, fired=FIRED)
-    assert second.of("b/ü").last_of("daily") == NOW
+    assert second.of("a") == State(memory=memory, fired={"daily": NOW})
+    assert second.of("b/ü").fired == {"daily": NOW}
     assert second.of("c") == State()
 
 
@@ -49,16 +48,27 @@ def test_a_memory_without_anything_leaves_nothing_on_the_card() -> None:
 def test_what_is_as_it_was_is_not_written_again() -> None:
     written: list[str] = []
     card = Card()
-    them = States(card, lambda key, value: written.append(key), card.put)
+    them = States(Storage(stored=card, remember=lambda key, value: written.append(key), put=card.put))
     for _ in range(3):
         them.remember("a", Memory(ended_at=NOW))
     assert written == ["automation/a"]
 
 
-def test_what_another_schedule_fired_is_not_this_ones() -> None:
-    assert State(fired=FIRED).last_of("daily") == NOW
-    assert State(fired=FIRED).last_of("hourly") is None
-    assert State().last_of("daily") is None
+def test_what_a_version_wrote_that_knew_one_trigger_is_read() -> None:
+    card = Card(values={"automation/a": {"fired": {"schedule": "daily", "at": 1000}}})
+    assert states(card).of("a").fired == {"daily": datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)}
+
+
+async def test_what_is_gone_is_forgotten_on_the_card_too() -> None:
+    card = Card()
+    async with states(card) as first:
+        for id_ in "ab":
+            first.note_fired(id_, "daily", NOW)
+            await first.switch(id_, is_enabled=False)
+        first.forget_others(["a"])
+        for _ in range(5):
+            await asyncio.sleep(0)
+    assert card.values.keys() == {"automation/a", "toggle/a"}
 
 
 @pytest.mark.parametrize(
@@ -110,4 +120,4 @@ async def test_a_switch_that_was_begun_is_finished_though_whoever_asked_goes_awa
 
 def test_instants_are_kept_to_the_millisecond() -> None:
     at = datetime(2026, 6, 1, 12, 0, 0, 123000, tzinfo=UTC)
-    assert Fired.from_json(Fired(schedule="x", at=at).to_json()) == Fired(schedule="x", at=at)
+    assert State.from_json(State(fired={"x": at}).to_json()) == State(fired={"x": at})

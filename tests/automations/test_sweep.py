@@ -89,6 +89,7 @@ def sweep_wall_clock(zone: ZoneInfo, change: datetime) -> int:
                 assert instant_of(reached.date(), at, zone) == minute.instant, (zone, reached)
                 assert next_wall_clock(at, locale, minute.instant - MINUTE / 60) == minute.instant, (zone, reached)
                 following = next_wall_clock(at, locale, minute.instant)
+                assert following is not None
                 assert following - minute.instant > 20 * HOUR or reached.date() != minute.shown.date(), (
                     zone,
                     reached,
@@ -100,8 +101,8 @@ def sweep_wall_clock(zone: ZoneInfo, change: datetime) -> int:
 def sweep_days(zone: ZoneInfo, at: time) -> int:
     """The time comes due once for every local date of the four years."""
     locale, instant, dues = Locale(timezone=zone), FIRST, 0
-    while (instant := next_wall_clock(at, locale, instant)) < LAST:
-        dues += 1
+    while (following := next_wall_clock(at, locale, instant)) is not None and following < LAST:
+        instant, dues = following, dues + 1
     assert abs(dues - (LAST - FIRST).days) <= 1, zone
     return dues
 

@@ -325,6 +325,15 @@ class TestCheck:
 class TestInit:
     """`lares init`."""
 
+    def test_it_begins_with_the_configuration_that_is_named(self, tmp_path: Path) -> None:
+        file = box(tmp_path / "mine") / "config" / "home.toml"
+        file.write_text(LOOPBACK + "# mine\n")
+        said = ended(tmp_path, "init", "home", "--config", "mine/config/home.toml", "--data-dir", "there")
+        assert said.code == 0 and (tmp_path / "home/config/home.toml").read_text() == file.read_text()
+        run = f"Run it with: lares --config {tmp_path}/home/config/home.toml --data-dir {tmp_path}/there"
+        assert said.out.splitlines()[-1] == run
+        assert ended(tmp_path, "init", "other", "--config", "nowhere.toml").code == 78
+
     def test_a_fresh_configuration_is_sound_and_complete(self, tmp_path: Path) -> None:
         said = ended(tmp_path, "init", "home")
         bundled = {file.relative_to(bundled_config()) for file in bundled_config().rglob("*") if file.is_file()}
@@ -413,13 +422,6 @@ class TestRefusals:
         said = ended(tmp_path, "run", LARES_MASTER_KEY=KEY)
         assert said.code == 69
         assert said.err.splitlines()[-1].startswith("lares: cannot listen at 192.0.2.1 port 0: ")
-
-    def test_a_damaged_hash_of_the_master_key_is_told_with_its_path(self, tmp_path: Path) -> None:
-        (box(tmp_path) / "data").mkdir()
-        (tmp_path / "data" / "master-key").write_text("$argon2id$half")
-        said = ended(tmp_path, "run")
-        assert said.code == 65
-        assert f"{tmp_path}/data/master-key is damaged; remove it" in said.err
 
 
 class TestFirstConfiguration:
@@ -656,6 +658,19 @@ def can_be_told_to_stop(pid: int) -> bool:
 @pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")
 class TestDemo:
     """`lares demo`: a home to try."""
+
+    def test_it_runs_a_copy_of_what_is_named_and_keeps_data_that_is_named(self, tmp_path: Path) -> None:
+        scene = box(tmp_path) / "config" / "scenes" / "mine.lua"
+        scene.parent.mkdir()
+        scene.write_text('return { id = "mine", name = "Mine", execute = function(ctx) end }')
+        named = ("--config", "config/default.toml", "--data-dir", "there")
+        with lares(tmp_path, "demo", "--port", "0", *named, variables={"TMPDIR": str(tmp_path)}) as running:
+            running.says(r"Ctrl-C ends the demo\.")
+            url, key = running.says(r"REST +(http://127\.0\.0\.1:\d+)\n")[1], running.says(r"key +(\S+)\n")[1]
+            assert status_of(url, key, path="/scenes/mine/history") == 200
+            running.stop()
+            assert running.says(r"its data stays\.")
+        assert (tmp_path / "there" / "lock").exists() and scene.exists()
 
     def test_its_three_commands_work_as_printed_and_what_happens_is_shown(self, tmp_path: Path) -> None:
         with lares(tmp_path, "demo", "--port", "0", variables={"TMPDIR": str(tmp_path)}) as running:

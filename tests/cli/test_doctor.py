@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from appliance.clock import Clock
-from appliance.store.lock import Lock
+from appliance.store.lock import Lock, holder_of
 from tests.cli.test_backup import CARD, HOME, Command, command, home
-from tests.cli.test_commands_line import LOOPBACK, WITH_KEY, box, ended, environment, lares
+from tests.cli.test_commands_line import LOOPBACK, WITH_KEY, box, ended, environment, lares, until
 
 __all__ = ["command"]
 
@@ -176,6 +176,37 @@ def test_a_hub_that_runs_is_named_and_is_no_fault(tmp_path: Path) -> None:
     assert said.err == "" and found.code == 0
 
 
+def test_an_adapter_that_is_degraded_needs_care(tmp_path: Path) -> None:
+    box(tmp_path, LOOPBACK + '[adapters.elgato_lights]\nenabled = true\nbase_url = "http://127.0.0.1:9"\n')
+    with lares(tmp_path, "run", variables=WITH_KEY) as running:
+        running.url()
+        found = until(lambda: _cares_for_adapter(tmp_path), "the adapter is degraded")
+        running.stop()
+    assert found.code == 1
+    [(how, sentence)] = found.of("adapter")
+    assert how == "care" and sentence.startswith("elgato_lights: ")
+
+
+def _cares_for_adapter(folder: Path) -> Findings | None:
+    said = ended(folder, "doctor")
+    found = Findings((said.code, said.out))
+    return found if found.of("adapter") else None
+
+
+def test_it_holds_no_lock_that_a_starting_hub_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = home(tmp_path) / "data"
+    lock = Lock(folder)
+    taken: list[int] = []
+    monkeypatch.setattr("fcntl.flock", lambda *_: taken.append(1))
+    assert holder_of(folder) == str(os.getpid()) and not taken
+    monkeypatch.undo()
+    lock.release()
+    assert holder_of(folder) is None
+    brief = Lock(folder, is_brief=True)
+    assert holder_of(folder) is None, "a command is no hub"
+    brief.release()
+
+
 def test_a_hub_that_is_gone_is_not_named(tmp_path: Path, command: Command) -> None:
     Lock(home(tmp_path) / "data").release()
     assert Findings(command(tmp_path, "doctor")).of("hub") == [("ok", "none runs on it")]
@@ -193,7 +224,13 @@ def test_a_clock_that_was_never_set_needs_care(
     monkeypatch.setattr(Clock, "now", lambda _: datetime(1970, 1, 1, tzinfo=UTC))
     found = Findings(command(home(tmp_path), "doctor"))
     assert found.code == 1 and found.cares == ["clock"]
-    assert found.of("clock") == [("care", "1970-01-01T00:00:00.000Z, which cannot be: it is not set")]
+    [(_, sentence)] = found.of("clock")
+    assert sentence.startswith("the clock shows 1970-01-01T00:00:00.000Z, nothing synchronises it, and it was ")
+    assert sentence.endswith("before; set it, or say `lares clock trust` if it is right")
+    said, text = command(tmp_path, "clock", "trust")
+    assert (said, text) == (0, "the clock is trusted: 1970-01-01T00:00:00.000Z\n")
+    monkeypatch.setattr(Clock, "now", lambda _: datetime(1970, 1, 1, 0, 1, tzinfo=UTC))
+    assert not Findings(command(tmp_path, "doctor")).cares
 
 
 def test_little_free_space_needs_care(tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,3 +245,16 @@ def test_the_configuration_of_a_named_file_is_looked_at(tmp_path: Path, command:
     found = Findings(command(tmp_path, "--config", "other.toml", "doctor", "--data-dir", "data"))
     assert found.code == 0
     assert found.of("configuration") == [("ok", f"{tmp_path}/other.toml")]
+
+
+def test_one_write_by_a_clock_of_2036_needs_care_until_somebody_trusts_the_present(
+    tmp_path: Path, command: Command
+) -> None:
+    key = {"label": "x", "role": "read", "hash": "h", "created_at": "2037-01-01T00:00:00.000Z"}
+    home(tmp_path, {"counter/card": {**CARD, "at": "2036-05-05T00:00:00.000Z"}, "key/key_a": key})
+    found = Findings(command(tmp_path, "doctor"))
+    assert found.code == 1 and found.cares == ["clock"]
+    assert "it was 2037-01-01T00:00:00.000Z before" in found.of("clock")[0][1]
+    assert command(tmp_path, "clock", "trust")[0] == 0
+    found = Findings(command(tmp_path, "doctor"))
+    assert found.code == 0 and not found.cares

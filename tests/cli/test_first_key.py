@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import io
 import logging
 import os
@@ -11,13 +10,12 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-import orjson
 import pytest
 import pytest_asyncio
 
 from appliance.api.auth import Authenticator, Principal, Role
-from appliance.api.keys import Token, hash_token
-from appliance.cli.first_key import open_door
+from appliance.api.keys import Token
+from appliance.cli.first_key import build_authenticator
 from appliance.cli.private import write_private
 from appliance.clock import Clock
 from appliance.errors import StartFailed, Unauthenticated
@@ -27,8 +25,6 @@ from appliance.store.disk import Disk
 from appliance.store.document import Document
 from appliance.store.keys import Keys
 from appliance.store.names import generations
-from tests.fakes.keys import keep
-from tests.fakes.moody_disk import MoodyDisk
 
 NONE = Auth(master_key=None, source="home.toml")
 OWNER = Principal(key_id="master", role=Role.ADMIN)
@@ -46,7 +42,6 @@ class Box:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.first_key = folder / "first-key"
-        self.hash = folder / "master-key"
         self.keys: Keys
         self.stored: bytes | None = None
         self._stack = AsyncExitStack()
@@ -56,7 +51,7 @@ class Box:
         await self.stop()
         document = await self._stack.enter_async_context(Document(disk or Disk(self.folder), Clock()))
         self.keys = await self._stack.enter_async_context(Keys(document, Bus()))
-        door = await open_door(auth, self.keys, self.folder)
+        door = await build_authenticator(auth, self.keys, self.folder)
         self._stack.callback(door.close)
         self.stored = document.get("key/master")
         return door
@@ -166,76 +161,6 @@ async def test_a_first_key_that_cannot_be_removed_is_complained_of_and_opens_the
     [complaint] = [each for each in caplog.records if "cannot be removed" in each.message]
     assert complaint.levelname == "WARNING"
     assert str(box.first_key) in complaint.message
-
-
-class TestTheHashInAFile:
-    """An earlier Lares kept the hash in a file of its own."""
-
-    OLD = Token.make("master").text
-    NEW = Token.make("master").text
-
-    async def test_it_moves_into_the_store_and_the_key_stays_good(self, box: Box) -> None:
-        box.hash.write_text(f"{hash_token(self.OLD)}\n")
-        door = await box.start()
-        assert box.files() == {}
-        assert await door.identify(self.OLD) == OWNER
-        assert box.stored is not None and orjson.loads(box.stored)["hash"].startswith("$argon2id$")
-        assert await (await box.start()).identify(self.OLD) == OWNER
-
-    async def test_one_that_is_left_over_never_brings_an_old_key_back(self, box: Box) -> None:
-        await box.start()
-        await box.keys.put(keep("master", Role.ADMIN, hash_token(self.NEW)))
-        box.hash.write_text(hash_token(self.OLD))
-        door = await box.start()
-        assert not box.hash.exists()
-        assert await door.identify(self.NEW) == OWNER
-        with pytest.raises(Unauthenticated):
-            await door.identify(self.OLD)
-
-    async def test_on_a_card_that_takes_nothing_it_stays_and_opens_the_door(
-        self, box: Box, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        async with Document(Disk(box.folder), Clock()):
-            box.hash.write_text(hash_token(self.OLD))
-        disk = MoodyDisk(box.folder)
-        disk.mood = errno.EROFS
-        door = await box.start(disk=disk)
-        assert await door.identify(self.OLD) == OWNER
-        assert box.hash.exists()
-        assert f"the master key's hash stays in {box.hash}: the change cannot be stored now" in caplog.text
-
-    async def test_where_it_cannot_be_removed_that_is_said(
-        self, box: Box, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        await box.start()
-        box.hash.mkdir()
-        await box.start()
-        assert f"{box.hash} is of no use any more, but cannot be removed: Is a directory" in caplog.messages
-
-
-SOUND = "$argon2id$v=19$m=19456,t=2,p=1$CAS7aChV6wEhiC20NdQceQ$IDDelGLy84M6KCq6KpnHH5xBbs+nn5wxAOExYxXVx8A"
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"\n", b"nonsense", SOUND[:-1].encode(), SOUND.encode() * 2, b"\xff\xfe", b"\x00" * 98, b"$argon2id$x"],
-)
-async def test_a_damaged_hash_ends_the_start_and_says_what_to_do(box: Box, content: bytes) -> None:
-    box.hash.write_bytes(content)
-    with pytest.raises(StartFailed) as failed:
-        await box.start()
-    assert str(failed.value) == f"the master key's hash {box.hash} is damaged; remove it to be given a new key"
-    assert failed.value.exit_code == os.EX_DATAERR
-    assert box.hash.read_bytes() == content
-    assert not box.first_key.exists()
-
-
-async def test_a_hash_that_cannot_be_read_ends_the_start(box: Box) -> None:
-    box.hash.mkdir()
-    with pytest.raises(StartFailed) as failed:
-        await box.start()
-    assert str(failed.value) == f"the master key's hash {box.hash} cannot be read: Is a directory"
-    assert failed.value.exit_code == os.EX_NOINPUT
 
 
 class TestPrivateFiles:

@@ -146,9 +146,9 @@ class TestWithoutAHub:
         assert said.code == 78 and "nonsense is not a key of Lares" in said.err
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-    def test_what_root_writes_belongs_to_who_owns_the_data(self, home: Path) -> None:
-        for path in (home, *home.parents[:3]):
-            path.chmod(0o755)
+    def test_what_root_writes_belongs_to_who_owns_the_data(self, open_folder: Path) -> None:
+        home = box(open_folder)
+        (home / "data").mkdir(mode=0o700)
         shutil.chown(home / "data", 12345, 54321)
         assert ended(home, *CREATE).code == 0
         assert ended(home, "key", "reset-master").code == 0

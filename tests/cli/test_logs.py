@@ -38,12 +38,12 @@ def entry(message: str = "is here", *arguments: Any, level: int = logging.INFO, 
     return record
 
 
-def failed(error: Exception) -> logging.LogRecord:
+def failed(error: Exception, level: int = logging.ERROR) -> logging.LogRecord:
     """A log entry of a failure."""
     try:
         raise error
     except type(error):
-        return logging.LogRecord("hub", logging.ERROR, __file__, 1, "failed", (), sys.exc_info())
+        return logging.LogRecord("hub", level, __file__, 1, "failed", (), sys.exc_info())
 
 
 class TestText:
@@ -145,15 +145,20 @@ class TestJson:
 class TestFailures:
     """What a failure looks like, in every form."""
 
-    def test_it_is_named_on_one_line_without_a_traceback(self, formatter: logging.Formatter) -> None:
+    def test_below_the_error_level_it_is_named_without_a_traceback(self, formatter: logging.Formatter) -> None:
         logging.getLogger().setLevel(logging.INFO)
-        line = formatter.format(failed(ValueError("no\ngood")))
+        line = formatter.format(failed(ValueError("no\ngood"), logging.WARNING))
         assert "ValueError: no" in line
         assert "Traceback" not in line and "\n" not in line
 
-    def test_its_traceback_is_for_the_debug_level_and_still_one_line(self, formatter: logging.Formatter) -> None:
-        logging.getLogger().setLevel(logging.DEBUG)
-        line = formatter.format(failed(ValueError("no good")))
+    @pytest.mark.parametrize(
+        ("shown", "level"), [(logging.INFO, logging.ERROR), (logging.DEBUG, logging.INFO)], ids=["error", "debug"]
+    )
+    def test_its_traceback_is_for_errors_and_the_debug_level_and_still_one_line(
+        self, formatter: logging.Formatter, shown: int, level: int
+    ) -> None:
+        logging.getLogger().setLevel(shown)
+        line = formatter.format(failed(ValueError("no good"), level))
         assert "Traceback" in line and "ValueError: no good" in line
         assert "\n" not in line
 

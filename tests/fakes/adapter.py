@@ -6,53 +6,49 @@ import asyncio
 from collections.abc import Mapping
 from typing import TypeVar
 
-import aiohttp
-
-from appliance.adapters.base import Adapter, Answer, Operation
-from appliance.adapters.http import VendorHttp
-from appliance.clock import Clock
+from appliance.adapters.base import AdapterContext, CommandResult, Operation
+from appliance.adapters.http import HttpClient
+from appliance.adapters.polling import PollingAdapter
 from appliance.errors import Invalid, Unreachable
+from appliance.home.command_specs import CommandSpec
 from appliance.home.commands import Command
 from appliance.home.model import Kind, Observation, Report
 from appliance.home.values import Value
 
 T = TypeVar("T")
 
+POWER = (CommandSpec(capability="power", actions=("on", "off", "toggle")),)
+"""What the one device takes."""
 
-class StubAdapter(Adapter):
+
+class StubAdapter(PollingAdapter):
     """Every poll and command waits in `polls` or `commands` for the result or the error that the test gives it.
 
     `power` is all it offers; a `transition_secs` it cannot take. It has the operations `echo` and `hang`.
     """
 
-    def __init__(self, name: str, session: aiohttp.ClientSession, clock: Clock, *, address: str = "") -> None:
-        super().__init__(name, 10.0, VendorHttp(session, address or f"http://{name}", clock))
+    def __init__(self, context: AdapterContext, *, address: str = "") -> None:
+        http = HttpClient(context.session, address or f"http://{context.name}", context.clock)
+        super().__init__(context, http, 10.0)
         self.polls: list[asyncio.Future[Report]] = []
-        self.commands: list[asyncio.Future[Answer]] = []
+        self.commands: list[asyncio.Future[CommandResult]] = []
         self.asked: list[tuple[str, Command]] = []
         self._stirred = asyncio.Event()
 
     def seen(self, **attributes: Value) -> Report:
         """A report of the one device, `<name>:1`."""
         device_id = f"{self.name}:1"
-        seen = Observation(device_id=device_id, kind=Kind.SWITCH, attributes=attributes, vendor_specific={})
+        seen = Observation(device_id=device_id, kind=Kind.SWITCH, attributes=attributes, commands=POWER)
         return Report(adapter=self.name, present=frozenset({device_id}), observations=(seen,))
 
     async def poll(self) -> Report:
         """What the test says."""
         return await self._wait_in(self.polls)
 
-    def offers(self, command: Command) -> bool:
-        """Power."""
-        return command.capability == "power"
-
-    def check(self, command: Command) -> None:
-        """Refuse to fade."""
+    async def command(self, device_id: str, command: Command) -> CommandResult:
+        """What the test says; it cannot fade."""
         if command.transition_secs is not None:
             raise Invalid("it cannot fade")
-
-    async def command(self, device_id: str, command: Command) -> Answer:
-        """What the test says."""
         self.asked.append((device_id, command))
         return await self._wait_in(self.commands)
 
@@ -61,7 +57,9 @@ class StubAdapter(Adapter):
         """`echo` returns its payload, `hang` nothing ever, `fail` fails."""
         return {"echo": self._echo, "hang": self._hang, "fail": self._fail}
 
-    async def begun(self, what: list[asyncio.Future[Report]] | list[asyncio.Future[Answer]], count: int = 1) -> None:
+    async def begun(
+        self, what: list[asyncio.Future[Report]] | list[asyncio.Future[CommandResult]], count: int = 1
+    ) -> None:
         """Wait until so many polls or commands have been asked for."""
         async with asyncio.timeout(5):
             while len(what) < count:

@@ -12,13 +12,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+from appliance.automations.brake import Brake
 from appliance.automations.definition import Definition, automation_parser
-from appliance.automations.homes import Home
-from appliance.automations.setup import Parts, open_automations
+from appliance.automations.setup import Parts, build_environment, open_automations
 from appliance.automations.states import States
-from appliance.clock import Trust
+from appliance.automations.storage import Storage
+from appliance.automations.variables import Variables
+from appliance.clock import ClockTrust
 from appliance.errors import Fault, RunCancelled, ScriptFailed, StoreFailed
-from appliance.history import Period, RunEntry, RunHistory
+from appliance.history.period import Period
+from appliance.history.runs import RunEntry, RunHistory
 from appliance.home.bus import Bus
 from appliance.home.events import AdapterAnswered
 from appliance.home.model import Device, Kind, Observation, Report
@@ -27,6 +30,7 @@ from appliance.lua.executions import Executions
 from appliance.lua.folder import Folder
 from appliance.lua.runner import Function
 from appliance.lua.source import Source
+from appliance.lua.trace import Trace
 from tests.automations.homes import BERLIN, NOW
 from tests.fakes.clock import VirtualClock
 from tests.fakes.registry import PromptRegistry
@@ -86,8 +90,24 @@ class Stage:
         return play
 
 
+class FailingHistory(RunHistory):
+    """A history that takes no entry while `fails` is set."""
+
+    fails = False
+
+    def add(self, entry: RunEntry) -> None:
+        """Keep an entry; raises RuntimeError while it fails."""
+        if self.fails:
+            raise RuntimeError("the history takes nothing")
+        super().add(entry)
+
+
 class _Context:
     results: tuple[Any, ...] = ()
+    chain: tuple[str, ...] = ()
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self.trace = Trace(clock)
 
 
 @dataclass
@@ -125,11 +145,13 @@ class Bench:
     registry: PromptRegistry
     bus: Bus
     stage: Stage
-    history: RunHistory
+    history: FailingHistory
     states: States
     parts: Parts
     folder: Path
     card: Card
+    brake: Brake
+    variables: Variables
 
     @property
     def fired(self) -> list[str]:
@@ -217,6 +239,8 @@ async def bench(
     believed_after: datetime = LONG_AGO,
     card: Card | None = None,
     locale: Any = BERLIN,
+    stopped_at: datetime | None = None,
+    stage: Stage | None = None,
 ) -> AsyncIterator[Bench]:
     """The automations of these definitions, armed. A lamp that is off was seen, unless the card tells of devices.
 
@@ -225,14 +249,16 @@ async def bench(
     write(folder, definitions)
     clock, bus, kept = VirtualClock(start), Bus(), card or Card()
     registry = PromptRegistry(bus, clock)
-    registry.restore(registry.order, kept.devices)
-    states, history, stage = States(kept, kept.remember, kept.put), RunHistory(), Stage()
-    home = Home(registry=registry, bus=bus, clock=clock, trust=Trust(clock, believed_after))
+    registry.restore(registry.layout, kept.devices)
+    history, stage = FailingHistory(), stage or Stage()
+    storage = Storage(stored=kept, remember=kept.remember, put=kept.put)
+    trust = ClockTrust(clock, believed_after)
+    environment = build_environment(registry, bus, clock, trust, storage, stopped_at=stopped_at)
     catalog: Catalog[Definition] = Catalog(
         "automation", Folder(path=folder, name="config/automations"), _describe, automation_parser(locale, clock, 3)
     )
-    executes = partial(Executions, cast(Any, stage), cast(Any, lambda label: _Context()), clock)
-    async with open_automations(catalog, home, states, history, executes) as parts:
+    executes = partial(Executions, cast(Any, stage), cast(Any, lambda label: _Context(clock)), clock)
+    async with open_automations(catalog, environment, history, executes) as parts:
         parts.scheduler.after("the end of time", FOREVER, lambda late: None)
         it = Bench(
             clock=clock,
@@ -240,10 +266,12 @@ async def bench(
             bus=bus,
             stage=stage,
             history=history,
-            states=states,
+            states=parts.states,
+            variables=environment.variables,
             parts=parts,
             folder=folder,
             card=kept,
+            brake=environment.brake,
         )
         if not kept.devices:
             it.show(power="off", brightness=20)

@@ -22,7 +22,10 @@ T = TypeVar("T")
 class VirtualClock(Clock):
     """Stands still until `advance`. Whoever sleeps on it wakes when its time has come, in the order of due times."""
 
-    def __init__(self, start: datetime = START) -> None:
+    recheck_secs = 15.0
+
+    def __init__(self, start: datetime = START, *, is_synchronised: bool = False) -> None:
+        self.synchronised = is_synchronised
         self._start = start
         self._elapsed = 0.0
         self._numbers = itertools.count()
@@ -36,6 +39,10 @@ class VirtualClock(Clock):
     def monotonic(self) -> float:
         """Virtual seconds since the start."""
         return self._elapsed
+
+    def is_synchronised(self) -> bool:
+        """As the test says."""
+        return self.synchronised
 
     def set(self, instant: datetime) -> None:
         """Set the clock, as NTP or a hand does; nobody wakes of it."""

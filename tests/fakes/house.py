@@ -16,6 +16,8 @@ import aiohttp
 from yarl import URL
 
 from appliance import config
+from appliance.adapters.elgato_lights.kind import ElgatoLights
+from appliance.adapters.roku_tv.kind import RokuTv
 from appliance.api.app import build_app
 from appliance.api.auth import Authenticator, Role
 from appliance.api.keys import Token
@@ -26,7 +28,7 @@ from appliance.config import Config
 from appliance.home.bus import Bus
 from appliance.home.events import Event, SystemError
 from appliance.hub import Hub
-from appliance.settings import AdapterSettings, Address, ElgatoLights, RokuTv
+from appliance.settings import Address
 from appliance.simulators.light import LightSimulator
 from appliance.simulators.tv import TvSimulator
 from appliance.store.disk import Disk
@@ -85,7 +87,8 @@ class House:
             received = await response.read()
         witness.note(method, path, response.status)
         witness.judge(method, path, response.status, response.headers, received)
-        parsed = jsonlib.loads(received) if received else None
+        is_json = response.headers.get("content-type") == "application/json"
+        parsed = jsonlib.loads(received) if received and is_json else received.decode() or None
         return Received(status=response.status, json=parsed, headers=dict(response.headers))
 
     async def get(self, path: str, **more: Any) -> Received:
@@ -160,7 +163,7 @@ async def open_house(
     clock: Clock | None = None,
     light: LightSimulator | None = None,
     tv: TvSimulator | None = None,
-    adapters: Mapping[str, AdapterSettings] | None = None,
+    adapters: Mapping[str, Any] | None = None,
     poll_interval_secs: int = 1,
     data_dir: Path | None = None,
     disk: Disk | None = None,
@@ -184,10 +187,11 @@ async def open_house(
                 "roku_tv": RokuTv(ip_address=set_.host, port=set_.port, poll_interval_secs=poll_interval_secs),
             }
         folder = data_dir or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lares-house-")))
-        hub = Hub(_configure(enabled, root or folder, toml), disk or Disk(folder), clock or Clock())
+        settings = _configure(enabled, root or folder, toml)
+        hub = Hub(settings, disk or Disk(folder), clock or Clock())
         events = _record(hub.bus)
         await stack.enter_async_context(hub)
-        server = await stack.enter_async_context(_serve(hub, limits or Limits(), event_capacity))
+        server = await stack.enter_async_context(_serve(hub, settings, limits or Limits(), event_capacity))
         session = await stack.enter_async_context(aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)))
         url = f"http://127.0.0.1:{server.port}"
         house = House(hub=hub, url=url, light=lamp, tv=set_, session=session, events=events)
@@ -196,7 +200,7 @@ async def open_house(
         yield house
 
 
-def _configure(adapters: Mapping[str, AdapterSettings], root: Path, toml: str) -> Config:
+def _configure(adapters: Mapping[str, Any], root: Path, toml: str) -> Config:
     return replace(config.parse(toml, str(root / "config" / "test.toml"), {}), adapters=adapters)
 
 
@@ -206,9 +210,9 @@ def _record(bus: Bus) -> list[Event]:
     return events
 
 
-def _serve(hub: Hub, limits: Limits, event_capacity: int) -> Server:
+def _serve(hub: Hub, settings: Config, limits: Limits, event_capacity: int) -> Server:
     readers = {_READERS.name: _READERS}
     authenticator = Authenticator(lambda name: readers.get(name) or hub.keys.find(name), master_key=MASTER)
-    app = build_app(hub, authenticator, limits, event_capacity)
+    app = build_app(hub, authenticator, limits, event_capacity, has_dashboard=settings.dashboard.enabled)
     address = Address(host="127.0.0.1", port=0)
     return Server(app, authenticator, address, limits, Clock(), give_up=hub.give_up)

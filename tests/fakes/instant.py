@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from appliance.adapters.base import Adapter, Answer, Operation
+from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation
 from appliance.adapters.dispatch import Dispatcher
-from appliance.adapters.http import VendorHttp, open_session
-from appliance.adapters.link import Link
+from appliance.adapters.http import open_session
+from appliance.adapters.runner import AdapterRunner
 from appliance.clock import Clock
 from appliance.errors import BadAnswer
 from appliance.home.bus import Bus
+from appliance.home.command_specs import CommandSpec
 from appliance.home.commands import Command
 from appliance.home.model import Kind, Observation, Report
 from appliance.home.values import Value
+from tests.fakes.context import context_of
 from tests.fakes.registry import PromptRegistry
+
+COMMANDS = (
+    CommandSpec(capability="brightness", actions=("set", "increase", "decrease"), min=0, max=100),
+    CommandSpec(capability="power", actions=("on", "off", "toggle")),
+)
+"""What the lamps take."""
 
 
 class InstantAdapter(Adapter):
     """Lamps `<name>:0` and so on. They offer power and brightness, refuse 13 %, and know the operation `echo`."""
 
-    def __init__(self, name: str, http: VendorHttp, lamps: int) -> None:
-        super().__init__(name, 10.0, http)
+    def __init__(self, context: AdapterContext, lamps: int) -> None:
+        super().__init__(context)
         self.obeyed: list[tuple[str, str]] = []
         self.echoed: list[Value] = []
         self._lamps = lamps
@@ -38,28 +45,21 @@ class InstantAdapter(Adapter):
                 kind=Kind.LIGHT,
                 attributes={"power": "off", "brightness": 50, "color_temperature": {"value": 4000, "unit": "kelvin"}},
                 vendor_specific={"name": each, "tags": []},
+                commands=COMMANDS,
             )
             for each in ids
         ]
         return Report(adapter=self.name, present=frozenset(ids), observations=tuple(seen))
 
-    async def poll(self) -> Report:
-        """All lamps."""
-        return self.look()
-
-    def offers(self, command: Command) -> bool:
-        """Power and brightness."""
-        return command.capability in ("power", "brightness")
-
-    def check(self, command: Command) -> None:
+    async def run(self) -> None:
         """Nothing."""
 
-    async def command(self, device_id: str, command: Command) -> Answer:
+    async def command(self, device_id: str, command: Command) -> CommandResult:
         """Obey, or refuse."""
         if command.value == 13:
             raise BadAnswer("thirteen brings bad luck")
         self.obeyed.append((device_id, str(command)))
-        return Answer(report=None)
+        return CommandResult(report=None)
 
     @property
     def operations(self) -> Mapping[str, Operation]:
@@ -86,8 +86,10 @@ async def open_home(clock: Clock, *, name: str = "lamp", lamps: int = 3) -> Asyn
     bus = Bus()
     registry = PromptRegistry(bus, clock)
     async with open_session() as session:
-        adapter = InstantAdapter(name, VendorHttp(session, "http://lamps", clock), lamps)
+        context = context_of(name, session, clock, registry=registry, bus=bus)
+        adapter = InstantAdapter(context, lamps)
         registry.apply(adapter.look())
-        link = Link(adapter, asyncio.Lock(), registry, bus, clock)
-        async with Dispatcher([link]) as dispatcher:
+        runner = AdapterRunner(lambda _: adapter, context)
+        runner.adapter = adapter
+        async with Dispatcher([runner], bus, clock) as dispatcher:
             yield InstantHome(registry=registry, dispatcher=dispatcher, adapter=adapter)

@@ -45,6 +45,11 @@ class Process:
         assert status == 200, (path, status, body)
         return body
 
+    async def text(self, path: str) -> str:
+        """What GET answers, as text."""
+        async with self.session.get(self.url + path) as response:
+            return await response.text()
+
     async def post(self, path: str, **fields: Any) -> int:
         """The status of a POST with these fields."""
         return (await self.ask("POST", path, fields))[0]
@@ -84,11 +89,21 @@ def light_section(url: str) -> str:
 
 
 def spawn(
-    folder: Path, log: Path, extra: Mapping[str, str] | None = None, arguments: Sequence[str] = ()
+    folder: Path,
+    log: Path,
+    extra: Mapping[str, str] | None = None,
+    arguments: Sequence[str] = (),
+    max_files: int | None = None,
+    prefix: Sequence[str] = (),
 ) -> subprocess.Popen[bytes]:
-    """Start `lares run` in the folder; what it says goes to the log file."""
+    """Start `lares run` in the folder, by way of the prefix; what it says goes to the log file.
+
+    It may open `max_files` files.
+    """
     environment = {**os.environ, "LARES_MASTER_KEY": KEY, "PYTHONPATH": str(ROOT), **(extra or {})}
-    command = [sys.executable, "-m", "appliance", "run", *arguments]
+    command = [*prefix, sys.executable, "-m", "appliance", "run", *arguments]
+    if max_files is not None:
+        command = ["sh", "-c", f'ulimit -n {max_files}; exec "$@"', "sh", *command]
     with log.open("wb") as stream:
         return subprocess.Popen(command, cwd=folder, env=environment, stdout=stream, stderr=stream)
 
@@ -106,12 +121,16 @@ def refused(folder: Path, extra: Mapping[str, str] | None = None) -> tuple[int, 
 
 @asynccontextmanager
 async def running(
-    folder: Path, extra: Mapping[str, str] | None = None, arguments: Sequence[str] = ()
+    folder: Path,
+    extra: Mapping[str, str] | None = None,
+    arguments: Sequence[str] = (),
+    max_files: int | None = None,
+    prefix: Sequence[str] = (),
 ) -> AsyncIterator[Process]:
     """A hub of the folder's configuration from its first answer on; killed at the end if it still runs."""
     log = folder / "hub.log"
     headers = {"Authorization": f"Bearer {KEY}"}
-    with spawn(folder, log, extra, arguments) as popen:
+    with spawn(folder, log, extra, arguments, max_files, prefix) as popen:
         try:
             url = await _listening(popen, log)
             async with aiohttp.ClientSession(headers=headers) as session:

@@ -11,7 +11,7 @@ from appliance.home.registry import Registry
 
 def make(registry: Registry, change: Change) -> None:
     """Make the change, without storing it."""
-    registry.arrange(registry.propose(change, registry.order))
+    registry.commit(registry.preview(change, registry.layout))
 
 
 class PromptRegistry(Registry):

@@ -7,11 +7,11 @@ from typing import Any
 
 import aiohttp
 
-from appliance.adapters.http import VendorHttp
+from appliance.adapters.http import HttpClient
 from appliance.clock import Clock
 
 
-class Wire(VendorHttp):
+class Wire(HttpClient):
     """Notes each request with its time, and does what the test wants just before one goes out.
 
     A request that is repeated underneath is noted once.
@@ -23,8 +23,8 @@ class Wire(VendorHttp):
         self.before: Callable[[int, str], None] = lambda number, method: None
         """Called with the request's number, from 1 on, and its method."""
 
-    async def request(self, method: str, path: str, *, json: Any = None, repeat: bool = True) -> bytes:
+    async def request(self, method: str, path: str, **more: Any) -> bytes:
         """As the vendor answers."""
         self.sent.append((self._clock.monotonic(), method, path))
         self.before(len(self.sent), method)
-        return await super().request(method, path, json=json, repeat=repeat)
+        return await super().request(method, path, **more)

@@ -34,10 +34,11 @@ class Box:
     process: subprocess.Popen[bytes] | None
     log: Path
     port: int
+    host: str = "127.0.0.1"
 
     def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         """Status and body of an answer."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=30)
         with closing(connection):
             connection.request(method, path, json.dumps(body) if body else None, {"Authorization": f"Bearer {KEY}"})
             answer = connection.getresponse()

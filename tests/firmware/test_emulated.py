@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import shlex
 from pathlib import Path
 
 import pytest
@@ -18,11 +19,19 @@ PROCESSOR = "cortex-a53"
 
 
 def command(root: Path, python: str, file: Path, *arguments: str) -> list[str | Path]:
-    """How to run the file in a root file system of arm64."""
-    interpreter: list[str | Path] = [root / "usr/bin" / python]
-    if platform.machine() != "aarch64":
-        interpreter = [emulator(), "-cpu", PROCESSOR, "-L", root, *interpreter]
-    return [*interpreter, "-I", "-S", file, *arguments]
+    """How to run the file in a root file system of arm64.
+
+    The Python takes a script for its own program, which starts the emulator again: this machine cannot run what it
+    starts, the Lua worker, by itself.
+    """
+    program = root / "usr/bin" / python
+    if platform.machine() == "aarch64":
+        return [program, "-I", "-S", file, *arguments]
+    again = root / "usr/bin" / f"emulated-{python}"
+    emulated: list[str | Path] = [emulator(), "-cpu", PROCESSOR, "-L", root, "-0", again, program]
+    again.write_text(f'#!/bin/sh\nexec {shlex.join(map(str, emulated))} "$@"\n')
+    again.chmod(0o755)
+    return [*emulated, "-I", "-S", file, *arguments]
 
 
 @pytest.mark.parametrize("suite", BOXES)

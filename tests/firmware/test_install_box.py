@@ -54,10 +54,10 @@ class Root:
         """A file of it."""
         return (self.folder / path).read_bytes()
 
-    def box(self) -> Box:
+    def box(self, host: str = "127.0.0.1") -> Box:
         """The hub that runs there."""
         log = self.folder / "run" / "lares.log"
-        return Box(process=None, log=log, port=port_in(log))
+        return Box(process=None, log=log, port=port_in(log), host=host)
 
     def stop(self) -> None:
         """End what still runs there."""
@@ -86,11 +86,11 @@ def root(tmp_path: Path) -> Iterator[Root]:
     there.stop()
 
 
-def make_broken(file: Path, good: Path) -> Path:
-    """A version that seems sound until it runs."""
+def make_broken(file: Path, good: Path, *, word: str = "run") -> Path:
+    """A version that seems sound until it is told to do that."""
     start = (
         "import sys\n"
-        "if 'run' in sys.argv: sys.exit('it does not work')\n"
+        f"if {word!r} in sys.argv: sys.exit('it does not work')\n"
         "if '--version' in sys.argv: print('lares 9.9.9')\n"
     )
     with zipfile.ZipFile(good) as source, zipfile.ZipFile(file, "w") as target:
@@ -120,6 +120,8 @@ def test_install_upgrade_break_roll_back_uninstall(root: Root, single_file: Path
     assert root.read("run/systemctl.log") == b"daemon-reload\nenable --quiet lares.service\nrestart lares.service\n"
     assert root.box().ask("POST", "/rooms", {"id": "attic", "name": "Attic"})[0] == 200
     assert config.read_bytes() == mine and config.stat().st_mode & 0o777 == 0o640
+    config.chmod(0o644)  # what the owner decides from now on is left alone
+    os.chown(config.parent, 7, -1)
     data = root.folder / "var" / "lib" / "lares"
     assert data.stat().st_mode & 0o777 == 0o700 and data.stat().st_uid == (data / "lock").stat().st_uid != 0
     assert b"Lares on %h" in root.read("etc/avahi/services/lares.service")
@@ -131,7 +133,13 @@ def test_install_upgrade_break_roll_back_uninstall(root: Root, single_file: Path
     build(checkout, "pyz", "--target", TAG)
     second = put_in(root, "second.pyz", checkout / "dist" / f"lares-{TAG}.pyz")
     assert "is installed" in root.install_sh(second)
+    assert config.stat().st_mode & 0o777 == 0o644 and config.parent.stat().st_uid == 7
     assert root.read("opt/lares/lares.pyz") == root.read("second.pyz")
+    root.run("/usr/local/bin/lares", "doctor")
+    [_] = [each for each in (root.folder / "opt" / "lares" / "program").iterdir() if each.is_dir()]
+    assert not list((root.folder / "var" / "tmp").iterdir()), (
+        "root has one copy, in a place that goes with the program"
+    )
     assert root.box().ask("GET", "/rooms") == (200, [{"id": "attic", "name": "Attic"}])
 
     broken = put_in(root, "broken.pyz", make_broken(tmp_path / "broken.pyz", single_file))
@@ -150,6 +158,8 @@ def test_install_upgrade_break_roll_back_uninstall(root: Root, single_file: Path
     assert "the configuration has faults, see above; nothing was changed" in root.refused(second)
     assert root.read("opt/lares/lares.pyz") == root.read("first.pyz")
     config.write_bytes(mine)
+    crashing = put_in(root, "crashing.pyz", make_broken(tmp_path / "crashing.pyz", single_file, word="check"))
+    assert "could not be checked (exit code 1), see above; nothing was changed" in root.refused(crashing)
 
     assert "configuration and data are still in /etc/lares and /var/lib/lares" in root.install_sh("uninstall")
     assert not (root.folder / "run" / "lares.pid").exists()
@@ -158,8 +168,13 @@ def test_install_upgrade_break_roll_back_uninstall(root: Root, single_file: Path
     assert config.read_bytes() == mine and list(data.glob("journal.*.json"))
     root.install_sh(second)
     assert root.box().ask("GET", "/rooms") == (200, [{"id": "attic", "name": "Attic"}])
-    root.install_sh("uninstall", "--purge")
-    assert not data.exists() and not config.exists()
+    (root.folder / "etc/systemd/system/lares.service.d").mkdir()
+    root.run("/usr/local/bin/lares", "doctor")
+    assert root.install_sh("uninstall", "--purge") == "lares: nothing of it is left\n"
+    for folder in ("etc", "opt", "var", "tmp", "usr/local"):
+        left = [path for path in (root.folder / folder).rglob("*") if "lares" in path.name]
+        assert not left, left
+    assert b"lares" not in root.read("etc/passwd") + root.read("etc/group")
 
 
 @pytest.mark.slow
@@ -170,13 +185,18 @@ def test_openwrt_installs_reloads_upgrades_rolls_back_and_uninstalls(root: Root,
     shutil.copy(SYSTEMCTL.with_name("rc.common"), root.folder / "etc" / "rc.common")
     (root.folder / "usr" / "sbin" / "useradd").unlink()
     with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
+        free.bind(("127.0.0.2", 0))
         port = free.getsockname()[1]
-    config = configure(root.folder / "etc" / "lares", port=port)
+    config = configure(root.folder / "etc" / "lares")
+    said = f"bind_address\t=\t'127.0.0.2:{port}'"
+    config.write_text(config.read_text().replace('bind_address = "127.0.0.1:0"', said))
     first = put_in(root, "first.pyz", single_file)
 
     assert root.install_sh(first) == "lares: 0.1.0 is installed\n"
-    assert root.box().port == port and root.box().ask("POST", "/rooms", {"id": "attic", "name": "Attic"})[0] == 200
+    assert (
+        root.box("127.0.0.2").port == port
+        and root.box("127.0.0.2").ask("POST", "/rooms", {"id": "attic", "name": "Attic"})[0] == 200
+    )
     assert b"lares:x:400:400:Lares:/srv/lares:/bin/false\n" in root.read("etc/passwd")
     assert (root.folder / "srv" / "lares" / "lock").stat().st_uid == 400
     assert b"/srv/lares/*.json\n" in root.read("lib/upgrade/keep.d/lares")
@@ -189,7 +209,7 @@ def test_openwrt_installs_reloads_upgrades_rolls_back_and_uninstalls(root: Root,
     assert root.install_sh(first) == "lares: 0.1.0 is installed\n"
     assert "is installed again" in root.install_sh("rollback")
     assert root.read("opt/lares/lares.pyz") == single_file.read_bytes()
-    assert root.box().ask("GET", "/rooms") == (200, [{"id": "attic", "name": "Attic"}])
+    assert root.box("127.0.0.2").ask("GET", "/rooms") == (200, [{"id": "attic", "name": "Attic"}])
 
     config.write_text("[nonsense]\n")
     assert root.run("/etc/init.d/lares", "check").returncode == 78

@@ -167,7 +167,7 @@ class TestChoice:
             "import sys, lares_launcher, lares_unpack; fill = lares_unpack.fill\n"
             "lares_unpack.fill = lambda *each: (print('unpacks'), fill(*each))\n"
             "folder = lares_launcher.find_folder(sys.argv[1], [sys.argv[2]])\n"
-            "print(lares_launcher.amiss(folder, deep=True))"
+            "print(lares_launcher.is_corrupt(folder, deep=True))"
         )
         command = [sys.executable, "-c", code, str(archive), str(tmp_path / "a")]
         starts = [
@@ -217,7 +217,7 @@ class TestUnpacked:
 
     def test_everything_is_there_and_nothing_of_others(self, folder: Path) -> None:
         assert content(folder) == expected()
-        assert not lares_launcher.amiss(str(folder), deep=True)
+        assert not lares_launcher.is_corrupt(str(folder), deep=True)
         assert {path.stat().st_mtime for path in folder.rglob("*.py")} == {lares_launcher.DATE}
 
     def test_a_second_start_writes_nothing(self, archive: Path, folder: Path) -> None:
@@ -226,13 +226,11 @@ class TestUnpacked:
         assert {path: path.stat().st_ctime_ns for path in folder.parent.rglob("*")} == before
 
     @pytest.mark.parametrize("harm", [harm_emptied, harm_lost, harm_edited, harm_seal, harm_no_seal])
-    def test_damage_heals_at_the_next_start(
-        self, archive: Path, folder: Path, harm: Callable[[Path], None]
-    ) -> None:
+    def test_damage_heals_at_the_next_start(self, archive: Path, folder: Path, harm: Callable[[Path], None]) -> None:
         harm(folder)
-        assert lares_launcher.amiss(str(folder), deep=False)
+        assert lares_launcher.is_corrupt(str(folder), deep=False)
         assert lares_launcher.take(str(archive), str(folder))
-        assert content(folder) == expected() and not lares_launcher.amiss(str(folder), deep=True)
+        assert content(folder) == expected() and not lares_launcher.is_corrupt(str(folder), deep=True)
 
     def test_damage_that_no_date_tells_heals_after_the_box_has_booted(self, archive: Path, folder: Path) -> None:
         rot(folder)
@@ -248,13 +246,13 @@ class TestUnpacked:
         (cache / "kept.cpython-311.pyc").write_bytes(b"compiled")
         lares_settle.seal_compiled(str(folder))
         (cache / "half.cpython-311.pyc").write_bytes(b"comp")
-        assert not lares_launcher.amiss(str(folder), deep=True)
+        assert not lares_launcher.is_corrupt(str(folder), deep=True)
         age(folder)
         assert lares_launcher.take(str(archive), str(folder))
         assert [path.name for path in cache.iterdir()] == ["kept.cpython-311.pyc"]
         (cache / "kept.cpython-311.pyc").write_bytes(bytes(8))
         assert lares_launcher.take(str(archive), str(folder))
-        assert not list(cache.iterdir()) and not lares_launcher.amiss(str(folder), deep=True)
+        assert not list(cache.iterdir()) and not lares_launcher.is_corrupt(str(folder), deep=True)
 
     def test_a_file_that_was_copied_badly_says_so(self, archive: Path, tmp_path: Path) -> None:
         data = bytearray(archive.read_bytes())
@@ -278,7 +276,7 @@ class TestOthers:
         monkeypatch.setattr(sys, "path", [str(folder / "site-packages")])
         monkeypatch.setattr(lares_settle, "places", lambda arguments, environment: [str(base), "/not/there"])
         monkeypatch.setattr(lares_settle, "NAME", folder.name)
-        lares_settle.settle()
+        lares_settle.remove_old_versions()
         assert {path.name for path in base.iterdir()} == {folder.name, used.name, foreign.name, "lock"}
 
     def test_a_folder_that_is_being_removed_is_not_taken(self, archive: Path, folder: Path) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from firmware.parts import Parts, Unfit, in_order, notice
+from firmware.parts import Parts, UnsupportedWheel, in_order, notice
 from firmware.targets import Target
-from firmware.wheels import Store, Untrue
+from firmware.wheels import ChecksumMismatch, Store
 from tests.firmware.archive import make_archive, this_target
 from tests.firmware.test_elf import made
 
@@ -50,16 +50,16 @@ def test_python_is_shared_objects_are_their_target_s_and_dead_weight_stays_out(t
 def test_what_differs_between_targets_is_refused(tmp_path: Path) -> None:
     parts = Parts()
     add(parts, GNU, wheel(tmp_path, "a", x_dot_py=b"x"))
-    with pytest.raises(Unfit, match=r"x\.py of a-1\.0-py3-none-any\.whl is not the same for all targets"):
+    with pytest.raises(UnsupportedWheel, match=r"x\.py of a-1\.0-py3-none-any\.whl is not the same for all targets"):
         add(parts, MUSL, wheel(tmp_path, "a", x_dot_py=b"y"))
 
 
 def test_another_machine_s_code_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(Unfit, match="another machine's code"):
+    with pytest.raises(UnsupportedWheel, match="another machine's code"):
         add(Parts(), INTEL, wheel(tmp_path, "a", a_dot_so=LEAN))
-    with pytest.raises(Unfit, match="not a 64-bit"):
+    with pytest.raises(UnsupportedWheel, match="not a 64-bit"):
         add(Parts(), GNU, wheel(tmp_path, "a", a_dot_so=b"#!/bin/sh"))
-    with pytest.raises(Unfit, match="outside of site-packages"):
+    with pytest.raises(UnsupportedWheel, match="outside of site-packages"):
         add(Parts(), GNU, wheel(tmp_path, "a", **{"a-1.data__scripts__run": b"x"}))
 
 
@@ -129,5 +129,7 @@ def test_wheels_that_are_not_what_the_lock_names_are_not_used(tmp_path: Path) ->
         wheel(folder, "a", a_dot_py=b"evil")
 
     store = Store(folder=tmp_path / "kept", run=lambda command: fetch(list(command)), say=lambda line: None)
-    with pytest.raises(Untrue, match=r"does not hold what the lock names \(a-1\.0-py3-none-any\.whl\); remove it"):
+    with pytest.raises(
+        ChecksumMismatch, match=r"does not hold what the lock names \(a-1\.0-py3-none-any\.whl\); remove it"
+    ):
         store.wheels("python", lock, [GNU])

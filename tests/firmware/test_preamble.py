@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ast
+import io
 import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
+
+from firmware.pack import WHEN_CUT
 
 BOOT = Path(__file__).parents[2] / "firmware" / "boot"
 HELD = tuple(
@@ -19,8 +23,7 @@ HELD = tuple(
     for libc in ("gnu", "musl")
 )
 NEEDS = (
-    "lares: this file needs CPython 3.11 or 3.13 on 64-bit Linux, aarch64 or x86_64, "
-    "with glibc 2.28 or newer or musl"
+    "lares: this file needs CPython 3.11 or 3.13 on 64-bit Linux, aarch64 or x86_64, with glibc 2.28 or newer or musl"
 )
 
 FEIGN = """
@@ -107,3 +110,21 @@ def test_an_old_python_that_is_here_says_so_itself(boot: Path, name: str) -> Non
         pytest.skip(f"there is no {name} here")
     done = subprocess.run([python, str(boot)], capture_output=True, text=True, env=environment, timeout=60)
     assert done.returncode == 69 and done.stderr.startswith(NEEDS)
+
+
+def test_a_file_that_is_cut_off_says_so(tmp_path: Path) -> None:
+    whole = io.BytesIO()
+    whole.write(b"#!/usr/bin/env python3\n" + WHEN_CUT)
+    with zipfile.ZipFile(whole, "w") as archive:
+        archive.writestr("__main__.py", "print('fine')\n")
+        archive.writestr("much", os.urandom(50_000))
+    file = tmp_path / "lares.pyz"
+    for length, code, sentence in (
+        (None, 0, ""),
+        (len(whole.getvalue()) - 1, 1, "cut off or damaged"),
+        (30_000, 1, "cut off or damaged"),
+        (200, 1, "cut off or damaged"),
+    ):
+        file.write_bytes(whole.getvalue()[:length])
+        done = subprocess.run([sys.executable, file], capture_output=True, text=True)
+        assert done.returncode == code and sentence in done.stderr, (length, done.stderr)

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+import shlex
 import shutil
 import subprocess
+import sys
+from contextlib import suppress
+from ctypes.util import find_library
 from pathlib import Path
 
 import pytest
 
+from tests.fakes.patience import until
+from tests.fakes.process import configure, running
+
 UNIT = Path(__file__).parents[2] / "firmware" / "systemd" / "lares.service"
+CONFINED = Path(__file__).with_name("confined.py")
 MOST_EXPOSURE = 2.0
 
 
@@ -27,7 +36,7 @@ def analyze(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.slow
 def test_systemd_finds_no_fault_in_it(tmp_path: Path) -> None:
     root = tmp_path / "root"
-    for name in ("usr/local/bin/lares", "bin/kill"):
+    for name in ("usr/local/bin/lares", "bin/sh"):
         (root / name).parent.mkdir(parents=True)
         (root / name).touch(mode=0o755)
     folder = root / "etc" / "systemd" / "system"
@@ -58,3 +67,57 @@ def test_a_faulty_configuration_is_not_tried_again_and_the_hub_has_time_to_stop(
     assert settings["Type"] == "notify" and settings["RestartPreventExitStatus"] == "78"
     assert int(settings["TimeoutStopSec"]) > 5 and int(settings["WatchdogSec"]) > 0
     assert settings["StateDirectory"] == settings["ConfigurationDirectory"] == "lares"
+
+
+SPIN = (
+    'return { id = "spin", name = "Spin", execute = function(ctx) local n = 0 while n >= 0 do n = n + 1 end end }\n'
+)
+
+
+@pytest.mark.slow
+async def test_a_hub_lives_under_the_unit_s_own_filters_and_long_scripts_stand_back(tmp_path: Path) -> None:
+    if shutil.which("systemd-analyze") is None or find_library("seccomp") is None:
+        pytest.skip(
+            "needs systemd-analyze (package systemd) and libseccomp, to keep the unit's filters without systemd"
+        )
+    configure(tmp_path)
+    (tmp_path / "config" / "scenes").mkdir()
+    (tmp_path / "config" / "scenes" / "spin.lua").write_text(SPIN)
+    log = tmp_path / "hub.log"
+    async with running(tmp_path, prefix=(sys.executable, str(CONFINED), str(UNIT))) as hub:
+        assert is_filtered(hub.popen.pid)
+        assert await hub.post("/rooms", id="hall", name="Hall") == 200
+        spinning = asyncio.ensure_future(hub.ask("POST", "/scenes/spin/execute"))
+        await until(lambda: max(niceness(hub.popen.pid)) > 0)
+        status, body = await spinning
+        assert status == 400 and "max_cpu_secs" in body["error"], body
+        await asyncio.to_thread(subprocess.run, reload_command(hub.popen.pid), check=True)
+        await until(lambda: "asked to reload" in log.read_text())
+        assert await hub.stop() == 0
+    assert "not permitted" not in log.read_text().lower()
+
+
+def reload_command(pid: int) -> list[str]:
+    """What the unit's ExecReload does, in a world that has a shell and nothing else."""
+    [command] = re.findall(r"^ExecReload=(.*)$", UNIT.read_text(), re.MULTILINE)
+    return shlex.split(command.replace("$MAINPID", str(pid)))
+
+
+def test_a_reload_needs_nothing_but_a_shell() -> None:
+    assert reload_command(7) == ["/bin/sh", "-c", "kill -HUP 7"]
+
+
+def is_filtered(pid: int) -> bool:
+    """Whether a filter of system calls holds for the process."""
+    return "Seccomp:\t2" in Path(f"/proc/{pid}/status").read_text()
+
+
+def niceness(pid: int) -> list[int]:
+    """How nice the threads of the process and of its children are."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    found = []
+    for process in (str(pid), *children):
+        for thread in Path(f"/proc/{process}/task").glob("*/stat"):
+            with suppress(OSError):
+                found.append(int(thread.read_text().rpartition(")")[2].split()[16]))
+    return found

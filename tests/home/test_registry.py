@@ -89,6 +89,7 @@ class TestReports:
             metadata=Metadata(source="a", accuracy=None, vendor_specific={"note": "x"}),
             updated_at=device.updated_at,
             last_seen=device.updated_at,
+            commands=(),
         )
         assert home.news() == [events.DeviceStateChanged(device=device, previous=None)]
 
@@ -100,6 +101,13 @@ class TestReports:
         assert home.news() == []
         assert after.last_seen > before.last_seen
         assert after == replace(before, last_seen=after.last_seen)
+
+    def test_an_attribute_that_is_dropped_stays_as_it_was(self) -> None:
+        home = Home(report(seen(power="on", brightness=30)))
+        home.registry.apply(report(seen(power="off", brightness=3000, nonsense=1)))
+        assert home.device().attributes == {"power": "off", "brightness": 30, "state": "online"}
+        home.registry.apply(report(seen(power="off")))
+        assert home.device().attributes == {"power": "off", "state": "online"}
 
     def test_what_did_not_change_stays_the_same_object_so_that_its_bytes_can_be_kept(self) -> None:
         home = Home(report(seen(power="on")))

@@ -6,7 +6,8 @@ import asyncio
 from contextlib import AsyncExitStack
 from typing import Any
 
-from appliance.settings import ElgatoLights, RokuTv
+from appliance.adapters.elgato_lights.kind import ElgatoLights
+from appliance.adapters.roku_tv.kind import RokuTv
 from appliance.simulators.light import Light, LightSimulator
 from appliance.simulators.tv import TvSimulator
 from tests.fakes.clock import VirtualClock
@@ -34,7 +35,10 @@ async def test_the_hub_is_ready_and_an_adapter_started_once_its_first_poll_has_e
         async with house.stream() as frames:
             await until(lambda: clock.sleepers == 3)
             answer = await house.get("/ready", token=None)
-            assert (answer.status, answer.json) == (503, {"error": "starting: elgato_lights, roku_tv"})
+            assert (answer.status, answer.json) == (
+                503,
+                {"error": "starting: elgato_lights, roku_tv", "code": "not_ready"},
+            )
             assert await statuses(house) == {"elgato_lights": "starting", "roku_tv": "starting"}
             assert (await house.get("/adapters/roku_tv")).json == {
                 "name": "roku_tv",
@@ -42,11 +46,12 @@ async def test_the_hub_is_ready_and_an_adapter_started_once_its_first_poll_has_e
                 "health": {"status": "unknown", "message": None, "last_updated": None},
                 "last_success": None,
                 "last_error": None,
+                "dropped": [],
             }
             light.faults.delay = 0.0
             await clock.advance(1.0, sleepers=3)
             answer = await house.get("/ready", token=None)
-            assert (answer.status, answer.json) == (503, {"error": "starting: roku_tv"})
+            assert (answer.status, answer.json) == (503, {"error": "starting: roku_tv", "code": "not_ready"})
             assert await statuses(house) == {"elgato_lights": "running", "roku_tv": "starting"}
             await clock.advance(1.0, sleepers=3)
             answer = await house.get("/ready", token=None)
@@ -100,7 +105,7 @@ async def test_a_house_without_adapters_is_ready_and_empty() -> None:
 async def test_an_adapter_is_shown_with_what_was_right_and_wrong_last(quiet: House, clock: VirtualClock) -> None:
     well = {"name": "elgato_lights", "runtime_status": "running", "health": OK, "last_success": NOON}
     answer = await quiet.get("/adapters/elgato_lights")
-    assert (answer.status, answer.json) == (200, {**well, "last_error": None})
+    assert (answer.status, answer.json) == (200, {**well, "last_error": None, "dropped": []})
 
     quiet.light.faults.body = b"<html>"
     await clock.advance(1, sleepers=3)
@@ -110,6 +115,7 @@ async def test_an_adapter_is_shown_with_what_was_right_and_wrong_last(quiet: Hou
         "runtime_status": "degraded",
         "health": {"status": "error", "message": told, "last_updated": at},
         "last_error": told,
+        "dropped": [],
     }
     assert await statuses(quiet) == {"elgato_lights": "degraded", "roku_tv": "running"}
 
@@ -121,6 +127,7 @@ async def test_an_adapter_is_shown_with_what_was_right_and_wrong_last(quiet: Hou
         "health": {**OK, "last_updated": again},
         "last_success": again,
         "last_error": told,
+        "dropped": [],
     }
 
 
@@ -169,8 +176,11 @@ async def test_a_vendor_that_says_what_no_text_can_hold_does_no_harm(quiet: Hous
 async def test_an_adapter_that_does_not_exist_is_named(house: House) -> None:
     for written, named in (("nothing", "nothing"), ("Roku_tv", "Roku_tv"), ("a%2Fb", "a/b")):
         answer = await house.get(f"/adapters/{written}")
-        assert (answer.status, answer.json) == (404, {"error": f"adapter '{named}' not found"})
-    assert (await house.get("/adapters/")).json == {"error": "there is no such path"}
+        assert (answer.status, answer.json) == (
+            404,
+            {"error": f"adapter '{named}' not found", "code": "adapter_not_found"},
+        )
+    assert (await house.get("/adapters/")).json == {"error": "there is no such path", "code": "path_not_found"}
 
 
 # --- many of a kind ------------------------------------------------------------------------------

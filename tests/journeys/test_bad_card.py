@@ -16,7 +16,8 @@ import aiohttp
 import pytest
 
 from appliance.errors import NotFound, StoreFailed
-from appliance.home.changes import Order, RemoveGroup, RemoveRoom, SetMembers
+from appliance.home.changes import RemoveGroup, RemoveRoom, SetMembers
+from appliance.home.layout import Edit
 from appliance.simulators.light import LightSimulator
 from tests.fakes.card import Card
 from tests.fakes.house import LIGHT, House, open_house
@@ -79,7 +80,10 @@ class TestEveryRoute:
             disk.mood = errno.ENOSPC
             for _ in range(2):
                 answer = await home.ask(method, path, json=body)
-                refusal = {"error": "the change cannot be stored now: no space left on device"}
+                refusal = {
+                    "error": "the change cannot be stored now: no space left on device",
+                    "code": "store_unavailable",
+                }
                 assert (answer.status, answer.json) == (503, refusal)
             assert await home.heard(frames) == []
             assert await _seen_in(home) == before
@@ -111,7 +115,7 @@ class TestEveryRoute:
         assert [type(each) for each in answers] == [StoreFailed, StoreFailed, NotFound]
         disk.mood = None
         answers = await asyncio.gather(*map(changes.make, asked), return_exceptions=True)
-        assert [type(each) for each in answers] == [Order, NotFound, NotFound]
+        assert [type(each) for each in answers] == [Edit, NotFound, NotFound]
 
     async def test_a_change_that_changes_nothing_needs_no_card(self, home: House, disk: MoodyDisk) -> None:
         disk.mood = errno.EIO
@@ -129,7 +133,7 @@ class TestKeys:
                 disk.mood = errno.ENOSPC
                 for _ in range(2):
                     refused = await home.post("/auth/keys", wanted)
-                    assert refused.status == 503 and list(refused.json) == ["error"]
+                    assert refused.status == 503 and list(refused.json) == ["error", "code"]
                     assert (await home.delete(f"/auth/keys/{made['id']}")).status == 503
                 assert [each["id"] for each in (await home.get("/auth/keys")).json] == [made["id"]]
                 assert (await home.get("/devices", token=made["key"])).status == 200
@@ -203,7 +207,7 @@ async def _furnish(hub: Process) -> None:
 
 async def _refuse_all(hub: Process, reason: str) -> None:
     """Every change is answered 503 with the sentence, one by one and all at once."""
-    refusal = (503, {"error": f"the change cannot be stored now: {reason}"})
+    refusal = (503, {"error": f"the change cannot be stored now: {reason}", "code": "store_unavailable"})
     for change in CHANGES:
         assert await hub.ask(*change) == refusal
     assert await asyncio.gather(*(hub.ask(*change) for change in CHANGES)) == [refusal] * len(CHANGES)
@@ -364,7 +368,10 @@ async def _change_until_refused(hub: Process) -> str:
             name = next(names) + "x" * length
             status, body = await hub.ask("POST", "/rooms", {"id": "a", "name": name})
             held = name if status == 200 else held
-        assert (status, body) == (503, {"error": "the change cannot be stored now: no space left on device"})
+        assert (status, body) == (
+            503,
+            {"error": "the change cannot be stored now: no space left on device", "code": "store_unavailable"},
+        )
     return held
 
 

@@ -19,7 +19,6 @@ from tests.fakes.clock import VirtualClock
 from tests.fakes.house import LIGHT, TV, House, Received, open_house
 from tests.fakes.lua import scene, write
 from tests.fakes.patience import until
-from tests.lua.bench import open_runner, run
 
 ROOT = Path(__file__).parents[2]
 SCENES = sorted(file.stem for file in (ROOT / "config/scenes").glob("*.lua"))
@@ -158,29 +157,3 @@ async def test_what_the_documents_show_can_be_run(example: str, clock: VirtualCl
     root = write(tmp_path, {"scenes/example.lua": text})
     async with open_house(root=root, clock=clock, light=light, tv=tv, poll_interval_secs=600) as house:
         targets(await clock.run(house.post(f"/scenes/{id_}/execute")))
-
-
-FADES = (
-    ("10, 40, 3", "20 30 40"),
-    ("40, 10, 3", "30 20 10"),
-    ("1, 80, 4", "20 40 60 80"),
-    ("5, 5, 2", "5 5"),
-    ("0, 1, 3", "0 0 1"),
-    ("1, 9, 1", "9"),
-    ("1, 9, 0", ""),
-)
-
-
-@pytest.mark.parametrize(("arguments", "levels"), FADES)
-async def test_the_levels_of_a_fade_are_whole_even_and_end_where_it_ends(arguments: str, levels: str) -> None:
-    async with open_runner(scripts=SCRIPTS) as runner:
-        notes = await run(runner, f"print(table.concat(require('fade').levels({arguments}), ' '))")
-    assert notes.printed == [levels]
-
-
-async def test_a_fade_takes_the_time_it_is_given_and_ends_early_when_told() -> None:
-    body = "require('fade').run(ctx, 60, {1, 2, 3, 4}, function(level) print(level) return level < 3 end)"
-    async with open_runner(scripts=SCRIPTS) as runner:
-        notes = await run(runner, body)
-    assert notes.printed == ["1", "2", "3"]
-    assert [arguments[0] for _, arguments in notes.asked] == [15, 15, 15]

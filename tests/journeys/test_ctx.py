@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from appliance.log_buffer import fields_of
 from tests.fakes.house import LIGHT, TV, House, Received, open_house
 from tests.fakes.lua import scene, write
 
@@ -143,6 +144,6 @@ async def test_what_a_scene_logs_carries_its_id_and_its_fields(lua: House, caplo
     caplog.set_level(logging.INFO)
     assert (await lua.post("/scenes/logs/execute")).status == 200
     [hello] = [entry for entry in caplog.records if entry.getMessage() == "hello"]
-    assert (hello.levelno, vars(hello)["scene"], vars(hello)["room"]) == (logging.WARNING, "logs", "den")
+    assert (hello.levelno, fields_of(hello)["scene"], fields_of(hello)["room"]) == (logging.WARNING, "logs", "den")
     [printed] = [entry for entry in caplog.records if entry.getMessage().startswith("to the log")]
-    assert (printed.getMessage(), vars(printed)["scene"]) == ("to the log\t1\tnil", "logs")
+    assert (printed.getMessage(), fields_of(printed)["scene"]) == ("to the log\t1\tnil", "logs")

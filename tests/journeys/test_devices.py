@@ -12,12 +12,30 @@ from tests.fakes.house import LARGE, LIGHT, TV, House, open_house
 # --- reading -------------------------------------------------------------------------------------
 
 
+WARMTH = "color_temperature"
+
+TV_INFO = {
+    "manufacturer": "Roku",
+    "model": "Simulated TV",
+    "firmware": "12.5.0",
+    "serial": "LARES0000002",
+    "class": "media_player",
+}
+
+
 async def test_devices_are_listed_by_id_with_every_field(quiet: House) -> None:
     assert (await quiet.get("/devices")).json == [
         {
             "id": LIGHT,
             "room_id": None,
+            "name": "Simulated light",
             "kind": "Light",
+            "info": {
+                "manufacturer": "Elgato",
+                "model": "Elgato Key Light",
+                "firmware": "1.0.3",
+                "serial": "LARES0000001",
+            },
             "attributes": {
                 "power": "off",
                 "brightness": 50,
@@ -31,7 +49,9 @@ async def test_devices_are_listed_by_id_with_every_field(quiet: House) -> None:
         {
             "id": TV,
             "room_id": None,
+            "name": "Simulated TV - LARES0000002",
             "kind": "Switch",
+            "info": TV_INFO,
             "attributes": {"power": "on", "state": "online"},
             "metadata": {
                 "source": "roku_tv",
@@ -99,13 +119,16 @@ async def test_a_device_that_does_not_exist_is_named_whatever_the_body_is(house:
             await house.post(f"/devices/{written}/room", data=b"neither is this JSON"),
             await house.post(f"/devices/{written}/command", data=b"nor this"),
         ):
-            assert (answer.status, answer.json) == (404, {"error": f"device '{named}' not found"})
+            assert (answer.status, answer.json) == (
+                404,
+                {"error": f"device '{named}' not found", "code": "device_not_found"},
+            )
 
 
 async def test_a_path_that_does_not_exist_is_404(house: House) -> None:
     for path in ("/devices/", f"/devices/{LIGHT}/", f"/devices/{LIGHT}/room/", "/devices/a/b/c"):
         answer = await house.get(path)
-        assert (answer.status, answer.json) == (404, {"error": "there is no such path"})
+        assert (answer.status, answer.json) == (404, {"error": "there is no such path", "code": "path_not_found"})
 
 
 QUERIES = [
@@ -161,14 +184,17 @@ async def test_a_change_at_the_device_moves_both_and_is_heard_once(quiet: House,
 async def test_a_change_of_metadata_alone_is_shown_and_neither_heard_nor_dated(
     quiet: House, clock: VirtualClock
 ) -> None:
-    quiet.tv.user_device_name = "Den"
+    quiet.tv.power_mode = "DisplayOn"
+    await clock.advance(1, sleepers=3)
+    before = await quiet.device(TV)
+    quiet.tv.power_mode = "Ready"
     async with quiet.stream() as frames:
         await clock.advance(1, sleepers=3)
         assert await quiet.heard(frames) == []
     renamed = await quiet.device(TV)
-    assert renamed["metadata"]["vendor_specific"]["friendly_name"] == "Den"
-    assert renamed["updated_at"] == "2026-01-01T12:00:00.000Z"
-    assert renamed["last_seen"] == "2026-01-01T12:00:01.000Z"
+    assert renamed["metadata"]["vendor_specific"]["power_mode"] == "Ready"
+    assert renamed["updated_at"] == before["updated_at"]
+    assert renamed["last_seen"] == "2026-01-01T12:00:02.000Z"
 
 
 # --- rooms ---------------------------------------------------------------------------------------
@@ -224,7 +250,7 @@ async def test_an_assignment_that_cannot_be_is_refused_and_changes_nothing(house
     async with house.stream() as frames:
         for body, message in ASSIGNMENTS:
             answer = await house.post(f"/devices/{LIGHT}/room", data=body)
-            assert (answer.status, answer.json) == (400, {"error": message})
+            assert (answer.status, answer.json["error"]) == (400, message)
         assert await house.heard(frames) == []
     assert (await house.device(LIGHT))["room_id"] == "den"
 
@@ -356,7 +382,10 @@ async def test_a_malformed_command_is_refused_with_a_sentence_and_never_sent(hou
         for body, message in MALFORMED:
             for path in (f"/devices/{LIGHT}", f"/devices/{TV}", "/rooms/den", "/groups/all"):
                 answer = await house.post(f"{path}/command", body)
-                assert (answer.status, answer.json) == (400, {"error": message}), (path, body)
+                assert (answer.status, answer.json["error"]) == (400, message), (
+                    path,
+                    body,
+                )
         assert await house.heard(frames) == []
     assert house.light.writes == [] and house.tv.keys == []
 
@@ -396,7 +425,8 @@ async def test_a_sound_command_that_the_device_does_not_offer_is_501(house: Hous
     async with house.stream() as frames:
         for device_id, capability, action, value in NOT_OFFERED:
             answer = await house.command(device_id, capability, action, value)
-            message = f"device '{device_id}' does not offer {capability} {action}"
-            assert (answer.status, answer.json) == (501, {"error": message})
+            hint = "; its actions are: set" if device_id == LIGHT and capability in ("brightness", WARMTH) else ""
+            message = f"device '{device_id}' does not offer {capability} {action}{hint}"
+            assert (answer.status, answer.json["error"]) == (501, message)
         assert await house.heard(frames) == []
     assert house.light.writes == [] and house.tv.keys == []

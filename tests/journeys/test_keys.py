@@ -70,7 +70,7 @@ class TestMaking:
     )
     async def test_what_is_wrong_is_said_and_no_key_made(self, house: House, body: Any, sentence: str) -> None:
         answer = await house.post("/auth/keys", body)
-        assert (answer.status, answer.json) == (400, {"error": sentence})
+        assert (answer.status, answer.json["error"]) == (400, sentence)
         assert (await house.get("/auth/keys")).json == []
 
     async def test_a_label_is_trimmed_and_may_be_in_any_script(self, house: House) -> None:
@@ -118,15 +118,24 @@ class TestRevoking:
         answer = await house.delete(f"/auth/keys/{made['id']}")
         assert (answer.status, answer.json) == (204, None)
         refused = await house.get("/devices", token=made["key"])
-        assert (refused.status, refused.json) == (401, {"error": "authentication required"})
+        assert (refused.status, refused.json) == (
+            401,
+            {"error": "authentication required", "code": "authentication_required"},
+        )
         assert (await house.get("/devices", token=other["key"])).status == 200
         again = await house.delete(f"/auth/keys/{made['id']}")
-        assert (again.status, again.json) == (404, {"error": f"key '{made['id']}' not found"})
+        assert (again.status, again.json) == (
+            404,
+            {
+                "error": f"key '{made['id']}' not found",
+                "code": "key_not_found",
+            },
+        )
 
     @pytest.mark.parametrize("key_id", ["master", "key_master", "nobody", READER.key_id, "key_", "lrs_master"])
     async def test_there_is_no_other_key_and_the_master_key_is_none_of_them(self, house: House, key_id: str) -> None:
         answer = await house.delete(f"/auth/keys/{key_id}")
-        assert (answer.status, answer.json) == (404, {"error": f"key '{key_id}' not found"})
+        assert (answer.status, answer.json) == (404, {"error": f"key '{key_id}' not found", "code": "key_not_found"})
         assert (await house.get("/devices")).status == 200
 
     async def test_a_key_may_revoke_itself(self, house: House) -> None:
@@ -170,7 +179,10 @@ class TestRevoking:
             assert (await house.delete(f"/auth/keys/{made['id']}")).status == 204
             for caller in (post, assign):
                 reply = await caller.ask(b"}")
-                assert (reply.status, reply.json) == (401, {"error": "authentication required"})
+                assert (reply.status, reply.json) == (
+                    401,
+                    {"error": "authentication required", "code": "authentication_required"},
+                )
         assert (await house.get("/rooms")).json == []
 
 

@@ -103,9 +103,7 @@ async def _look(hub: Process) -> dict[str, Any]:
     """Everything that the writers could have changed, as GET shows it."""
     await hub.ready()
     rooms = {each["id"]: {"name": each["name"]} for each in await hub.get("/rooms")}
-    groups = {
-        each["id"]: {"name": each["name"], "members": each["members"]} for each in await hub.get("/groups")
-    }
+    groups = {each["id"]: {"name": each["name"], "members": each["members"]} for each in await hub.get("/groups")}
     places = {each["id"]: each["room_id"] for each in await hub.get("/devices")}
     return {**rooms, **groups, **{device: room for device, room in places.items() if room is not None}}
 

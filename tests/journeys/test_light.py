@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from appliance.adapters.elgato_lights.kind import ElgatoLights
 from appliance.errors import Invalid, Unreachable, Unsupported
-from appliance.settings import ElgatoLights
 from appliance.simulators.light import Light, LightSimulator
 from appliance.simulators.tv import TvSimulator
 from tests.fakes.clock import VirtualClock
@@ -91,8 +91,8 @@ async def test_a_colour_temperature_beyond_the_light_is_refused_though_it_is_can
             (556, "mireds", 1799),
         ]:
             answer = await warmth(house, asked, unit)
-            message = f"color_temperature must be from 2900 to 7000 kelvin for this light, not {kelvin}"
-            assert (answer.status, answer.json) == (400, {"error": message})
+            message = f"color_temperature must be from 2900 to 7000 kelvin for this device, not {kelvin}"
+            assert (answer.status, answer.json) == (400, {"error": message, "code": "invalid_value"})
         assert await house.heard(frames) == []
     assert house.light.writes == []
 
@@ -158,8 +158,13 @@ async def test_a_light_that_vanishes_is_removed_and_keeps_its_place(quiet: House
     async with quiet.stream() as frames:
         quiet.light.lights = lights[:1]
         await clock.advance(3, sleepers=3)
-        assert await quiet.heard(frames) == [{"type": "device.removed", "id": SECOND}]
-        assert (await quiet.get(f"/devices/{SECOND}")).json == {"error": f"device '{SECOND}' not found"}
+        renamed, removed = await quiet.heard(frames)
+        assert (renamed["type"], renamed["name"]) == ("device.updated", "Simulated light"), "it stands alone now"
+        assert removed == {"type": "device.removed", "id": SECOND}
+        assert (await quiet.get(f"/devices/{SECOND}")).json == {
+            "error": f"device '{SECOND}' not found",
+            "code": "device_not_found",
+        }
         assert (await quiet.command(SECOND, "power", "on")).status == 404
         assert (await quiet.get("/rooms/den/devices")).json == []
         results = (await quiet.post("/groups/all/command", {"capability": "power", "action": "off"})).json
@@ -168,9 +173,9 @@ async def test_a_light_that_vanishes_is_removed_and_keeps_its_place(quiet: House
 
         quiet.light.lights = lights
         await clock.advance(1, sleepers=3)
-        assert await quiet.heard(frames) == [
-            {"type": "device.state_changed", "id": SECOND, "state": before["attributes"]}
-        ]
+        numbered, returned = await quiet.heard(frames)
+        assert numbered["name"] == "Simulated light 1"
+        assert returned == {"type": "device.state_changed", "id": SECOND, "state": before["attributes"]}
     now = "2026-01-01T12:00:05.000Z"
     assert await quiet.device(SECOND) == {**before, "updated_at": now, "last_seen": now}
     assert before["room_id"] == "den"
@@ -194,7 +199,10 @@ async def test_a_room_removed_while_its_light_is_away_is_not_there_when_it_retur
 async def test_a_light_that_vanished_since_it_was_seen_is_told_so(quiet: House) -> None:
     quiet.light.lights = []
     answer = await quiet.command(LIGHT, "power", "on")
-    assert (answer.status, answer.json) == (400, {"error": f"{quiet.light.url}: light 0 is not there any more"})
+    assert (answer.status, answer.json) == (
+        400,
+        {"error": f"{quiet.light.url}: light 0 is not there any more", "code": "device_refused"},
+    )
 
 
 async def test_one_bad_light_keeps_its_last_state_and_the_others_go_on(
@@ -211,7 +219,7 @@ async def test_one_bad_light_keeps_its_last_state_and_the_others_go_on(
         assert (await quiet.command(LIGHT, "power", "on")).status == 200
         answer = await quiet.command(SECOND, "power", "on")
         told = f"{quiet.light.url}: light 1 on must be an integer from 0 to 1, not 'perhaps'"
-        assert (answer.status, answer.json) == (400, {"error": told})
+        assert (answer.status, answer.json) == (400, {"error": told, "code": "device_refused"})
         assert [frame["type"] for frame in await quiet.heard(frames)] == ["device.state_changed"]
     assert len([record for record in caplog.records if "cannot be read" in record.message]) == 1
     assert quiet.light.lights == [Light(on=True, brightness=9, temperature=200), {"on": "perhaps"}]
@@ -244,7 +252,7 @@ async def test_a_light_that_does_not_do_it_fails_with_what_was_read_and_the_hub_
         await clock.advance(0.2, sleepers=3)
         answer = await commanding
         told = f"{quiet.light.url}: light 0 was told on 1 but shows 0"
-        assert (answer.status, answer.json) == (400, {"error": told})
+        assert (answer.status, answer.json) == (400, {"error": told, "code": "device_refused"})
         attributes = await shown(quiet)
         assert (attributes["power"], attributes["brightness"], attributes["state"]) == ("off", 9, "online")
         assert [frame["state"]["brightness"] for frame in await quiet.heard(frames)] == [9]
@@ -270,7 +278,10 @@ async def test_a_light_that_answers_wrongly_is_a_400_with_a_sentence_and_stays_o
         setattr(quiet.light.faults, name, value)
     async with quiet.stream() as frames:
         answer = await quiet.command(LIGHT, "power", "on")
-        assert (answer.status, answer.json) == (400, {"error": told.format(quiet.light.url)})
+        assert (answer.status, answer.json) == (
+            400,
+            {"error": told.format(quiet.light.url), "code": "device_refused"},
+        )
         assert await quiet.heard(frames) == []
     assert (await shown(quiet))["state"] == "online"
 
@@ -377,7 +388,7 @@ async def test_the_adapter_s_own_operations_are_invoked_by_the_name_of_its_secti
 async def test_a_failed_command_is_one_line_in_the_log(house: House, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "adapters")
     await warmth(house, 2500)
-    told = "color_temperature must be from 2900 to 7000 kelvin for this light, not 2500"
+    told = "color_temperature must be from 2900 to 7000 kelvin for this device, not 2500"
     assert [record.message for record in caplog.records if record.name == "adapters"] == [
         f"{LIGHT}: color_temperature set failed: {told}"
     ]

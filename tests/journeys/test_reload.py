@@ -390,7 +390,10 @@ async def test_a_scene_that_requires_a_broken_script_when_it_is_loaded_has_the_f
 async def test_scenes_that_are_not_enabled_are_none(tmp_path: Path) -> None:
     async with open_house(root=write(tmp_path, GOOD), toml="[scenes]\nenabled = false\n") as house:
         assert of(await house.get("/scenes")) == (200, [])
-        assert of(await house.post("/scenes/one/execute")) == (404, {"error": "scene 'one' not found"})
+        assert of(await house.post("/scenes/one/execute")) == (
+            404,
+            {"error": "scene 'one' not found", "code": "scene_not_found"},
+        )
         refused = ("config/scenes", 0, "scenes.enabled is false in the configuration")
         assert await reload(house) == failed(refused)
         assert await reload(house, "scripts") == done(1, "scripts")

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from appliance.adapters.roku_tv.kind import RokuTv
 from appliance.home.events import SystemError
-from appliance.settings import RokuTv
 from appliance.simulators.light import Light, LightSimulator
 from appliance.simulators.tv import TvSimulator
 from appliance.store.disk import Disk
@@ -270,7 +270,8 @@ class TestFilesThatCannotBeTrusted:
         caplog.clear()
         async with living(tmp_path, clock) as house:
             lost = "3 whole records lie behind the damage and are left out"
-            told = f"journal.000001.json is damaged behind record 2; {lost}"
+            kept = "it is kept as journal.000001.json.corrupt-20260101T120000Z"
+            told = f"journal.000001.json is damaged behind record 2; {lost}; {kept}"
             assert [room["id"] for room in (await house.get("/rooms")).json] == ["room-0", "room-1"]
             assert told in [record.message for record in caplog.records if record.name == "store"]
             errors = [event.message for event in house.events if isinstance(event, SystemError)]

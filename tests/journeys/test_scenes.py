@@ -129,7 +129,7 @@ async def test_running_needs_no_body_and_reads_none(lua: House, body: bytes | No
 
 async def test_a_scene_that_is_not_there_is_404(lua: House) -> None:
     for answer in (await lua.post("/scenes/nope/execute"), await lua.get("/scenes/nope/history")):
-        assert of(answer) == (404, {"error": "scene 'nope' not found"})
+        assert of(answer) == (404, {"error": "scene 'nope' not found", "code": "scene_not_found"})
 
 
 async def test_reading_keys_may_look_and_not_run(lua: House) -> None:
@@ -239,7 +239,7 @@ async def test_restart_ends_the_one_that_runs_once_it_has_slept_and_its_client_i
     await clock.run(_one(third))
     replaced = "scene 'restart' was cancelled: a later execution replaced it (mode restart)"
     for each in (first, second):
-        assert of(await each) == (400, {"error": replaced, "results": []})
+        assert of(await each) == (400, {"error": replaced, "code": "cancelled", "results": []})
     assert (await third).json == {"status": "ok", "results": [{"target": TV, "status": "ok", "message": None}]}
     history = (await lua.get("/scenes/restart/history")).json["entries"]
     assert sorted(entry["status"] for entry in history) == ["cancelled", "cancelled", "ok"]
@@ -269,7 +269,14 @@ async def test_history_is_newest_first_and_its_query_bounds_it(lua: House, clock
     answer = await lua.get(path)
     assert (answer.status, answer.json["scene_id"]) == (200, "a b/ü")
     entries = answer.json["entries"]
-    shown: dict[str, Any] = {"scene_id": "a b/ü", "status": "ok", "error": None, "results": []}
+    shown: dict[str, Any] = {
+        "scene_id": "a b/ü",
+        "status": "ok",
+        "error": None,
+        "results": [],
+        "warnings": [],
+        "trace": [],
+    }
     assert all(each == {**shown, "executed_at": each["executed_at"]} for each in entries)
     times = [each["executed_at"] for each in entries]
     assert len(times) == 5 and times == sorted(times, reverse=True)
@@ -304,7 +311,7 @@ async def test_history_is_newest_first_and_its_query_bounds_it(lua: House, clock
     ],
 )
 async def test_a_query_that_means_nothing_is_400(lua: House, query: str, error: str) -> None:
-    assert of(await lua.get(f"/scenes/evening/history?{query}")) == (400, {"error": error})
+    assert of(await lua.get(f"/scenes/evening/history?{query}")) == (400, {"error": error, "code": "invalid_value"})
 
 
 # --- the hub around them -------------------------------------------------------------------------
@@ -321,7 +328,7 @@ async def test_diagnostics_count_executions_and_their_ends(lua: House, clock: Vi
     ended = {"ok": 1, "error": 1, "dropped": 1, "cancelled": 0, "skipped": 0, "timeout": 0}
     wanted = {"loaded": len(FILES), "running": 1, "waiting": 0, "ended": ended, "left_out": []}
     assert figures["scenes"] == wanted
-    assert figures["scripts"]["running"] == 1 and figures["scripts"]["threads"] >= 1
+    assert figures["scripts"]["running"] == 1 and figures["scripts"]["workers"][0]["executions"] == 1
     waiting.cancel()
 
 

@@ -146,7 +146,7 @@ def note_arguments(traces: Traces, running: Running) -> None:
     traces.note("the arguments of the process", Path(f"/proc/{running.process.pid}/cmdline").read_bytes())
 
 
-@pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.parametrize("form", ["text", pytest.param("json", marks=pytest.mark.slow)])
 def test_no_secret_stands_anywhere_after_a_whole_journey(tmp_path: Path, form: str) -> None:
     traces = Traces()
     box(tmp_path, f'{LOOPBACK}[logging]\nlevel = "debug"\nformat = "{form}"\n')
@@ -176,7 +176,9 @@ def test_no_secret_stands_anywhere_after_a_whole_journey(tmp_path: Path, form: s
     assert not list(traces.finds())
 
 
-@pytest.mark.parametrize("way", ["variable", "file", "configuration"])
+@pytest.mark.parametrize(
+    "way", ["configuration", *(pytest.param(way, marks=pytest.mark.slow) for way in ("variable", "file"))]
+)
 def test_a_configured_master_key_stands_where_it_was_written_and_nowhere_else(tmp_path: Path, way: str) -> None:
     traces, variables, kept = Traces(secrets={OWN}), {}, None
     box(tmp_path, f'{LOOPBACK}[logging]\nlevel = "debug"\n')

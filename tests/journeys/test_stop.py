@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 import time
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -13,7 +16,7 @@ import pytest
 from appliance.simulators.light import LightSimulator
 from appliance.simulators.tv import TvSimulator
 from tests.fakes.patience import until
-from tests.fakes.process import Process, configure, light_section, running
+from tests.fakes.process import ROOT, Process, configure, light_section, running
 
 GOING_AWAY = 1001
 STREAMS = 20
@@ -101,3 +104,47 @@ async def test_who_waits_for_a_sleeping_flow_is_told_that_the_hub_stopped_and_no
         for status, body in [await each for each in waiting]:
             assert status == 400 and body["error"].endswith("was cancelled: the hub stopped"), body
         assert " beat" not in hub.log.read_text().partition("stopping")[2]
+
+
+HANGING = """
+import socket, sys, time
+asked = socket.getaddrinfo
+def hang(host, *more, **rest):
+    if host == "lamp.invalid":
+        print("asked for", host, file=sys.stderr, flush=True)
+        time.sleep(60)
+    return asked(host, *more, **rest)
+socket.getaddrinfo = hang
+"""
+
+
+async def test_a_name_server_that_hangs_does_not_keep_the_hub(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(HANGING)
+    configure(tmp_path, light_section("http://lamp.invalid"))
+    async with running(tmp_path, {"PYTHONPATH": f"{tmp_path}:{ROOT}"}) as hub:
+        await until(lambda: "asked for lamp.invalid" in hub.log.read_text())
+        assert await hub.post("/rooms", id="den", name="Den") == 200
+        began = time.monotonic()
+        assert await hub.stop() == 0
+        assert time.monotonic() - began < 15.0, "not the 60 s of the name server, however busy the machine"
+        assert "cut off" not in hub.log.read_text()
+
+
+async def test_who_waits_for_a_slow_key_press_is_answered_when_the_hub_stops(tmp_path: Path) -> None:
+    async with TvSimulator() as tv:
+        configure(tmp_path, tv_section(tv))
+        async with running(tmp_path) as hub:
+            await hub.ready()
+            tv.faults.delay = 60.0
+            asking = asyncio.create_task(hub.ask("POST", "/devices/roku_tv:tv/command", COMMAND))
+            before = len(tv.requests)
+            await until(lambda: len(tv.requests) > before)
+            assert await hub.stop() == 0
+            status, body = await asking
+            assert (status, body["code"]) == (400, "stopping")
+
+
+def test_a_stop_that_hangs_is_cut_off() -> None:
+    stuck = "from appliance.cli import deadline; deadline.STOP_LIMIT_SECS = 0.1; deadline.limit_stop(); input()"
+    with subprocess.Popen([sys.executable, "-c", stuck], stdin=subprocess.PIPE, stderr=subprocess.PIPE) as popen:
+        assert popen.wait(20) == os.EX_SOFTWARE

@@ -157,7 +157,8 @@ async def test_a_tv_that_forbids_control_says_which_setting_to_change(quiet: Hou
         assert answer.status == 400
         assert answer.json == {
             "error": f"{quiet.tv.url} refuses to be controlled: on the TV, open Settings > System > Advanced system "
-            "settings > Control by mobile apps > Network access and choose Default or Permissive"
+            "settings > Control by mobile apps > Network access and choose Default or Permissive",
+            "code": "device_refused",
         }
         assert await quiet.heard(frames) == []
     assert (await quiet.device(TV))["attributes"] == {"power": "on", "state": "online"}
@@ -184,7 +185,7 @@ async def test_a_press_that_was_not_answered_is_never_repeated(
     await clock.advance(0.25, sleepers=3)
     answer = await commanding
     told = f"{quiet.tv.url} does not answer (it closed the connection)"
-    assert (answer.status, answer.json) == (400, {"error": told})
+    assert (answer.status, answer.json) == (400, {"error": told, "code": "device_refused"})
     await clock.advance(0.5, sleepers=3)
     assert len(quiet.tv.keys) == 1
     assert [method for method, _ in quiet.tv.requests] == ["GET", "POST"]
@@ -212,7 +213,7 @@ async def test_a_tv_that_answers_wrongly_is_a_400_with_a_sentence_and_not_presse
         setattr(quiet.tv.faults, name, value)
     async with quiet.stream() as frames:
         answer = await power(quiet, "off")
-        assert (answer.status, answer.json) == (400, {"error": told.format(quiet.tv.url)})
+        assert (answer.status, answer.json) == (400, {"error": told.format(quiet.tv.url), "code": "device_refused"})
         assert await quiet.heard(frames) == []
     assert (quiet.tv.keys, (await quiet.device(TV))["attributes"]["state"]) == ([], "online")
 

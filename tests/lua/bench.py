@@ -46,7 +46,11 @@ class Notes:
 
 @asynccontextmanager
 async def open_runner(
-    limits: Limits = ROOMY, scripts: Path | None = None, zone: str = "Europe/Berlin", clock: Clock | None = None
+    limits: Limits = ROOMY,
+    scripts: Path | None = None,
+    zone: str = "Europe/Berlin",
+    clock: Clock | None = None,
+    on_kill: Callable[[str], None] = lambda _: None,
 ) -> AsyncIterator[Runner]:
     """A runner without scripts, unless a folder is given."""
     async with Runner(
@@ -55,6 +59,7 @@ async def open_runner(
         scripts_name="config/scripts",
         timezone=ZoneInfo(zone),
         clock=clock or Clock(),
+        on_kill=on_kill,
     ) as runner:
         yield runner
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-CPU = r"ran for [\d.]+ s without a ctx call and was stopped"
+CPU = (
+    r"ran for [\d.]+ s without a ctx call and (?:was|could not be) stopped"
+    r"|the Lua worker was killed, because .*could not be stopped|the Lua worker gave no sign of life"
+)
+"""Stopped by the hook, else with its worker; or another of the batch was."""
+
 MEMORY = r"needed more than [\d.]+ MB of memory and was stopped"
 BACKSTOP = r"took more than [\d.]+ s in all"
-PATTERN = r"this pattern could take too long"
 OVERFLOW = r"stack overflow|C stack overflow|too many nested|memory"
 
 _BIG = "local big = ('x'):rep(1000000)\n"
@@ -142,10 +146,10 @@ HOSTILE: tuple[tuple[str, str, str], ...] = (
     (
         "comparator that is wrong",
         "local t = {} for i = 1, 1000 do t[i] = i end while true do table.sort(t, function() return true end) end",
-        CPU,
+        "invalid order function",
     ),
     ("loop in a reader of load", "load(function() while true do end end)", CPU),
-    ("reader of load without end", "load(function() return 'x = 1 ' end)", "source text is larger than 1 MiB"),
+    ("reader of load without end", "load(function() return 'x = 1 ' end)", MEMORY),
     ("iterator without end", "for _ in function() return 1 end do end", CPU),
     # loading
     ("load in a loop", "while true do load('return ' .. ('1 + '):rep(50000) .. '1') end", CPU),
@@ -198,12 +202,12 @@ HOSTILE: tuple[tuple[str, str, str], ...] = (
     ("os.date in a loop", "local f = ('%c'):rep(1000) while true do os.date(f) end", CPU),
     ("os.time in a loop", "while true do os.time({year = 2026, month = 1, day = 1}) end", CPU),
     ("tostring in a loop", "while true do tostring(1.5) end", CPU),
-    ("move far", "table.move({}, 1, math.maxinteger - 1, 2)", "table is too large for 'move'"),
+    ("move far", "table.move({}, 1, math.maxinteger - 1, 2)", CPU),
     ("move through the whole range", "table.move({}, math.mininteger, math.maxinteger, 1)", "too large|too many"),
     (
         "insert into a liar",
         "table.insert(setmetatable({}, {__len = function() return 1 << 60 end}), 1, 1)",
-        "table is too large for 'insert'",
+        CPU,
     ),
     (
         "insert into one that lies the second time",
@@ -220,7 +224,7 @@ HOSTILE: tuple[tuple[str, str, str], ...] = (
     (
         "sort of a liar",
         "table.sort(setmetatable({}, {__len = function() return 1 << 60 end}))",
-        "table is too large for 'sort'",
+        "array too big",
     ),
     (
         "concat of a liar",
@@ -235,17 +239,17 @@ HOSTILE: tuple[tuple[str, str, str], ...] = (
     ),
     ("unpack of far more than fits", "table.unpack({}, 1, 100000000)", "too many results to unpack"),
     # patterns
-    ("catastrophic find", "(('a'):rep(100000)):find(('a*'):rep(10) .. 'b')", PATTERN),
-    ("catastrophic match", "(('a'):rep(50000)):match('.-.-.-.-b')", PATTERN),
-    ("catastrophic gmatch", "for _ in (('a'):rep(50000)):gmatch('.-.-x') do end", PATTERN),
-    ("catastrophic gsub", "(('a'):rep(50000)):gsub('(a*)*(a*)b', '')", PATTERN + "|malformed"),
-    ("many options", "(('a'):rep(64)):find(('a?'):rep(40) .. ('a'):rep(40) .. 'b')", PATTERN),
-    ("balance on many openings", "(('('):rep(200000)):find('%b()')", PATTERN),
-    ("captures again and again", "(('a'):rep(50000)):find('(.-)%1b')", PATTERN),
+    ("catastrophic find", "(('a'):rep(100000)):find(('a*'):rep(10) .. 'b')", CPU),
+    ("catastrophic match", "(('a'):rep(50000)):match('.-.-.-.-b')", CPU),
+    ("catastrophic gmatch", "for _ in (('a'):rep(50000)):gmatch('.-.-x') do end", CPU),
+    ("catastrophic gsub", "(('a'):rep(50000)):gsub('(a*)*(a*)b', '')", CPU + "|malformed"),
+    ("many options", "(('a'):rep(64)):find(('a?'):rep(40) .. ('a'):rep(40) .. 'b')", CPU),
+    ("balance on many openings", "(('('):rep(200000)):find('%b()')", CPU),
+    ("captures again and again", "(('a'):rep(50000)):find('(.-)%1b')", CPU),
     (
         "plain find without end",
         "local a, b = ('a'):rep(1000000), ('a'):rep(500000) .. 'b' while true do a:find(b, 1, true) end",
-        "could take too long",
+        CPU,
     ),
     (
         "plain find in a loop",
@@ -253,9 +257,9 @@ HOSTILE: tuple[tuple[str, str, str], ...] = (
         CPU,
     ),
     ("find in a loop", _BIG + "while true do big:find('y') end", CPU),
-    ("gmatch anchored, a caret to it", "for _ in (('^a'):rep(50000)):gmatch('^.-.-x') do end", PATTERN),
-    ("frontier with repetitions", "(('a'):rep(50000)):find('%f[a]a*a*b')", PATTERN),
-    ("sets with repetitions", "(('a]'):rep(50000)):find('[]a]*[%]a]*b')", PATTERN),
+    ("gmatch anchored, a caret to it", "for _ in (('^a'):rep(50000)):gmatch('^.-.-x') do end", CPU),
+    ("frontier with repetitions", "(('a'):rep(50000)):find('%f[a]a*a*b')", CPU),
+    ("sets with repetitions", "(('a]'):rep(50000)):find('[]a]*[%]a]*b')", CPU),
     # memory
     ("table without end", "local t = {} while true do t[#t + 1] = #t end", MEMORY),
     (

@@ -1,6 +1,6 @@
-"""Runs hostile scripts under random limits of memory; for a process of its own, since Lua could take it along.
+"""Runs hostile scripts under random limits of memory; as a process of its own.
 
-`python -m tests.lua.memory SEED COUNT` prints how they ended, and by how much the process grew beyond them.
+`python -m tests.lua.memory SEED COUNT` prints how they ended, and by how much the worker grew beyond them.
 """
 
 from __future__ import annotations
@@ -62,14 +62,16 @@ async def main(seed: int, count: int) -> None:
         body = dice.choice(BODIES)
         async with open_runner(Limits(max_memory_mb=mib, max_cpu_secs=1.0, backstop_secs=1.0), scripts) as runner:
             for source in (scene(body), file(body.replace("ctx", "_G"))):
-                forget_peak()
-                before = resident_kib()
+                await run(runner, "")
+                pid = runner.figures()["workers"][-1]["pid"]
+                forget_peak(pid)
+                before = resident_kib(pid)
                 ends[await end_of(runner, source)] += 1
-                beyond = max(beyond, (resident_peak_kib() - before) / 1024 - mib)
+                beyond = max(beyond, (resident_peak_kib(pid, before) - before) / 1024 - mib)
             ends["trivial"] += len((await run(runner, TRIVIAL)).asked)
-            ends["abandoned"] += runner.abandoned
-    abandoned, trivial = ends.pop("abandoned"), ends.pop("trivial")
-    print(f"abandoned {abandoned}, trivial {trivial}, beyond the limit {beyond:.1f} MiB, {dict(ends)}")
+            ends["killed"] += runner.figures()["kills"]
+    killed, trivial = ends.pop("killed"), ends.pop("trivial")
+    print(f"killed {killed}, trivial {trivial}, beyond the limit {beyond:.1f} MiB, {dict(ends)}")
 
 
 async def end_of(runner: Any, source: Source) -> str:
@@ -82,23 +84,26 @@ async def end_of(runner: Any, source: Source) -> str:
     return "ok"
 
 
-def resident_kib() -> int:
-    """What the process holds now."""
-    return _status("VmRSS")
+def resident_kib(pid: int) -> int:
+    """What the worker holds now."""
+    return _status(pid, "VmRSS")
 
 
-def resident_peak_kib() -> int:
-    """The most that it has held."""
-    return _status("VmHWM")
+def resident_peak_kib(pid: int, default: int) -> int:
+    """The most that it has held; the default where it is gone."""
+    try:
+        return _status(pid, "VmHWM")
+    except (OSError, StopIteration):
+        return default
 
 
-def forget_peak() -> None:
-    """Let the peak be what the process holds now; see proc(5), clear_refs."""
-    Path("/proc/self/clear_refs").write_text("5")
+def forget_peak(pid: int) -> None:
+    """Let the peak be what the worker holds now; see proc(5), clear_refs."""
+    Path(f"/proc/{pid}/clear_refs").write_text("5")
 
 
-def _status(field: str) -> int:
-    lines = Path("/proc/self/status").read_text().splitlines()
+def _status(pid: int, field: str) -> int:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(field))
 
 

@@ -11,7 +11,8 @@ import pytest
 
 from appliance.api.payloads import DeviceEncoder
 from appliance.errors import ScriptFailed
-from appliance.lua.context import LEVELS, MOST_RESULTS, OPERATIONS, Context
+from appliance.log_buffer import fields_of
+from appliance.lua.context import LEVELS, MAX_RESULTS, OPERATIONS, Context
 from tests.fakes.clock import VirtualClock
 from tests.fakes.instant import InstantHome, open_home
 from tests.lua.bench import FILE, open_runner, scene
@@ -153,7 +154,7 @@ async def test_the_payload_of_invoke_has_named_fields(stage: Stage) -> None:
 
 async def test_a_device_is_what_the_api_shows(stage: Stage) -> None:
     await stage.play("ctx:invoke('lamp:echo', {d = ctx:get_device('lamp:0')})")
-    expected = orjson.loads(DeviceEncoder().encode(stage.home.registry.get_device("lamp:0")))
+    expected = orjson.loads(DeviceEncoder().encode_with_commands(stage.home.registry.get_device("lamp:0")))
     expected["metadata"] = {key: each for key, each in expected["metadata"].items() if each is not None}
     assert stage.home.adapter.echoed == [{"d": expected}]
 
@@ -224,8 +225,7 @@ async def test_a_log_line_has_its_level_its_fields_and_the_scene(
     await stage.play(f"ctx:log('{level}', 'hello %s', {{count = 5, name = 'x', list = {{1}}}})")
     [record] = [each for each in caplog.records if each.name == "scripts"]
     assert (record.levelno, record.getMessage()) == (LEVELS[level], "hello %s")
-    fields = vars(record)
-    assert (fields["scene"], fields["count"], fields["name_"], fields["list"]) == ("evening", 5, "x", [1])
+    assert fields_of(record) == {"count": 5, "name": "x", "list": [1], "scene": "evening"}
 
 
 async def test_print_goes_to_the_log_with_the_automations_name(
@@ -233,19 +233,20 @@ async def test_print_goes_to_the_log_with_the_automations_name(
 ) -> None:
     caplog.set_level(logging.INFO, "scripts")
     await stage.play("print('a', 1, nil) ctx:log('info', 'list', {1, 2})", "automation:dusk")
-    first, second = (vars(each) for each in caplog.records if each.name == "scripts")
-    assert (first["message"], first["automation"]) == ("a\t1\tnil", "dusk")
-    assert second["fields"] == [1, 2]
+    first, second = (each for each in caplog.records if each.name == "scripts")
+    assert (first.getMessage(), fields_of(first)) == ("a\t1\tnil", {"automation": "dusk"})
+    assert fields_of(second) == {"fields": [1, 2], "automation": "dusk"}
 
 
 async def test_of_very_many_results_the_latest_are_kept(stage: Stage) -> None:
-    await stage.play(f"for i = 1, {MOST_RESULTS + 5} do ctx:command('lamp:' .. i + 10, {ON}) end")
+    await stage.play(f"for i = 1, {MAX_RESULTS + 5} do ctx:command('lamp:' .. i + 10, {ON}) end")
     results = stage.context.results
-    assert len(results) == MOST_RESULTS
-    assert results[-1]["target"] == f"lamp:{MOST_RESULTS + 15}"
+    assert len(results) == MAX_RESULTS
+    assert results[-1]["target"] == f"lamp:{MAX_RESULTS + 15}"
 
 
-async def test_ctx_offers_what_the_specification_lists() -> None:
+async def test_ctx_offers_what_the_specification_and_the_contract_list() -> None:
     listed = "command command_group invoke get_device list_devices get_room list_rooms list_room_devices get_group"
     listed += " list_groups list_group_devices log sleep"
+    listed += " get set start_timer cancel_timer run_scene command_room wait_for snapshot restore notify"
     assert {*OPERATIONS, "log"} == set(listed.split())

@@ -65,6 +65,9 @@ async def test_the_parameters_are_those_that_ctx_asks_for(name: str) -> None:
         if name == "log" and word == "message":  # whatever it is, it is made text
             good.append("'x'")
             continue
+        if parameter.type == "any":
+            good.append("1")
+            continue
         wrong = await said(f"ctx:{name}({', '.join([*good, 'true'])})")
         assert f"bad argument #{number} to ctx:{name} ({kind} expected, got boolean)" in wrong
         missing = await said(f"ctx:{name}({', '.join(good)})")

@@ -16,7 +16,7 @@ def hold(seed: int, count: int, within: float) -> None:
     command = [sys.executable, "-X", "faulthandler", "-m", "tests.lua.memory", str(seed), str(count)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=within, check=False)
     assert ended.returncode == 0, ended.stderr[-2000:]
-    told = re.match(r"abandoned 0, trivial (\d+), beyond the limit (-?[\d.]+) MiB", ended.stdout)
+    told = re.match(r"killed \d+, trivial (\d+), beyond the limit (-?[\d.]+) MiB", ended.stdout)
     assert told is not None, ended.stdout
     assert int(told[1]) == count
     assert float(told[2]) < BEYOND_MIB

@@ -145,3 +145,15 @@ async def test_a_long_name_is_told_in_full(scripts: Path) -> None:
             await run(runner, f"require '{name}'")
     assert str(failure.value) == f"config/scripts/{name}.lua:2: here"
     assert FILE not in str(failure.value)
+
+
+async def test_links_in_a_circle_get_a_sentence(scripts: Path) -> None:
+    (scripts / "a.lua").symlink_to("b.lua")
+    (scripts / "b.lua").symlink_to("a.lua")
+    (scripts / "folder").symlink_to("folder")
+    async with open_runner(scripts=scripts) as runner:
+        for name in ("a", "folder.x"):
+            with pytest.raises(
+                ScriptFailed, match=r"module '.*': config/scripts/.* is a link that leads back to itself"
+            ):
+                await run(runner, f"require '{name}'")

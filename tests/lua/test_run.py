@@ -9,12 +9,14 @@ import random
 import subprocess
 import sys
 import weakref
+from pathlib import Path
 
 import pytest
 
 from appliance.errors import RunCancelled, ScriptFailed
+from appliance.lua.execution import Execution
 from appliance.lua.limits import Limits
-from appliance.lua.run import Run
+from appliance.lua_worker.threads import MAX_IDLE
 from tests.fakes.clock import VirtualClock
 from tests.fakes.patience import until
 from tests.lua.bench import ROOMY, Notes, open_runner, run, scene
@@ -140,7 +142,7 @@ async def test_leaving_the_runner_ends_what_sleeps_what_waits_and_what_spins() -
     ends = await asyncio.gather(*[each.wait() for each in runs], return_exceptions=True)
     assert [type(each) for each in ends] == [RunCancelled] * 24
     assert runner.running == 0
-    await until(lambda: runner.threads == 0)
+    assert runner.figures()["workers"] == []
 
 
 async def test_the_time_in_a_sleep_does_not_count() -> None:
@@ -181,7 +183,8 @@ async def test_hundreds_asleep_hold_no_thread() -> None:
         runs = [runner.start(scene(SLEEPER), gate, name=f"{each}") for each in range(300)]
         await gate.reached(300)
         assert runner.running == 300
-        assert runner.threads <= 64
+        [worker] = runner.figures()["workers"]
+        await until(lambda: len(list(Path(f"/proc/{worker['pid']}/task").iterdir())) <= MAX_IDLE + 1)
         assert (await run(runner, "print('awake')")).printed == ["awake"]
         gate.opened.set()
         await asyncio.gather(*[each.wait() for each in runs])
@@ -192,7 +195,7 @@ async def race(count: int) -> None:
     """Cancel runs at random moments: each ends in one of two ways, and nothing is left."""
     random_ = random.Random(count)
 
-    async def one(execution: Run) -> None:
+    async def one(execution: Execution) -> None:
         for _ in range(random_.randrange(12)):
             await asyncio.sleep(0)
         if random_.random() < 0.3:
@@ -209,7 +212,7 @@ async def race(count: int) -> None:
             runs = [runner.start(scene(body), Notes(lambda *_: asyncio.sleep(0)), name="x") for _ in range(50)]
             await asyncio.gather(*map(one, runs))
         assert runner.running == 0
-        assert runner.abandoned == 0
+        assert runner.figures()["kills"] == 0
         assert len((await run(runner, body)).asked) == 6
 
 
@@ -262,7 +265,6 @@ async def main():
     async with open_runner() as runner:
         for body in ("while true do end", "while true do pcall(function() while true do end end) end"):
             runner.start(scene(body), Notes(), name="spinner")
-        runner._pool.submit(__import__("threading").Event().wait)
         await asyncio.sleep(0.2)
 
 asyncio.run(main())

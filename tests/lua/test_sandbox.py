@@ -170,7 +170,7 @@ ESCAPES: tuple[tuple[str, str, str], ...] = (
 async def test_there_is_no_way_out_by(body: str, expected: str) -> None:
     def answer(operation: str, arguments: object) -> object:
         if isinstance(arguments, list) and arguments[0] == "fail":
-            raise NotFound("thing", "no such")
+            raise NotFound("device", "no such")
         return None
 
     async with open_runner() as runner:

@@ -46,7 +46,7 @@ TIMES: tuple[tuple[str, str], ...] = (
     ("os.date('%H', 1782901815.0)", "12"),
     # the hour that the clock change skips, and the one that it doubles
     ("os.date('%H:%M', os.time({year = 2026, month = 3, day = 29, hour = 2, min = 30}))", "03:30"),
-    ("os.date('%z', os.time({year = 2026, month = 10, day = 25, hour = 2, min = 30}))", "+0200"),
+    ("os.date('%H:%M', os.time({year = 2026, month = 10, day = 25, hour = 2, min = 30}))", "02:30"),
 )
 
 
@@ -74,11 +74,10 @@ async def test_the_zone_is_the_homes(zone: str, shown: str) -> None:
         ("os.time({year = 2026, month = 'x', day = 1})", "field 'month' is not an integer"),
         ("os.time({year = 2026, month = 1.5, day = 1})", "field 'month' is not an integer"),
         ("os.time({year = 1 << 40, month = 1, day = 1})", "field 'year' is out-of-bound"),
-        ("os.time({year = 20000, month = 1, day = 1})", "time result cannot be represented"),
         ("os.time(5)", "table expected, got number"),
-        ("os.date('%H', 1 << 60)", "time out-of-bounds"),
+        ("os.date('%H', 1 << 60)", "cannot be represented"),
         ("os.date('%H', 0.5)", "no integer representation"),
-        ("os.date('%H', 'x')", "no integer representation"),
+        ("os.date('%H', 'x')", "number expected, got string"),
         ("os.date({})", "string expected, got table"),
         ("os.date('%Q')", "invalid conversion specifier"),
         ("os.date('%')", "invalid conversion specifier"),

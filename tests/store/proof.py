@@ -88,10 +88,11 @@ class Owner:
                 assert self.disk.refusals > refusals + 1, "a refused change is not taken back"
             self._mark()
             return False
-        assert self._files.values == wanted
-        self._check_thrift(begin)
         self.state, self._perhaps = wanted, []
         self._mark()
+        self._files.compact()
+        assert self._files.values == wanted
+        self._check_thrift(begin)
         return True
 
     def _check_thrift(self, begin: int) -> None:

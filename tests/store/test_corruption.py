@@ -104,6 +104,7 @@ def test_a_damaged_file_is_kept_even_when_the_card_takes_nothing_at_first() -> N
     disk.fault = lambda index, operation: None
     for number in range(30):
         files.append({"n": b'"%s"' % (b"%d" % number * 300)})
+        files.compact()
     assert JOURNAL not in disk.list_names(), "compacted long ago"
     assert durable(disk)[f"{JOURNAL}.corrupt-{STAMP}"] == image[JOURNAL]
 
@@ -124,7 +125,8 @@ def test_the_last_whole_generation_stays_until_the_next_stands_whole() -> None:
 def test_notes_name_the_file_and_count_what_lies_behind_the_damage() -> None:
     found, _ = start(make, {**healthy(), JOURNAL: journal(LINES[0], *LINES[2:])})
     lost = "3 whole records lie behind the damage and are left out"
-    assert found.notes == [f"{JOURNAL} is damaged behind record 11; {lost}"]
+    kept = f"it is kept as {JOURNAL}.corrupt-{STAMP}"
+    assert found.notes == [f"{JOURNAL} is damaged behind record 11; {lost}; {kept}"]
     found, _ = start(make, {**healthy(), JOURNAL: journal(*LINES[1:], header=encode_header(2, 10)[:-3] + b"?}\n")})
     assert "in its first line" in found.notes[0]
 

@@ -46,7 +46,7 @@ def test_a_cut_at_any_point_keeps_what_was_acknowledged(capsys: pytest.CaptureFi
         proof.prove(disk, begin)
     report("and killed processes", proof, capsys)
     for refusal in QUICK_REFUSALS:
-        for lasts, dies in ((0, False), (1, True), (3, True), (FOREVER, False)):
+        for lasts, dies in ((1, True), (FOREVER, False)):
             for disk, begin in failing(make, histories.brief, refusal=refusal, lasts=lasts, dies=dies):
                 proof.prove(disk, begin, twice=0)
         report(f"and operations refused with {refusal}", proof, capsys)

@@ -289,3 +289,76 @@ async def test_a_compaction_that_fails_refuses_nothing() -> None:
             await document.put_many({"big": "x" * 20_000 + str(number)})
         assert document.figures()["generation"] == 2
     assert await reread(disk) == {"big": "x" * 20_000 + "7"}
+
+
+class FaultyDisk(RecordingDisk):
+    """A disk on which the next sync fails in a way that nobody foresaw."""
+
+    is_faulty = False
+
+    def sync(self, descriptor: int) -> None:
+        """Fail like a fault of our own, or sync."""
+        if self.is_faulty:
+            raise RuntimeError("nobody foresaw this")
+        super().sync(descriptor)
+
+
+async def test_a_failure_that_is_none_of_the_card_leaves_nobody_waiting(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    disk = FaultyDisk()
+    async with Document(disk, Clock()) as document:
+        await document.put_many({"before": 1})
+        disk.is_faulty = True
+        first = asyncio.ensure_future(document.put_many({"a": 1}))
+        await asyncio.sleep(0)
+        others = [asyncio.ensure_future(document.put_many({f"b{number}": 1})) for number in range(3)]
+        async with asyncio.timeout(10):
+            answers = await asyncio.gather(first, *others, return_exceptions=True)
+        assert [type(each) for each in answers] == [StoreFailed] * 4
+        assert dict(document.items("")) == {"before": 1}
+        disk.is_faulty = False
+        await document.put_many({"after": 1})
+        assert dict(document.items("")) == await reread(disk) == {"before": 1, "after": 1}
+    told = [record.getMessage() for record in caplog.records]
+    assert told.count("changes are stored again") == 1
+    assert any("RuntimeError" in each and "tries again" in each for each in told)
+
+
+async def test_what_is_no_json_is_refused_for_who_asked_and_for_nobody_else(
+    disk: GatedDisk, document: Document
+) -> None:
+    disk.gate.clear()
+    first = asyncio.ensure_future(document.put_many({"a": 1}))
+    await disk.until_waiting()
+    second = asyncio.ensure_future(document.put_many({"b": 2}))
+    for key, value in (("c", object()), ("c", "\ud800"), ("\ud800", 1), ("c", 1 << 70)):
+        with pytest.raises(TypeError, match="cannot be stored"):
+            await document.put_many({key: value})
+    disk.gate.set()
+    await asyncio.gather(first, second)
+    assert await reread(disk) == {"a": 1, "b": 2}
+
+
+async def test_who_asks_is_answered_before_the_journal_is_compacted(disk: GatedDisk, document: Document) -> None:
+    await document.put_many({"big": "x" * 200_000})
+    disk.gate.clear()
+    asked = asyncio.ensure_future(document.put_many({"big": "y" * 200_000}))
+    await disk.until_waiting()
+    disk.gate.set()
+    await asked
+    disk.gate.clear()  # the compaction may be under way, or wait here: nobody waits for it
+    assert document.get("big") == b'"%s"' % (b"y" * 200_000)
+    disk.gate.set()
+
+
+async def test_a_card_that_takes_nothing_at_the_start_is_told_and_so_is_that_it_is_well_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
+    disk = RecordingDisk()
+    disk.fault = lambda index, operation: "EIO"
+    async with Document(disk, Clock()) as document:
+        disk.fault = lambda index, operation: None
+        await document.put_many({"a": 1})
+    told = [record.getMessage() for record in caplog.records if record.name == "store"]
+    assert told[0].startswith("changes cannot be stored: ") and told[-1] == "changes are stored again"

@@ -6,8 +6,10 @@ import errno
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -65,7 +67,7 @@ def test_a_released_lock_can_be_taken_again(tmp_path: Path) -> None:
 def test_the_lock_file_is_private_and_names_its_holder(tmp_path: Path) -> None:
     lock = Lock(tmp_path)
     assert (tmp_path / "lock").stat().st_mode & 0o777 == 0o600
-    assert (tmp_path / "lock").read_text() == f"{os.getpid()}\n"
+    assert (tmp_path / "lock").read_text().splitlines()[0] == f"{os.getpid()}"
     lock.release()
 
 
@@ -100,3 +102,31 @@ def test_a_card_that_takes_no_file_is_locked_all_the_same(
         Lock(tmp_path)
     assert caught.value.exit_code == 75
     lock.release()
+
+
+def test_a_hub_waits_for_the_end_of_a_command_and_learns_what_the_hub_before_it_said(tmp_path: Path) -> None:
+    stopped_at = datetime(2026, 1, 1, tzinfo=UTC)
+    Lock(tmp_path).release_after_stop(stopped_at)
+    command = Lock(tmp_path, is_brief=True)
+    with pytest.raises(StartFailed, match="another command"):
+        Lock(tmp_path, is_brief=True)
+    threading.Timer(0.2, command.release).start()
+    hub = Lock(tmp_path)
+    assert hub.stopped_at == stopped_at and (tmp_path / "lock").read_text().split()[0] == str(os.getpid())
+    hub.release()
+
+
+def test_a_command_that_was_killed_leaves_what_the_hub_before_it_said(tmp_path: Path) -> None:
+    stopped_at = datetime(2026, 1, 1, tzinfo=UTC)
+    Lock(tmp_path).release_after_stop(stopped_at)
+    (tmp_path / "lock").write_bytes(b"brief " + (tmp_path / "lock").read_bytes())
+    assert Lock(tmp_path).stopped_at == stopped_at
+
+
+def test_a_lock_that_is_a_symbolic_link_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "victim").write_text("precious")
+    (tmp_path / "lock").symlink_to(tmp_path / "victim")
+    for is_brief in (False, True):
+        with pytest.raises(StartFailed, match="symbolic link"):
+            Lock(tmp_path, is_brief=is_brief)
+    assert (tmp_path / "victim").read_text() == "precious"

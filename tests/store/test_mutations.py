@@ -64,6 +64,7 @@ def test_every_listed_precaution_is_found(capsys: pytest.CaptureFixture[str]) ->
     assert not LISTED - found
 
 
+@pytest.mark.slow
 def test_the_scratch_copy_passes_every_proof(tmp_path: Path) -> None:
     assert first_failure(load(), tmp_path, PROVERS) is None
 

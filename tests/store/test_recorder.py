@@ -21,6 +21,7 @@ from appliance.store.recorder import Recorder
 from appliance.store.records import CARD
 from appliance.version import MADE_AT
 from tests.fakes.clock import VirtualClock
+from tests.fakes.disk import RecordingDisk
 
 LATER = MADE_AT + timedelta(days=30)
 
@@ -94,7 +95,7 @@ async def written_at(folder: Path, clock: VirtualClock, number: int) -> tuple[bo
     async with recording(folder, clock) as (recorder, document):
         recorder.remember("some/thing", {"number": number})
         await recorder.flush()
-        return recorder.trust.is_given(), stored(document, CARD)["at"]
+        return recorder.trust.is_trusted(), stored(document, CARD)["at"]
 
 
 async def test_a_clock_behind_the_newest_stored_time_is_not_believed_and_dates_nothing(tmp_path: Path) -> None:
@@ -119,10 +120,24 @@ async def test_a_clock_that_ran_ahead_and_was_set_back_while_the_hub_ran_is_beli
     async with recording(tmp_path, clock) as (recorder, _):
         recorder.remember("some/thing", {"number": 1})
         await recorder.flush()
-        assert recorder.trust.is_given()
+        assert recorder.trust.is_trusted()
         clock.set(LATER)
         recorder.remember("some/thing", {"number": 2})
     assert await written_at(tmp_path, VirtualClock(LATER + timedelta(seconds=1)), 3) == (
         True,
         timestamp(LATER + timedelta(seconds=1)),
     )
+
+
+async def test_a_value_that_is_no_json_is_told_once_and_keeps_no_other_from_being_stored(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    bus, clock = Bus(), VirtualClock()
+    async with Document(RecordingDisk(), clock) as document:
+        async with Recorder(Registry(bus, clock), bus, document, clock, flush_secs=300) as recorder:
+            for turn in range(2):
+                recorder.remember("automation/bad", {"text": "\ud800", "turn": turn})
+                recorder.remember("automation/good", {"turn": turn})
+                await recorder.flush()
+        assert dict(document.items("automation/")) == {"good": {"turn": 1}}
+    assert len([each for each in caplog.messages if "'automation/bad' cannot be stored" in each]) == 1

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from appliance.adapters.base import Adapter, Answer, Operation
-from appliance.adapters.elgato_lights.client import MIRED_RANGE, ElgatoClient, LightState, RawLight
-from appliance.adapters.http import VendorHttp
-from appliance.clock import Clock
-from appliance.errors import BadAnswer, Invalid
+from appliance.adapters.base import AdapterContext, CommandResult, Operation
+from appliance.adapters.elgato_lights.client import (
+    MIRED_RANGE,
+    ElgatoClient,
+    LightState,
+    RawLight,
+    info_of,
+    name_of,
+)
+from appliance.adapters.http import HttpClient
+from appliance.adapters.polling import PollingAdapter
+from appliance.errors import AdapterFailed, BadAnswer, Invalid
+from appliance.home.command_specs import CommandSpec, check_offered
 from appliance.home.commands import Command
-from appliance.home.model import Kind, Observation, Report
-from appliance.home.values import Value, shown
-from appliance.settings import ElgatoLights
+from appliance.home.model import Info, Kind, Observation, Report
+from appliance.home.values import Value, kelvin_of, shown
 
 KELVIN_RANGE = (2900, 7000)
 CONFIRM_WITHIN = 1.0
@@ -22,14 +31,15 @@ CONFIRM_WITHIN = 1.0
 
 CONFIRM_EVERY = 0.1
 
+FACTS_EVERY = 600.0
+"""Seconds between two readings of name, model and firmware."""
+
+FACTS_WITHIN = 2.0
+"""Seconds that such a reading may take of a poll."""
+
 log = logging.getLogger("adapters")
 
 Change = Callable[[Command, LightState], dict[str, int]]
-
-
-def kelvin_of(mired: int) -> int:
-    """Colour temperature in kelvin; one mired is a millionth of a reciprocal kelvin."""
-    return round(1_000_000 / mired)
 
 
 def mired_of(kelvin: int) -> int:
@@ -53,41 +63,63 @@ CHANGES: Mapping[tuple[str, str], Change] = {
 }
 """What each command writes, given the light as it was just read."""
 
+COMMANDS = (
+    CommandSpec(capability="brightness", actions=("set",), min=0, max=100),
+    CommandSpec(
+        capability="color_temperature", actions=("set",), min=KELVIN_RANGE[0], max=KELVIN_RANGE[1], unit="kelvin"
+    ),
+    CommandSpec(capability="power", actions=("on", "off", "toggle")),
+)
+"""What every light takes."""
 
-class ElgatoAdapter(Adapter):
+
+class ElgatoAdapter(PollingAdapter):
     """The lights behind one Elgato address."""
 
-    def __init__(self, name: str, settings: ElgatoLights, http: VendorHttp, clock: Clock) -> None:
-        super().__init__(name, settings.poll_interval_secs, http)
+    takes_many = True
+
+    def __init__(self, context: AdapterContext, http: HttpClient, poll_interval: float) -> None:
+        super().__init__(context, http, poll_interval)
         self._client = ElgatoClient(http)
-        self._clock = clock
         self._unreadable: set[str] = set()
+        self._facts: Mapping[str, Any] = {}
+        self._facts_due_at = self.clock.monotonic()
 
     async def poll(self) -> Report:
         """Every light that the address lists; one that cannot be read is present without an observation."""
-        return self._report(await self._client.fetch_lights())
-
-    def offers(self, command: Command) -> bool:
-        """Power, brightness `set` and color_temperature `set`."""
-        return (command.capability, command.action) in CHANGES
-
-    def check(self, command: Command) -> None:
-        """Refuse a temperature that the capability allows and the lights do not take."""
-        if command.capability != "color_temperature":
-            return
-        low, high = KELVIN_RANGE
-        if not low <= (kelvin := _kelvin(command.value)) <= high:
-            raise Invalid(f"color_temperature must be from {low} to {high} kelvin for this light, not {kelvin}")
-
-    async def command(self, device_id: str, command: Command) -> Answer:
-        """Read, write the one light's change with the others as they are, and read until the change shows."""
-        index = int(device_id.rpartition(":")[2])
         lights = await self._client.fetch_lights()
-        wanted = CHANGES[command.capability, command.action](command, self._light(lights, index))
-        written = [_told_again(light) for light in lights]
-        written[index] = _merged(lights[index], wanted)
-        await self._client.put_lights(written, repeat=command.action != "toggle")
-        return await self._confirm(index, wanted)
+        await self._refresh_facts()
+        return self._report(lights)
+
+    async def command(self, device_id: str, command: Command) -> CommandResult:
+        """As `command_many`, for one light."""
+        [result] = await self.command_many([device_id], command)
+        return result
+
+    async def command_many(self, device_ids: Sequence[str], command: Command) -> list[CommandResult]:
+        """Read, write these lights' change at once with the others as they are, and read until it shows."""
+        for device_id in device_ids:
+            check_offered(device_id, COMMANDS, command)
+        lights = await self._client.fetch_lights()
+        wanted, results = self._wanted(device_ids, command, lights)
+        if wanted:
+            written = [_written(raw, wanted.get(index)) for index, raw in enumerate(lights)]
+            await self._client.put_lights(written, repeat=command.action != "toggle")
+            results |= await self._confirm(wanted)
+        return [results[_index(device_id)] for device_id in device_ids]
+
+    def _wanted(
+        self, device_ids: Sequence[str], command: Command, lights: list[Any]
+    ) -> tuple[dict[int, dict[str, int]], dict[int, CommandResult]]:
+        """What is to be written of each light, by its index; and the results of those of which nothing can be."""
+        wanted: dict[int, dict[str, int]] = {}
+        results: dict[int, CommandResult] = {}
+        for index in map(_index, device_ids):
+            try:
+                wanted[index] = CHANGES[command.capability, command.action](command, self._light(lights, index))
+            except BadAnswer as error:
+                results[index] = CommandResult(error=str(error))
+        return wanted, results
 
     @property
     def operations(self) -> Mapping[str, Operation]:
@@ -104,20 +136,35 @@ class ElgatoAdapter(Adapter):
     async def _info(self, _: Mapping[str, Value]) -> Value:
         return await self._client.fetch_info()
 
-    async def _confirm(self, index: int, wanted: Mapping[str, int]) -> Answer:
-        deadline = self._clock.monotonic() + CONFIRM_WITHIN
+    async def _refresh_facts(self) -> None:
+        """Read now and then what the device says of itself; where that fails, what was read before stays."""
+        if self.clock.monotonic() < self._facts_due_at:
+            return
+        try:
+            async with asyncio.timeout(FACTS_WITHIN):
+                self._facts = await self._client.fetch_info()
+        except (AdapterFailed, TimeoutError) as error:
+            log.debug("%s: accessory-info: %s", self.name, error)
+        self._facts_due_at = self.clock.monotonic() + FACTS_EVERY
+
+    async def _confirm(self, wanted: Mapping[int, Mapping[str, int]]) -> dict[int, CommandResult]:
+        """Read until every light shows what it was told, at most a second; the result of each."""
+        deadline = self.clock.monotonic() + CONFIRM_WITHIN
         while True:
             lights = await self._client.fetch_lights()
-            light = lights[index] if index < len(lights) and isinstance(lights[index], dict) else {}
-            amiss = {field: light.get(field) for field, value in wanted.items() if light.get(field) != value}
-            if not amiss:
-                return Answer(report=self._report(lights))
-            if self._clock.monotonic() >= deadline:
-                return Answer(report=self._report(lights), complaint=self._complaint(index, wanted, amiss))
-            await self._clock.sleep(CONFIRM_EVERY)
+            wrong = {index: _mismatch(lights, index, fields) for index, fields in wanted.items()}
+            if not any(wrong.values()) or self.clock.monotonic() >= deadline:
+                report = self._report(lights)
+                return {
+                    index: CommandResult(report=report, error=self._complaint(index, wanted[index], wrong[index]))
+                    for index in wanted
+                }
+            await self.clock.sleep(CONFIRM_EVERY)
 
-    def _complaint(self, index: int, wanted: Mapping[str, int], amiss: Mapping[str, Any]) -> str:
-        told = ", ".join(f"{field} {wanted[field]} but shows {shown(read)}" for field, read in amiss.items())
+    def _complaint(self, index: int, wanted: Mapping[str, int], wrong: Mapping[str, Any]) -> str | None:
+        if not wrong:
+            return None
+        told = ", ".join(f"{field} {wanted[field]} but shows {shown(read)}" for field, read in wrong.items())
         return f"{self.http.address}: light {index} was told {told}"
 
     def _light(self, lights: list[Any], index: int) -> LightState:
@@ -129,14 +176,18 @@ class ElgatoAdapter(Adapter):
             raise BadAnswer(f"{self.http.address}: light {index} {fault}") from None
 
     def _report(self, lights: list[Any]) -> Report:
-        seen = [self._observe(index, raw) for index, raw in enumerate(lights)]
+        name, info = name_of(self._facts), info_of(self._facts)
+        names = [
+            name if name is None or len(lights) == 1 else f"{name} {number + 1}" for number in range(len(lights))
+        ]
+        seen = [self._observe(index, raw, names[index], info) for index, raw in enumerate(lights)]
         return Report(
             adapter=self.name,
             present=frozenset(f"{self.name}:light:{index}" for index in range(len(lights))),
             observations=tuple(observation for observation in seen if observation is not None),
         )
 
-    def _observe(self, index: int, raw: Any) -> Observation | None:
+    def _observe(self, index: int, raw: Any, name: str | None, info: Info) -> Observation | None:
         device_id = f"{self.name}:light:{index}"
         try:
             light = LightState.parse(raw)
@@ -146,7 +197,21 @@ class ElgatoAdapter(Adapter):
             self._unreadable.add(device_id)
             return None
         self._unreadable.discard(device_id)
-        return _observation(device_id, index, light)
+        return replace(_observation(device_id, index, light), name=name, info=info, commands=COMMANDS)
+
+
+def _index(device_id: str) -> int:
+    return int(device_id.rpartition(":")[2])
+
+
+def _mismatch(lights: list[Any], index: int, wanted: Mapping[str, int]) -> dict[str, Any]:
+    """What a light shows instead of what it was told, by field."""
+    light = lights[index] if index < len(lights) and isinstance(lights[index], dict) else {}
+    return {field: light.get(field) for field, value in wanted.items() if light.get(field) != value}
+
+
+def _written(raw: Any, wanted: Mapping[str, int] | None) -> RawLight:
+    return _told_again(raw) if wanted is None else _merged(raw, wanted)
 
 
 def _told_again(raw: Any) -> RawLight:

@@ -10,11 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
-from appliance.adapters.http import VendorHttp
+from appliance.adapters.http import HttpClient, parse_json
 from appliance.errors import BadAnswer, Invalid
 from appliance.home import values
+from appliance.home.model import Info
 
 MIRED_RANGE = (143, 344)
 
@@ -49,7 +48,7 @@ class LightState:
 class ElgatoClient:
     """One Elgato address. Every method raises `Unreachable` or `BadAnswer`."""
 
-    def __init__(self, http: VendorHttp) -> None:
+    def __init__(self, http: HttpClient) -> None:
         self._http = http
 
     async def fetch_lights(self) -> list[Any]:
@@ -74,11 +73,29 @@ class ElgatoClient:
         await self._http.request("POST", "/elgato/identify")
 
 
+def name_of(facts: Mapping[str, Any]) -> str | None:
+    """What the answer to `accessory-info` calls the device: the name a person gave it in the vendor's app, else the
+    product's; None where it says neither."""
+    return _text(facts, "displayName") or _text(facts, "productName")
+
+
+def info_of(facts: Mapping[str, Any]) -> Info:
+    """What the answer to `accessory-info` tells of the device."""
+    return Info(
+        manufacturer="Elgato" if facts else None,
+        model=_text(facts, "productName"),
+        firmware=_text(facts, "firmwareVersion"),
+        serial=_text(facts, "serialNumber"),
+    )
+
+
+def _text(facts: Mapping[str, Any], name: str) -> str | None:
+    value = facts.get(name)
+    return value.strip() or None if isinstance(value, str) else None
+
+
 def _object(body: bytes, address: str) -> dict[str, Any]:
-    try:
-        answer = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        raise BadAnswer(f"{address} answered with something that is not JSON") from None
+    answer = parse_json(body, address)
     if not isinstance(answer, dict):
         raise BadAnswer(f"{address} answered with JSON that is not an object")
     return answer

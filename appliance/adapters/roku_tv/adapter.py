@@ -5,18 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from appliance.adapters.base import TIME_LIMIT, Adapter, Answer, Operation
-from appliance.adapters.http import VendorHttp
+from appliance.adapters.base import COMMAND_TIMEOUT_SECS, AdapterContext, CommandResult, Operation
+from appliance.adapters.http import HttpClient
+from appliance.adapters.polling import PollingAdapter
 from appliance.adapters.roku_tv.client import DeviceInfo, RokuClient
-from appliance.clock import Clock
 from appliance.errors import AdapterFailed
+from appliance.home.command_specs import CommandSpec, check_offered
 from appliance.home.commands import Command
 from appliance.home.model import Kind, Observation, Report
 from appliance.home.values import Value
-from appliance.settings import RokuTv
 
 KEYS: Mapping[str, str] = {"on": "PowerOn", "off": "PowerOff", "toggle": "Power"}
 """The key that each action on `power` presses."""
+
+COMMANDS = (CommandSpec(capability="power", actions=tuple(KEYS)),)
+"""What every TV takes."""
 
 READ_AT = (0.0, 1.0, 2.0, 4.0)
 """Seconds after a key press at which the TV is read, until its power has changed."""
@@ -25,33 +28,26 @@ MARGIN = 0.1
 """Seconds kept back of the command's limit, so that a slow reading does not undo a press that was answered."""
 
 
-class RokuAdapter(Adapter):
+class RokuAdapter(PollingAdapter):
     """The TV behind one Roku address."""
 
-    def __init__(self, name: str, settings: RokuTv, http: VendorHttp, clock: Clock) -> None:
-        super().__init__(name, settings.poll_interval_secs, http)
+    def __init__(self, context: AdapterContext, http: HttpClient, poll_interval: float) -> None:
+        super().__init__(context, http, poll_interval)
         self._client = RokuClient(http)
-        self._clock = clock
 
     async def poll(self) -> Report:
         """The TV as it describes itself."""
         return self._report(await self._client.fetch_info())
 
-    def offers(self, command: Command) -> bool:
-        """Power on, off and toggle."""
-        return command.capability == "power" and command.action in KEYS
-
-    def check(self, command: Command) -> None:
-        """Nothing to refuse: no command of a TV takes a value."""
-
-    async def command(self, device_id: str, command: Command) -> Answer:
+    async def command(self, device_id: str, command: Command) -> CommandResult:
         """Press the key and read the TV until its power changes. An answered press is a success."""
-        deadline = self._clock.monotonic() + TIME_LIMIT - MARGIN
+        check_offered(device_id, COMMANDS, command)
+        deadline = self.clock.monotonic() + COMMAND_TIMEOUT_SECS - MARGIN
         was_on = (await self._client.fetch_info()).is_on
         wanted = {"on": True, "off": False, "toggle": not was_on}[command.action]
         await self._client.press(KEYS[command.action])
         info = await self._watch(wanted, deadline)
-        return Answer(report=None if info is None else self._report(info))
+        return CommandResult(report=None if info is None else self._report(info))
 
     @property
     def operations(self) -> Mapping[str, Operation]:
@@ -63,11 +59,11 @@ class RokuAdapter(Adapter):
 
     async def _watch(self, wanted: bool, deadline: float) -> DeviceInfo | None:
         """The last reading that came before the deadline; reading ends early when the power is as wanted."""
-        pressed, info = self._clock.monotonic(), None
+        pressed, info = self.clock.monotonic(), None
         try:
             async with asyncio.timeout(deadline - pressed):
                 for moment in READ_AT:
-                    await self._clock.sleep(pressed + moment - self._clock.monotonic())
+                    await self.clock.sleep(pressed + moment - self.clock.monotonic())
                     info = await self._read(info)
                     if info is not None and info.is_on == wanted:
                         break
@@ -92,5 +88,8 @@ class RokuAdapter(Adapter):
                 "friendly_name": info.friendly_name,
                 "model_name": info.model_name,
             },
+            name=info.friendly_name,
+            info=info.facts,
+            commands=COMMANDS,
         )
         return Report(adapter=self.name, present=frozenset({device_id}), observations=(seen,))

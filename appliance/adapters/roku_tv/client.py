@@ -11,8 +11,9 @@ from xml.etree.ElementTree import Element, ParseError
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
-from appliance.adapters.http import Refused, VendorHttp
+from appliance.adapters.http import HttpClient, Refused
 from appliance.errors import BadAnswer
+from appliance.home.model import Info
 
 FORBIDDEN = 403
 
@@ -30,6 +31,18 @@ class DeviceInfo:
     def is_on(self) -> bool:
         """Whether the TV is on; a stick that says nothing of power and answers is."""
         return self.power_mode in (None, "PowerOn")
+
+    @property
+    def facts(self) -> Info:
+        """Who made the TV, what it is, and where its owner said that it stands."""
+        return Info(
+            manufacturer=self.fields.get("vendor-name") or None,
+            model=self.model_name,
+            firmware=self.fields.get("software-version") or None,
+            serial=self.fields.get("serial-number") or None,
+            area=self.fields.get("user-device-location") or None,
+            device_class="media_player",
+        )
 
     @staticmethod
     def parse(xml: bytes) -> DeviceInfo:
@@ -49,7 +62,7 @@ class DeviceInfo:
 class RokuClient:
     """One Roku address. Every method raises `Unreachable` or `BadAnswer`."""
 
-    def __init__(self, http: VendorHttp) -> None:
+    def __init__(self, http: HttpClient) -> None:
         self._http = http
 
     async def fetch_info(self) -> DeviceInfo:

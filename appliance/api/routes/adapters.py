@@ -5,10 +5,10 @@ from __future__ import annotations
 from sanic import HTTPResponse
 
 from appliance.api import payloads, schemas
-from appliance.api.answers import json_answer
 from appliance.api.auth import Role
+from appliance.api.responses import json_response
 from appliance.api.route import Call, Route
-from appliance.api.shapes import array_of
+from appliance.api.validation import array_of
 from appliance.health import Health
 
 
@@ -20,13 +20,13 @@ class Adapters:
 
     async def list_all(self, call: Call) -> HTTPResponse:
         """Every enabled adapter by name."""
-        return json_answer(
+        return json_response(
             [{"name": each.name, "status": each.status} for each in self._health.list_adapters()],
         )
 
     async def get(self, call: Call, name: str) -> HTTPResponse:
         """One adapter in full."""
-        return json_answer(payloads.adapter(self._health.get_adapter(name)))
+        return json_response(payloads.adapter(self._health.get_adapter(name)))
 
 
 ROUTES = (
@@ -35,8 +35,8 @@ ROUTES = (
         path="/adapters",
         role=Role.READ,
         handler=Adapters.list_all,
-        answers=(200,),
-        holds=array_of(schemas.ADAPTER),
+        statuses=(200,),
+        response_schema=array_of(schemas.ADAPTER),
         summary="Every enabled adapter by name, with its status: starting, running or degraded.",
     ),
     Route(
@@ -44,8 +44,8 @@ ROUTES = (
         path="/adapters/<name>",
         role=Role.READ,
         handler=Adapters.get,
-        answers=(200, 404),
-        holds=schemas.ADAPTER_IN_FULL,
+        statuses=(200, 404),
+        response_schema=schemas.ADAPTER_IN_FULL,
         summary="One adapter: how it does, when it last did well, and what was wrong last.",
     ),
 )

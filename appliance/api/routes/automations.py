@@ -5,14 +5,16 @@ from __future__ import annotations
 from sanic import HTTPResponse
 
 from appliance.api import payloads, schemas
-from appliance.api.answers import json_answer
 from appliance.api.auth import Role
 from appliance.api.periods import PERIOD
+from appliance.api.responses import json_response
 from appliance.api.route import Call, Route
-from appliance.api.shapes import array_of
+from appliance.api.validation import array_of
 from appliance.automations.automations import Automations as Parts
+from appliance.clock import timestamp
 from appliance.errors import ConfigFailed
-from appliance.history import Period, RunStatus
+from appliance.history.period import Period
+from appliance.history.runs import RunStatus
 from appliance.lua.reload import Reloader
 
 MANUAL = {"type": "manual"}
@@ -28,22 +30,22 @@ class Automations:
 
     async def list_all(self, call: Call) -> HTTPResponse:
         """Every automation by id."""
-        return json_answer([payloads.automation(view) for view in self._automations.list_views()])
+        return json_response([payloads.automation(view) for view in self._automations.list_views()])
 
     async def get(self, call: Call, automation_id: str) -> HTTPResponse:
         """One automation."""
-        return json_answer(payloads.automation(self._automations.view(automation_id)))
+        return json_response(payloads.automation(self._automations.view(automation_id)))
 
     async def reload(self, call: Call) -> HTTPResponse:
         """Read every automation anew; all or nothing."""
-        return json_answer(payloads.reload(await self._reloader.reload()))
+        return json_response(payloads.reload(await self._reloader.reload()))
 
     async def switch(self, call: Call, automation_id: str) -> HTTPResponse:
         """Switch it on or off; answered when that is on the card."""
         self._automations.view(automation_id)
         body = await call.body()
         view = await self._automations.switch(automation_id, is_enabled=body["enabled"])
-        return json_answer(payloads.automation(view))
+        return json_response(payloads.automation(view))
 
     async def execute(self, call: Call, automation_id: str) -> HTTPResponse:
         """Run it now if its conditions hold, and tell what its commands came to. It runs on when the client goes."""
@@ -52,24 +54,33 @@ class Automations:
         stated = body.get("trigger_payload")
         ending = await self._automations.run_by_hand(automation_id, MANUAL if stated is None else stated)
         if ending.status in (RunStatus.OK, RunStatus.SKIPPED):
-            return json_answer(payloads.automation_result(ending))
-        how = "was cancelled" if ending.status is RunStatus.CANCELLED else "failed"
-        sentence = f"automation '{automation_id}' {how}: {ending.error}"
-        return json_answer({"error": sentence, "results": ending.results}, 400)
+            return json_response(payloads.automation_result(ending))
+        return json_response(payloads.failed_run(f"automation '{automation_id}'", ending), 400)
 
     async def validate(self, call: Call, automation_id: str) -> HTTPResponse:
         """Read its file as it is on the disk now, and tell what a reload would make of it."""
         try:
             view = await self._automations.validate(automation_id)
         except ConfigFailed as failed:
-            return json_answer(payloads.refusal(failed), 400)
-        return json_answer({"status": "ok", "automation": payloads.automation(view)})
+            return json_response(payloads.refusal(failed), 400)
+        return json_response({"status": "ok", "automation": payloads.automation(view)})
+
+    async def list_next(self, call: Call, automation_id: str) -> HTTPResponse:
+        """The next times at which its schedules and intervals fall due."""
+        times = self._automations.list_next(automation_id)
+        return json_response({"automation_id": automation_id, "next": [timestamp(each) for each in times]})
+
+    async def cancel(self, call: Call, automation_id: str) -> HTTPResponse:
+        """End what runs and waits of it at once, in a sleep too."""
+        count = self._automations.cancel(automation_id)
+        return json_response({"status": "ok", "cancelled": count})
 
     async def list_history(self, call: Call, automation_id: str) -> HTTPResponse:
         """What became of its triggers, the newest first: how it ran, or why it did not."""
+        self._automations.view(automation_id)
         entries = self._automations.list_runs(automation_id, Period(**call.query()))
         told = [payloads.automation_run(entry) for entry in entries]
-        return json_answer({"automation_id": automation_id, "entries": told})
+        return json_response({"automation_id": automation_id, "entries": told})
 
 
 ROUTES = (
@@ -78,8 +89,8 @@ ROUTES = (
         path="/automations",
         role=Role.READ,
         handler=Automations.list_all,
-        answers=(200,),
-        holds=array_of(schemas.AUTOMATION),
+        statuses=(200,),
+        response_schema=array_of(schemas.AUTOMATION),
         summary="Every automation by id.",
     ),
     Route(
@@ -87,8 +98,8 @@ ROUTES = (
         path="/automations/reload",
         role=Role.ADMIN,
         handler=Automations.reload,
-        answers=(200,),
-        holds=schemas.RELOADED,
+        statuses=(200,),
+        response_schema=schemas.RELOADED,
         summary="Read every automation's file anew. If one has a fault, the answer lists all and nothing changes.",
     ),
     Route(
@@ -96,8 +107,8 @@ ROUTES = (
         path="/automations/<automation_id>",
         role=Role.READ,
         handler=Automations.get,
-        answers=(200, 404),
-        holds=schemas.AUTOMATION,
+        statuses=(200, 404),
+        response_schema=schemas.AUTOMATION,
         summary="One automation.",
     ),
     Route(
@@ -105,8 +116,8 @@ ROUTES = (
         path="/automations/<automation_id>/enabled",
         role=Role.WRITE,
         handler=Automations.switch,
-        answers=(200, 400, 404, 413, 503),
-        holds=schemas.AUTOMATION,
+        statuses=(200, 400, 404, 413, 503),
+        response_schema=schemas.AUTOMATION,
         body=payloads.SWITCH,
         summary="Switch the automation on or off, over restarts and reloads.",
     ),
@@ -115,10 +126,10 @@ ROUTES = (
         path="/automations/<automation_id>/execute",
         role=Role.WRITE,
         handler=Automations.execute,
-        answers=(200, 400, 404, 413),
-        holds=schemas.AUTOMATION_RESULT,
+        statuses=(200, 400, 404, 413),
+        response_schema=schemas.AUTOMATION_RESULT,
         body=payloads.BY_HAND,
-        may_lack_body=True,
+        body_optional=True,
         summary="Run the automation now, even if it is off, whatever its mode and cooldown; its conditions apply.",
     ),
     Route(
@@ -126,17 +137,35 @@ ROUTES = (
         path="/automations/<automation_id>/validate",
         role=Role.WRITE,
         handler=Automations.validate,
-        answers=(200, 400, 404),
-        holds=schemas.VALIDATED,
+        statuses=(200, 400, 404),
+        response_schema=schemas.VALIDATED,
         summary="Read the automation's file as it is now, and change nothing; 400 lists its faults.",
+    ),
+    Route(
+        method="GET",
+        path="/automations/<automation_id>/next",
+        role=Role.READ,
+        handler=Automations.list_next,
+        statuses=(200, 404),
+        response_schema=schemas.AUTOMATION_NEXT,
+        summary="The next times at which the automation's schedules and intervals fall due, at most ten.",
+    ),
+    Route(
+        method="POST",
+        path="/automations/<automation_id>/cancel",
+        role=Role.WRITE,
+        handler=Automations.cancel,
+        statuses=(200, 404),
+        response_schema=schemas.CANCELLED,
+        summary="End what runs and waits of it at once, in a sleep too; `cancelled` is how many those were.",
     ),
     Route(
         method="GET",
         path="/automations/<automation_id>/history",
         role=Role.READ,
         handler=Automations.list_history,
-        answers=(200, 400, 404),
-        holds=schemas.AUTOMATION_HISTORY,
+        statuses=(200, 400, 404),
+        response_schema=schemas.AUTOMATION_HISTORY,
         query=PERIOD,
         summary="What became of the automation's triggers, the newest first; also why it did not run.",
     ),

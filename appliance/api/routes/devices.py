@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from enum import StrEnum
 
 from sanic import HTTPResponse
 
-from appliance.adapters.dispatch import Dispatcher, Status
+from appliance.adapters.dispatch import Dispatcher
 from appliance.api import payloads, schemas
-from appliance.api.answers import json_answer
 from appliance.api.auth import Role
 from appliance.api.payloads import DeviceEncoder
+from appliance.api.responses import json_response
 from appliance.api.route import Call, Route
-from appliance.api.shapes import Field, anything, array_of, list_of
-from appliance.errors import Invalid, Unsupported
-from appliance.home.changes import AssignRoom
+from appliance.api.validation import Field, anything, array_of, list_of, member_of
+from appliance.home.changes import AssignRoom, RenameDevice
 from appliance.home.registry import Registry
 from appliance.store.changes import Changes
+
+
+class Include(StrEnum):
+    """What a device may be asked to hold beside its fields."""
+
+    COMMANDS = "commands"
 
 
 class Devices:
     """What answers the routes under `/devices`."""
 
-    def __init__(
-        self, registry: Registry, changes: Changes, dispatcher: Dispatcher, encoder: DeviceEncoder
-    ) -> None:
+    def __init__(self, registry: Registry, changes: Changes, dispatcher: Dispatcher, encoder: DeviceEncoder) -> None:
         self._registry = registry
         self._changes = changes
         self._dispatcher = dispatcher
@@ -32,32 +36,46 @@ class Devices:
 
     async def list_all(self, call: Call) -> HTTPResponse:
         """Every device by id, or those that `ids` names, in that order."""
-        ids = call.query()["ids"]
+        query = call.query()
+        ids = query["ids"]
         found = self._registry.list_devices() if ids is None else self._registry.find_devices(ids)
-        return json_answer(self._encoder.encode_list(found))
+        if query["include"]:
+            return json_response(b"[%b]" % b",".join([self._encoder.encode_with_commands(each) for each in found]))
+        return json_response(self._encoder.encode_list(found))
 
     async def get(self, call: Call, device_id: str) -> HTTPResponse:
         """One device."""
-        return json_answer(self._encoder.encode(self._registry.get_device(device_id)))
+        device = self._registry.get_device(device_id)
+        encode = self._encoder.encode_with_commands if call.query()["include"] else self._encoder.encode
+        return json_response(encode(device))
+
+    async def rename(self, call: Call, device_id: str) -> HTTPResponse:
+        """Give the device a name, or take it away; the answer is the device."""
+        device = self._registry.get_device(device_id)
+        fields = await call.body()
+        edit = await self._changes.make(RenameDevice(device_id=device_id, name=fields["name"]))
+        [current] = self._registry.find_devices([device_id]) or [device]
+        return json_response(self._encoder.encode(replace(current, person_name=edit.names[device_id])))
 
     async def assign_room(self, call: Call, device_id: str) -> HTTPResponse:
         """Put the device into a room, or into none; the answer is the device."""
         device = self._registry.get_device(device_id)
         fields = await call.body()
-        order = await self._changes.make(AssignRoom(device_id=device_id, room_id=fields["room_id"]))
+        edit = await self._changes.make(AssignRoom(device_id=device_id, room_id=fields["room_id"]))
         [current] = self._registry.find_devices([device_id]) or [device]
-        return json_answer(self._encoder.encode(replace(current, room_id=order.places.get(device_id))))
+        return json_response(self._encoder.encode(replace(current, room_id=edit.places[device_id])))
 
     async def command(self, call: Call, device_id: str) -> HTTPResponse:
         """Command the device, and answer when it has shown the result."""
         device = self._registry.get_device(device_id)
-        [outcome] = await self._dispatcher.send([device], await call.body())
-        if outcome.status is Status.UNSUPPORTED:
-            raise Unsupported(outcome.message)
-        if outcome.status is Status.ERROR:
-            raise Invalid(outcome.message)
-        return json_answer({"status": outcome.status})
+        [outcome] = await self._dispatcher.send([device], await call.body(), "device")
+        if outcome.error is not None:
+            raise outcome.error
+        return json_response({"status": outcome.status})
 
+
+_INCLUDE = {"include": Field(check=list_of(member_of(Include)), required=False)}
+"""The query's parameter that asks for more of each device."""
 
 ROUTES = (
     Route(
@@ -65,9 +83,9 @@ ROUTES = (
         path="/devices",
         role=Role.READ,
         handler=Devices.list_all,
-        answers=(200,),
-        holds=array_of(schemas.DEVICE),
-        query={"ids": Field(check=list_of(anything), required=False)},
+        statuses=(200, 400),
+        response_schema=array_of(schemas.DEVICE),
+        query={"ids": Field(check=list_of(anything), required=False), **_INCLUDE},
         summary="Every device by id, or those that the repeated query parameter ids names, in its order.",
     ),
     Route(
@@ -75,17 +93,28 @@ ROUTES = (
         path="/devices/<device_id>",
         role=Role.READ,
         handler=Devices.get,
-        answers=(200, 404),
-        holds=schemas.DEVICE,
+        statuses=(200, 400, 404),
+        response_schema=schemas.DEVICE,
+        query=_INCLUDE,
         summary="One device.",
+    ),
+    Route(
+        method="POST",
+        path="/devices/<device_id>/name",
+        role=Role.WRITE,
+        handler=Devices.rename,
+        statuses=(200, 400, 404, 413, 503),
+        response_schema=schemas.DEVICE,
+        body=payloads.NAMING,
+        summary="Give the device the name that people use, or (null) take it away.",
     ),
     Route(
         method="POST",
         path="/devices/<device_id>/room",
         role=Role.WRITE,
         handler=Devices.assign_room,
-        answers=(200, 400, 404, 413, 503),
-        holds=schemas.DEVICE,
+        statuses=(200, 400, 404, 413, 503),
+        response_schema=schemas.DEVICE,
         body=payloads.ASSIGNMENT,
         summary="Put the device into a room, or (null) into none.",
     ),
@@ -94,9 +123,9 @@ ROUTES = (
         path="/devices/<device_id>/command",
         role=Role.WRITE,
         handler=Devices.command,
-        answers=(200, 400, 404, 413, 501),
-        holds=schemas.DONE,
-        body=schemas.COMMAND,
+        statuses=(200, 400, 404, 413, 501),
+        response_schema=schemas.DONE,
+        body=schemas.ANY_COMMAND,
         summary="Send a command to the device and wait for its result.",
     ),
 )

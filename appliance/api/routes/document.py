@@ -1,4 +1,4 @@
-"""The OpenAPI document, which tells programs what all the other routes are."""
+"""The documents that describe the hub to programs: OpenAPI for every route, AsyncAPI for the event stream."""
 
 from __future__ import annotations
 
@@ -8,25 +8,35 @@ from functools import cached_property
 import orjson
 from sanic import HTTPResponse
 
-from appliance.api.answers import json_answer
+from appliance.api.asyncapi import describe_events
 from appliance.api.auth import Role
+from appliance.api.frames import FRAMES
 from appliance.api.openapi import describe
+from appliance.api.responses import json_response
 from appliance.api.route import Call, Route
 
 
 class Document:
-    """What answers `/openapi.json`: the routes described, once, when somebody first asks."""
+    """What answers `/openapi.json` and `/asyncapi.json`; each is made once, when it is first asked for."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
         self._routes = tuple(routes)
 
     async def show(self, call: Call) -> HTTPResponse:
-        """The document."""
-        return json_answer(self._encoded)
+        """The OpenAPI document."""
+        return json_response(self._openapi)
+
+    async def show_events(self, call: Call) -> HTTPResponse:
+        """The AsyncAPI document."""
+        return json_response(self._asyncapi)
 
     @cached_property
-    def _encoded(self) -> bytes:
+    def _openapi(self) -> bytes:
         return orjson.dumps(describe(self._routes))
+
+    @cached_property
+    def _asyncapi(self) -> bytes:
+        return orjson.dumps(describe_events(FRAMES))
 
 
 ROUTES = (
@@ -35,8 +45,17 @@ ROUTES = (
         path="/openapi.json",
         role=Role.READ,
         handler=Document.show,
-        answers=(200,),
-        holds={"type": "object", "required": ["openapi", "info", "paths"]},
+        statuses=(200,),
+        response_schema={"type": "object", "required": ["openapi", "info", "paths"]},
         summary="The OpenAPI 3.1 document of every route.",
+    ),
+    Route(
+        method="GET",
+        path="/asyncapi.json",
+        role=Role.READ,
+        handler=Document.show_events,
+        statuses=(200,),
+        response_schema={"type": "object", "required": ["asyncapi", "info", "channels"]},
+        summary="The AsyncAPI 3.0 document of the event stream: every type of frame, its fields, and when it comes.",
     ),
 )

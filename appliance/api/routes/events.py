@@ -8,8 +8,8 @@ from urllib.parse import unquote
 from sanic import Request
 
 from appliance.api.auth import Role
-from appliance.api.connection import Connection
 from appliance.api.route import Call, Route
+from appliance.api.sanic_http.connection import Connection
 from appliance.api.stream import EventStream
 from appliance.api.websocket import shake_hands
 
@@ -30,7 +30,7 @@ class Events:
         transport: Any = call.request.transport
         connection: Connection = transport.get_protocol()
         socket = connection.upgrade(protocol, answer)
-        with self._stream.feeding(socket, call.principal.key_id):
+        with self._stream.subscribe(socket, call.principal.key_id):
             await socket.closed
 
 
@@ -50,7 +50,7 @@ ROUTES = (
         path="/events",
         role=Role.READ,
         handler=Events.read,
-        answers=(101, 400, 426),
+        statuses=(101, 400, 426),
         summary="The stream of event frames, as a WebSocket.",
         is_websocket=True,
     ),

@@ -6,13 +6,15 @@ from sanic import HTTPResponse
 
 from appliance.adapters.dispatch import Dispatcher
 from appliance.api import payloads, schemas
-from appliance.api.answers import json_answer, no_content
 from appliance.api.auth import Role
 from appliance.api.payloads import DeviceEncoder
+from appliance.api.responses import json_response, no_content
 from appliance.api.route import Call, Route
-from appliance.api.shapes import array_of
+from appliance.api.validation import array_of
 from appliance.home import plain
 from appliance.home.changes import PutGroup, RemoveGroup, SetMembers
+from appliance.home.layout import Edit
+from appliance.home.model import Group
 from appliance.home.registry import Registry
 from appliance.store.changes import Changes
 
@@ -20,9 +22,7 @@ from appliance.store.changes import Changes
 class Groups:
     """What answers the routes under `/groups`."""
 
-    def __init__(
-        self, registry: Registry, changes: Changes, dispatcher: Dispatcher, encoder: DeviceEncoder
-    ) -> None:
+    def __init__(self, registry: Registry, changes: Changes, dispatcher: Dispatcher, encoder: DeviceEncoder) -> None:
         self._registry = registry
         self._changes = changes
         self._dispatcher = dispatcher
@@ -30,18 +30,18 @@ class Groups:
 
     async def list_all(self, call: Call) -> HTTPResponse:
         """Every group by id."""
-        return json_answer([plain.group(group) for group in self._registry.list_groups()])
+        return json_response([plain.group(group) for group in self._registry.list_groups()])
 
     async def put(self, call: Call) -> HTTPResponse:
         """Create a group, or change the one that has this id."""
         fields = await call.body()
         change = PutGroup(group_id=fields["id"], name=fields["name"], members=fields["members"])
-        order = await self._changes.make(change)
-        return json_answer(plain.group(order.get_group(change.group_id)))
+        edit = await self._changes.make(change)
+        return json_response(plain.group(_group_of(edit)))
 
     async def get(self, call: Call, group_id: str) -> HTTPResponse:
         """One group."""
-        return json_answer(plain.group(self._registry.get_group(group_id)))
+        return json_response(plain.group(self._registry.get_group(group_id)))
 
     async def remove(self, call: Call, group_id: str) -> HTTPResponse:
         """Remove the group; its devices stay."""
@@ -52,20 +52,26 @@ class Groups:
         """Replace the group's members."""
         self._registry.get_group(group_id)
         fields = await call.body()
-        order = await self._changes.make(SetMembers(group_id=group_id, members=fields["members"]))
-        return json_answer(plain.group(order.get_group(group_id)))
+        edit = await self._changes.make(SetMembers(group_id=group_id, members=fields["members"]))
+        return json_response(plain.group(_group_of(edit)))
 
     async def list_devices(self, call: Call, group_id: str) -> HTTPResponse:
         """The group's devices that exist at present, in membership order."""
-        return json_answer(self._encoder.encode_list(self._registry.list_group_devices(group_id)))
+        return json_response(self._encoder.encode_list(self._registry.list_group_devices(group_id)))
 
     async def command(self, call: Call, group_id: str) -> HTTPResponse:
         """Command every device of the group; each has its own result."""
         self._registry.get_group(group_id)
         command = await call.body()
         devices = self._registry.list_group_devices(group_id)
-        outcomes = await self._dispatcher.send(devices, command)
-        return json_answer([payloads.outcome(outcome) for outcome in outcomes])
+        outcomes = await self._dispatcher.send(devices, command, "group")
+        return json_response([payloads.outcome(outcome) for outcome in outcomes])
+
+
+def _group_of(edit: Edit) -> Group:
+    """The one group that the change has put."""
+    [group] = (each for each in edit.groups.values() if each is not None)
+    return group
 
 
 ROUTES = (
@@ -74,8 +80,8 @@ ROUTES = (
         path="/groups",
         role=Role.READ,
         handler=Groups.list_all,
-        answers=(200,),
-        holds=array_of(schemas.GROUP),
+        statuses=(200,),
+        response_schema=array_of(schemas.GROUP),
         summary="Every group by id.",
     ),
     Route(
@@ -83,8 +89,8 @@ ROUTES = (
         path="/groups",
         role=Role.WRITE,
         handler=Groups.put,
-        answers=(200, 400, 413, 503),
-        holds=schemas.GROUP,
+        statuses=(200, 400, 413, 503),
+        response_schema=schemas.GROUP,
         body=payloads.GROUP,
         summary="Create a group, or change the one that has this id; members left out stay as they are.",
     ),
@@ -93,8 +99,8 @@ ROUTES = (
         path="/groups/<group_id>",
         role=Role.READ,
         handler=Groups.get,
-        answers=(200, 404),
-        holds=schemas.GROUP,
+        statuses=(200, 404),
+        response_schema=schemas.GROUP,
         summary="One group.",
     ),
     Route(
@@ -102,7 +108,7 @@ ROUTES = (
         path="/groups/<group_id>",
         role=Role.WRITE,
         handler=Groups.remove,
-        answers=(204, 404, 503),
+        statuses=(204, 404, 503),
         summary="Remove the group; its devices stay.",
     ),
     Route(
@@ -110,8 +116,8 @@ ROUTES = (
         path="/groups/<group_id>/members",
         role=Role.WRITE,
         handler=Groups.set_members,
-        answers=(200, 400, 404, 413, 503),
-        holds=schemas.GROUP,
+        statuses=(200, 400, 404, 413, 503),
+        response_schema=schemas.GROUP,
         body=payloads.MEMBERS,
         summary="Replace the group's members.",
     ),
@@ -120,8 +126,8 @@ ROUTES = (
         path="/groups/<group_id>/devices",
         role=Role.READ,
         handler=Groups.list_devices,
-        answers=(200, 404),
-        holds=array_of(schemas.DEVICE),
+        statuses=(200, 404),
+        response_schema=array_of(schemas.DEVICE),
         summary="The group's devices that exist at present, in membership order.",
     ),
     Route(
@@ -129,9 +135,9 @@ ROUTES = (
         path="/groups/<group_id>/command",
         role=Role.WRITE,
         handler=Groups.command,
-        answers=(200, 400, 404, 413),
-        holds=array_of(schemas.OUTCOME),
-        body=schemas.COMMAND,
+        statuses=(200, 400, 404, 413),
+        response_schema=array_of(schemas.OUTCOME),
+        body=schemas.ANY_COMMAND,
         summary="Send a command to every device of the group; each has its own result.",
     ),
 )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from sanic import HTTPResponse
 
 from appliance.api import payloads, schemas
-from appliance.api.answers import json_answer, no_content
 from appliance.api.auth import Role
 from appliance.api.keyring import Keyring
+from appliance.api.responses import json_response, no_content
 from appliance.api.route import Call, Route
-from appliance.api.shapes import array_of
+from appliance.api.validation import array_of
 
 
 class ApiKeys:
@@ -20,13 +20,13 @@ class ApiKeys:
 
     async def list_all(self, call: Call) -> HTTPResponse:
         """Every key by id, without its secret."""
-        return json_answer([payloads.key(each) for each in self._keyring.list_all()])
+        return json_response([payloads.key(each) for each in self._keyring.list_all()])
 
     async def create(self, call: Call) -> HTTPResponse:
         """Make a key; nothing but this answer ever shows its secret."""
         fields = await call.body()
         key, token = await self._keyring.create(fields["label"], fields["role"])
-        return json_answer({**payloads.key(key), "key": token})
+        return json_response({**payloads.key(key), "key": token})
 
     async def revoke(self, call: Call, key_id: str) -> HTTPResponse:
         """Revoke the key."""
@@ -40,8 +40,8 @@ ROUTES = (
         path="/auth/keys",
         role=Role.ADMIN,
         handler=ApiKeys.list_all,
-        answers=(200,),
-        holds=array_of(schemas.KEY),
+        statuses=(200,),
+        response_schema=array_of(schemas.KEY),
         summary="Every API key by id, without its secret.",
     ),
     Route(
@@ -49,8 +49,8 @@ ROUTES = (
         path="/auth/keys",
         role=Role.ADMIN,
         handler=ApiKeys.create,
-        answers=(200, 400, 413, 503),
-        holds=schemas.NEW_KEY,
+        statuses=(200, 400, 413, 503),
+        response_schema=schemas.NEW_KEY,
         body=payloads.KEY,
         summary="Make an API key with a label and a role; its secret is in this answer alone.",
     ),
@@ -59,7 +59,7 @@ ROUTES = (
         path="/auth/keys/<key_id>",
         role=Role.ADMIN,
         handler=ApiKeys.revoke,
-        answers=(204, 404, 503),
+        statuses=(204, 404, 503),
         summary="Revoke the API key, and close the event streams that came with it.",
     ),
 )

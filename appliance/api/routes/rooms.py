@@ -6,11 +6,11 @@ from sanic import HTTPResponse
 
 from appliance.adapters.dispatch import Dispatcher
 from appliance.api import payloads, schemas
-from appliance.api.answers import json_answer, no_content
 from appliance.api.auth import Role
 from appliance.api.payloads import DeviceEncoder
+from appliance.api.responses import json_response, no_content
 from appliance.api.route import Call, Route
-from appliance.api.shapes import array_of
+from appliance.api.validation import array_of
 from appliance.home import plain
 from appliance.home.changes import PutRoom, RemoveRoom
 from appliance.home.model import Room
@@ -21,9 +21,7 @@ from appliance.store.changes import Changes
 class Rooms:
     """What answers the routes under `/rooms`."""
 
-    def __init__(
-        self, registry: Registry, changes: Changes, dispatcher: Dispatcher, encoder: DeviceEncoder
-    ) -> None:
+    def __init__(self, registry: Registry, changes: Changes, dispatcher: Dispatcher, encoder: DeviceEncoder) -> None:
         self._registry = registry
         self._changes = changes
         self._dispatcher = dispatcher
@@ -31,17 +29,17 @@ class Rooms:
 
     async def list_all(self, call: Call) -> HTTPResponse:
         """Every room by id."""
-        return json_answer([plain.room(room) for room in self._registry.list_rooms()])
+        return json_response([plain.room(room) for room in self._registry.list_rooms()])
 
     async def put(self, call: Call) -> HTTPResponse:
         """Create a room, or rename the one that has this id."""
         room = Room(**await call.body())
         await self._changes.make(PutRoom(room=room))
-        return json_answer(plain.room(room))
+        return json_response(plain.room(room))
 
     async def get(self, call: Call, room_id: str) -> HTTPResponse:
         """One room."""
-        return json_answer(plain.room(self._registry.get_room(room_id)))
+        return json_response(plain.room(self._registry.get_room(room_id)))
 
     async def remove(self, call: Call, room_id: str) -> HTTPResponse:
         """Remove the room; its devices are in none afterwards."""
@@ -50,15 +48,15 @@ class Rooms:
 
     async def list_devices(self, call: Call, room_id: str) -> HTTPResponse:
         """The devices in the room by id."""
-        return json_answer(self._encoder.encode_list(self._registry.list_room_devices(room_id)))
+        return json_response(self._encoder.encode_list(self._registry.list_room_devices(room_id)))
 
     async def command(self, call: Call, room_id: str) -> HTTPResponse:
         """Command every device in the room; each has its own result."""
         self._registry.get_room(room_id)
         command = await call.body()
         devices = self._registry.list_room_devices(room_id)
-        outcomes = await self._dispatcher.send(devices, command)
-        return json_answer([payloads.outcome(outcome) for outcome in outcomes])
+        outcomes = await self._dispatcher.send(devices, command, "room")
+        return json_response([payloads.outcome(outcome) for outcome in outcomes])
 
 
 ROUTES = (
@@ -67,8 +65,8 @@ ROUTES = (
         path="/rooms",
         role=Role.READ,
         handler=Rooms.list_all,
-        answers=(200,),
-        holds=array_of(schemas.ROOM),
+        statuses=(200,),
+        response_schema=array_of(schemas.ROOM),
         summary="Every room by id.",
     ),
     Route(
@@ -76,8 +74,8 @@ ROUTES = (
         path="/rooms",
         role=Role.WRITE,
         handler=Rooms.put,
-        answers=(200, 400, 413, 503),
-        holds=schemas.ROOM,
+        statuses=(200, 400, 413, 503),
+        response_schema=schemas.ROOM,
         body=payloads.ROOM,
         summary="Create a room, or rename the one that has this id.",
     ),
@@ -86,8 +84,8 @@ ROUTES = (
         path="/rooms/<room_id>",
         role=Role.READ,
         handler=Rooms.get,
-        answers=(200, 404),
-        holds=schemas.ROOM,
+        statuses=(200, 404),
+        response_schema=schemas.ROOM,
         summary="One room.",
     ),
     Route(
@@ -95,7 +93,7 @@ ROUTES = (
         path="/rooms/<room_id>",
         role=Role.WRITE,
         handler=Rooms.remove,
-        answers=(204, 404, 503),
+        statuses=(204, 404, 503),
         summary="Remove the room; its devices are in none afterwards.",
     ),
     Route(
@@ -103,8 +101,8 @@ ROUTES = (
         path="/rooms/<room_id>/devices",
         role=Role.READ,
         handler=Rooms.list_devices,
-        answers=(200, 404),
-        holds=array_of(schemas.DEVICE),
+        statuses=(200, 404),
+        response_schema=array_of(schemas.DEVICE),
         summary="The devices in the room by id.",
     ),
     Route(
@@ -112,9 +110,9 @@ ROUTES = (
         path="/rooms/<room_id>/command",
         role=Role.WRITE,
         handler=Rooms.command,
-        answers=(200, 400, 404, 413),
-        holds=array_of(schemas.OUTCOME),
-        body=schemas.COMMAND,
+        statuses=(200, 400, 404, 413),
+        response_schema=array_of(schemas.OUTCOME),
+        body=schemas.ANY_COMMAND,
         summary="Send a command to every device in the room; each has its own result.",
     ),
 )

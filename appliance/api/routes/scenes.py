@@ -7,13 +7,14 @@ import asyncio
 from sanic import HTTPResponse
 
 from appliance.api import payloads, schemas
-from appliance.api.answers import json_answer
 from appliance.api.auth import Role
 from appliance.api.periods import PERIOD
+from appliance.api.responses import json_response
 from appliance.api.route import Call, Route
-from appliance.api.shapes import array_of
-from appliance.errors import Busy
-from appliance.history import Period, RunStatus
+from appliance.api.validation import array_of
+from appliance.errors import DroppedByMode
+from appliance.history.period import Period
+from appliance.history.runs import RunStatus
 from appliance.lua.modes import Decision
 from appliance.lua.reload import Reloader
 from appliance.scenes import Scenes as Parts
@@ -28,29 +29,34 @@ class Scenes:
 
     async def list_all(self, call: Call) -> HTTPResponse:
         """Every scene by id."""
-        return json_answer([payloads.scene(scene) for scene in self._scenes.list_scenes()])
+        return json_response([payloads.scene(scene) for scene in self._scenes.list_scenes()])
 
     async def reload(self, call: Call) -> HTTPResponse:
         """Read every scene anew; all or nothing."""
-        return json_answer(payloads.reload(await self._reloader.reload()))
+        return json_response(payloads.reload(await self._reloader.reload()))
 
     async def execute(self, call: Call, scene_id: str) -> HTTPResponse:
         """Run the scene and tell what its commands came to. It runs on when the client goes away."""
         execution = self._scenes.execute(scene_id)
         if execution.decision is Decision.QUEUE:
-            return json_answer({"status": "queued", "results": []}, 202)
+            return json_response({"status": "queued", "results": []}, 202)
         ending = await asyncio.shield(execution.ended)
         if ending.status is RunStatus.DROPPED:
-            raise Busy(f"scene '{scene_id}' did not run; {ending.error}")
+            raise DroppedByMode(f"scene '{scene_id}' did not run; {ending.error}")
         if ending.status is RunStatus.OK:
-            return json_answer({"status": "ok", "results": ending.results})
-        how = "was cancelled" if ending.status is RunStatus.CANCELLED else "failed"
-        return json_answer({"error": f"scene '{scene_id}' {how}: {ending.error}", "results": ending.results}, 400)
+            return json_response({"status": "ok", "results": ending.results})
+        return json_response(payloads.failed_run(f"scene '{scene_id}'", ending), 400)
+
+    async def cancel(self, call: Call, scene_id: str) -> HTTPResponse:
+        """End what runs and waits of it at once, in a sleep too."""
+        count = self._scenes.cancel(scene_id)
+        return json_response({"status": "ok", "cancelled": count})
 
     async def list_history(self, call: Call, scene_id: str) -> HTTPResponse:
         """What became of the scene's executions, the newest first."""
+        self._scenes.catalog.get(scene_id)
         entries = self._scenes.list_runs(scene_id, Period(**call.query()))
-        return json_answer({"scene_id": scene_id, "entries": [payloads.scene_run(entry) for entry in entries]})
+        return json_response({"scene_id": scene_id, "entries": [payloads.scene_run(entry) for entry in entries]})
 
 
 ROUTES = (
@@ -59,8 +65,8 @@ ROUTES = (
         path="/scenes",
         role=Role.READ,
         handler=Scenes.list_all,
-        answers=(200,),
-        holds=array_of(schemas.SCENE),
+        statuses=(200,),
+        response_schema=array_of(schemas.SCENE),
         summary="Every scene by id.",
     ),
     Route(
@@ -68,8 +74,8 @@ ROUTES = (
         path="/scenes/reload",
         role=Role.ADMIN,
         handler=Scenes.reload,
-        answers=(200,),
-        holds=schemas.RELOADED,
+        statuses=(200,),
+        response_schema=schemas.RELOADED,
         summary="Read every scene's file anew. If one has a fault, the answer lists all faults and nothing changes.",
     ),
     Route(
@@ -77,17 +83,26 @@ ROUTES = (
         path="/scenes/<scene_id>/execute",
         role=Role.WRITE,
         handler=Scenes.execute,
-        answers=(200, 202, 400, 404, 423),
-        holds=schemas.EXECUTED,
+        statuses=(200, 202, 400, 404, 423),
+        response_schema=schemas.EXECUTED,
         summary="Run the scene: the result of each of its commands, in the order of the calls.",
+    ),
+    Route(
+        method="POST",
+        path="/scenes/<scene_id>/cancel",
+        role=Role.WRITE,
+        handler=Scenes.cancel,
+        statuses=(200, 404),
+        response_schema=schemas.CANCELLED,
+        summary="End what runs and waits of it at once, in a sleep too; `cancelled` is how many those were.",
     ),
     Route(
         method="GET",
         path="/scenes/<scene_id>/history",
         role=Role.READ,
         handler=Scenes.list_history,
-        answers=(200, 400, 404),
-        holds=schemas.SCENE_HISTORY,
+        statuses=(200, 400, 404),
+        response_schema=schemas.SCENE_HISTORY,
         query=PERIOD,
         summary="What became of the scene's executions, the newest first.",
     ),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from sanic import HTTPResponse
 
 from appliance.api import payloads, schemas
-from appliance.api.answers import json_answer
 from appliance.api.auth import Role
+from appliance.api.responses import json_response
 from appliance.api.route import Call, Route
 from appliance.lua.reload import Reloader
 
@@ -19,7 +19,7 @@ class Scripts:
 
     async def reload(self, call: Call) -> HTTPResponse:
         """Compile every script and tell what is wrong."""
-        return json_answer(payloads.reload(await self._reloader.reload()))
+        return json_response(payloads.reload(await self._reloader.reload()))
 
 
 ROUTES = (
@@ -28,8 +28,8 @@ ROUTES = (
         path="/scripts/reload",
         role=Role.ADMIN,
         handler=Scripts.reload,
-        answers=(200,),
-        holds=schemas.RELOADED,
+        statuses=(200,),
+        response_schema=schemas.RELOADED,
         summary="Compile every script and list all faults. Executions read scripts when they require them.",
     ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,8 @@ import orjson
 from sanic import HTTPResponse
 
 from appliance.api import payloads, schemas
-from appliance.api.answers import json_answer
 from appliance.api.auth import Role
+from appliance.api.responses import json_response
 from appliance.api.route import Call, Route
 from appliance.errors import NotReady
 from appliance.health import Health
@@ -27,32 +27,45 @@ _HEALTHY = orjson.dumps({"status": "ok"})
 class System:
     """What answers the routes about the hub itself.
 
-    `probes` are the parts that diagnostics show, `folders` the folders of Lua files, both by name.
+    `probes` are the parts that diagnostics show, `folders` the folders of Lua files, both by name. `trust_clock` has
+    the clock trusted, over restarts too.
     """
 
-    def __init__(self, health: Health, probes: Mapping[str, Probe], folders: Mapping[str, LuaFolder]) -> None:
+    def __init__(
+        self,
+        health: Health,
+        probes: Mapping[str, Probe],
+        folders: Mapping[str, LuaFolder],
+        trust_clock: Callable[[], Awaitable[None]],
+    ) -> None:
         self._health = health
+        self._trust_clock = trust_clock
         self._probes = probes
         self._folders = folders
         self._catalog = orjson.dumps(payloads.catalog())
 
     async def show_health(self, call: Call) -> HTTPResponse:
         """The process answers."""
-        return json_answer(_HEALTHY)
+        return json_response(_HEALTHY)
 
     async def show_ready(self, call: Call) -> HTTPResponse:
         """Every adapter's first poll has ended; before that 503 names the missing ones."""
         if missing := self._health.list_missing():
             raise NotReady(f"starting: {', '.join(missing)}")
-        return json_answer(_HEALTHY)
+        return json_response(_HEALTHY)
 
     async def list_capabilities(self, call: Call) -> HTTPResponse:
         """The capability catalog."""
-        return json_answer(self._catalog)
+        return json_response(self._catalog)
 
     async def show_diagnostics(self, call: Call) -> HTTPResponse:
         """Every part's figures."""
-        return json_answer({name: probe() for name, probe in self._probes.items()})
+        return json_response({name: probe() for name, probe in self._probes.items()})
+
+    async def trust_clock(self, call: Call) -> HTTPResponse:
+        """The clock is right, says somebody who knows; answered when that is on the card."""
+        await self._trust_clock()
+        return json_response(_HEALTHY)
 
     async def show_reload_watch(self, call: Call) -> HTTPResponse:
         """Which folders are watched."""
@@ -60,7 +73,7 @@ class System:
             {"target": target, "enabled": folder.watch, "directory": folder.directory}
             for target, folder in self._folders.items()
         ]
-        return json_answer({"status": "ok", "watches": watches})
+        return json_response({"status": "ok", "watches": watches})
 
 
 def probe_process() -> dict[str, Any]:
@@ -79,8 +92,8 @@ ROUTES = (
         path="/health",
         role=None,
         handler=System.show_health,
-        answers=(200,),
-        holds=schemas.DONE,
+        statuses=(200,),
+        response_schema=schemas.DONE,
         summary="The hub's process answers.",
     ),
     Route(
@@ -88,8 +101,8 @@ ROUTES = (
         path="/ready",
         role=None,
         handler=System.show_ready,
-        answers=(200, 503),
-        holds=schemas.DONE,
+        statuses=(200, 503),
+        response_schema=schemas.DONE,
         summary="The hub has started: every adapter's first poll has ended, reached or not.",
     ),
     Route(
@@ -97,8 +110,8 @@ ROUTES = (
         path="/capabilities",
         role=Role.READ,
         handler=System.list_capabilities,
-        answers=(200,),
-        holds=schemas.CATALOG,
+        statuses=(200,),
+        response_schema=schemas.CATALOG,
         summary="The capability catalog.",
     ),
     Route(
@@ -106,17 +119,26 @@ ROUTES = (
         path="/diagnostics",
         role=Role.ADMIN,
         handler=System.show_diagnostics,
-        answers=(200,),
-        holds=schemas.DIAGNOSTICS,
+        statuses=(200,),
+        response_schema=schemas.DIAGNOSTICS,
         summary="How the hub is inside: counts, and the figures of each part.",
+    ),
+    Route(
+        method="POST",
+        path="/diagnostics/clock/trust",
+        role=Role.ADMIN,
+        handler=System.trust_clock,
+        statuses=(200, 503),
+        response_schema=schemas.DONE,
+        summary="Trust the clock as it is now, also after restarts, where nothing synchronises it.",
     ),
     Route(
         method="GET",
         path="/diagnostics/reload_watch",
         role=Role.ADMIN,
         handler=System.show_reload_watch,
-        answers=(200,),
-        holds=schemas.WATCHES,
+        statuses=(200,),
+        response_schema=schemas.WATCHES,
         summary="Which folders of Lua files are watched, so that a saved file is loaded.",
     ),
 )

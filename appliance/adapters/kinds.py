@@ -1,0 +1,22 @@
+"""The kinds of adapter that there are: one row each. A kind's own folder holds all that there is to know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from appliance.adapters.elgato_lights.kind import ELGATO_LIGHTS
+from appliance.adapters.kind import AdapterKind
+from appliance.adapters.mqtt.kind import MQTT
+from appliance.adapters.roku_tv.kind import ROKU_TV
+from appliance.adapters.wled.kind import WLED
+
+KINDS: Mapping[str, AdapterKind] = {kind.name: kind for kind in (ELGATO_LIGHTS, MQTT, ROKU_TV, WLED)}
+"""Every kind by its name, which is what `type` in a section of `[adapters]` says."""
+
+_BY_SETTINGS = {kind.settings: kind for kind in KINDS.values()}
+
+
+def kind_of(settings: Any) -> AdapterKind:
+    """The kind whose settings these are."""
+    return _BY_SETTINGS[type(settings)]

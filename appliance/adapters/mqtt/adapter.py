@@ -1,0 +1,229 @@
+"""The adapter for a broker: keeps a connection, follows what is announced there, and commands it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from appliance.adapters.base import Adapter, AdapterContext, CommandResult
+from appliance.adapters.mqtt import tasmota
+from appliance.adapters.mqtt.catalog import CatalogSettings, DeviceCatalog
+from appliance.adapters.mqtt.connection import Broker, Connection, keep_connected
+from appliance.adapters.mqtt.devices import MqttDevice
+from appliance.adapters.mqtt.identity import hub_id_of
+from appliance.adapters.mqtt.inbox import Inbox, Received
+from appliance.adapters.mqtt.observing import Told, observation_of
+from appliance.adapters.mqtt.payloads import Outgoing
+from appliance.adapters.mqtt.session import LiveDevices
+from appliance.adapters.mqtt.settings import Mqtt
+from appliance.errors import Unreachable
+from appliance.home.commands import Command
+from appliance.tasks import Tasks
+
+QUIET_SECS = 0.1
+"""Seconds without a configuration after which devices are made of what was announced."""
+
+SETTLE_SECS = 1.0
+"""Seconds without a configuration after which everything that the broker keeps has come."""
+
+MAX_GATHER_SECS = 0.5
+"""Seconds that announcements are gathered at most, however many keep coming."""
+
+BIRTH_SECS = 300.0
+"""Seconds between two messages that make every announcer tell its states again."""
+
+TICK_SECS = 0.25
+"""Seconds between two looks at what time brings."""
+
+MAX_TOLD = 100
+"""Announcements and messages of which it is said why nothing was made of them; of further ones nothing is said."""
+
+BATCH = 50
+"""Messages that are understood at a stretch."""
+
+log = logging.getLogger("adapters")
+
+
+class MqttAdapter(Adapter):
+    """Our side of one broker. It connects, and connects again whenever the connection is lost.
+
+    Commands to different devices run side by side: what they share is the broker, which serves them all.
+    """
+
+    concurrency = 1_000
+
+    def __init__(self, context: AdapterContext, settings: Mqtt) -> None:
+        super().__init__(context, f"mqtt://{settings.host}:{settings.port}/{context.name}")
+        self.inbox = Inbox(self.clock)
+        self.connection: Connection | None = None
+        self.live: LiveDevices
+        self._settings = settings.located(context.root)
+        self._secrets = context.secrets
+        self._broker: Broker
+        self._born_at: float | None = None
+        self._config_at = 0.0
+        self._is_announced_anew = False
+        self._seen_configs: set[str] = set()
+        self._subscribed: frozenset[str] = frozenset()
+        self._dropped = 0
+        self._told: set[str] = set()
+
+    async def run(self) -> None:
+        """Keep connected, and let everything that comes be known, until cancelled."""
+        hub_id = await hub_id_of(self._settings, self._secrets)
+        catalog = CatalogSettings(
+            section=self.name,
+            prefix=self._settings.discovery_prefix,
+            hub_id=hub_id,
+            includes_config_entities=self._settings.include_config_entities,
+        )
+        self.live = LiveDevices(DeviceCatalog(catalog), Told(self.publish), self.clock)
+        will = None if self._settings.publish else Outgoing(f"lares/{hub_id}/status", "offline", qos=1, retain=True)
+        self._broker = Broker(self._settings, f"lares-{hub_id}-{self.name}", will, self.inbox.put)
+        async with Tasks() as tasks:
+            work = [
+                tasks.start(
+                    keep_connected(self._broker, self.clock, self._session, self._lost), f"connection of {self.name}"
+                ),
+                tasks.start(self._keep_reading(), f"messages of {self.name}"),
+                tasks.start(self._keep_time(), f"time of {self.name}"),
+            ]
+            done, _ = await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
+            for each in done:
+                each.result()
+
+    async def command(self, device_id: str, command: Command) -> CommandResult:
+        """Tell a device something; returns when it shows it, or at once where nobody would say so."""
+        if self.connection is None:
+            raise Unreachable(f"the broker {self._settings.host} is not connected; the command was not sent")
+        await self.live.command(self.connection, device_id, command)
+        return CommandResult()
+
+    def _lost(self, error: Unreachable) -> None:
+        self.publish.lost(error)
+        self.publish.started()
+
+    async def _session(self, connection: Connection) -> None:
+        """What is done while one connection lasts."""
+        self.inbox.clear()
+        self._seen_configs.clear()
+        self._subscribed = frozenset()
+        self.connection = connection
+        try:
+            await self._follow(connection)
+        finally:
+            self.connection = None
+
+    async def _follow(self, connection: Connection) -> None:
+        """Subscribe to the discovery, then to what it names, and follow its changes."""
+        await connection.subscribe(self._discovery_topics())
+        await self._subscribe(connection)
+        self.publish.answered()
+        began = self._config_at = self.clock.monotonic()
+        is_settled = False
+        while True:
+            await self.clock.sleep(QUIET_SECS)
+            now = self.clock.monotonic()
+            if self._is_announced_anew and (now - self._config_at >= QUIET_SECS or now - began >= MAX_GATHER_SECS):
+                began = now
+                self._is_announced_anew = False
+                await self._rebuild(connection, complete=is_settled)
+            if not is_settled and now - self._config_at >= SETTLE_SECS and not len(self.inbox):
+                is_settled = True
+                await self._settle(connection)
+
+    def _discovery_topics(self) -> list[str]:
+        prefix = self._settings.discovery_prefix
+        topics = [f"{prefix}/+/+/config", f"{prefix}/+/+/+/config"]
+        return topics + list(tasmota.FILTERS) if self._settings.tasmota else topics
+
+    async def _settle(self, connection: Connection) -> None:
+        """All that the broker keeps has come: what is missing is gone. Ask for states that it does not keep."""
+        if self._seen_configs:
+            self.live.catalog.forget_configs_but(self._seen_configs)
+        await self._rebuild(connection, complete=True)
+        self.publish.started()
+        now = self.clock.monotonic()
+        if self._born_at is None or now - self._born_at >= BIRTH_SECS:
+            self._born_at = now
+            await connection.publish(Outgoing(f"{self._settings.discovery_prefix}/status", "online"))
+        for topic, payload in self.live.catalog.state_requests():
+            await connection.publish(Outgoing(topic, payload))
+
+    async def _rebuild(self, connection: Connection, *, complete: bool) -> None:
+        """Make the devices anew where announcements changed, listen to them, and tell the home, a few at a time."""
+        steps = self.live.catalog.rebuilding()
+        count = 0
+        fresh: list[MqttDevice] = []
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                fresh = end.value
+                break
+            count += 1
+            if count % 20 == 0:
+                await self.clock.sleep(0)
+        await self._subscribe(connection)
+        self.live.replay(fresh)
+        for number, device in enumerate(fresh):
+            if self.live.catalog.devices.get(device.id) is device:
+                self.publish.device(observation_of(device))
+            if number % 20 == 19:
+                await self.clock.sleep(0)
+        if complete:
+            self.publish.full_list((), present=self.live.catalog.devices)
+
+    async def _subscribe(self, connection: Connection) -> None:
+        """Listen to what the devices name, and no more to what they name no longer."""
+        wanted = self.live.catalog.filters
+        gone, new = self._subscribed - wanted, wanted - self._subscribed
+        self._subscribed = wanted
+        if gone:
+            await connection.unsubscribe(sorted(gone))
+        if new:
+            await connection.subscribe(sorted(new))
+
+    async def _keep_reading(self) -> None:
+        while True:
+            await self.inbox.wait()
+            for received in self.inbox.take(BATCH):
+                self._read(received)
+            self._tell_dropped()
+            while self.live.flush():
+                await self.clock.sleep(0)
+            await self.clock.sleep(0)
+
+    def _read(self, received: Received) -> None:
+        if not self.live.catalog.is_config(received.topic):
+            self.live.take(received)
+            return
+        if received.payload:
+            self._seen_configs.add(received.topic)
+        if self.live.catalog.take_config(received.topic, received.payload):
+            self._is_announced_anew = True
+        self._config_at = self.clock.monotonic()
+
+    async def _keep_time(self) -> None:
+        while True:
+            await self.clock.sleep(TICK_SECS)
+            self.live.tick()
+            self._tell_refused()
+            while self.live.flush():
+                await self.clock.sleep(0)
+
+    def _tell_dropped(self) -> None:
+        """Say once that more came than could be understood."""
+        if self.inbox.dropped and not self._dropped:
+            log.warning("%s: the broker sends more than can be taken in; only the newest of it counts", self.name)
+        self._dropped = self.inbox.dropped
+
+    def _tell_refused(self) -> None:
+        """Say once of each announcement why nothing was made of it, of `MAX_TOLD` at most."""
+        refused = self.live.catalog.refused
+        if len(self._told) >= MAX_TOLD or len(refused) <= len(self._told):
+            return
+        for key, reason in list(refused.items()):
+            if key not in self._told and len(self._told) < MAX_TOLD:
+                self._told.add(key)
+                self.publish.left_out(key[:200], "announcement", reason[:300])

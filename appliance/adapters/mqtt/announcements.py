@@ -1,0 +1,207 @@
+"""Home Assistant's discovery: from a retained configuration to the entities that it announces."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from appliance.adapters.mqtt.abbreviations import CONFIG, DEVICE, ORIGIN, spelled_out
+from appliance.adapters.mqtt.payloads import parse_json
+from appliance.errors import Invalid
+
+MAX_CONFIG_BYTES = 64 * 1024
+"""Bytes of a configuration."""
+
+MAX_COMPONENTS = 200
+"""Components of one configuration in the device form."""
+
+_ID = re.compile(r"[a-zA-Z0-9_-]{1,200}")
+_INHERITED = (
+    "availability", "availability_mode", "availability_template", "availability_topic", "command_topic", "encoding",
+    "payload_available", "payload_not_available", "qos", "state_topic",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceFacts:
+    """What an announcement says of the device that an entity belongs to; empty where it says nothing."""
+
+    identifiers: tuple[str, ...] = ()
+    connections: tuple[str, ...] = ()
+    name: str = ""
+    manufacturer: str = ""
+    model: str = ""
+    firmware: str = ""
+    serial: str = ""
+    area: str = ""
+    via_device: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Announcement:
+    """One entity as announced: `key` is its own within the broker, `source` the topic of its configuration."""
+
+    key: str
+    source: str
+    component: str
+    object_id: str
+    unique_id: str
+    config: Mapping[str, Any]
+    device: DeviceFacts
+    origin: str
+    is_migrating: bool = False
+
+    @property
+    def is_main(self) -> bool:
+        """Whether its name is announced as null: then it is what the device mainly is."""
+        return "name" in self.config and self.config["name"] is None
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigTopic:
+    """A topic of a configuration, taken apart."""
+
+    component: str
+    node_id: str
+    object_id: str
+
+
+def config_topic(prefix: str, topic: str) -> ConfigTopic:
+    """The parts of `<prefix>/<component>/[<node>/]<object>/config`; `Invalid` where an id holds other signs."""
+    levels = topic.removeprefix(f"{prefix}/").split("/")
+    if not topic.startswith(f"{prefix}/") or levels[-1] != "config" or len(levels) not in (3, 4):
+        raise Invalid("is no topic of a configuration")
+    ids = levels[1:-1]
+    if not all(_ID.fullmatch(each) for each in (levels[0], *ids)):
+        raise Invalid("an id in the topic holds other signs than letters, digits, _ and -")
+    return ConfigTopic(levels[0], ids[0] if len(ids) == 2 else "", ids[-1])
+
+
+def announced(topic: ConfigTopic, source: str, payload: bytes) -> list[Announcement] | None:
+    """What a configuration announces; None for `migrate_discovery`: forget the topic, keep the entities.
+
+    Raises `Invalid` for what cannot be read. An empty payload announces nothing, which removes what was there.
+    """
+    if not payload:
+        return []
+    if len(payload) > MAX_CONFIG_BYTES:
+        raise Invalid(f"the configuration is larger than {MAX_CONFIG_BYTES // 1024} KiB")
+    raw = parse_json(payload)
+    if not isinstance(raw, dict):
+        raise Invalid("the configuration is no JSON object")
+    config = spelled_out(raw, CONFIG)
+    if config.get("migrate_discovery") is True:
+        return None
+    device, origin = _device(config.get("device")), _origin(config.get("origin"))
+    if topic.component == "device":
+        return list(_components(topic, source, config, device, origin))
+    return [_announcement(f"{topic.component}/{topic.node_id}/{topic.object_id}", source, topic.component,
+                          topic.object_id, config, device, origin)]  # fmt: skip
+
+
+def _components(
+    topic: ConfigTopic, source: str, config: dict[str, Any], device: DeviceFacts, origin: str
+) -> Iterator[Announcement]:
+    components = config.get("components")
+    if not isinstance(components, dict):
+        raise Invalid("the configuration lacks components")
+    if len(components) > MAX_COMPONENTS:
+        raise Invalid(f"the configuration has more than {MAX_COMPONENTS} components")
+    base = config.get("~")
+    shared = _expanded({key: config[key] for key in _INHERITED if key in config}, base)
+    for name, raw in components.items():
+        if not isinstance(raw, dict):
+            continue
+        own = spelled_out(raw, CONFIG)
+        platform = own.pop("platform", None)
+        if not isinstance(platform, str) or not own:
+            continue
+        full = {**shared, **own, "~": own.get("~", base)}
+        object_id = re.sub(r"[^a-zA-Z0-9_-]", "_", str(name))[:200] or "_"
+        key = f"device/{topic.node_id}/{topic.object_id}/{name}"
+        yield _announcement(key, source, platform, object_id, full, device, origin)
+
+
+def _announcement(key: str, source: str, component: str, object_id: str, config: dict[str, Any],
+                  device: DeviceFacts, origin: str) -> Announcement:  # fmt: skip
+    full = _expanded(config, config.get("~"))
+    unique_id = full.get("unique_id")
+    return Announcement(
+        key=key,
+        source=source,
+        component=component,
+        object_id=object_id,
+        unique_id=str(unique_id)[:250] if isinstance(unique_id, str | int) else "",
+        config=full,
+        device=device,
+        origin=origin,
+    )
+
+
+def _based(config: Mapping[str, Any], base: str) -> dict[str, Any]:
+    """The object with `~` at the start or the end of a topic replaced by the base."""
+    return {
+        key: _replaced(value, base) if key.endswith("topic") and isinstance(value, str) else value
+        for key, value in config.items()
+    }
+
+
+def _replaced(topic: str, base: str) -> str:
+    if topic.startswith("~"):
+        return base + topic[1:]
+    return topic[:-1] + base if topic.endswith("~") else topic
+
+
+def _expanded(config: dict[str, Any], base: Any) -> dict[str, Any]:
+    """The configuration with full names in `availability`, too, and its topics on their base, if there is one."""
+    full = _based(config, base) if isinstance(base, str) else dict(config)
+    entries = full.get("availability")
+    if isinstance(entries, dict):
+        entries = [entries]
+    if isinstance(entries, list):
+        spelled = [spelled_out(each, CONFIG) for each in entries[:50] if isinstance(each, dict)]
+        full["availability"] = [_based(each, base) if isinstance(base, str) else each for each in spelled]
+    return full
+
+
+def _device(raw: Any) -> DeviceFacts:
+    if not isinstance(raw, dict):
+        return DeviceFacts()
+    facts = spelled_out(raw, DEVICE)
+    return DeviceFacts(
+        identifiers=_texts(facts.get("identifiers")),
+        connections=_connections(facts.get("connections")),
+        name=_text(facts.get("name")),
+        manufacturer=_text(facts.get("manufacturer")),
+        model=_text(facts.get("model")) or _text(facts.get("model_id")),
+        firmware=_text(facts.get("sw_version")),
+        serial=_text(facts.get("serial_number")),
+        area=_text(facts.get("suggested_area")),
+        via_device=_text(facts.get("via_device")),
+    )
+
+
+def _origin(raw: Any) -> str:
+    return _text(spelled_out(raw, ORIGIN).get("name")) if isinstance(raw, dict) else ""
+
+
+def _connections(raw: Any) -> tuple[str, ...]:
+    """The values of the connections, addresses in one spelling."""
+    if not isinstance(raw, list):
+        return ()
+    pairs = [each for each in raw[:20] if isinstance(each, list) and len(each) == 2]
+    return tuple(value.lower() for each in pairs if (value := _text(each[1])))
+
+
+def _texts(raw: Any) -> tuple[str, ...]:
+    values = raw[:20] if isinstance(raw, list) else [raw]
+    return tuple(text for each in values if (text := _text(each)))
+
+
+def _text(raw: Any) -> str:
+    """The text on one line; numbers count as texts, everything else as nothing."""
+    if isinstance(raw, bool) or not isinstance(raw, str | int | float):
+        return ""
+    return "".join(sign for sign in str(raw) if sign.isprintable()).strip()[:200]

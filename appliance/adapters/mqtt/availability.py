@@ -1,0 +1,68 @@
+"""Whether an entity is available, by the topics that it announces for that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from appliance.adapters.mqtt.fields import Fields
+from appliance.adapters.mqtt.payloads import Message
+from appliance.adapters.mqtt.templates.template import Template
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    topic: str
+    template: Template | None
+    available: str
+    not_available: str
+
+
+class Availability:
+    """What was heard about one entity. None announced: always available; announced and nothing heard: not."""
+
+    def __init__(self, config: Fields) -> None:
+        self._entries = list(_entries(config))
+        self._mode = config.text("availability_mode", "latest")
+        self._heard: dict[int, bool] = {}
+        self._latest = False
+
+    @property
+    def topics(self) -> list[str]:
+        """The topics to listen to."""
+        return [entry.topic for entry in self._entries]
+
+    @property
+    def is_available(self) -> bool:
+        """Whether the entity is available, by the announced mode."""
+        if not self._entries:
+            return True
+        if self._mode == "all":
+            return len(self._heard) == len(self._entries) and all(self._heard.values())
+        return any(self._heard.values()) if self._mode == "any" else self._latest
+
+    def take(self, filter_: str, message: Message) -> None:
+        """Take in a message that came for a topic; raises `TemplateFailed`."""
+        for number, entry in enumerate(self._entries):
+            if entry.topic == filter_:
+                text = message.rendered(entry.template)
+                if text in (entry.available, entry.not_available):
+                    self._heard[number] = self._latest = text == entry.available
+
+
+def _entries(config: Fields) -> Iterator[_Entry]:
+    announced = config.raw.get("availability")
+    for each in announced if isinstance(announced, list) else []:
+        fields = Fields(each)
+        if topic := fields.topic("topic"):
+            yield _entry(fields, topic, "value_template")
+    if topic := config.topic("availability_topic"):
+        yield _entry(config, topic, "availability_template")
+
+
+def _entry(fields: Fields, topic: str, template: str) -> _Entry:
+    available, not_available = (
+        fields.text("payload_available", "online"),
+        fields.text("payload_not_available", "offline"),
+    )
+    return _Entry(topic, fields.template(template), available, not_available)

@@ -1,0 +1,265 @@
+"""What one broker announces: configurations, the devices that they make, and what every message means to those."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Generator, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from appliance.adapters.mqtt import tasmota
+from appliance.adapters.mqtt.announcements import Announcement, announced, config_topic
+from appliance.adapters.mqtt.devices import Member, MqttDevice, build, group
+from appliance.adapters.mqtt.entities.base import Entity, Happening, Update, render
+from appliance.adapters.mqtt.entities.table import is_left_out
+from appliance.adapters.mqtt.payloads import Message
+from appliance.adapters.mqtt.templates.limits import TemplateFailed, ValueMissing
+from appliance.adapters.mqtt.topics import Filters
+from appliance.errors import Invalid, LaresError
+
+MAX_DEVICES = 2_000
+"""Devices of one broker."""
+
+MAX_TOPICS = 10_000
+"""Topics that are listened to, beside those of the discovery."""
+
+MAX_CONFIGS = 60_000
+"""Configurations that are kept; the devices' own limits are reached before."""
+
+ORIGIN = "Lares"
+"""What a hub names as the origin of what it announces."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a message means: new values of an entity, or something that happened at its device."""
+
+    device: MqttDevice
+    member: Member
+    update: Update = field(default_factory=dict)
+    happening: Happening | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogSettings:
+    """How a broker's announcements are read."""
+
+    section: str
+    prefix: str
+    hub_id: str
+    includes_config_entities: bool
+
+
+class DeviceCatalog:
+    """The announcements of one broker and the devices that they make.
+
+    `refused` tells by topic or key what could not be made into anything, a sentence each.
+    """
+
+    def __init__(self, settings: CatalogSettings) -> None:
+        self.devices: dict[str, MqttDevice] = {}
+        self.refused: dict[str, str] = {}
+        self._settings = settings
+        self._payloads: dict[str, bytes] = {}
+        self._announced: dict[str, list[Announcement]] = {}
+        self._tasmotas: dict[str, dict[str, dict[str, object]]] = {}
+        self._built: dict[str, tuple[list[Announcement], list[MqttDevice], dict[str, str]]] = {}
+        self._listeners: dict[str, list[tuple[MqttDevice, Member]]] = {}
+        self._filters = Filters()
+
+    @property
+    def filters(self) -> frozenset[str]:
+        """The topics to listen to."""
+        return frozenset(self._listeners)
+
+    def is_config(self, topic: str) -> bool:
+        """Whether a topic is one of the discovery's."""
+        is_home_assistant = topic.startswith(f"{self._settings.prefix}/") and topic.endswith("/config")
+        return (is_home_assistant or topic.startswith(f"{tasmota.PREFIX}/")) and topic not in self._listeners
+
+    def take_config(self, topic: str, payload: bytes) -> bool:
+        """Take in a configuration; tell whether anything changed by it. Never raises."""
+        if self._payloads.get(topic, b"") == payload:
+            return False
+        if payload and topic not in self._payloads and len(self._payloads) >= MAX_CONFIGS:
+            self.refused["configurations"] = f"there are more than {MAX_CONFIGS}; the others are left out"
+            return False
+        if payload:
+            self._payloads[topic] = payload
+        else:
+            del self._payloads[topic]
+        self.refused.pop(topic, None)
+        try:
+            if topic.startswith(f"{tasmota.PREFIX}/"):
+                self._take_tasmota(topic, payload)
+            else:
+                self._take_announcements(topic, payload)
+        except Invalid as fault:
+            self._announced.pop(topic, None)
+            self.refused[topic] = str(fault)
+        except Exception as error:  # a stranger wrote it, and nothing that it says may end the adapter
+            self._announced.pop(topic, None)
+            self.refused[topic] = _unforeseen(error)
+        return True
+
+    def forget_configs_but(self, topics: Container[str]) -> None:
+        """Forget the configurations of all other topics: the broker does not keep them any more."""
+        for topic in [each for each in self._payloads if each not in topics]:
+            self.take_config(topic, b"")
+
+    def state_requests(self) -> Iterator[tuple[str, str]]:
+        """Topics and payloads that make those tell their state whose state no broker keeps."""
+        for said in self._tasmotas.values():
+            with suppress(Invalid):
+                yield from tasmota.state_requests(said["config"]) if said.get("config") else ()
+
+    def rebuild(self) -> list[MqttDevice]:
+        """Make the devices anew where announcements changed; the devices that are new or other than before."""
+        steps = self.rebuilding()
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                return end.value  # type: ignore[no-any-return]
+
+    def rebuilding(self) -> Generator[None, None, list[MqttDevice]]:
+        """As `rebuild`, a device a step; whatever is announced meanwhile waits for the next time."""
+        groups = group(self._wanted())
+        fresh: list[MqttDevice] = []
+        built: dict[str, tuple[list[Announcement], list[MqttDevice], dict[str, str]]] = {}
+        for name in sorted(groups)[:MAX_DEVICES]:
+            known = self._built.get(name)
+            if known is None or known[0] != groups[name]:
+                devices, refused = build(self._settings.section, name, groups[name])
+                fresh.extend(devices)
+                known = (groups[name], devices, refused)
+                yield
+            built[name] = known
+        self._built = built
+        self._note_refusals(len(groups))
+        self.devices = {device.id: device for _, devices, _ in built.values() for device in devices}
+        self._listen()
+        return [device for device in fresh if self.devices.get(device.id) is device]
+
+    def changes(self, message: Message) -> Iterator[Change]:
+        """What a message means to the devices that listen. What cannot be read is noted in `refused`, once."""
+        for pattern in self._filters.matching(message.topic):
+            for device, member in self._listeners.get(pattern, ()):
+                yield from self._changes(pattern, message, device, member)
+
+    def listens(self, topic: str, devices: Container[int]) -> bool:
+        """Whether one of these devices, given by identity, listens to a topic."""
+        patterns = self._filters.matching(topic)
+        return any(id(device) in devices for pattern in patterns for device, _ in self._listeners[pattern])
+
+    def _changes(self, pattern: str, message: Message, device: MqttDevice, member: Member) -> Iterator[Change]:
+        entity, was_available = member.entity, member.availability.is_available
+        try:
+            member.availability.take(pattern, message)
+        except TemplateFailed as fault:
+            self._note(entity, fault)
+        if member.availability.is_available != was_available:
+            yield Change(device, member)
+        for reading in entity.readings:
+            if reading.topic == pattern:
+                try:
+                    yield Change(device, member, reading.take(render(message, reading)))
+                except ValueMissing:
+                    pass
+                except Exception as fault:
+                    self._note(entity, fault)
+        if not message.is_retained:
+            yield from self._happenings(pattern, message, device, member)
+
+    def _happenings(self, pattern: str, message: Message, device: MqttDevice, member: Member) -> Iterator[Change]:
+        for listening in member.entity.listenings:
+            if listening.topic == pattern:
+                try:
+                    happening = listening.take(render(message, listening))
+                except ValueMissing:
+                    continue
+                except Exception as fault:
+                    self._note(member.entity, fault)
+                    continue
+                if happening is not None:
+                    yield Change(device, member, happening=happening)
+
+    def _note(self, entity: Entity, fault: Exception) -> None:
+        reason = str(fault) if isinstance(fault, LaresError | TemplateFailed) else _unforeseen(fault)
+        self.refused.setdefault(entity.announcement.key, f"{entity.announcement.object_id}: {reason}")
+
+    def _take_announcements(self, topic: str, payload: bytes) -> None:
+        found = announced(config_topic(self._settings.prefix, topic), topic, payload)
+        if found is None:
+            self._announced[topic] = [replace(each, is_migrating=True) for each in self._announced.get(topic, ())]
+        elif found:
+            self._announced[topic] = [each for each in found if not self._is_own(each)]
+        else:
+            self._announced.pop(topic, None)
+
+    def _take_tasmota(self, topic: str, payload: bytes) -> None:
+        mac, part = tasmota.mac_of(topic)
+        said = self._tasmotas.setdefault(mac, {})
+        said[part] = tasmota.parse(payload)
+        source = f"{tasmota.PREFIX}/{mac}/config"
+        self._announced[source] = tasmota.announced(mac, said.get("config", {}), said.get("sensors", {}))
+
+    def _is_own(self, announcement: Announcement) -> bool:
+        own = f"lares_{self._settings.hub_id}_"
+        return announcement.origin == ORIGIN and any(each.startswith(own) for each in announcement.device.identifiers)
+
+    def _wanted(self) -> Iterator[Announcement]:
+        for found in self._announced.values():
+            for each in found:
+                if self._settings.includes_config_entities or not is_left_out(each):
+                    yield each
+
+    def _note_refusals(self, devices: int) -> None:
+        for _, _, refused in self._built.values():
+            self.refused.update(refused)
+        for _, made, _ in self._built.values():
+            for device in made:
+                for member in device.members:
+                    if problems := member.entity.config.problems:
+                        self.refused.setdefault(member.entity.announcement.key, "; ".join(problems[:3]))
+        if devices > MAX_DEVICES:
+            self.refused["devices"] = f"{devices} are announced; beyond {MAX_DEVICES} they are left out"
+
+    def _listen(self) -> None:
+        listeners: dict[str, list[tuple[MqttDevice, Member]]] = {}
+        left_out = 0
+        for device in self.devices.values():
+            for member in device.members:
+                for topic in _topics(member):
+                    if topic in listeners or len(listeners) < MAX_TOPICS:
+                        listeners.setdefault(topic, []).append((device, member))
+                    else:
+                        left_out += 1
+        if left_out:
+            self.refused["topics"] = f"more than {MAX_TOPICS} are announced; {left_out} are not listened to"
+        self._listeners = listeners
+        self._filters = Filters(listeners)
+
+
+def _unforeseen(error: Exception) -> str:
+    """What is said of something that nobody thought of."""
+    return f"cannot be read ({type(error).__name__}: {str(error)[:100]})"
+
+
+def _topics(member: Member) -> list[str]:
+    entity = member.entity
+    found = [each.topic for each in entity.readings] + [each.topic for each in entity.listenings]
+    return list(dict.fromkeys(found + member.availability.topics))
+
+
+def apply(entity: Entity, update: Update) -> bool:
+    """Let new values be true; tell whether any of them is new."""
+    is_new = False
+    for key, value in update.items():
+        if value is None:
+            is_new |= entity.attributes.pop(key, None) is not None
+        elif entity.attributes.get(key) != value or isinstance(entity.attributes[key], bool) != isinstance(
+            value, bool
+        ):
+            entity.attributes[key] = value
+            is_new = True
+    return is_new

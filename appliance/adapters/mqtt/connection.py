@@ -1,0 +1,221 @@
+"""The connection to a broker, the one place that knows the MQTT library: MQTT 5, and 3.1.1 where that is unknown."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiomqtt
+from aiomqtt.exceptions import MqttConnectError
+
+from appliance.adapters.mqtt.inbox import Received
+from appliance.adapters.mqtt.payloads import Outgoing
+from appliance.adapters.mqtt.settings import Mqtt
+from appliance.clock import Clock
+from appliance.errors import Unreachable
+from appliance.tasks import Tasks
+
+ANSWER_SECS = 5.0
+"""Seconds that the broker has to accept a connection or a subscription."""
+
+KEEPALIVE_SECS = 60
+"""Seconds of silence after which broker and hub make sure of each other."""
+
+MIN_PAUSE_SECS, MAX_PAUSE_SECS = 1.0, 60.0
+"""Seconds before the next attempt to connect: after the first failure, and at most."""
+
+SUBSCRIBE_AT_ONCE = 500
+"""Topics of one SUBSCRIBE packet."""
+
+MAX_UNACKNOWLEDGED = 1_000
+"""Messages that wait for their acknowledgement; publishing waits beyond that."""
+
+_library_log = logging.getLogger("adapters.mqtt.library")
+_library_log.setLevel(logging.CRITICAL)
+
+_BAD_CREDENTIALS = (4, 5, 134, 135)
+"""Reasons of a refusal, of both versions, that trying again soon cannot mend."""
+
+
+class Refused(Unreachable):
+    """The broker refused the user or the password."""
+
+
+class Connection:
+    """One connection to the broker, usable while `Broker.connect` is open."""
+
+    def __init__(self, client: aiomqtt.Client, address: str) -> None:
+        self._client = client
+        self._address = address
+        self._slots = asyncio.Semaphore(MAX_UNACKNOWLEDGED)
+
+    async def publish(self, message: Outgoing) -> None:
+        """Publish; with QoS 1 or 2 return when the broker has it. Raises `Unreachable`."""
+        async with self._slots:
+            try:
+                await self._client.publish(message.topic, message.payload, qos=message.qos, retain=message.retain)
+            except (aiomqtt.MqttError, OSError, ValueError) as error:
+                raise Unreachable(f"the message to {message.topic} was not sent ({error})") from None
+
+    async def subscribe(self, topics: Sequence[str]) -> None:
+        """Listen to these topics with QoS 0; returns when the broker has agreed. Raises `Unreachable`."""
+        for at in range(0, len(topics), SUBSCRIBE_AT_ONCE):
+            await self._agreed(self._client.subscribe([(topic, 0) for topic in topics[at : at + SUBSCRIBE_AT_ONCE]]))
+
+    async def unsubscribe(self, topics: Sequence[str]) -> None:
+        """Listen to these topics no more. Raises `Unreachable`."""
+        for at in range(0, len(topics), SUBSCRIBE_AT_ONCE):
+            await self._agreed(self._client.unsubscribe(list(topics[at : at + SUBSCRIBE_AT_ONCE])))
+
+    async def until_lost(self) -> None:
+        """Wait for the end of the connection, which raises `Unreachable`."""
+        try:
+            async for _ in self._client.messages:
+                pass
+        except aiomqtt.MqttError as error:
+            raise Unreachable(f"{self._address} has closed the connection ({_reason(error)})") from None
+
+    async def _agreed(self, asked: Awaitable[Any]) -> None:
+        try:
+            await asked
+        except (aiomqtt.MqttError, OSError, ValueError) as error:
+            raise Unreachable(f"the broker did not agree to listen ({error})") from None
+
+
+class Broker:
+    """The way to one broker. `receive` is called with every message, as soon as it is read."""
+
+    def __init__(
+        self, settings: Mqtt, client_id: str, will: Outgoing | None, receive: Callable[[Received], None]
+    ) -> None:
+        self._port = settings.port or (8883 if settings.tls else 1883)
+        self.address = f"{settings.host}:{self._port}"
+        self._settings = settings
+        self._client_id = client_id
+        self._will = will
+        self._receive = receive
+        self._is_old = False
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncIterator[Connection]:
+        """A connection; raises `Refused` or `Unreachable` where there is none."""
+        try:
+            client = self._client()
+            await client.__aenter__()
+        except MqttConnectError as error:
+            self._is_old = not self._is_old
+            raise self._refusal(error) from None
+        except (aiomqtt.MqttError, OSError, ValueError) as error:
+            self._is_old = not self._is_old
+            raise Unreachable(f"{self.address} does not answer ({_reason(error)})") from None
+        try:
+            yield Connection(client, self.address)
+        finally:
+            try:
+                await client.__aexit__(None, None, None)
+            except aiomqtt.MqttError as error:
+                _library_log.debug("disconnect: %s", error)
+            if (end := client._disconnected).done() and not end.cancelled():
+                end.exception()  # retrieved: otherwise asyncio logs that nobody did
+
+    def _client(self) -> aiomqtt.Client:
+        settings, will = self._settings, self._will
+        return aiomqtt.Client(
+            settings.host,
+            self._port,
+            username=settings.username,
+            password=_password(settings),
+            identifier=self._client_id,
+            protocol=aiomqtt.ProtocolVersion.V311 if self._is_old else aiomqtt.ProtocolVersion.V5,
+            will=None if will is None else aiomqtt.Will(will.topic, will.payload, will.qos, will.retain),
+            timeout=ANSWER_SECS,
+            keepalive=KEEPALIVE_SECS,
+            tls_context=_tls_context(settings) if settings.tls else None,
+            queue_type=_queue_into(self._receive),
+            max_inflight_messages=MAX_UNACKNOWLEDGED,
+            logger=_library_log,
+        )
+
+    def _refusal(self, error: MqttConnectError) -> Unreachable:
+        code = getattr(error.rc, "value", error.rc)
+        if code in _BAD_CREDENTIALS:
+            return Refused(f"{self.address} refuses the user or the password")
+        return Unreachable(f"{self.address} refuses the connection ({_reason(error)})")
+
+
+async def keep_connected(
+    broker: Broker,
+    clock: Clock,
+    session: Callable[[Connection], Coroutine[Any, Any, None]],
+    on_lost: Callable[[Unreachable], None],
+) -> None:
+    """Connect, hold a session for as long as the connection lasts, and again after a pause, until cancelled.
+
+    Pauses double from `MIN_PAUSE_SECS` to `MAX_PAUSE_SECS`, less up to a quarter by chance.
+    """
+    pause = MIN_PAUSE_SECS
+    while True:
+        try:
+            async with broker.connect() as connection, Tasks() as tasks:
+                pause = MIN_PAUSE_SECS
+                work = [
+                    tasks.start(_end_of(connection.until_lost()), "watching of the connection"),
+                    tasks.start(_end_of(session(connection)), "session with the broker"),
+                ]
+                done, _ = await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
+                raise done.pop().result()
+        except Unreachable as error:
+            if isinstance(error, Refused):
+                pause = MAX_PAUSE_SECS
+            on_lost(error)
+        await clock.sleep(pause * (1 - 0.25 * random.random()))
+        pause = min(pause * 2, MAX_PAUSE_SECS)
+
+
+async def _end_of(work: Coroutine[Any, Any, None]) -> Unreachable:
+    """Why the work ended: the connection is gone."""
+    try:
+        await work
+    except Unreachable as error:
+        return error
+    return Unreachable("the session ended")
+
+
+def _queue_into(receive: Callable[[Received], None]) -> type[asyncio.Queue[aiomqtt.Message]]:
+    """The library's queue, which hands every message on and never holds one."""
+
+    class Queue(asyncio.Queue[aiomqtt.Message]):
+        """Never gives anything: whoever waits for it waits for the end of the connection."""
+
+        def put_nowait(self, item: aiomqtt.Message) -> None:
+            """Hand the message on."""
+            payload = item.payload if isinstance(item.payload, bytes | bytearray) else b""
+            receive(Received(item.topic.value, bytes(payload), bool(item.retain)))
+
+    return Queue
+
+
+def _password(settings: Mqtt) -> str | None:
+    """The password; raises OSError for a file that cannot be read."""
+    if settings.password_file is None:
+        return settings.password
+    lines = Path(settings.password_file).read_text(encoding="utf-8", errors="replace").splitlines()
+    return lines[0] if lines else ""
+
+
+def _tls_context(settings: Mqtt) -> ssl.SSLContext:
+    """Certificates are checked, the host's name included. Raises OSError for files that cannot be read."""
+    context = ssl.create_default_context(cafile=settings.ca_file)
+    if settings.cert_file is not None:
+        context.load_cert_chain(settings.cert_file, settings.key_file)
+    return context
+
+
+def _reason(error: BaseException) -> str:
+    return str(error).replace("\n", " ")[:200] or type(error).__name__

@@ -1,0 +1,249 @@
+"""From announcements to devices: what belongs together, what a device is called, and which entity shows what."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts
+from appliance.adapters.mqtt.availability import Availability
+from appliance.adapters.mqtt.entities.base import Entity, Offer
+from appliance.adapters.mqtt.entities.happenings import Event, Trigger
+from appliance.adapters.mqtt.entities.table import build_entity
+from appliance.errors import Invalid
+from appliance.home.command_specs import CommandSpec
+from appliance.home.model import Kind
+from appliance.home.values import Value
+
+MAX_ENTITIES = 200
+"""Entities of one device."""
+
+_RANKS = ("light", "climate", "cover", "lock", "fan", "valve", "siren", "switch")
+"""Components in the order in which they take a capability that several would show."""
+
+
+@dataclass(slots=True)
+class Member:
+    """An entity of a device, and whether it is available; not if its value came too long ago."""
+
+    entity: Entity
+    availability: Availability
+    is_expired: bool = False
+
+    @property
+    def is_available(self) -> bool:
+        """Whether the broker's word, or the last value, says that it is there."""
+        return self.availability.is_available and not self.is_expired
+
+
+@dataclass(slots=True)
+class MqttDevice:
+    """One device of ours: its entities, and for each attribute that can be commanded the entity that takes it."""
+
+    id: str
+    facts: DeviceFacts
+    name: str
+    parent_id: str = ""
+    members: list[Member] = field(default_factory=list)
+    offers: dict[str, tuple[Entity, Offer]] = field(default_factory=dict)
+    specs: tuple[CommandSpec, ...] = ()
+
+    @property
+    def is_available(self) -> bool:
+        """Whether any of its entities is."""
+        return any(member.is_available for member in self.members)
+
+    @property
+    def attributes(self) -> dict[str, Value]:
+        """What its entities show."""
+        shown: dict[str, Value] = {}
+        for member in self.members:
+            shown.update(member.entity.attributes)
+        return shown
+
+    @property
+    def vendor_specific(self) -> dict[str, Value]:
+        """Where it was announced, and by whom."""
+        announcements = [member.entity.announcement for member in self.members]
+        topics = list(dict.fromkeys(each.source for each in announcements))
+        return {"config_topics": topics[:10], "origin": announcements[0].origin}
+
+    @property
+    def kind(self) -> Kind:
+        """Light if it is one, Switch if it can be told anything, else Sensor."""
+        if any(member.entity.announcement.component == "light" for member in self.members):
+            return Kind.LIGHT
+        return Kind.SWITCH if self.offers else Kind.SENSOR
+
+    @property
+    def device_class(self) -> str:
+        """What it is in a word, by its first entity."""
+        for member in self.members:
+            if word := member.entity.device_class:
+                return word
+        words = [member.entity.config.text("device_class") for member in self.members]
+        named = [word for word in words if word and word != "battery"] or [word for word in words if word]
+        return named[0] if named else self.members[0].entity.announcement.component
+
+
+def slug(text: str) -> str:
+    """Lower case; every sign but a-z, 0-9 becomes an underscore."""
+    return re.sub(r"[^a-z0-9_]", "_", text.lower())
+
+
+def group(announcements: Iterable[Announcement]) -> dict[str, list[Announcement]]:
+    """The announcements of each device by its slug, whatever the order in which they came.
+
+    Entities that share an identifier or a connection belong together. Of those with one unique id the first by topic
+    counts, and one that moves to another topic only until it has arrived there.
+    """
+    chosen: dict[tuple[str, str], Announcement] = {}
+    for each in sorted(announcements, key=lambda each: (each.is_migrating, each.key)):
+        chosen.setdefault((each.component, each.unique_id or each.key), each)
+    roots: dict[str, str] = {}
+    for each in chosen.values():
+        for marker in _markers(each)[1:]:
+            roots[_root(roots, marker)] = _root(roots, _markers(each)[0])
+    together: dict[str, list[Announcement]] = {}
+    for each in chosen.values():
+        together.setdefault(_root(roots, _markers(each)[0]), []).append(each)
+    named: dict[str, list[Announcement]] = {}
+    for members in together.values():
+        named.setdefault(_slug_of(members), []).extend(members)
+    return named
+
+
+def build(section: str, name: str, announcements: list[Announcement]) -> tuple[list[MqttDevice], dict[str, str]]:
+    """The devices that one announced device comes to, and by their keys the reasons why entities were left out."""
+    entities, refused = _entities(announcements)
+    main = MqttDevice(f"{section}:{name}", _facts(announcements), "")
+    devices = [main]
+    taken: set[str] = set()
+    entities.sort(key=_order)
+    for entity in entities:
+        if not any(claim in entity.offers for claim in entity.claims):
+            continue
+        if any(claim in taken for claim in entity.claims if claim in entity.offers):
+            device = MqttDevice(f"{main.id}:{entity.announcement.object_id}", main.facts, "", parent_id=main.id)
+            devices.append(device)
+        else:
+            device = main
+            taken.update(entity.claims)
+        _add(device, entity)
+    custom: set[str] = set()
+    for entity in entities:
+        if not any(claim in entity.offers for claim in entity.claims):
+            if taken & set(entity.claims):
+                entity.use_custom()
+                entity.claims = ()
+            if not entity.claims and entity.custom in custom:
+                entity.use_custom(f"_{entity.announcement.component}")
+            taken.update(entity.claims)
+            custom.update(() if entity.claims else (entity.custom,))
+            _add(main, entity)
+    main.members.sort(key=lambda member: _order(member.entity))
+    for device in devices:
+        device.name = _name(device)
+        device.specs = tuple(_spec(attribute, offer) for attribute, (_, offer) in sorted(device.offers.items()))
+    return [device for device in devices if device.members], refused
+
+
+def _entities(announcements: list[Announcement]) -> tuple[list[Entity], dict[str, str]]:
+    entities: list[Entity] = []
+    refused: dict[str, str] = {}
+    for each in sorted(announcements, key=lambda each: each.key):
+        if len(entities) >= MAX_ENTITIES:
+            refused[each.key] = f"the device has more than {MAX_ENTITIES} entities"
+            continue
+        try:
+            entities.append(build_entity(each))
+        except Invalid as fault:
+            refused[each.key] = str(fault)
+        except Exception as error:  # a stranger wrote it, and nothing that it says may end the adapter
+            refused[each.key] = f"cannot be read ({type(error).__name__}: {str(error)[:100]})"
+    events = [entity for entity in entities if isinstance(entity, Event)]
+    return [
+        entity for entity in entities if not (isinstance(entity, Trigger) and _is_told_twice(entity, events))
+    ], refused
+
+
+def _is_told_twice(trigger: Trigger, events: list[Event]) -> bool:
+    """Whether an event of the same device tells of what a trigger tells of, too."""
+    topic = trigger.listenings[0].topic
+    for event in events:
+        source = event.listenings[0].topic
+        if trigger.payload is not None and trigger.payload in event.config.texts("event_types"):
+            return True
+        if topic == f"{source}/action":
+            return True
+    return False
+
+
+def _add(device: MqttDevice, entity: Entity) -> None:
+    device.members.append(Member(entity, Availability(entity.config)))
+    for attribute, offer in entity.offers.items():
+        device.offers.setdefault(attribute, (entity, offer))
+
+
+def _order(entity: Entity) -> tuple[bool, int, str, str]:
+    announcement = entity.announcement
+    rank = _RANKS.index(announcement.component) if announcement.component in _RANKS else len(_RANKS)
+    return not announcement.is_main, rank, announcement.object_id, announcement.key
+
+
+def _markers(announcement: Announcement) -> list[str]:
+    """By what an announcement is known to belong to a device."""
+    facts = announcement.device
+    found = [f"identifier {each}" for each in facts.identifiers] + [
+        f"connection {each}" for each in facts.connections
+    ]
+    return found or [f"alone {announcement.unique_id or announcement.object_id}"]
+
+
+def _root(roots: Mapping[str, str], marker: str) -> str:
+    while (above := roots.get(marker, marker)) != marker:
+        marker = above
+    return marker
+
+
+def _slug_of(members: list[Announcement]) -> str:
+    identifiers = [each.device.identifiers[0] for each in members if each.device.identifiers]
+    connections = [each.device.connections[0] for each in members if each.device.connections]
+    alone = [each.unique_id or each.object_id for each in members]
+    return min(slug(each) for each in identifiers or connections or alone)
+
+
+def _facts(announcements: list[Announcement]) -> DeviceFacts:
+    """What the announcement with the smallest key says, gaps filled by the others."""
+    ordered = [each.device for each in sorted(announcements, key=lambda each: each.key)]
+    filled = {
+        name: next((value for facts in ordered if (value := getattr(facts, name))), getattr(ordered[0], name))
+        for name in DeviceFacts.__slots__
+    }
+    return DeviceFacts(**filled)
+
+
+def _name(device: MqttDevice) -> str:
+    if not device.members:
+        return ""
+    entity = device.members[0].entity
+    own = entity.config.text("name")
+    if device.parent_id:
+        return f"{device.facts.name} {own or entity.announcement.object_id}".strip()
+    return device.facts.name or own or entity.announcement.object_id
+
+
+def _spec(attribute: str, offer: Offer) -> CommandSpec:
+    """What can be commanded of one attribute, as the home writes it."""
+    schema = offer.schema
+    return CommandSpec(
+        capability=attribute,
+        actions=offer.actions,
+        min=schema.get("min"),
+        max=schema.get("max"),
+        step=schema.get("step"),
+        unit=schema.get("unit"),
+        values=tuple(schema.get("values", ())),
+        type=schema.get("type"),
+    )

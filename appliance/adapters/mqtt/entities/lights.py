@@ -1,0 +1,134 @@
+"""What lights of every schema share: modes, scales, and what their values come to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from appliance.adapters.mqtt.entities.base import Entity, Offer, Update
+from appliance.home.capabilities import CAPABILITIES
+from appliance.home.commands import Command
+from appliance.home.values import KELVIN_RANGE, Value
+
+RGB_MODES = ("rgb", "rgbw", "rgbww")
+COLOR_KEYS = ("color_temperature", "color_xy", "color_hs", "color_rgb")
+EFFECTS = CAPABILITIES["effect"].values
+
+
+class Light(Entity):
+    """A light. Schemas say in `_modes`, `_has_brightness` and `_effects` what they found."""
+
+    component_class = "light"
+
+    _modes: frozenset[str] = frozenset()
+    _has_brightness = False
+
+    def offer_all(self, *, can_switch: bool = True) -> None:
+        """Offer what the schema found, and claim the capabilities."""
+        scale = self.config.number("brightness_scale", 255)
+        self._scale = scale if scale >= 1 else 255
+        self._effects = self.config.texts("effect_list")
+        if can_switch:
+            self.offers["power"] = Offer(actions=("on", "off", "toggle"))
+        if self._has_brightness:
+            self.offers["brightness"] = Offer(actions=("set",))
+        if "color_temp" in self._modes:
+            low, high = self._kelvin_range()
+            self.offers["color_temperature"] = Offer(
+                actions=("set",), schema={"min": low, "max": high, "unit": "kelvin"}
+            )
+        for mode, key in (("xy", "color_xy"), ("hs", "color_hs")):
+            if mode in self._modes:
+                self.offers[key] = Offer(actions=("set",))
+        if self._modes & set(RGB_MODES):
+            self.offers["color_rgb"] = self.offers["color_hex"] = Offer(actions=("set",))
+        if self._effects:
+            self._offer_effects()
+        self.claims = ("power", *(each for each in self.offers if each != "power"), "color_mode")
+
+    def _offer_effects(self) -> None:
+        known = [each for each in EFFECTS if self._vendor_effect(each)]
+        if known:
+            self.offers["effect"] = Offer(actions=("set", "stop") if "none" in known else ("set",),
+                                          schema={"values": known})  # fmt: skip
+        self.offers["custom.mqtt.effect"] = Offer(
+            actions=("set",), schema={"type": "enum", "values": list(self._effects)}
+        )
+
+    def _vendor_effect(self, effect: str) -> str:
+        return next((each for each in self._effects if each.lower() == effect), "")
+
+    def _kelvin_range(self) -> tuple[int, int]:
+        """What the light takes, within what a capability may hold."""
+        warm, cold = self.config.number("max_mireds", 0), self.config.number("min_mireds", 0)
+        low = self.config.number("min_kelvin", 1e6 / warm if warm > 0 else 0)
+        high = self.config.number("max_kelvin", 1e6 / cold if cold > 0 else 1e6)
+        low, high = max(round(low), KELVIN_RANGE[0]), min(round(high), KELVIN_RANGE[1])
+        return (low, high) if low < high else KELVIN_RANGE
+
+    def brightness_of(self, raw: float) -> int:
+        """The percentage of a brightness on the announced scale; anything above 0 is at least 1."""
+        percent = round(max(raw, 0) * 100 / self._scale)
+        return min(max(percent, 1 if raw > 0 else 0), 100)
+
+    def raw_brightness(self, percent: int) -> int:
+        """The brightness on the announced scale; anything above 0 is at least 1."""
+        return max(round(percent * self._scale / 100), 1 if percent else 0)
+
+    def kelvin_of(self, raw: float) -> Value:
+        """A colour temperature as announced, in kelvin, within what the capability may hold."""
+        kelvin = raw if self.config.flag("color_temp_kelvin") else 1e6 / max(raw, 1)
+        return {"value": min(max(round(kelvin), KELVIN_RANGE[0]), KELVIN_RANGE[1]), "unit": "kelvin"}
+
+    def raw_temperature(self, value: Mapping[str, Value]) -> int:
+        """A canonical colour temperature as the light wants it."""
+        is_kelvin = value["unit"] == "kelvin"
+        if self.config.flag("color_temp_kelvin"):
+            return int(value["value"]) if is_kelvin else round(1e6 / value["value"])
+        return round(1e6 / value["value"]) if is_kelvin else int(value["value"])
+
+    def mode_update(self, mode: str) -> dict[str, Value]:
+        """What a colour mode comes to: the canonical mode, and the notations that it ends."""
+        if mode in RGB_MODES:
+            canonical, kept = "rgb", "color_rgb"
+        elif mode in ("xy", "hs"):
+            canonical, kept = mode, f"color_{mode}"
+        elif mode == "color_temp":
+            canonical, kept = "color_temp", "color_temperature"
+        elif mode in ("white", "brightness"):
+            canonical, kept = "white", ""
+        else:
+            return {}
+        shown: dict[str, Value] = {key: None for key in COLOR_KEYS if key != kept and key in self.claims}
+        return shown if mode == "brightness" else {**shown, "color_mode": canonical}
+
+    def effect_update(self, name: Value) -> Update:
+        """An effect by the light's own name: of the catalog if it is known there, else a custom attribute."""
+        word = name.lower() if isinstance(name, str) else None
+        if word is None or word in EFFECTS:
+            return {"effect": word, "custom.mqtt.effect": None}
+        return {"effect": None, "custom.mqtt.effect": name}
+
+    def wanted_effect(self, command: Command) -> str:
+        """The light's own name for the effect that a command asks for."""
+        word = "none" if command.action == "stop" else str(command.value)
+        return word if command.capability == "custom.mqtt.effect" else self._vendor_effect(word)
+
+
+def rgb_of_hex(text: str) -> dict[str, int]:
+    """The colour written `#rrggbb`."""
+    return {key: int(text[at : at + 2], 16) for key, at in (("r", 1), ("g", 3), ("b", 5))}
+
+
+def clamp_rgb(red: float, green: float, blue: float) -> dict[str, int]:
+    """A colour whose parts lie between 0 and 255."""
+    return {key: min(max(round(part), 0), 255) for key, part in (("r", red), ("g", green), ("b", blue))}
+
+
+def clamp_hs(hue: float, saturation: float) -> dict[str, int]:
+    """Hue and saturation as whole numbers within their ranges."""
+    return {"hue": min(max(round(hue), 0), 360), "saturation": min(max(round(saturation), 0), 100)}
+
+
+def clamp_xy(x: float, y: float) -> dict[str, float]:
+    """A point of the colour plane."""
+    return {"x": min(max(x, 0.0), 1.0), "y": min(max(y, 0.0), 1.0)}

@@ -1,0 +1,70 @@
+"""The table of components: what each announced entity becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from appliance.adapters.mqtt.announcements import Announcement
+from appliance.adapters.mqtt.entities.base import Entity
+from appliance.adapters.mqtt.entities.climates import Climate
+from appliance.adapters.mqtt.entities.covers import Cover, Valve
+from appliance.adapters.mqtt.entities.happenings import Event, Trigger
+from appliance.adapters.mqtt.entities.inputs import Firmware, Input, Number, Pressed, Select, Text
+from appliance.adapters.mqtt.entities.json_lights import JsonLight
+from appliance.adapters.mqtt.entities.sensors import BinarySensor, Sensor
+from appliance.adapters.mqtt.entities.switches import Fan, Lock, Siren, Switch
+from appliance.adapters.mqtt.entities.tasmota_lights import TasmotaLight
+from appliance.adapters.mqtt.entities.template_lights import TemplateLight
+from appliance.adapters.mqtt.entities.topic_lights import TopicLight
+from appliance.errors import Invalid
+
+COMPONENTS: Mapping[str, type[Entity]] = {
+    "alarm_control_panel": Input,
+    "binary_sensor": BinarySensor,
+    "button": Pressed,
+    "climate": Climate,
+    "cover": Cover,
+    "device_automation": Trigger,
+    "event": Event,
+    "fan": Fan,
+    "humidifier": Input,
+    "lawn_mower": Input,
+    "light": TopicLight,
+    "lock": Lock,
+    "number": Number,
+    "scene": Pressed,
+    "select": Select,
+    "sensor": Sensor,
+    "siren": Siren,
+    "switch": Switch,
+    "text": Text,
+    "update": Firmware,
+    "vacuum": Input,
+    "valve": Valve,
+    "water_heater": Input,
+}
+"""The components that become something."""
+
+_LIGHTS: Mapping[str, type[Entity]] = {"json": JsonLight, "template": TemplateLight, "tasmota": TasmotaLight}
+
+
+def build_entity(announcement: Announcement) -> Entity:
+    """The entity of an announcement; `Invalid` says why nothing can be made of it."""
+    kind = COMPONENTS.get(announcement.component)
+    if kind is None:
+        raise Invalid(f"the component {announcement.component[:60]!r} is not taken in")
+    if kind is TopicLight:
+        kind = _LIGHTS.get(str(announcement.config.get("schema", "default")), TopicLight)
+    if announcement.component == "device_automation" and announcement.config.get("automation_type") != "trigger":
+        raise Invalid("is no trigger")
+    return kind(announcement)
+
+
+def is_left_out(announcement: Announcement) -> bool:
+    """Whether it concerns the device's own configuration or health, or is announced as not of use to most."""
+    config = announcement.config
+    if str(config.get("enabled_by_default", True)).lower() == "false":
+        return True
+    if config.get("entity_category") not in ("config", "diagnostic"):
+        return False
+    return not (announcement.component == "sensor" and config.get("device_class") == "battery")

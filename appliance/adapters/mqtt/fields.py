@@ -1,0 +1,89 @@
+"""The fields of a configuration, read leniently: what cannot be read costs that field only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from appliance.adapters.mqtt.templates.limits import TemplateFailed
+from appliance.adapters.mqtt.templates.template import Template, template
+from appliance.adapters.mqtt.topics import is_filter, is_topic
+
+_YES = ("true", "yes", "on", "1")
+
+
+class Fields:
+    """One configuration with full names. `problems` gathers what could not be read, a sentence each."""
+
+    def __init__(self, raw: Mapping[str, Any]) -> None:
+        self.raw = raw
+        self.problems: list[str] = []
+
+    def __contains__(self, key: str) -> bool:
+        return self.raw.get(key) is not None
+
+    def text(self, key: str, default: str = "") -> str:
+        """The value as Python prints it: a JSON `false` reads `False`, as in a rendered template."""
+        value = self.raw.get(key)
+        return default if value is None or isinstance(value, dict | list) else str(value)
+
+    def number(self, key: str, default: float) -> float:
+        """A number, or the text of one."""
+        value = self.raw.get(key)
+        try:
+            found = float(value) if not isinstance(value, bool) and value is not None else default
+        except (TypeError, ValueError, OverflowError):
+            self.problems.append(f"{key} is no number")
+            return default
+        return found if abs(found) < 1e15 else default
+
+    def flag(self, key: str, default: bool = False) -> bool:
+        """Yes or no, also as a text."""
+        value = self.raw.get(key)
+        if value is None:
+            return default
+        return value.strip().lower() in _YES if isinstance(value, str) else bool(value)
+
+    def texts(self, key: str, default: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """A list of texts, or one text alone."""
+        value = self.raw.get(key)
+        if isinstance(value, str):
+            return (value,)
+        return tuple(str(each) for each in value[:500]) if isinstance(value, list) else default
+
+    def topic(self, key: str) -> str | None:
+        """A topic to listen to, maybe with wildcards; None where there is none that can be."""
+        return self._checked(key, is_filter)
+
+    def target(self, key: str) -> str | None:
+        """A topic to publish to; None where there is none that can be."""
+        return self._checked(key, is_topic)
+
+    def template(self, *keys: str) -> Template | None:
+        """The first of these templates that is there; one that cannot be read is a problem, and raises nothing."""
+        for key in keys:
+            if isinstance(text := self.raw.get(key), str) and text:
+                try:
+                    return template(text)
+                except TemplateFailed as fault:
+                    self.problems.append(f"{key} {fault}")
+                    return _UNREADABLE
+        return None
+
+    def _checked(self, key: str, is_sound: Callable[[str], bool]) -> str | None:
+        value = self.raw.get(key)
+        if value is None or value == "":
+            return None
+        if isinstance(value, str) and is_sound(value):
+            return value
+        self.problems.append(f"{key} is no topic")
+        return None
+
+
+_UNREADABLE = Template("{{ value_json.unreadable.template }}")
+"""In the place of a template that could not be read: it never gives a value."""
+
+
+def is_unreadable(given: Template | None) -> bool:
+    """Whether this stands in the place of a template that could not be read."""
+    return given is _UNREADABLE

@@ -1,0 +1,271 @@
+"""The outlet: tells a broker of this hub's devices, scenes and automations, and takes commands from there."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+
+import orjson
+
+from appliance.adapters.mqtt.access import HomeAccess
+from appliance.adapters.mqtt.connection import Broker, Connection, keep_connected
+from appliance.adapters.mqtt.inbox import Inbox, Received
+from appliance.adapters.mqtt.out.announcing import announcement, hub_announcement
+from appliance.adapters.mqtt.out.topics import HubTopics, decoded, discovery_id, encoded
+from appliance.adapters.mqtt.payloads import Outgoing, parse_json
+from appliance.adapters.mqtt.settings import Mqtt
+from appliance.clock import Clock, timestamp
+from appliance.errors import Invalid, LaresError, Unreachable
+from appliance.home import events
+from appliance.home.commands import Command
+from appliance.home.model import Device
+from appliance.tasks import Tasks
+
+GATHER_SECS = 0.05
+"""Seconds for which the changes of a device are gathered before they are published."""
+
+CATALOG_SECS = 1.0
+"""Seconds between two looks at scenes and automations."""
+
+MAX_EVENTS = 50
+"""Names of events that are remembered of one device."""
+
+log = logging.getLogger("adapters")
+
+
+class Outlet:
+    """Publishes from entering the context to leaving it. Devices of `brokers`, sections of MQTT, are not announced.
+
+    `boot` is higher at each start, so that whoever hears of two runs of this hub knows the later one.
+    """
+
+    def __init__(
+        self, settings: Mqtt, hub_id: str, boot: int, home: HomeAccess, clock: Clock, brokers: frozenset[str]
+    ) -> None:
+        self._topics = HubTopics(hub_id, settings.discovery_prefix)
+        self._boot = boot
+        self._home = home
+        self._clock = clock
+        self._brokers = brokers
+        self._inbox = Inbox(clock)
+        will = Outgoing(self._topics.status, "offline", qos=1, retain=True)
+        self._broker = Broker(settings, f"lares-{hub_id}-out", will, self._inbox.put)
+        self._tasks = Tasks()
+        self._changed: set[str] = set()
+        self._has_changed = asyncio.Event()
+        self._sequence = 0
+        self._announced: dict[str, bytes] = {}
+        self._events: dict[str, dict[str, None]] = {}
+        self._catalogs: tuple[Mapping[str, str], Mapping[str, tuple[str, bool]]] = ({}, {})
+        self._connection: Connection | None = None
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the broker is there."""
+        return self._connection is not None
+
+    async def __aenter__(self) -> Outlet:
+        self._home.bus.listen(self._hear)
+        self._tasks.start(self._keep_connected(), "publishing to the broker")
+        self._tasks.start(self._keep_taking(), "commands of the broker")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._connection is not None:
+            try:
+                async with asyncio.timeout(1):
+                    await self._connection.publish(Outgoing(self._topics.status, "offline", qos=1, retain=True))
+            except (Unreachable, TimeoutError) as error:
+                log.debug("the broker was not told of the stop: %s", error)
+        await self._tasks.__aexit__()
+
+    def _hear(self, event: events.Event) -> None:
+        match event:
+            case events.DeviceStateChanged(device=device) | events.DeviceUpdated(device=device):
+                self._note(device.id)
+            case events.DeviceRemoved(device_id=id_) | events.DeviceRoomChanged(device_id=id_):
+                self._note(id_)
+            case events.RoomUpdated(room=room):
+                for device in self._home.registry.list_room_devices(room.id):
+                    self._note(device.id)
+            case events.DeviceEvent(device_id=id_, event=name, data=data):
+                self._tell_event(id_, name, data)
+
+    def _note(self, device_id: str) -> None:
+        self._changed.add(device_id)
+        self._has_changed.set()
+
+    async def _keep_connected(self) -> None:
+        await keep_connected(self._broker, self._clock, self._session, lambda error: log.debug("out: %s", error))
+
+    async def _session(self, connection: Connection) -> None:
+        """Tell everything, then every change, until the connection is lost."""
+        self._inbox.clear()
+        self._announced.clear()
+        self._catalogs = ({}, {})
+        self._connection = connection
+        try:
+            await connection.subscribe([*self._topics.commands, *self._topics.leftovers])
+            await connection.publish(Outgoing(self._topics.status, "online", qos=1, retain=True))
+            for device in self._home.registry.list_devices():
+                self._note(device.id)
+            await self._tell_catalogs(connection)
+            looked_at = self._clock.monotonic()
+            while True:
+                await self._clock.wait(self._has_changed, CATALOG_SECS)
+                await self._clock.sleep(GATHER_SECS)
+                await self._tell_changes(connection)
+                if self._clock.monotonic() - looked_at >= CATALOG_SECS:
+                    looked_at = self._clock.monotonic()
+                    await self._tell_catalogs(connection)
+        finally:
+            self._connection = None
+
+    async def _tell_changes(self, connection: Connection) -> None:
+        self._has_changed.clear()
+        changed, self._changed = self._changed, set()
+        ends = await asyncio.gather(
+            *(self._tell(connection, each) for each in sorted(changed)), return_exceptions=True
+        )
+        for end in ends:
+            if isinstance(end, BaseException):
+                self._changed |= changed
+                raise end
+
+    async def _tell(self, connection: Connection, device_id: str) -> None:
+        level, config = encoded(device_id), self._topics.config(discovery_id(device_id))
+        found = self._home.registry.find_devices([device_id])
+        if not found or found[0].metadata.source in self._brokers:
+            if not found and self._announced.pop(device_id, None) is not None:
+                await connection.publish(Outgoing(config, "", qos=1, retain=True))
+                await connection.publish(Outgoing(self._topics.device(level, "state"), "", qos=1, retain=True))
+            return
+        device = found[0]
+        room = self._room_of(device)
+        announced = announcement(device, room, self._topics, tuple(self._events.get(device_id, ())))
+        if self._announced.get(device_id) != announced:
+            self._announced[device_id] = announced
+            await connection.publish(Outgoing(config, announced.decode(), qos=1, retain=True))
+        state = self._state(device, room)
+        await connection.publish(Outgoing(self._topics.device(level, "state"), state, qos=1, retain=True))
+
+    def _state(self, device: Device, room: str | None) -> str:
+        self._sequence += 1
+        return orjson.dumps(
+            {
+                "boot": self._boot,
+                "seq": self._sequence,
+                "at": timestamp(device.updated_at),
+                "name": device.name,
+                "room": room,
+                "attributes": device.attributes,
+            }
+        ).decode()
+
+    def _room_of(self, device: Device) -> str | None:
+        return None if device.room_id is None else self._home.registry.get_room(device.room_id).name
+
+    def _tell_event(self, device_id: str, name: str, data: Mapping[str, object]) -> None:
+        found = self._home.registry.find_devices([device_id])
+        if self._connection is None or not found or found[0].metadata.source in self._brokers:
+            return
+        known = self._events.setdefault(device_id, {})
+        if name not in known and len(known) < MAX_EVENTS:
+            known[name] = None
+            self._note(device_id)
+        payload = orjson.dumps({**data, "event_type": name}).decode()
+        message = Outgoing(self._topics.device(encoded(device_id), "event"), payload, qos=1)
+        self._tasks.start(self._try(self._connection, message), f"event of {device_id}")
+
+    async def _tell_catalogs(self, connection: Connection) -> None:
+        """Announce scenes and automations where there are others than before, and say which are enabled."""
+        scenes, automations = self._home.scenes(), self._home.automations()
+        told_scenes, told = self._catalogs
+        names = {id_: name for id_, (name, _) in automations.items()}
+        if (
+            scenes != told_scenes
+            or names != {id_: name for id_, (name, _) in told.items()}
+            or not self._announced.get("hub")
+        ):
+            payload = hub_announcement(scenes, names, self._topics)
+            self._announced["hub"] = payload
+            await connection.publish(Outgoing(self._topics.config("hub"), payload.decode(), qos=1, retain=True))
+        for id_, (_, is_enabled) in automations.items():
+            if told.get(id_, ("", None))[1] != is_enabled:
+                state = self._topics.automation(encoded(id_), "state")
+                await connection.publish(Outgoing(state, "on" if is_enabled else "off", qos=1, retain=True))
+        for id_ in told.keys() - automations.keys():
+            await connection.publish(Outgoing(self._topics.automation(encoded(id_), "state"), "", qos=1, retain=True))
+        self._catalogs = scenes, automations
+
+    async def _keep_taking(self) -> None:
+        while True:
+            await self._inbox.wait()
+            for received in self._inbox.take(20):
+                if self._connection is not None:
+                    self._take(self._connection, received)
+            await self._clock.sleep(0)
+
+    def _take(self, connection: Connection, received: Received) -> None:
+        """A command, or what an earlier run left behind and is not true any more."""
+        levels = received.topic.split("/")
+        if received.topic.startswith(f"{self._topics.prefix}/") or levels[-1] == "state":
+            if received.is_retained and received.payload and not self._is_current(received.topic, levels):
+                clearing = Outgoing(received.topic, "", qos=1, retain=True)
+                self._tasks.start(self._try(connection, clearing), "clearing of what is not true any more")
+            return
+        if received.is_retained:
+            log.warning(
+                "the command at %s is retained and was left alone: it would come again and again", received.topic
+            )
+            return
+        if len(levels) == 5 and len(received.payload) <= 64 * 1024:
+            work = self._obey(connection, levels[2], decoded(levels[3]), received.payload)
+            self._tasks.start(work, f"command of the broker at {received.topic}")
+
+    def _is_current(self, topic: str, levels: list[str]) -> bool:
+        registry, (_, automations) = self._home.registry, self._catalogs
+        if levels[-1] == "config":
+            ids = [each.id for each in registry.list_devices() if each.metadata.source not in self._brokers]
+            return levels[-2] == "hub" or any(discovery_id(id_) == levels[-2] for id_ in ids)
+        if levels[2] == "automations":
+            return decoded(levels[3]) in automations
+        found = registry.find_devices([decoded(levels[3])])
+        return bool(found) and found[0].metadata.source not in self._brokers
+
+    async def _obey(self, connection: Connection, sort: str, id_: str, payload: bytes) -> None:
+        try:
+            if sort == "scenes":
+                await self._home.run_scene(id_)
+            elif sort == "automations":
+                if payload not in (b"on", b"off"):
+                    raise Invalid("must be on or off")
+                await self._home.switch(id_, payload == b"on")
+                await self._tell_catalogs(connection)
+            else:
+                await self._command(connection, id_, payload)
+        except Unreachable as error:
+            log.debug("out: %s", error)
+        except LaresError as error:
+            log.info("out: %s %s: %s", sort, id_, error)
+
+    async def _command(self, connection: Connection, device_id: str, payload: bytes) -> None:
+        """Send a command to a device and say what became of it."""
+        status, message = "error", None
+        try:
+            found = self._home.registry.find_devices([device_id])
+            if not found or found[0].metadata.source in self._brokers:
+                raise Invalid(f"device '{device_id[:100]}' not found")
+            status, message = await self._home.send(found[0], Command.parse(parse_json(payload)))
+        except LaresError as error:
+            message = str(error)
+        result = {"status": status} if message is None else {"status": status, "message": message}
+        topic = self._topics.device(encoded(device_id), "result")
+        await connection.publish(Outgoing(topic, orjson.dumps(result).decode(), qos=1))
+
+    async def _try(self, connection: Connection, message: Outgoing) -> None:
+        try:
+            await connection.publish(message)
+        except Unreachable as error:
+            log.debug("out: %s", error)

@@ -1,0 +1,97 @@
+"""Messages of a broker: what came in, read at most once, and what goes out."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from appliance.adapters.mqtt.templates.template import Template
+from appliance.errors import Invalid
+
+MAX_PAYLOAD_BYTES = 256 * 1024
+"""Bytes of a message."""
+
+MAX_JSON_DEPTH = 32
+"""How deeply JSON may be nested."""
+
+_UNREAD: Any = object()
+
+
+def parse_json(payload: bytes | str) -> Any:
+    """The JSON value; `Invalid` for anything else and beyond `MAX_JSON_DEPTH`."""
+    try:
+        value = orjson.loads(payload)
+    except ValueError:
+        raise Invalid("is no JSON") from None
+    text = payload.decode() if isinstance(payload, bytes) else payload
+    if text.count("[") + text.count("{") > MAX_JSON_DEPTH:
+        _refuse_depth(value)
+    return value
+
+
+def _refuse_depth(value: Any) -> None:
+    level = [value]
+    for _ in range(MAX_JSON_DEPTH + 1):
+        level = [
+            inner
+            for each in level
+            if isinstance(each, dict | list)
+            for inner in (each.values() if isinstance(each, dict) else each)
+        ]
+    if level:
+        raise Invalid(f"is JSON nested more than {MAX_JSON_DEPTH} deep")
+
+
+class Message:
+    """A message that came in at `at`. `is_retained`: the broker kept it; it may be of any age."""
+
+    __slots__ = ("_json", "at", "is_retained", "text", "topic")
+
+    def __init__(self, topic: str, payload: bytes, at: datetime, *, is_retained: bool = False) -> None:
+        """Raises `Invalid` for a payload that is too large or no text."""
+        if len(payload) > MAX_PAYLOAD_BYTES:
+            raise Invalid(f"a payload is larger than {MAX_PAYLOAD_BYTES // 1024} KiB")
+        try:
+            self.text = payload.decode()
+        except UnicodeDecodeError:
+            raise Invalid("a payload is no text") from None
+        self.topic = topic
+        self.at = at
+        self.is_retained = is_retained
+        self._json: Any = _UNREAD
+
+    @property
+    def json(self) -> Any:
+        """The payload as JSON; `Invalid` if it is none."""
+        if self._json is _UNREAD:
+            try:
+                self._json = parse_json(self.text)
+            except Invalid as fault:
+                self._json = fault
+        if isinstance(self._json, Invalid):
+            raise self._json
+        return self._json
+
+    def rendered(self, template: Template | None, names: Mapping[str, Any] | None = None) -> str:
+        """The payload as a template shows it, or as it is; raises `TemplateFailed`."""
+        if template is None:
+            return self.text
+        known: dict[str, Any] = {"value": self.text, **(names or {})}
+        with contextlib.suppress(Invalid):
+            known["value_json"] = self.json
+        return template.render(known, self.at)
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A message to publish."""
+
+    topic: str
+    payload: str
+    qos: int = 0
+    retain: bool = False

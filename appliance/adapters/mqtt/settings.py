@@ -1,0 +1,106 @@
+"""The settings of a section about a broker, and the check of each key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from appliance.sections import Key, boolean, shown, string, whole
+from appliance.settings import host
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mqtt:
+    """An enabled section of this kind; files as configured, relative ones to the configuration's root.
+
+    Raises `ValueError` for keys that do not go together.
+    """
+
+    host: str
+    port: int | None
+    username: str | None
+    password: str | None = field(repr=False)
+    password_file: str | None
+    tls: bool
+    ca_file: str | None
+    cert_file: str | None
+    key_file: str | None
+    discovery_prefix: str
+    tasmota: bool
+    publish: bool
+    hub_id: str | None
+    include_config_entities: bool
+
+    def located(self, root: Path) -> Mqtt:
+        """The same with files found from this folder on."""
+
+        def found(path: str | None) -> str | None:
+            return None if path is None else str(root / path)
+
+        return replace(
+            self,
+            password_file=found(self.password_file),
+            ca_file=found(self.ca_file),
+            cert_file=found(self.cert_file),
+            key_file=found(self.key_file),
+        )
+
+    def __post_init__(self) -> None:
+        if self.password is not None and self.password_file is not None:
+            raise ValueError("has both password and password_file; keep one of them")
+        if self.username is None and (self.password is not None or self.password_file is not None):
+            raise ValueError("has a password and no username")
+        if (self.cert_file is None) != (self.key_file is None):
+            raise ValueError("needs cert_file and key_file together")
+        if not self.tls and (self.ca_file is not None or self.cert_file is not None):
+            raise ValueError("names certificates; set tls = true to use them")
+
+
+def _prefix(value: Any) -> str:
+    text = string(value)
+    if re.fullmatch(r"[^+#$\0\s/]+(/[^+#\0\s/]+)*", text) is None or len(text) > 200:
+        raise ValueError(f'must be the first part of topics like "homeassistant", not {shown(value)}')
+    return text
+
+
+def _hub_id(value: Any) -> str:
+    text = string(value)
+    if re.fullmatch(r"[a-z0-9-]{1,32}", text) is None:
+        raise ValueError(f'must be 1 to 32 signs a-z, 0-9 and -, like "cellar", not {shown(value)}')
+    return text
+
+
+def _path(value: Any) -> str:
+    text = string(value)
+    if not text or "\0" in text:
+        raise ValueError(f"must be the path of a file, not {shown(value)}")
+    return text
+
+
+def _secret(value: Any) -> str:
+    """A check that never tells the value."""
+    if not isinstance(value, str) or value == "":
+        raise ValueError("must be a string that is not empty")
+    return value
+
+
+KEYS: Mapping[str, Key] = {
+    "host": Key(host),
+    "port": Key(whole(1, 65535), optional=True),
+    "username": Key(_secret, optional=True),
+    "password": Key(_secret, optional=True),
+    "password_file": Key(_path, optional=True),
+    "tls": Key(boolean, default=False),
+    "ca_file": Key(_path, optional=True),
+    "cert_file": Key(_path, optional=True),
+    "key_file": Key(_path, optional=True),
+    "discovery_prefix": Key(_prefix, "homeassistant"),
+    "tasmota": Key(boolean, default=True),
+    "publish": Key(boolean, default=False),
+    "hub_id": Key(_hub_id, optional=True),
+    "include_config_entities": Key(boolean, default=False),
+}
+"""What a section may hold beside `type` and `enabled`."""

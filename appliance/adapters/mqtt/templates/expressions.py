@@ -1,0 +1,328 @@
+"""From tokens to expressions: each becomes a function of the rendering. The rules of precedence are Jinja's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from appliance.adapters.mqtt.templates.filters import FILTERS, FUNCTIONS, TESTS
+from appliance.adapters.mqtt.templates.lexer import Token
+from appliance.adapters.mqtt.templates.limits import MAX_DEPTH, MAX_NODES, UNDEFINED, TemplateFailed
+from appliance.adapters.mqtt.templates.nodes import (
+    Arguments,
+    Expression,
+    Step,
+    application,
+    calculation,
+    call,
+    chain,
+    choice,
+    comparison,
+    constant,
+    first_false,
+    first_true,
+    hashable,
+    item,
+    method_call,
+    sequence,
+    subscript,
+)
+from appliance.adapters.mqtt.templates.operators import ARITHMETIC, COMPARISONS
+
+_CONSTANTS = {"true": True, "True": True, "false": False, "False": False, "none": None, "None": None}
+_AFTER_TEST = ("else", "or", "and", "is", "if", "not", "in")
+
+
+class Budget:
+    """Counts the nodes of one template and gathers its text literals."""
+
+    def __init__(self) -> None:
+        self.literals: set[str] = set()
+        self._nodes = 0
+
+    def count(self) -> None:
+        """Count a node; `TemplateFailed` beyond `MAX_NODES`."""
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            raise TemplateFailed(f"has more than {MAX_NODES} parts")
+
+
+class Reader:
+    """Reads the tokens of one part. All readers of a template share `budget`, its nodes and literals."""
+
+    def __init__(self, tokens: Sequence[Token], budget: Budget) -> None:
+        self._tokens = tokens
+        self._at = 0
+        self._budget = budget
+        self._depth = 0
+
+    @property
+    def next(self) -> Token:
+        """The token that comes next."""
+        return self._tokens[min(self._at, len(self._tokens) - 1)]
+
+    def take(self) -> Token:
+        """The next token, which is then behind."""
+        token = self.next
+        self._at += 1
+        return token
+
+    def accept(self, *texts: str) -> str | None:
+        """The text of the next token if it is one of these operators or words, which is then behind."""
+        token = self.next
+        if token.kind in ("operator", "name") and token.text in texts:
+            self._at += 1
+            return token.text
+        return None
+
+    def expect(self, text: str) -> None:
+        """Take this operator or word; `TemplateFailed` if another comes."""
+        if self.accept(text) is None:
+            raise TemplateFailed(f"lacks {text!r} before {self.next.text or 'the end'!r}")
+
+    def name(self) -> str:
+        """Take a name; `TemplateFailed` if something else comes."""
+        token = self.take()
+        if token.kind != "name":
+            raise TemplateFailed(f"lacks a name before {token.text or 'the end'!r}")
+        return token.text
+
+    def end(self) -> None:
+        """Be sure that nothing is left."""
+        if self.next.kind != "end":
+            raise TemplateFailed(f"{self.next.text!r} is not expected there")
+
+    def expression(self) -> Expression:
+        """An expression, `a if b else c` included."""
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise TemplateFailed(f"is nested more than {MAX_DEPTH} deep")
+        value = self._either()
+        while self.accept("if"):
+            condition = self._either()
+            otherwise = self.expression() if self.accept("else") else constant(UNDEFINED)
+            value = choice(self._node(condition), value, otherwise)
+        self._depth -= 1
+        return value
+
+    def values(self) -> Expression:
+        """An expression, or several with commas between, which make a tuple."""
+        first = self.expression()
+        if self.next.text != "," or self.next.kind != "operator":
+            return first
+        items = [first]
+        while self.accept(","):
+            if self.next.kind == "end":
+                break
+            items.append(self.expression())
+        return self._node(sequence(items, tuple))
+
+    def _node(self, expression: Expression) -> Expression:
+        self._budget.count()
+        return expression
+
+    def _either(self) -> Expression:
+        return self._chain("or", self._both, first_true)
+
+    def _both(self) -> Expression:
+        return self._chain("and", self._negation, first_false)
+
+    def _chain(
+        self, word: str, part: Callable[[], Expression], join: Callable[[list[Expression]], Expression]
+    ) -> Expression:
+        parts = [part()]
+        while self.accept(word):
+            parts.append(part())
+        return parts[0] if len(parts) == 1 else self._node(join(parts))
+
+    def _negation(self) -> Expression:
+        negations = 0
+        while self.accept("not"):
+            negations += 1
+        value = self._comparison()
+        if not negations:
+            return value
+        return self._node(lambda run: bool(value(run)) == (negations % 2 == 0))
+
+    def _comparison(self) -> Expression:
+        first, others = self._sum(), []
+        while (sign := self._comparing()) is not None:
+            others.append((COMPARISONS[sign], self._sum()))
+        return self._node(comparison(first, others)) if others else first
+
+    def _comparing(self) -> str | None:
+        if sign := self.accept("==", "!=", "<", "<=", ">", ">=", "in"):
+            return sign
+        following = self._tokens[min(self._at + 1, len(self._tokens) - 1)]
+        if self.next.text == "not" and following.text == "in" and following.kind == "name":
+            self._at += 2
+            return "not in"
+        return None
+
+    def _sum(self) -> Expression:
+        return self._operations(("+", "-"), self._joining)
+
+    def _joining(self) -> Expression:
+        return self._operations(("~",), self._product)
+
+    def _product(self) -> Expression:
+        return self._operations(("*", "/", "//", "%"), self._signed)
+
+    def _operations(self, signs: tuple[str, ...], part: Callable[[], Expression]) -> Expression:
+        first, others = part(), []
+        while sign := self.accept(*signs):
+            others.append((ARITHMETIC[sign], self._node(part())))
+        return calculation(first, others) if others else first
+
+    def _signed(self, *, is_filtered: bool = True) -> Expression:
+        if sign := self.accept("-", "+"):
+            self._depth += 1
+            value = self._signed(is_filtered=False) if self._depth <= MAX_DEPTH else self.expression()
+            self._depth -= 1
+            value = self._node(calculation(constant(0), [(ARITHMETIC[sign], value)]))
+        else:
+            value = self._primary()
+        steps = self._postfixes()
+        if is_filtered:
+            while (self.next.kind == "operator" and self.next.text == "|") or self.next.text == "is":
+                steps.append(self._filter() if self.accept("|") else self._test())
+                steps.extend(self._postfixes())
+        return chain(value, steps) if steps else value
+
+    def _primary(self) -> Expression:
+        token = self.take()
+        if token.kind == "name":
+            return self._node(self._named(token.text))
+        if token.kind == "number":
+            return self._node(constant(token.value))
+        if token.kind == "string":
+            text = str(token.value)
+            while self.next.kind == "string":
+                text += str(self.take().value)
+            self._budget.literals.add(text)
+            return self._node(constant(text))
+        if token.text == "(":
+            return self._parenthesis()
+        if token.text == "[":
+            return self._node(sequence(self._items("]"), list))
+        if token.text == "{":
+            return self._node(self._object())
+        raise TemplateFailed(f"{token.text or 'the end'!r} is not expected there")
+
+    def _named(self, name: str) -> Expression:
+        if name in _CONSTANTS:
+            return constant(_CONSTANTS[name])
+        if name == "dict" and self.next.text == "." and self._tokens[self._at + 1].text == "from_keys":
+            self._at += 2
+            name = "dict.from_keys"
+        if name in FUNCTIONS and self.accept("("):
+            return call(FUNCTIONS[name], self._arguments())
+        return lambda run: run.names.get(name, UNDEFINED)
+
+    def _parenthesis(self) -> Expression:
+        if self.accept(")"):
+            return constant(())
+        first = self.expression()
+        if self.accept(")"):
+            return first
+        self.expect(",")
+        return self._node(sequence([first, *self._items(")")], tuple))
+
+    def _items(self, closing: str) -> list[Expression]:
+        items: list[Expression] = []
+        while not self.accept(closing):
+            if items and self.accept(",") and self.accept(closing):
+                break
+            if items and self._tokens[self._at - 1].text != ",":
+                self.expect(",")
+            items.append(self.expression())
+        return items
+
+    def _object(self) -> Expression:
+        pairs: list[tuple[Expression, Expression]] = []
+        while not self.accept("}"):
+            if pairs:
+                self.expect(",")
+                if self.accept("}"):
+                    break
+            key = self.expression()
+            self.expect(":")
+            pairs.append((key, self.expression()))
+        return lambda run: {hashable(key(run)): value(run) for key, value in pairs}
+
+    def _postfixes(self) -> list[Step]:
+        steps: list[Step] = []
+        while self.next.kind == "operator" and self.next.text in (".", "[", "("):
+            self._budget.count()
+            sign = self.take().text
+            if sign == "(":
+                raise TemplateFailed("calls something that is no function of templates")
+            steps.append(self._subscript() if sign == "[" else self._member())
+        return steps
+
+    def _member(self) -> Step:
+        token = self.take()
+        if token.kind == "number":
+            return lambda run, value: item(value, token.value)
+        if token.kind != "name":
+            raise TemplateFailed(f"lacks a name before {token.text or 'the end'!r}")
+        if self.accept("("):
+            return method_call(token.text, self._arguments())
+        return lambda run, value: item(value, token.text)
+
+    def _subscript(self) -> Step:
+        parts: list[Expression | None] = []
+        while not self.accept("]"):
+            if self.accept(":"):
+                parts.append(None)
+            else:
+                parts.append(self.expression())
+                if self.next.text != "]":
+                    self.expect(":")
+                    parts.append(None)
+        return subscript(parts)
+
+    def _filter(self) -> Step:
+        name = self.name()
+        if name not in FILTERS:
+            raise TemplateFailed(f"the filter {name!r} is not known")
+        self._budget.count()
+        arguments = self._arguments() if self.accept("(") else ([], {})
+        return application(FILTERS[name], arguments)
+
+    def _test(self) -> Step:
+        self.expect("is")
+        is_wanted = self.accept("not") is None
+        name = self.name()
+        if name not in TESTS:
+            raise TemplateFailed(f"the test {name!r} is not known")
+        self._budget.count()
+        arguments: Arguments = ([], {})
+        if self.accept("("):
+            arguments = self._arguments()
+        elif self.next.kind in ("number", "string") or self.next.text in ("[", "{") or self._is_argument():
+            operand = self._primary()
+            arguments = ([chain(operand, self._postfixes())], {})
+        test = application(TESTS[name], arguments)
+        return lambda run, value: bool(test(run, value)) is is_wanted
+
+    def _is_argument(self) -> bool:
+        return self.next.kind == "name" and self.next.text not in _AFTER_TEST
+
+    def _arguments(self) -> Arguments:
+        """What stands between the parentheses of a call; the first of them is behind."""
+        self._budget.count()
+        given: list[Expression] = []
+        named: dict[str, Expression] = {}
+        while not self.accept(")"):
+            if given or named:
+                self.expect(",")
+                if self.accept(")"):
+                    break
+            following = self._tokens[min(self._at + 1, len(self._tokens) - 1)]
+            if self.next.kind == "name" and following.text == "=" and following.kind == "operator":
+                name = self.name()
+                self.expect("=")
+                named[name] = self.expression()
+            else:
+                given.append(self.expression())
+        return given, named

@@ -1,0 +1,124 @@
+"""From the text of a template to its parts: literal text, expressions to print, and statements, as tokens."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from appliance.adapters.mqtt.templates.limits import TemplateFailed
+
+_OPENINGS = re.compile(r"\{(?:\{|%|#)[-+]?")
+_SPACE = re.compile(r"\s*")
+_INDEX = re.compile(r"\d+")
+_TOKEN = re.compile(
+    r"(?P<number>\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)"
+    r"|(?P<name>[A-Za-z_]\w*)"
+    r"|(?P<string>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
+    r"|(?P<operator>//|\*\*|==|!=|>=|<=|[-+*/%~<>=.,:|()\[\]{}])",
+    re.DOTALL,
+)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "0": "\0"}
+_PAIRS = {"(": ")", "[": "]", "{": "}"}
+
+
+class PartKind(StrEnum):
+    """What a part of a template is."""
+
+    TEXT = "text"
+    PRINT = "print"
+    STATEMENT = "statement"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One word of an expression: `kind` is number, name, string, operator or end; `value` is what it stands for."""
+
+    kind: str
+    text: str
+    value: str | int | float = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A stretch of literal text, or the tokens between two braces."""
+
+    kind: PartKind
+    text: str = ""
+    tokens: tuple[Token, ...] = ()
+
+
+def parts_of(text: str) -> Iterator[Part]:
+    """The parts of a template in order; `TemplateFailed` where a brace is never closed or a sign means nothing."""
+    at, trims = 0, False
+    while at < len(text):
+        opening = _OPENINGS.search(text, at)
+        until = len(text) if opening is None else opening.start()
+        literal = text[at:until].lstrip() if trims else text[at:until]
+        if opening is not None and opening[0].endswith("-"):
+            literal = literal.rstrip()
+        if literal:
+            yield Part(PartKind.TEXT, literal)
+        if opening is None:
+            return
+        if opening[0][1] == "#":
+            at, trims = _end_of_comment(text, opening.end())
+            continue
+        kind, closing = (PartKind.PRINT, "}}") if opening[0][1] == "{" else (PartKind.STATEMENT, "%}")
+        tokens, at, trims = _tokens(text, opening.end(), closing)
+        yield Part(kind, "", tokens)
+
+
+def _end_of_comment(text: str, start: int) -> tuple[int, bool]:
+    end = text.find("#}", start)
+    if end < 0:
+        raise TemplateFailed("a comment is not closed")
+    return end + 2, text[end - 1] == "-"
+
+
+def _tokens(text: str, at: int, closing: str) -> tuple[tuple[Token, ...], int, bool]:
+    """The tokens up to the closing braces, where those end, and whether the space behind them is dropped."""
+    tokens: list[Token] = []
+    open_brackets: list[str] = []
+    while True:
+        at = _SPACE.match(text, at).end()  # type: ignore[union-attr]
+        if not open_brackets:
+            for sign in ("-", "+", ""):
+                if text.startswith(sign + closing, at):
+                    return (*tokens, Token("end", "")), at + len(sign) + 2, sign == "-"
+        token, at = _token(
+            text, at, after_dot=bool(tokens) and tokens[-1].text == "." and tokens[-1].kind != "string"
+        )
+        if token.kind == "operator":
+            if token.text in _PAIRS:
+                open_brackets.append(_PAIRS[token.text])
+            elif open_brackets and token.text == open_brackets[-1]:
+                open_brackets.pop()
+        tokens.append(token)
+
+
+def _token(text: str, at: int, *, after_dot: bool) -> tuple[Token, int]:
+    if after_dot and (index := _INDEX.match(text, at)):
+        return Token("number", index[0], _whole(index[0])), index.end()
+    match = _TOKEN.match(text, at)
+    if match is None:
+        raise TemplateFailed("an expression is not closed" if at >= len(text) else f"{text[at]!r} means nothing here")
+    kind, found = str(match.lastgroup), match[0]
+    if kind == "number":
+        return Token(kind, found, _whole(found) if found.isdigit() else float(found)), match.end()
+    value = _unescaped(found[1:-1]) if kind == "string" else found
+    return Token(kind, found, value), match.end()
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > 18:
+        raise TemplateFailed("a number is too large")
+    return int(digits)
+
+
+def _unescaped(text: str) -> str:
+    """The text of a string literal; an escape that is none stays as written, as in Python."""
+    if "\\" not in text:
+        return text
+    return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[0]), text, flags=re.DOTALL)

@@ -1,0 +1,118 @@
+"""The publisher: what one adapter tells the home, of its devices and of the way to them. It says each outage once."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping
+
+from appliance.clock import Clock
+from appliance.errors import LaresError
+from appliance.home import events
+from appliance.home.bus import Bus
+from appliance.home.model import Observation, Report
+from appliance.home.registry import OFFLINE, ONLINE, Registry
+from appliance.home.values import Value
+
+log = logging.getLogger("adapters")
+
+
+class Publisher:
+    """What an adapter publishes with. No call waits; what the catalog does not allow is left out and said once.
+
+    `recovered` is set when an outage ends, so that one who waits to try again need not wait longer; `has_started`
+    once the adapter's first try is over.
+    """
+
+    def __init__(self, name: str, registry: Registry, bus: Bus, clock: Clock) -> None:
+        self.name = name
+        self.recovered = asyncio.Event()
+        self.has_started = asyncio.Event()
+        self._registry = registry
+        self._bus = bus
+        self._clock = clock
+        self._is_lost = False
+        self._is_faulty = False
+
+    def full_list(self, observations: Iterable[Observation], present: Iterable[str] = ()) -> None:
+        """These devices, and those in `present` that could not be read, are all there are; others are removed."""
+        seen = tuple(observations)
+        ids = frozenset({*present, *(each.device_id for each in seen)})
+        self.report(Report(adapter=self.name, present=ids, observations=seen))
+
+    def device(self, observation: Observation) -> None:
+        """One device in full, known or new; no other is touched."""
+        self.report(Report(adapter=self.name, observations=(observation,)))
+
+    def report(self, report: Report) -> None:
+        """What was seen of some devices, or of all."""
+        self._registry.apply(report)
+
+    def attributes(self, device_id: str, attributes: Mapping[str, Value]) -> None:
+        """Some attributes of one device that was published in full before; its others stay."""
+        self._registry.show(self.name, device_id, attributes)
+
+    def availability(self, device_id: str, *, is_available: bool) -> None:
+        """Whether a bridge or broker that answers says that it reaches this device."""
+        self._registry.mark_device(self.name, device_id, is_available=is_available)
+
+    def event(self, device_id: str, event: str, data: Mapping[str, Value] | None = None) -> None:
+        """Something happened at the device that is no state; two alike are two."""
+        self._registry.tell_event(self.name, device_id, event, data or {})
+
+    def left_out(self, device_id: str, attribute: str, reason: str) -> None:
+        """Something that the adapter was told of and can make nothing of; the adapter's health lists it."""
+        told = events.ObservationDropped(adapter=self.name, device_id=device_id, attribute=attribute, reason=reason)
+        self._bus.publish(told)
+
+    def started(self) -> None:
+        """The first try is over, whatever came of it. Only the first call counts."""
+        if not self.has_started.is_set():
+            self.has_started.set()
+            self._bus.publish(events.AdapterStarted(adapter=self.name))
+
+    def answered(self, secs: float | None = None) -> None:
+        """The vendor answered as it should, after so long: an outage is over, and so is a fault."""
+        self.reached()
+        self._is_faulty = False
+        self._bus.publish(events.AdapterAnswered(adapter=self.name, at=self._clock.now(), secs=secs))
+
+    def reached(self) -> None:
+        """The vendor answered, whatever it said: an outage, if there was one, is over."""
+        if self._is_lost:
+            self._is_lost = False
+            log.info("%s: answers again", self.name)
+            self._registry.mark(self.name, ONLINE)
+            self.recovered.set()
+
+    def lost(self, error: LaresError) -> None:
+        """The way to the vendor is cut: its devices are offline. One event for each, one line, one `system.error`."""
+        self.note(error)
+        if not self._is_lost:
+            self._is_lost = True
+            self._registry.mark(self.name, OFFLINE)
+            self._report(error, log.warning)
+
+    def failed(self, error: LaresError) -> None:
+        """The vendor's answer was wrong, which is no outage; said once until there is a good one."""
+        self.note(error)
+        if not self._is_faulty:
+            self._is_faulty = True
+            self._report(error, log.warning)
+
+    def crashed(self, error: BaseException, *, is_first: bool) -> None:
+        """The adapter itself failed; the first time is logged with the traceback."""
+        said = LaresError(f"the adapter failed and is started again ({type(error).__name__}: {error})")
+        self.note(said)
+        if is_first:
+            self._report(said, lambda words, message: log.error(words, message, exc_info=error))
+
+    def note(self, error: LaresError) -> None:
+        """Something failed that is said elsewhere; the adapter's health shows it."""
+        told = events.AdapterErrored(adapter=self.name, message=str(error), at=self._clock.now())
+        self._bus.publish(told)
+
+    def _report(self, error: LaresError, write: Callable[[str, str], None]) -> None:
+        message = f"{self.name}: {error}"
+        write("%s", message)
+        self._bus.publish(events.SystemError(message=message))

@@ -1,0 +1,186 @@
+"""The runner of one adapter: keeps it going, sends it commands, and lets nothing that it does reach others."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+
+from appliance.adapters.addresses import AddressGate
+from appliance.adapters.base import Adapter, AdapterContext, CommandResult
+from appliance.errors import AdapterFailed, BadAnswer, LaresError, Unreachable
+from appliance.home.commands import Command
+from appliance.home.values import Value
+from appliance.tasks import Tasks
+
+START_TIMEOUT_SECS = 15.0
+"""How long the hub waits for an adapter that says nothing before it counts as started, and as failing."""
+
+EXIT_TIMEOUT_SECS = 1.0
+"""How long an adapter may take to end."""
+
+MIN_RESTART_SECS, MAX_RESTART_SECS = 1.0, 60.0
+"""The pause before an adapter that failed is made anew: doubled with each failure, less up to a quarter by chance."""
+
+HEALTHY_AFTER_SECS = 120.0
+"""An adapter that ran for so long before it failed begins with the shortest pause again."""
+
+Build = Callable[[AdapterContext], Adapter]
+
+
+class AdapterRunner:
+    """Runs one adapter from entering the context to leaving it, made anew by `build` whenever it fails."""
+
+    def __init__(self, build: Build, context: AdapterContext) -> None:
+        self.name = context.name
+        self.adapter: Adapter | None = None
+        self._build = build
+        self._context = context
+        self._tasks = Tasks()
+        self._current: asyncio.Task[None] | None = None
+        self._failures = 0
+
+    async def __aenter__(self) -> AdapterRunner:
+        self._tasks.start(self._keep_running(), f"running of {self.name}")
+        self._tasks.start(self._watch_start(), f"start of {self.name}")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._tasks.__aexit__()
+
+    @property
+    def gate(self) -> AddressGate:
+        """The way to the adapter's address."""
+        return self._context.gates.at(self.name) if self.adapter is None else self.adapter.gate
+
+    @property
+    def takes_many(self) -> bool:
+        """Whether commands for several devices are handed over together."""
+        return self.adapter is not None and self.adapter.takes_many
+
+    async def command(self, device_ids: Sequence[str], command: Command) -> list[LaresError | None]:
+        """Send the command to the devices, in the adapter's turn, and take in what was read; for each why it failed.
+
+        Raises `AdapterFailed` where it failed for all of them, and whatever an adapter at fault raises.
+        """
+        async with self.gate.turn():
+            adapter = self._running()
+            try:
+                results = await adapter.within_limit(_ask(adapter, device_ids, command))
+            except Unreachable as error:
+                adapter.on_unreachable(error)
+                raise
+            except AdapterFailed as error:
+                self._context.publish.reached()
+                self._context.publish.note(error)
+                raise
+            except Exception as error:
+                if not isinstance(error, LaresError):
+                    self._context.publish.note(AdapterFailed(f"a command failed ({type(error).__name__}: {error})"))
+                raise
+            return [self._conclude(result) for result in results]
+
+    def has_operation(self, operation: str) -> bool:
+        """Whether the adapter may have an operation of this name; while it is made anew nobody knows."""
+        return self.adapter is None or operation in self.adapter.operations
+
+    async def invoke(self, operation: str, payload: Mapping[str, Value]) -> Value:
+        """What an operation of the adapter's own returns."""
+        adapter = self._running()
+        return await adapter.within_limit(adapter.operations[operation](payload))
+
+    def _running(self) -> Adapter:
+        if self.adapter is None:
+            raise AdapterFailed(f"{self.name} is started again after a fault; this was not sent")
+        return self.adapter
+
+    def _conclude(self, result: CommandResult) -> LaresError | None:
+        """Publish what a command read; the error if it was not done."""
+        publish = self._context.publish
+        if result.report is None:
+            publish.reached()
+        else:
+            publish.report(result.report)
+            publish.answered()
+        if result.error is None:
+            return None
+        error = BadAnswer(result.error)
+        publish.note(error)
+        return error
+
+    async def _keep_running(self) -> None:
+        clock = self._context.clock
+        while True:
+            began = clock.monotonic()
+            self._current = self._tasks.start(self._run_once(), f"adapter {self.name}")
+            try:
+                await asyncio.wait({self._current})
+            finally:
+                await self._end_current()
+            self._failures = 0 if clock.monotonic() - began >= HEALTHY_AFTER_SECS else self._failures + 1
+            await clock.sleep(restart_delay(self._failures))
+
+    async def _end_current(self) -> None:
+        """End the adapter's task; one that will not end is left to itself after a second."""
+        if self._current is not None and not self._current.done():
+            self._current.cancel()
+            await asyncio.wait({self._current}, timeout=EXIT_TIMEOUT_SECS)
+            if not self._current.done():
+                self._tasks.abandon(self._current)
+
+    async def _run_once(self) -> None:
+        """Make the adapter and run it to its end; whatever it raises is told, and goes no further."""
+        try:
+            adapter = self._build(self._context)
+            await adapter.__aenter__()
+            try:
+                self.adapter = adapter
+                await adapter.run()
+            finally:
+                self.adapter = None
+                await _leave(adapter)
+            raise AdapterFailed("it ended by itself")
+        except asyncio.CancelledError as error:
+            if _is_cancelled():
+                raise
+            self._context.publish.crashed(error, is_first=self._failures == 0)
+        except BaseException as error:  # also what would end the process: an adapter may raise anything
+            self._context.publish.crashed(error, is_first=self._failures == 0)
+        self._context.publish.started()
+
+    async def _watch_start(self) -> None:
+        """Let the hub become ready though the adapter says nothing."""
+        try:
+            async with asyncio.timeout(START_TIMEOUT_SECS):
+                await self._context.publish.has_started.wait()
+        except TimeoutError:
+            said = f"nothing was heard of it within {START_TIMEOUT_SECS:g} s of the start"
+            self._context.publish.failed(AdapterFailed(said))
+            self._context.publish.started()
+
+
+def restart_delay(failures: int) -> float:
+    """Seconds before an adapter is made anew that failed so many times in a row."""
+    grown = min(MIN_RESTART_SECS * 2.0 ** min(max(failures - 1, 0), 16), MAX_RESTART_SECS)
+    return grown * (1 - 0.25 * random.random())
+
+
+async def _ask(adapter: Adapter, device_ids: Sequence[str], command: Command) -> Sequence[CommandResult]:
+    if adapter.takes_many:
+        results = await adapter.command_many(device_ids, command)
+        if len(results) != len(device_ids):
+            raise AdapterFailed(f"{adapter.name} answered for {len(results)} devices instead of {len(device_ids)}")
+        return results
+    return [await adapter.command(device_id, command) for device_id in device_ids]
+
+
+async def _leave(adapter: Adapter) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(EXIT_TIMEOUT_SECS):
+            await adapter.__aexit__(None, None, None)
+
+
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

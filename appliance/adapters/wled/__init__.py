@@ -1,0 +1,1 @@
+"""LED strips that run WLED."""

@@ -1,0 +1,151 @@
+"""A WLED strip as devices: the whole of it, and each of its segments with its own colour and effect."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from appliance.adapters.base import AdapterContext, CommandResult
+from appliance.adapters.http import HttpClient, parse_json
+from appliance.adapters.polling import PollingAdapter
+from appliance.errors import AdapterFailed, BadAnswer
+from appliance.home.command_specs import CommandSpec, check_offered
+from appliance.home.commands import Command
+from appliance.home.model import Info, Kind, Observation, Report
+from appliance.home.values import Value, shown
+from appliance.tasks import run_together
+
+EFFECT = "custom.wled.effect"
+RECONNECT_SECS, SILENCE_SECS, MAX_FADE_SECS = 30.0, 20.0, 65.5
+MALFORMED = (AttributeError, KeyError, TypeError, ValueError, IndexError, OverflowError)
+
+WHOLE = (
+    CommandSpec(capability="brightness", actions=("set",), min=1, max=100),
+    CommandSpec(capability="power", actions=("on", "off", "toggle")),
+)
+SEGMENT = (CommandSpec(capability="color_rgb", actions=("set",)), *WHOLE)
+
+log = logging.getLogger("adapters")
+
+CHANGES: Mapping[tuple[str, str], Callable[[Value, list[str]], dict[str, Any]]] = {
+    ("power", "on"): lambda _, effects: {"on": True},
+    ("power", "off"): lambda _, effects: {"on": False},
+    ("power", "toggle"): lambda _, effects: {"on": "t"},
+    ("brightness", "set"): lambda percent, effects: {"bri": max(1, round(percent * 255 / 100))},
+    ("color_rgb", "set"): lambda rgb, effects: {"col": [[rgb["r"], rgb["g"], rgb["b"]]]},
+    (EFFECT, "set"): lambda name, effects: {"fx": effects.index(name)},
+}
+"""What each command writes."""
+
+
+class WledAdapter(PollingAdapter):
+    """One WLED controller: `<name>:light`, and `<name>:segment:<id>` for each segment."""
+
+    def __init__(self, context: AdapterContext, http: HttpClient, poll_interval: float) -> None:
+        super().__init__(context, http, poll_interval)
+        self._effects: list[str] = []
+        self._info: Mapping[str, Any] = {}
+        self._unreadable: set[str] = set()
+
+    async def run(self) -> None:
+        """Poll, and take what the strip pushes meanwhile."""
+        await run_together(super().run(), self._listen())
+
+    async def poll(self) -> Report:
+        """The strip as it describes itself."""
+        told = parse_json(await self.http.request("GET", "/json"), self.http.address)
+        return self._report(told, told.get("effects") if isinstance(told, dict) else None)
+
+    async def command(self, device_id: str, command: Command) -> CommandResult:
+        """Write the change, and compare it with the state that the strip answers."""
+        if not self._effects:
+            await self.poll()
+        is_whole = device_id == f"{self.name}:light"
+        check_offered(device_id, WHOLE if is_whole else self._segment_commands(), command)
+        change = CHANGES[command.capability, command.action](command.value, self._effects)
+        body: dict[str, Any] = change if is_whole else {"seg": [{"id": int(device_id.rpartition(":")[2]), **change}]}
+        if command.transition_secs is not None:
+            body["tt"] = round(min(command.transition_secs, MAX_FADE_SECS) * 10)
+        repeat = command.action != "toggle"
+        answer = await self.http.request("POST", "/json/state", json={**body, "v": True}, repeat=repeat)
+        report = self._report({"state": parse_json(answer, self.http.address), "info": self._info}, self._effects)
+        return CommandResult(report=report, error=_mismatch(report, device_id, command))
+
+    async def _listen(self) -> None:
+        """Publish each state that comes over the WebSocket; where there is none, polling is enough."""
+        while True:
+            try:
+                async with self.http.messages("/ws", silence_secs=SILENCE_SECS) as messages:
+                    async for told in messages:
+                        if self._effects and not self.gate.commands_under_way and isinstance(told, dict):
+                            self.publish.report(self._report(told, self._effects))
+                            self.publish.answered()
+            except AdapterFailed as error:
+                log.debug("%s: no push: %s", self.name, error)
+            await self.clock.sleep(RECONNECT_SECS)
+
+    def _report(self, told: Any, effects: Any) -> Report:
+        """What an object of state and info tells of the strip and its segments."""
+        try:
+            state, self._info, self._effects = told["state"], told["info"], [str(each) for each in effects]
+            segments = {self._segment_id(each): each for each in state["seg"] if each.get("stop", 1) > 0}
+            seen = [self._whole(state)]
+        except MALFORMED:
+            raise BadAnswer(f"{self.http.address} answered with something that is not WLED's") from None
+        present = frozenset({seen[0].device_id, *segments})
+        for device_id, segment in segments.items():
+            try:
+                seen.append(self._segment(device_id, segment))
+                self._unreadable.discard(device_id)
+            except MALFORMED as fault:
+                if device_id not in self._unreadable:
+                    log.warning("%s: cannot be read (%s: %s)", device_id, type(fault).__name__, fault)
+                self._unreadable.add(device_id)
+        return Report(adapter=self.name, present=present, observations=tuple(seen))
+
+    def _whole(self, state: Mapping[str, Any]) -> Observation:
+        facts = self._info
+        info = Info(manufacturer="WLED", model=facts.get("product"), firmware=facts["ver"], serial=facts.get("mac"))
+        device_id, name, shown_now = f"{self.name}:light", facts["name"], _light(state)
+        return Observation(
+            device_id=device_id, kind=Kind.LIGHT, attributes=shown_now, name=name, info=info, commands=WHOLE
+        )
+
+    def _segment_id(self, segment: Mapping[str, Any]) -> str:
+        return f"{self.name}:segment:{int(segment['id'])}"
+
+    def _segment(self, device_id: str, segment: Mapping[str, Any]) -> Observation:
+        r, g, b = segment["col"][0][:3]
+        return Observation(
+            device_id=device_id,
+            kind=Kind.LIGHT,
+            attributes={
+                **_light(segment),
+                "color_rgb": {"r": r, "g": g, "b": b},
+                **({EFFECT: self._effects[segment["fx"]]} if segment["fx"] in range(len(self._effects)) else {}),
+            },
+            name=segment.get("n") or f"{self._info['name']} {int(segment['id']) + 1}",
+            info=Info(manufacturer="WLED", parent_id=f"{self.name}:light"),
+            commands=self._segment_commands(),
+        )
+
+    def _segment_commands(self) -> tuple[CommandSpec, ...]:
+        names = dict.fromkeys(each for each in self._effects if each not in ("RSVD", "-"))
+        return (*SEGMENT, CommandSpec(capability=EFFECT, actions=("set",), type="enum", values=tuple(names)))
+
+
+def _light(part: Mapping[str, Any]) -> dict[str, Value]:
+    percent = round(part["bri"] * 100 / 255)
+    return {"power": "on" if part.get("on", True) else "off", "brightness": percent or int(part["bri"] > 0)}
+
+
+def _mismatch(report: Report, device_id: str, command: Command) -> str | None:
+    """What the device shows instead of what it was told, None where it obeyed."""
+    seen = next((each for each in report.observations if each.device_id == device_id), None)
+    if seen is None:
+        return f"{device_id} is not there any more, or cannot be read"
+    told, read = command.value or command.action, seen.attributes.get(command.capability)
+    if command.action == "toggle" or told == read:
+        return None
+    return f"{device_id} was told {command.capability} {shown(told)} but shows {shown(read)}"

@@ -1,0 +1,36 @@
+"""The kind `wled`: its settings, and the adapter that they make."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from appliance.adapters.base import Adapter, AdapterContext
+from appliance.adapters.http import HttpClient
+from appliance.adapters.kind import POLLING_KEYS, AdapterKind
+from appliance.adapters.wled.adapter import WledAdapter
+from appliance.home.model import Kind
+from appliance.sections import Key
+from appliance.settings import base_url
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wled:
+    """An enabled section of this kind."""
+
+    base_url: str
+    poll_interval_secs: int
+
+
+def build(settings: Wled, context: AdapterContext) -> Adapter:
+    """The adapter of a section."""
+    http = HttpClient(context.session, settings.base_url, context.clock)
+    return WledAdapter(context, http, settings.poll_interval_secs)
+
+
+WLED = AdapterKind(
+    name="wled",
+    keys={"base_url": Key(base_url), **POLLING_KEYS},
+    settings=Wled,
+    device_kinds=frozenset({Kind.LIGHT}),
+    build=build,
+)

@@ -1,0 +1,86 @@
+// Requests to the hub, and the key that they carry.
+
+import { t } from "./words.js";
+
+const TOKEN = "lares_token";
+const TIMEOUT_MS = 15_000;
+const RUN_TIMEOUT_MS = 3_600_000;
+
+let base = new URL("../../", import.meta.url);
+let unsaved = null; // the token, where the browser keeps nothing
+let onUnauthorized;
+
+export class ApiError extends Error {
+	constructor(status, body) {
+		const known = body?.code && t(`error.${body.code}`, {}, null);
+		super(status ? (known ?? body?.error ?? t("error.status", { status })) : t("error.unreachable"));
+		this.status = status;
+	}
+}
+
+// Take `api` and `token` from the page's address, and out of it at once. `api` may name another path of this origin;
+// of another origin the sentence is given that says so: the browser lets this page talk to its own hub alone.
+export function readAddress() {
+	const address = new URL(location.href);
+	const [key, api] = ["token", "api"].map((name) => address.searchParams.get(name));
+	address.searchParams.delete("token");
+	address.searchParams.delete("api");
+	if (address.href !== location.href) history.replaceState(null, "", address);
+	if (api) {
+		const named = URL.canParse(api, location.href) ? new URL(api, location.href) : null;
+		if (named?.origin !== location.origin) return t("error.other_origin", { api });
+		base = new URL(named.pathname.replace(/\/*$/, "/"), named);
+	}
+	if (key) keepToken(key.trim());
+	return null;
+}
+
+// What the browser keeps, which may be nothing at all.
+export function stored(name, value) {
+	try {
+		if (value === null) localStorage.removeItem(name);
+		else if (value !== undefined) localStorage.setItem(name, value);
+		return localStorage.getItem(name);
+	} catch {
+		return null;
+	}
+}
+
+export const token = () => stored(TOKEN) ?? unsaved;
+
+export function keepToken(value) {
+	unsaved = value;
+	stored(TOKEN, value);
+}
+
+export const whenUnauthorized = (listener) => (onUnauthorized = listener);
+
+export const addressOf = (path) => new URL(path, base);
+
+// The event stream; the token goes as a sub-protocol, so that no address holds it.
+export function openEvents() {
+	const address = addressOf("events");
+	address.protocol = address.protocol.replace("http", "ws");
+	return new WebSocket(address, ["lares.events", `bearer.${encodeURIComponent(token())}`]);
+}
+
+async function send(method, path, body) {
+	const signal = AbortSignal.timeout(path.endsWith("/execute") ? RUN_TIMEOUT_MS : TIMEOUT_MS);
+	const headers = { authorization: `Bearer ${token()}`, "content-type": "application/json" };
+	const request = { method, headers, body: JSON.stringify(body), signal, cache: "no-store" };
+	const response = await fetch(addressOf(path), request).catch(() => {
+		throw new ApiError(0);
+	});
+	if (response.ok) return response;
+	if (response.status === 401) onUnauthorized();
+	throw new ApiError(response.status, await response.json().catch(() => null));
+}
+
+// The JSON of the answer, null where it has none; an ApiError's message is a sentence for a person.
+const ask = async (...request) => (await send(...request)).json().catch(() => null);
+
+export const get = (path) => ask("GET", path);
+export const post = (path, body) => ask("POST", path, body);
+export const erase = (path) => ask("DELETE", path);
+export const download = async (path) => (await send("GET", path)).blob();
+export const segment = encodeURIComponent;

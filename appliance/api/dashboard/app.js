@@ -1,0 +1,102 @@
+// The page: what is shown for which address, and everything around it. It names every module, so that the browser asks
+// for all of them at once.
+
+import { keepToken, readAddress } from "./api.js";
+import { Arrange } from "./arrange.js";
+import { Automations } from "./automations.js";
+import { Box } from "./box.js";
+import { connect, start } from "./connection.js";
+import { Device } from "./device.js";
+import { draw, tags, use, useEffect, useRef } from "./dom.js";
+import "./chart.js";
+import "./controls.js";
+import { Home } from "./home.js";
+import { state, whenChanged } from "./store.js";
+import { Dialog, Field, icon, question } from "./ui.js";
+import "./values.js";
+import { language, t, time } from "./words.js";
+
+const { a, h2, header, main, nav, p, span } = tags;
+
+const VIEWS = { home: Home, automations: Automations, arrange: Arrange, box: Box };
+
+function readRoute() {
+	const [, view, id] = /^#?\/?(\w*)\/?(.*)$/.exec(location.hash) ?? [];
+	try {
+		return { view: view in VIEWS || view === "device" ? view : "home", id: decodeURIComponent(id) };
+	} catch {
+		return { view: "home", id: "" };
+	}
+}
+
+function View({ view, id }) {
+	const ref = useRef();
+	const isFirst = useRef(true);
+	useEffect(() => {
+		if (!isFirst.current) {
+			scrollTo(0, 0);
+			ref.current.querySelector("h1")?.focus({ preventScroll: true });
+		}
+		isFirst.current = false;
+	}, [view, id]);
+	return main({ ref, inert: !state.isOnline, class: !state.isOnline && "offline" },
+		use(VIEWS[view] ?? Device, { key: view, id }));
+}
+
+const navigation = (shown) => nav({ "aria-label": t("nav") }, Object.keys(VIEWS).map((each) =>
+	a({ key: each, href: `#/${each === "home" ? "" : each}`, "aria-current": each === shown && "page" }, icon(each), span(t(`nav.${each}`)))));
+
+function banner() {
+	const isLost = !state.isOnline && !state.keyRequest && state.offlineSince !== null;
+	const told = state.offlineSince ? t("offline.since", { time: time(state.offlineSince) }) : t("offline");
+	return p({ role: "status", class: isLost ? "banner" : "hidden" }, isLost && told);
+}
+
+function keyRequest(reason) {
+	const onSend = (token) => {
+		keepToken(token);
+		state.keyRequest = null;
+		connect();
+	};
+	const field = { label: t("key.secret"), action: t("key.use"), type: "password", onSend };
+	return use(Dialog, { key: reason, label: t("key.ask"), content: [h2(t("key.ask")), p(t(`key.${reason}`)), use(Field, field)] });
+}
+
+function App() {
+	const { view, id } = readRoute();
+	return [
+		header({ class: "top" }, span({ class: "brand" }, icon("home"), "Lares"), navigation(view === "device" ? "home" : view)),
+		state.notice && p({ class: "banner", role: "alert" }, state.notice),
+		banner(),
+		state.isLoaded && use(View, { view, id }),
+		state.keyRequest && keyRequest(state.keyRequest),
+		state.question && question(state.question),
+	];
+}
+
+let isDue = false;
+
+// Draw what has changed in the next frame, once, however much it is.
+function drawSoon() {
+	if (isDue) return;
+	isDue = true;
+	requestAnimationFrame(() => {
+		isDue = false;
+		draw(use(App), document.body, drawSoon);
+	});
+}
+
+function registerWorker() {
+	const address = new URL("../worker.js", import.meta.url).href;
+	const policy = globalThis.trustedTypes?.createPolicy("lares", { createScriptURL: () => address });
+	navigator.serviceWorker?.register(policy?.createScriptURL("") ?? address).catch(() => {}); // only over https
+}
+
+document.documentElement.lang = language;
+document.body.replaceChildren();
+whenChanged(drawSoon);
+addEventListener("hashchange", drawSoon);
+state.notice = readAddress();
+start();
+drawSoon();
+registerWorker();

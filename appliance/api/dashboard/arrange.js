@@ -1,0 +1,94 @@
+// Making order: rooms and groups, and who belongs where.
+
+import { erase, post, segment } from "./api.js";
+import { tags, use } from "./dom.js";
+import { act, confirm, drop, mayWrite, put, state } from "./store.js";
+import { busy, card, Editable, errorLine, Field, iconButton, row, titled } from "./ui.js";
+import { nameOf } from "./values.js";
+import { t } from "./words.js";
+
+const { div, h1, option, select, span } = tags;
+
+const MAX_ID = 60;
+
+export function Arrange() {
+	const devices = [...state.devices.values()];
+	return [
+		h1({ tabindex: "-1" }, t("nav.arrange")),
+		titled(t("rooms"), card([...state.rooms.values()].map((room) => named("rooms", room)), newOne("rooms"))),
+		titled(t("arrange.places"), card(devices.map(place))),
+		titled(t("groups"), [[...state.groups.values()].map(groupCard), mayWrite() && card(newOne("groups"))]),
+	];
+}
+
+// A new id: the name in small letters, digits and underscores, with a number where it is taken.
+function idFor(name, taken) {
+	const letters = name.normalize("NFKD").toLowerCase().replace(/ß/g, "ss").replace(/[\u0300-\u036f]/g, "");
+	const stem = letters.replace(/[^a-z0-9]+/g, "_").replace(/^_|_$/g, "").slice(0, MAX_ID) || "place";
+	let id = stem;
+	for (let count = 2; taken.has(id); count += 1) id = `${stem}_${count}`;
+	return id;
+}
+
+function newOne(kind) {
+	if (!mayWrite()) return null;
+	const make = async (name) => put(kind, await post(kind, { id: idFor(name, state[kind]), name }));
+	const onSend = (name) => act(`new ${kind}`, "make", () => make(name).then(() => true));
+	return [use(Field, { label: t(`arrange.new_${kind}`), action: t("create"), maxlength: "1000", onSend }), errorLine(`new ${kind}`)];
+}
+
+// A room or group by its name: renamed in place, deleted after a question.
+function named(kind, { id, name }) {
+	const target = `${kind}/${id}`;
+	const onSave = (wanted) => wanted && act(target, "name", async () => put(kind, await post(kind, { id, name: wanted })));
+	const remove = async () => {
+		if (!(await confirm(t("confirm.delete", { name }), t("delete")))) return;
+		await act(target, "delete", () => erase(`${kind}/${segment(id)}`).then(() => drop(kind, id)));
+	};
+	const canEdit = mayWrite();
+	return div({ key: id },
+		row(use(Editable, { text: name, level: "h3", label: t("rename", { name }), canEdit, onSave }),
+			canEdit && iconButton("remove", t("delete.what", { name }), remove)),
+		errorLine(target));
+}
+
+function place(device) {
+	const target = `place ${device.id}`;
+	const assign = (room) =>
+		act(target, "room", async () => put("devices", await post(`devices/${segment(device.id)}/room`, { room_id: room || null })));
+	const rooms = [{ id: "", name: t("home.unassigned") }, ...state.rooms.values()];
+	return div({ key: device.id },
+		row(span(nameOf(device)), select({
+			"aria-label": nameOf(device),
+			disabled: !mayWrite(),
+			"aria-busy": busy(state.pending.has(target)),
+			value: device.room_id ?? "",
+			onchange: ({ target: chosen }) => assign(chosen.value),
+		}, rooms.map(({ id, name }) => option({ key: id, value: id }, name)))),
+		errorLine(target));
+}
+
+function groupCard(group) {
+	const { id, name, members } = group;
+	const save = (wanted) =>
+		act(`groups/${id}`, "members", async () => put("groups", await post(`groups/${segment(id)}/members`, { members: wanted })));
+	const move = (at, by) => {
+		const wanted = [...members];
+		wanted.splice(at + by, 0, ...wanted.splice(at, 1));
+		save(wanted);
+	};
+	const member = (deviceId, at) => {
+		const called = { name: nameOf(state.devices.get(deviceId) ?? { id: deviceId }) };
+		return div({ key: deviceId, class: "row member" }, span(called.name), mayWrite() && span({ class: "buttons" },
+			iconButton("up", t("arrange.up", called), () => move(at, -1), at === 0),
+			iconButton("down", t("arrange.down", called), () => move(at, 1), at === members.length - 1),
+			iconButton("close", t("arrange.leave", called), () => save(members.filter((each) => each !== deviceId)))));
+	};
+	const others = [...state.devices.values()].filter((device) => !members.includes(device.id));
+	const add = t("arrange.add", { name });
+	return div({ key: id, class: "card", role: "group", "aria-label": name },
+		named("groups", group),
+		members.map(member),
+		mayWrite() && others.length > 0 && select({ "aria-label": add, value: "", onchange: ({ target }) => save([...members, target.value]) },
+			option({ value: "" }, add), others.map((device) => option({ key: device.id, value: device.id }, nameOf(device)))));
+}

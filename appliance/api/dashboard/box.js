@@ -1,0 +1,127 @@
+// The box: how the hub does, what happens, its log, its keys, its backup.
+
+import { addressOf, download, erase, get, keepToken, post, segment } from "./api.js";
+import { connect } from "./connection.js";
+import { tags, use, useRef, useState } from "./dom.js";
+import { act, confirm, mayAdmin, state } from "./store.js";
+import { actions, Button, card, Dialog, empty, errorLine, facts, Field, iconButton, line, row, scroll, titled, useLoaded } from "./ui.js";
+import { word } from "./values.js";
+import { generate } from "./vendor/lean_qr.js";
+import { number, seconds, t, time } from "./words.js";
+
+const { div, h1, h2, input, option, p, path, select, small, span, strong, svg } = tags;
+
+const MIB = 1 << 20;
+const HOUR_SECS = 3600;
+const LEVELS = ["error", "warning", "info", "debug"];
+const ROLES = ["read", "write", "admin", "automation"];
+
+export function Box() {
+	const forget = () => {
+		keepToken(null);
+		connect();
+	};
+	return [
+		h1({ tabindex: "-1" }, t("nav.box")),
+		titled(t("box.adapters"), card(state.adapters.length ? state.adapters.map((each) => use(Adapter, { key: each.name, ...each })) : empty(t("nothing")))),
+		mayAdmin() && use(Figures),
+		titled(t("box.events"), scroll(t("box.events"), state.events.map(({ at, number: key, type, ...more }) => line(key, "", seconds(at), type, textOf(more))))),
+		mayAdmin() && [use(Log), use(Keys), use(Backup)],
+		titled(t("box.page"), card(row(span(`Lares ${state.version} · ${t("box.role", { role: t(`role.${state.role}`) })}`),
+			use(Button, { label: t("box.forget"), onClick: forget })))),
+	];
+}
+
+const textOf = (fields) => Object.values(fields).map((each) => (typeof each === "string" ? each : JSON.stringify(each))).join(" ");
+
+function Adapter({ name, status }) {
+	const { data } = useLoaded(() => get(`adapters/${segment(name)}`), [status]);
+	const problems = [status !== "running" && (data?.health.message ?? data?.last_error), ...(data?.dropped ?? []).map(textOf)];
+	return div(row(strong(name), span({ class: `badge ${status}` }, word(status))),
+		data?.last_success && small(t("box.last_success", { time: time(data.last_success) })),
+		problems.map((each) => each && p({ class: "problem" }, each)));
+}
+
+function Figures() {
+	const { data, error } = useLoaded(() => get("diagnostics"), [state.isOnline]);
+	const { hub = {}, store = {}, process = {} } = data ?? {};
+	const size = (bytes) => bytes && `${number(bytes / MIB, 2)} MiB`;
+	const uptime = hub.uptime_secs && `${number(hub.uptime_secs / HOUR_SECS, 2)} h`;
+	const told = {
+		version: hub.version, uptime, memory: size(process.resident_bytes), written: size(store.bytes_written),
+	};
+	return titled(t("box.figures"), error ? empty(error) : facts(Object.entries(told).map(([name, value]) => [t(`figure.${name}`), value]), "card figures"));
+}
+
+function Log() {
+	const [level, setLevel] = useState("info");
+	const { data, error, reload } = useLoaded(() => get(`diagnostics/log?level=${level}&limit=100`), [level]);
+	const levels = select({ "aria-label": t("box.log"), value: level, onchange: ({ target }) => setLevel(target.value) },
+		LEVELS.map((each) => option({ value: each }, each)));
+	const lines = data?.entries.map((entry, key) =>
+		line(key, entry.level, time(entry.at), `${entry.level} ${entry.part}`, `${entry.message} ${textOf(entry.fields)}`));
+	return titled(t("box.log"), error ? empty(error) : scroll(t("box.log"), lines),
+		span({ class: "buttons" }, levels, use(Button, { label: t("refresh"), onClick: reload })));
+}
+
+function Keys() {
+	const [made, setMade] = useState(null);
+	const role = useRef();
+	const { data, error, reload } = useLoaded(() => get("auth/keys"), []);
+	const onSend = async (label) => {
+		const key = await act("keys", "make", () => post("auth/keys", { label, role: role.current.value }));
+		if (key) setMade(key);
+		reload();
+		return key !== undefined;
+	};
+	const revoke = async ({ id, label }) => {
+		if (!(await confirm(t("confirm.revoke", { name: label }), t("key.revoke")))) return;
+		await act("keys", id, () => erase(`auth/keys/${segment(id)}`));
+		reload();
+	};
+	const roles = select({ ref: role, "aria-label": t("key.role") }, ROLES.map((each) => option({ value: each }, t(`role.${each}`))));
+	return titled(t("box.keys"), card(
+		error && empty(error),
+		data?.map((key) => div({ key: key.id, class: "row" },
+			span({ class: "title" }, strong(key.label), small(`${t(`role.${key.role}`, {}, key.role)} · ${time(key.created_at)}`)),
+			iconButton("remove", t("key.revoke.what", { name: key.label }), () => revoke(key)))),
+		use(Field, { label: t("key.label"), action: t("create"), maxlength: "100", onSend, children: roles }),
+		errorLine("keys"),
+		made && newKey(made, () => setMade(null))));
+}
+
+// The one time that the secret is shown: as text, and as an address that a phone opens.
+function newKey({ label, key }, onClose) {
+	const address = addressOf("dashboard/");
+	address.searchParams.set("token", key);
+	const title = t("key.made", { name: label });
+	return use(Dialog, { label: title, onClose, content: [
+		h2(title),
+		p(t("key.once")),
+		qrCode(address.href, t("key.qr")),
+		input({ readonly: true, "aria-label": t("key.secret"), value: key, onfocus: ({ target }) => target.select() }),
+		actions(use(Button, { label: t("done"), isMain: true, onClick: onClose })),
+	] });
+}
+
+function qrCode(text, label) {
+	const code = generate(text);
+	const places = Array.from({ length: code.size ** 2 }, (_, at) => [at % code.size, Math.floor(at / code.size)]);
+	const dots = places.filter(([x, y]) => code.get(x, y)).map(([x, y]) => `M${x} ${y}h1v1h-1z`);
+	const size = code.size + 8;
+	return svg({ class: "qr", viewBox: `-4 -4 ${size} ${size}`, role: "img", "aria-label": label, "shape-rendering": "crispEdges" },
+		path({ d: `M-4-4h${size}v${size}h-${size}z`, fill: "#fff" }), path({ d: dots.join(""), fill: "#000" }));
+}
+
+function Backup() {
+	const save = () => act("backup", "download", async () => {
+		const link = document.createElement("a");
+		link.href = URL.createObjectURL(await download("diagnostics/backup"));
+		link.download = `lares-${new Date().toISOString().slice(0, 10)}.tar.gz`;
+		link.click();
+		setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+	});
+	return titled(t("box.backup"), card(
+		row(span(t("backup.what")), use(Button, { label: t("backup.download"), isBusy: state.pending.has("backup"), onClick: save })),
+		errorLine("backup")));
+}

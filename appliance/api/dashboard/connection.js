@@ -1,0 +1,124 @@
+// The connection: an overview at first, then every frame; back again after an outage, and after a sleep.
+
+import { addressOf, get, openEvents, stored, token, whenUnauthorized } from "./api.js";
+import { changed, state, takeFrame, takeOverview } from "./store.js";
+
+const MIN_RETRY_MS = 500;
+const MAX_RETRY_MS = 30_000;
+const RELOAD_DELAY_MS = 200;
+const SILENCE_MS = 20_000;
+const SLEEP_MS = 5000;
+const LAST_CONTACT = "lares_last_contact";
+
+let socket = null;
+let retryMs = MIN_RETRY_MS;
+let retryTimer = null;
+let reloadTimer = null;
+let loading = null;
+let held = []; // frames that came while an overview was on its way
+let lastHeard = Date.now();
+let hiddenAt = Infinity;
+
+export function start() {
+	whenUnauthorized(requestKey);
+	addEventListener("online", wake);
+	document.addEventListener("resume", wake);
+	document.addEventListener("visibilitychange", () => {
+		if (document.hidden) hiddenAt = Date.now();
+		else if (Date.now() - hiddenAt > SLEEP_MS) wake();
+	});
+	setInterval(checkSilence, SILENCE_MS / 4);
+	connect();
+}
+
+// Connect anew, at once; also with another key.
+export function connect() {
+	disconnect();
+	if (!token()) return requestKey();
+	socket = openEvents();
+	socket.onmessage = ({ data }) => takeOrHold(JSON.parse(data));
+	socket.onclose = onLost;
+	return load();
+}
+
+// Fetch the overview; whoever asks while it is on its way gets the same one.
+export function load() {
+	clearTimeout(reloadTimer);
+	reloadTimer = null;
+	loading ??= fetchOverview().finally(() => (loading = null));
+	return loading;
+}
+
+async function fetchOverview() {
+	try {
+		takeOverview(await get("overview"));
+	} catch (error) {
+		if (error.status !== 401) onLost();
+		return;
+	} finally {
+		held.splice(0).forEach(takeOrReload);
+	}
+	noteContact();
+	retryMs = MIN_RETRY_MS;
+	Object.assign(state, { keyRequest: null, isOnline: true, offlineSince: null });
+	changed();
+}
+
+function takeOrHold(frame) {
+	lastHeard = Date.now();
+	if (loading) held.push(frame);
+	else takeOrReload(frame);
+}
+
+function takeOrReload(frame) {
+	if (takeFrame(frame)) reloadTimer ??= setTimeout(load, RELOAD_DELAY_MS);
+}
+
+function disconnect() {
+	clearTimeout(retryTimer);
+	retryTimer = null;
+	if (socket) socket.onmessage = socket.onclose = null;
+	socket?.close();
+	socket = null;
+}
+
+function onLost() {
+	if (retryTimer || state.keyRequest) return;
+	disconnect();
+	state.offlineSince ??= state.isLoaded ? Date.now() : Number(stored(LAST_CONTACT));
+	state.isOnline = false;
+	changed();
+	retryTimer = setTimeout(connect, retryMs * (0.75 + Math.random() / 2));
+	retryMs = Math.min(retryMs * 2, MAX_RETRY_MS);
+}
+
+function requestKey() {
+	disconnect();
+	state.keyRequest = token() ? "rejected" : "missing";
+	changed();
+}
+
+// A tab that wakes asks for all once; where the stream broke meanwhile, it is opened again first.
+function wake() {
+	hiddenAt = Infinity;
+	retryMs = MIN_RETRY_MS;
+	if (state.keyRequest) return;
+	if (socket?.readyState === WebSocket.OPEN) load();
+	else connect();
+}
+
+// A network that vanished closes no socket: after a silence ask whether the hub is there.
+async function checkSilence() {
+	if (socket?.readyState !== WebSocket.OPEN || document.hidden || Date.now() - lastHeard < SILENCE_MS) return;
+	try {
+		await fetch(addressOf("health"), { cache: "no-store", signal: AbortSignal.timeout(SLEEP_MS) });
+		noteContact();
+	} catch {
+		onLost();
+	}
+}
+
+function noteContact() {
+	lastHeard = Date.now();
+	stored(LAST_CONTACT, String(lastHeard));
+}

@@ -1,0 +1,148 @@
+// The page from a description of it: `tags.p({ class: "x" }, "text")` describes an element, `use(Part, props)` a part
+// that draws itself, an array a row of both. `draw` changes only what differs from the time before. Text becomes
+// text nodes and attributes, never markup.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+export const tags = new Proxy({}, { get: (_, name) => (...all) => describe(name, all) });
+
+function describe(type, [first, ...rest]) {
+	const isProps = first?.constructor === Object && !("type" in first && "kids" in first);
+	const { key, ...props } = isProps ? first : {};
+	return { type, key, props, kids: isProps ? rest : first === undefined ? [] : [first, ...rest] };
+}
+
+export const use = (type, { key, ...props } = {}) => ({ type, key, props, kids: [] });
+
+// The same part, drawn anew only if a property is another value, or something inside it has changed.
+export const memo = (type) => Object.assign((props) => type(props), { isMemo: true });
+
+let redraw;
+let owner = null;
+let slot = 0;
+let effects = [];
+let root = null;
+
+export function draw(description, place, again) {
+	redraw = again;
+	root = patch(place, root, description, null);
+	arrange(place, [root]);
+	const due = effects;
+	effects = [];
+	due.forEach((run) => run());
+}
+
+// --- what a part keeps ---------------------------------------------------------------------------
+
+export function useState(initial) {
+	const me = owner;
+	const cell = (me.cells[slot++] ??= { value: initial });
+	const set = (value) => {
+		cell.value = typeof value === "function" ? value(cell.value) : value;
+		for (let each = me; each; each = each.owner) each.isDirty = true;
+		redraw();
+	};
+	return [cell.value, set];
+}
+
+export const useRef = (current = null) => useState({ current })[0];
+
+// Run `work` once what it sees is drawn, and again when a reason differs; it may give what ends it.
+export function useEffect(work, reasons) {
+	const cell = (owner.cells[slot++] ??= {});
+	if (cell.reasons?.every((each, at) => each === reasons[at])) return;
+	cell.reasons = reasons;
+	effects.push(() => {
+		cell.stop?.();
+		cell.stop = work();
+	});
+}
+
+// --- drawing -------------------------------------------------------------------------------------
+
+function patch(parent, old, fresh, within) {
+	if (Array.isArray(fresh)) fresh = { type: "", props: {}, kids: fresh };
+	if (fresh === null || fresh === undefined || typeof fresh === "boolean") fresh = { type: "", props: {}, kids: [] };
+	if (typeof fresh !== "object") fresh = { type: "#", props: { text: String(fresh) }, kids: [] };
+	if (old && (old.type !== fresh.type || old.key !== fresh.key)) {
+		remove(old);
+		old = null;
+	}
+	const item = old ?? { type: fresh.type, key: fresh.key, props: {}, kids: [], cells: [], owner: within };
+	const before = item.props;
+	item.props = fresh.props;
+	if (typeof fresh.type === "function") drawPart(parent, item, before, !old);
+	else if (fresh.type === "#") drawText(item, before);
+	else if (fresh.type === "") item.kids = patchAll(parent, item.kids, fresh.kids, within);
+	else drawElement(parent, item, before, fresh.kids, within);
+	return item;
+}
+
+function drawPart(parent, item, before, isNew) {
+	const names = Object.keys({ ...before, ...item.props });
+	const isSame = !isNew && item.type.isMemo && !item.isDirty && names.every((name) => before[name] === item.props[name]);
+	if (isSame) return;
+	item.isDirty = false;
+	const [outer, at] = [owner, slot];
+	[owner, slot] = [item, 0];
+	const drawn = item.type(item.props);
+	[owner, slot] = [outer, at];
+	item.kids = [patch(parent, item.kids[0], drawn, item)];
+}
+
+function drawText(item, before) {
+	item.node ??= document.createTextNode("");
+	if (before.text !== item.props.text) item.node.data = item.props.text;
+}
+
+function drawElement(parent, item, before, kids, within) {
+	const space = item.type === "svg" ? SVG : parent.namespaceURI;
+	const isNew = !item.node;
+	const node = (item.node ??= document.createElementNS(space, item.type));
+	item.kids = patchAll(node, item.kids, kids, within);
+	arrange(node, item.kids);
+	const { props } = item;
+	for (const name in before) if (!(name in props)) set(node, name, null);
+	for (const name in props) if (name !== "value" && props[name] !== before[name]) set(node, name, props[name], isNew);
+	if ("value" in props && node.value !== String(props.value)) node.value = props.value;
+}
+
+function set(node, name, value, isNew) {
+	if (name === "ref") value && (value.current = node);
+	else if (name === "initial") isNew && (node.value = value ?? "");
+	else if (name === "style") for (const each in value) node.style.setProperty(each, value[each]);
+	else if (name.startsWith("on")) node[name] = value && ((event) => void value(event)); // false would cancel it
+	else if (value === null || value === undefined || value === false) node.removeAttribute(name);
+	else node.setAttribute(name, value === true ? "" : value);
+}
+
+function patchAll(parent, old, fresh, within) {
+	const keyed = new Map(old.filter((each) => each.key !== undefined).map((each) => [each.key, each]));
+	const kept = new Set();
+	const next = fresh.map((each, at) => {
+		const known = each?.key !== undefined ? keyed.get(each.key) : old[at]?.key === undefined ? old[at] : undefined;
+		const item = patch(parent, known, each, within);
+		kept.add(item);
+		return item;
+	});
+	old.filter((each) => !kept.has(each)).forEach(remove);
+	return next;
+}
+
+function remove(item) {
+	if (item.isGone) return;
+	item.isGone = true;
+	item.cells.forEach((cell) => cell.stop?.());
+	item.kids.forEach(remove);
+	item.node?.remove();
+}
+
+function arrange(parent, items) {
+	let at = parent.firstChild;
+	const visit = (item) => {
+		if (!item.node) item.kids.forEach(visit);
+		else if (item.node === at) at = at.nextSibling;
+		else parent.insertBefore(item.node, at);
+	};
+	items.forEach(visit);
+}

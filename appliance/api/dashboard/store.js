@@ -1,0 +1,131 @@
+// What the page knows: the home as the hub last told it, what waits for an answer, and what went wrong.
+// Devices, rooms and groups are replaced, never changed, so that a card can tell by identity whether to draw anew.
+
+const MAX_EVENTS = 50;
+
+export const state = {
+	isLoaded: false,
+	isOnline: false,
+	offlineSince: null, // milliseconds
+	keyRequest: null, // "missing" or "rejected"
+	notice: null,
+	role: null,
+	version: "",
+	devices: new Map(),
+	rooms: new Map(),
+	groups: new Map(),
+	automations: new Map(),
+	scenes: new Map(),
+	adapters: [],
+	pending: new Map(), // target → { what: wish }
+	errors: new Map(), // target → sentence
+	outcomes: new Map(), // target → results
+	question: null,
+	events: [], // newest first
+	eventCount: 0,
+};
+
+let listener;
+
+export const whenChanged = (draw) => (listener = draw);
+
+// The page is drawn once in the next frame, however often this is called.
+export const changed = () => listener();
+
+export const mayWrite = () => state.isLoaded && state.role !== "read";
+export const mayAdmin = () => ["admin", "automation"].includes(state.role);
+
+const LISTS = ["devices", "rooms", "groups", "automations", "scenes"];
+
+export function takeOverview(overview) {
+	for (const name of LISTS) state[name] = new Map(overview[name].map((each) => [each.id, each]));
+	state.adapters = overview.adapters;
+	state.role = overview.caller.role;
+	state.version = overview.version;
+	state.isLoaded = true;
+	changed();
+}
+
+// Put a thing among others by its id, in the order of ids.
+export function put(name, thing) {
+	const isNew = !state[name].has(thing.id);
+	state[name].set(thing.id, { ...state[name].get(thing.id), ...thing });
+	if (isNew) state[name] = new Map([...state[name]].sort(([one], [other]) => (one < other ? -1 : 1)));
+	changed();
+}
+
+export function drop(name, id) {
+	state[name].delete(id);
+	changed();
+}
+
+function edit(name, thing) {
+	const isKnown = state[name].has(thing.id);
+	if (isKnown) put(name, thing);
+	return isKnown;
+}
+
+const RELOAD = () => false;
+
+// What each frame changes; false where only a new overview can tell.
+const FRAMES = {
+	"device.state_changed": ({ id, state: attributes }) => edit("devices", { id, attributes, updated_at: new Date() }),
+	"device.updated": ({ type, ...device }) => edit("devices", device),
+	"device.room_changed": ({ id, room_id }) => edit("devices", { id, room_id }),
+	"device.removed": ({ id }) => drop("devices", id),
+	"room.added": ({ room }) => put("rooms", room),
+	"room.updated": ({ room }) => put("rooms", room),
+	"room.removed": ({ id }) => drop("rooms", id),
+	"group.added": ({ group }) => put("groups", group),
+	"group.updated": ({ group }) => put("groups", group),
+	"group.removed": ({ id }) => drop("groups", id),
+	"group.members_changed": ({ id, members }) => edit("groups", { id, members }),
+	"adapter.started": RELOAD,
+	"system.error": RELOAD,
+	"scene.catalog_reloaded": RELOAD,
+	"automation.catalog_reloaded": RELOAD,
+};
+
+// Take a frame; true where the overview has to be fetched anew.
+export function takeFrame(frame) {
+	state.eventCount += 1;
+	state.events = [{ ...frame, at: Date.now(), number: state.eventCount }, ...state.events].slice(0, MAX_EVENTS);
+	changed();
+	return FRAMES[frame.type]?.(frame) === false;
+}
+
+// Note under `target` in one of the state's maps; nothing for null.
+export function note(name, target, value) {
+	if (value === null) state[name].delete(target);
+	else state[name].set(target, value);
+	changed();
+}
+
+// Do something of which `target` shows that it is under way, and the sentence if it fails; gives what `work` gives, or
+// undefined. `wish` is what a control shows meanwhile.
+export async function act(target, what, work, wish = true) {
+	note("errors", target, null);
+	note("pending", target, { ...state.pending.get(target), [what]: wish });
+	try {
+		return await work();
+	} catch (error) {
+		note("errors", target, error.message);
+		return undefined;
+	} finally {
+		const { [what]: _, ...others } = state.pending.get(target) ?? {};
+		note("pending", target, Object.keys(others).length ? others : null);
+	}
+}
+
+// Ask in a dialog; true for yes.
+export function confirm(text, yes) {
+	return new Promise((resolve) => {
+		const close = (answer) => {
+			state.question = null;
+			changed();
+			resolve(answer);
+		};
+		state.question = { text, yes, close };
+		changed();
+	});
+}

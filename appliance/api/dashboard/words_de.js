@@ -1,0 +1,254 @@
+// German.
+
+export const de = `
+nav: Hauptbereiche
+yes: ja
+no: nein
+never: nie
+save: Sichern
+set: Setzen
+create: Anlegen
+delete: Löschen
+cancel: Abbrechen
+done: Fertig
+dismiss: Ausblenden
+refresh: Neu laden
+rename: {name} umbenennen
+saturation: Sättigung
+offline: Die Zentrale ist nicht erreichbar.
+files: Lua-Dateien
+key.revoke.what: {name} sperren
+scenes: Szenen
+groups: Gruppen
+rooms: Räume
+automations: Automationen
+scripts: Skripte
+outcome: {done} von {all} erledigt
+nothing: Noch nichts.
+delete.what: {name} löschen
+offline.since: Die Zentrale ist seit {time} nicht erreichbar.
+confirm.command: {name}: {action}?
+confirm.delete: {name} löschen?
+confirm.revoke: {name} sperren? Wer den Schlüssel benutzt, ist sofort ausgesperrt.
+period.hour: Stunde
+period.day: Tag
+period.month: Monat
+files.faults: {count} Fehler; nichts hat sich geändert
+files.loaded: {count} geladen, keine Fehler
+backup.what: Zustand, Konfiguration und Lua-Dateien, ohne Schlüssel im Klartext
+backup.download: Herunterladen
+smoke.true: Rauch
+smoke.false: Kein Rauch
+water_leak.true: Wasser
+water_leak.false: Trocken
+presence.true: Anwesend
+presence.false: Abwesend
+[nav]
+home: Zuhause
+automations: Automationen
+arrange: Räume
+box: Gerät
+[error]
+unreachable: Die Zentrale antwortet nicht.
+status: Die Zentrale meldet einen Fehler ({status}).
+other_origin: Diese Seite spricht nur mit ihrer eigenen Zentrale, nicht mit {api}.
+device_unreachable: Das Gerät antwortet nicht.
+insufficient_permissions: Dein Schlüssel erlaubt das nicht.
+store_unavailable: Die Karte der Box nimmt gerade keine Änderungen an.
+[home]
+devices: Geräte
+unassigned: Ohne Raum
+empty: Noch keine Geräte: in config/default.toml einen Adapter einschalten.
+members: {count} Geräte
+[device]
+gone: Dieses Gerät gibt es nicht.
+facts: Über dieses Gerät
+history: Werte und Verlauf
+no_history: In dieser Zeit wurde nichts aufgezeichnet.
+picture: {attribute}: {count} Werte
+table: Als Tabelle
+uses: Verwendet von
+unused: Keine Automation oder Szene nennt es, und seit dem Start gab es keinen Befehl.
+[fact]
+manufacturer: Hersteller
+model: Modell
+firmware: Firmware
+serial: Seriennummer
+area: Bereich
+parent: Teil von
+room: Raum
+updated: Letzte Änderung
+seen: Zuletzt gesehen
+id: Kennung
+[source]
+device: von Hand
+room: mit dem Raum
+group: mit der Gruppe
+scene: Szene
+automation: Automation
+[automation]
+next: Nächstes Mal
+last: Letzter Lauf
+off: ausgeschaltet
+run: Jetzt ausführen
+history: Was geschah
+waits: wenn etwas geschieht
+[reason]
+condition: Nicht ausgeführt: Bedingung {detail}
+cooldown: Nicht ausgeführt, zu bald nach dem letzten Mal: {detail}
+duplicate: Nicht ausgeführt, dasselbe war eben geschehen: {detail}
+mode: Nicht neben einem anderen Lauf ausgeführt: {detail}
+disabled: Nicht ausgeführt, sie ist ausgeschaltet. {detail}
+brake: Angehalten, sie hat sich zu oft selbst ausgelöst: {detail}
+failed: Fehlgeschlagen: {detail}
+[arrange]
+places: Welches Gerät wo ist
+up: {name} nach oben
+down: {name} nach unten
+leave: {name} herausnehmen
+add: Gerät zu {name} hinzufügen
+new_rooms: Name eines neuen Raums
+new_groups: Name einer neuen Gruppe
+[box]
+adapters: Adapter
+last_success: Letzte Antwort {time}
+figures: Die Zentrale
+events: Ereignisse
+log: Log
+keys: Schlüssel
+backup: Sicherung
+page: Diese Seite
+role: dein Schlüssel darf: {role}
+forget: Schlüssel vergessen
+[figure]
+version: Version
+uptime: Läuft seit
+memory: Speicher
+written: Auf die Karte geschrieben
+[role]
+read: ansehen
+write: ansehen und bedienen
+admin: alles
+automation: alles, für Programme
+[key]
+ask: Der Schlüssel dieses Zuhauses
+missing: Der erste Start der Zentrale hat einen Schlüssel ausgegeben; „lares key create“ macht weitere.
+rejected: Die Zentrale nimmt diesen Schlüssel nicht an. Gib einen anderen ein.
+secret: Schlüssel
+use: Öffnen
+label: Name eines neuen Schlüssels
+role: Er darf
+revoke: Sperren
+made: Schlüssel für {name}
+once: Nur jetzt zu sehen: mit einem Telefon scannen, um das Zuhause dort zu öffnen, oder den Text kopieren.
+qr: QR-Code mit Adresse und Schlüssel
+[action]
+on: Ein
+off: Aus
+toggle: Umschalten
+set: gesetzt
+lock: Abschließen
+unlock: Aufschließen
+open: Öffnen
+close: Schließen
+stop: Stopp
+play: Wiedergabe
+next: Weiter
+previous: Zurück
+press: Drücken
+[value]
+on: Ein
+off: Aus
+online: Verbunden
+offline: Nicht verbunden
+unavailable: Nicht verfügbar
+unknown: Unbekannt
+open: Offen
+closed: Geschlossen
+opening: Öffnet
+closing: Schließt
+stopped: Angehalten
+jammed: Blockiert
+locked: Abgeschlossen
+unlocked: Aufgeschlossen
+detected: Erkannt
+clear: Ruhig
+occupied: Belegt
+unoccupied: Frei
+heat: Heizen
+cool: Kühlen
+auto: Automatik
+heat_cool: Heizen und kühlen
+dry: Trocknen
+fan_only: Nur Lüfter
+idle: Bereit
+heating: Heizt
+cooling: Kühlt
+playing: Läuft
+paused: Pausiert
+good: Gut
+poor: Schlecht
+running: Läuft
+starting: Startet
+degraded: Gestört
+ok: Erledigt
+error: Fehlgeschlagen
+unsupported: Hier nicht möglich
+skipped: Nicht ausgeführt
+dropped: Verworfen
+cancelled: Abgebrochen
+timeout: Dauerte zu lange
+[attribute]
+power: Ein/Aus
+brightness: Helligkeit
+color_temperature: Lichtfarbe
+color_hs: Farbe
+color_rgb: Farbe
+color_hex: Farbe
+color_mode: Farbmodus
+effect: Effekt
+transition: Übergang
+illuminance: Licht
+temperature: Temperatur
+temperature_outdoor: Draußen
+temperature_apparent: Gefühlt
+humidity: Luftfeuchte
+pressure: Luftdruck
+co2: CO₂
+air_quality: Luft
+battery: Batterie
+motion: Bewegung
+contact: Kontakt
+occupancy: Belegung
+presence: Anwesenheit
+smoke: Rauch
+water_leak: Wasseraustritt
+target_temperature: Soll
+hvac_mode: Betriebsart
+hvac_state: Zustand
+preset_mode: Voreinstellung
+power_consumption: Leistung
+voltage: Spannung
+current: Strom
+energy_total: Energie
+energy_today: Heute
+energy_yesterday: Gestern
+energy_month: Monat
+volume: Lautstärke
+muted: Stumm
+media_source: Quelle
+media_app: App
+media_title: Titel
+media_playback: Wiedergabe
+lock: Schloss
+door: Tür
+garage_door: Garage
+cover_position: Position
+cover_tilt: Neigung
+wind_speed: Wind
+wind_direction: Wind aus
+rainfall: Regen
+weather_condition: Wetter
+cloud_coverage: Wolken
+state: Zustand
+`;

@@ -1,0 +1,187 @@
+// English; a name of the hub's that says enough by itself is left out.
+
+export const en = `
+nav: Main
+yes: yes
+no: no
+never: never
+save: Save
+set: Set
+create: Create
+delete: Delete
+cancel: Cancel
+done: Done
+dismiss: Dismiss
+refresh: Refresh
+rename: Rename {name}
+saturation: Saturation
+offline: The hub cannot be reached.
+files: Lua files
+key.revoke.what: Revoke {name}
+scenes: Scenes
+groups: Groups
+rooms: Rooms
+automations: Automations
+scripts: Scripts
+outcome: {done} of {all} done
+nothing: Nothing yet.
+delete.what: Delete {name}
+offline.since: The hub has been unreachable since {time}.
+confirm.command: {action}: {name}?
+confirm.delete: Delete {name}?
+confirm.revoke: Revoke the key {name}? Whoever uses it is cut off at once.
+period.hour: Hour
+period.day: Day
+period.month: Month
+files.faults: {count} faults; nothing has changed
+files.loaded: {count} loaded, no faults
+backup.what: State, configuration and Lua files, without the keys' secrets
+backup.download: Download
+action.set: set
+smoke.true: Smoke
+smoke.false: No smoke
+water_leak.true: Water
+water_leak.false: Dry
+presence.true: Present
+presence.false: Away
+[nav]
+home: Home
+automations: Automations
+arrange: Rooms
+box: Box
+[error]
+unreachable: The hub does not answer.
+status: The hub answered with an error ({status}).
+other_origin: This page talks to its own hub only, not to {api}.
+device_unreachable: The device does not answer.
+insufficient_permissions: Your key may not do this.
+store_unavailable: The card of the box takes no changes now.
+[home]
+devices: Devices
+unassigned: No room
+empty: No devices yet: enable an adapter in config/default.toml.
+members: {count} devices
+[device]
+gone: This device is not there.
+facts: About this device
+history: Values and history
+no_history: Nothing was recorded in this time.
+picture: {attribute}: {count} values
+table: As a table
+uses: Used by
+unused: No automation or scene names it, and nobody has commanded it since the start.
+[fact]
+manufacturer: Manufacturer
+model: Model
+firmware: Firmware
+serial: Serial number
+area: Area
+parent: Part of
+room: Room
+updated: Last change
+seen: Last seen
+id: Id
+[source]
+device: by hand
+room: with its room
+group: with its group
+scene: scene
+automation: automation
+[automation]
+next: Next
+last: Last run
+off: switched off
+run: Run now
+history: What happened
+waits: when something happens
+[reason]
+condition: It did not run: condition {detail}
+cooldown: It did not run, too soon after the last time: {detail}
+duplicate: It did not run, the same had just happened: {detail}
+mode: It did not run beside another run: {detail}
+disabled: It did not run, it is switched off. {detail}
+brake: It was paused, it set itself off too often: {detail}
+failed: It failed: {detail}
+[arrange]
+places: Which device is where
+up: Move {name} up
+down: Move {name} down
+leave: Take {name} out
+add: Add a device to {name}
+new_rooms: Name of a new room
+new_groups: Name of a new group
+[box]
+adapters: Adapters
+last_success: Last answer {time}
+figures: The hub
+events: Live events
+log: Log
+keys: Keys
+backup: Backup
+page: This page
+role: your key may: {role}
+forget: Forget the key
+[figure]
+version: Version
+uptime: Running for
+memory: Memory
+written: Written to the card
+[role]
+read: look
+write: look and control
+admin: everything
+automation: everything, for programs
+[key]
+ask: The key of this home
+missing: The first start of the hub has printed a key; “lares key create” makes others.
+rejected: The hub does not accept this key. Enter another one.
+secret: Key
+use: Open
+label: Name of a new key
+role: It may
+revoke: Revoke
+made: Key for {name}
+once: Shown only now: scan it with a phone to open the home there, or copy the text.
+qr: QR code with the address and the key
+[value]
+unoccupied: Free
+heat_cool: Heat and cool
+degraded: Troubled
+ok: Done
+error: Failed
+unsupported: Not possible here
+skipped: Not run
+timeout: Took too long
+[attribute]
+color_temperature: Warmth
+color_hs: Colour
+color_rgb: Colour
+color_hex: Colour
+color_mode: Colour mode
+illuminance: Light
+temperature_outdoor: Outdoors
+temperature_apparent: Feels like
+co2: CO₂
+air_quality: Air
+target_temperature: Target
+hvac_mode: Mode
+hvac_state: State
+preset_mode: Preset
+power_consumption: Power
+energy_total: Energy
+energy_today: Today
+energy_yesterday: Yesterday
+energy_month: Month
+media_source: Source
+media_app: App
+media_title: Title
+media_playback: Playback
+garage_door: Garage
+cover_position: Position
+cover_tilt: Tilt
+wind_speed: Wind
+wind_direction: Wind from
+rainfall: Rain
+weather_condition: Weather
+cloud_coverage: Clouds
+`;

@@ -1,0 +1,161 @@
+"""Metrics: what `GET /metrics` tells of the hub, read from its parts when it is asked for."""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from appliance.api.connections import Connections
+from appliance.api.exposition import Family, by_label, counter, expose, gauge, labels
+from appliance.api.request_metrics import RequestMetrics
+from appliance.api.stream import EventStream
+from appliance.hub import Hub
+from appliance.version import VERSION
+
+_PAGE_BYTES = resource.getpagesize()
+
+
+class Metrics:
+    """Reads the hub's figures. Each family has one name, whatever part it comes from."""
+
+    def __init__(self, hub: Hub, requests: RequestMetrics, stream: EventStream, connections: Connections) -> None:
+        self._hub = hub
+        self._requests = requests
+        self._stream = stream
+        self._connections = connections
+
+    def expose(self) -> bytes:
+        """Every metric as text."""
+        return expose(self._families())
+
+    def _families(self) -> Iterator[Family]:
+        yield from self._about_the_hub()
+        yield from self._requests.families()
+        yield from self._about_events()
+        yield from self._about_adapters()
+        yield from self._about_devices()
+        yield from self._about_executions()
+        yield from self._about_the_store()
+        yield from _about_the_process()
+
+    def _about_the_hub(self) -> Iterator[Family]:
+        hub, lag = self._hub, self._hub.loop_lag
+        which = labels({"version": VERSION, "python": platform.python_version()})
+        yield Family(name="lares_info", type="gauge", help="The version that runs.", samples=[(which, 1)])
+        yield gauge("lares_start_time_seconds", "When the hub started, since 1970.", hub.started_at.timestamp())
+        yield gauge("lares_ready", "1 once every adapter has finished its first poll.", not hub.health.list_missing())
+        yield gauge("lares_safe_mode", "1 while the hub runs without automations.", hub.safe_because is not None)
+        clock = hub.schedule.figures()
+        yield gauge("lares_clock_trusted", "1 once the clock is believed.", clock["trusted"])
+        yield counter("lares_alarms_late_total", "Timers and schedules that fired over a second late.", clock["late"])
+        yield gauge("lares_loop_lag_seconds", "How late the event loop was when last measured.", lag.last_secs)
+        yield gauge("lares_loop_lag_max_seconds", "The most that it was late since the start.", lag.max_secs)
+        yield counter(
+            "lares_loop_lag_seconds_total", "The sum of what it was late, measured once a second.", lag.total_secs
+        )
+        yield by_label(
+            "lares_log_entries_total", "counter", "Log entries by level.", "level", self._hub.log.count_by_level()
+        )
+
+    def _about_events(self) -> Iterator[Family]:
+        stream, connections = self._stream, self._connections
+        yield counter("lares_events_published_total", "Events on the bus.", self._hub.bus.published)
+        yield gauge("lares_stream_readers", "Open event streams.", stream.readers)
+        yield counter("lares_stream_frames_total", "Frames that were made for event streams.", stream.frames)
+        yield counter("lares_stream_frames_dropped_total", "Frames that slow readers lost.", stream.dropped)
+        yield gauge("lares_stream_lag_frames", "Frames that wait for the slowest reader.", stream.lag)
+        yield gauge("lares_sockets_open", "Open connections of clients.", connections.count)
+        yield counter("lares_sockets_refused_total", "Connections that were one too many.", connections.refused)
+
+    def _about_adapters(self) -> Iterator[Family]:
+        adapters = self._hub.health.list_adapters()
+        up = {each.name: float(bool(each.is_well)) for each in adapters}
+        yield by_label("lares_adapter_up", "gauge", "1 if the last poll or command was answered well.", "adapter", up)
+        answers = {each.name: float(each.answers) for each in adapters}
+        yield by_label("lares_adapter_answers_total", "counter", "Good answers of the vendor.", "adapter", answers)
+        yield Family(
+            name="lares_adapter_poll_duration_seconds",
+            type="summary",
+            help="Time that answered polls took.",
+            samples=[
+                (suffix + labels({"adapter": each.name}), value)
+                for each in adapters
+                for suffix, value in (("_sum", each.timed_secs), ("_count", float(each.timed)))
+            ],
+        )
+        failures = {each.name: float(each.failures) for each in adapters}
+        yield by_label(
+            "lares_adapter_failures_total", "counter", "Polls and commands that failed.", "adapter", failures
+        )
+        last = {each.name: each.last_success.timestamp() for each in adapters if each.last_success is not None}
+        yield by_label(
+            "lares_adapter_last_success_timestamp_seconds",
+            "gauge",
+            "When it answered last, since 1970.",
+            "adapter",
+            last,
+        )
+
+    def _about_devices(self) -> Iterator[Family]:
+        hub = self._hub
+        states = Counter(str(device.attributes.get("state", "unknown")) for device in hub.registry.list_devices())
+        yield by_label("lares_devices", "gauge", "Devices by state.", "state", dict(sorted(states.items())))
+        yield counter("lares_commands_total", "Commands that were sent to devices.", hub.audit.figures()["recorded"])
+        kept = {"devices": hub.history.figures()["bytes"], "commands": hub.audit.figures()["bytes"]}
+        yield by_label("lares_history_bytes", "gauge", "Memory that histories take.", "history", kept)
+
+    def _about_executions(self) -> Iterator[Family]:
+        figures = {"scene": self._hub.scenes.figures(), "automation": self._hub.automations.figures()}
+        ended = [
+            (labels({"kind": kind, "status": status}), count)
+            for kind, each in figures.items()
+            for status, count in sorted(each["ended"].items())
+        ]
+        name, help_ = "lares_executions_total", "Executions of Lua by how they ended, also those that never began."
+        yield Family(name=name, type="counter", help=help_, samples=ended)
+        running = {kind: each["running"] for kind, each in figures.items()}
+        yield by_label("lares_executions_running", "gauge", "Executions under way.", "kind", running)
+        waiting = {kind: each["waiting"] for kind, each in figures.items()}
+        yield by_label("lares_executions_waiting", "gauge", "Executions that wait for their turn.", "kind", waiting)
+        lua = self._hub.runner.figures()
+        yield gauge("lares_lua_workers", "Processes that run Lua.", len(lua["workers"]))
+        yield counter("lares_lua_kills_total", "Processes of Lua that had to be killed.", lua["kills"])
+        loaded = {kind: each["loaded"] for kind, each in figures.items()}
+        yield by_label("lares_definitions", "gauge", "Scenes and automations that are in force.", "kind", loaded)
+
+    def _about_the_store(self) -> Iterator[Family]:
+        figures = self._hub.document.figures()
+        yield counter("lares_store_written_bytes_total", "Bytes written to the card.", figures["bytes_written"])
+        yield counter("lares_store_syncs_total", "Syncs of the card.", figures["syncs"])
+        yield counter("lares_store_failures_total", "Changes that the card did not take.", figures["failures"])
+        yield gauge("lares_store_failing", "1 while the card takes no change.", figures["failure"] is not None)
+        yield gauge("lares_store_journal_bytes", "Size of the journal.", figures["journal_bytes"])
+        yield gauge("lares_store_snapshot_bytes", "Size of the snapshot.", figures["snapshot_bytes"])
+
+
+def _about_the_process() -> Iterator[Family]:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    yield counter("process_cpu_seconds_total", "Processor time.", usage.ru_utime + usage.ru_stime)
+    yield gauge("process_resident_memory_bytes", "Resident memory.", _resident_bytes())
+    yield gauge("process_open_fds", "Open file descriptors.", _open_files())
+    yield gauge("process_max_fds", "How many may be open.", resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    yield gauge("process_threads", "Threads.", threading.active_count())
+
+
+def _resident_bytes() -> int | None:
+    try:
+        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * _PAGE_BYTES
+    except OSError:
+        return None
+
+
+def _open_files() -> int | None:
+    try:
+        return len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - only the number is wanted, and this makes no paths
+    except OSError:
+        return None

@@ -1,0 +1,111 @@
+"""Request metrics: how many requests each route had, how they were answered, and how long that took."""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+
+from sanic import HTTPResponse, Request
+from sanic.exceptions import MethodNotAllowed, NotFound, SanicException
+
+from appliance.api.errors import status_of
+from appliance.api.exposition import Family, Sample, labels
+from appliance.api.route import Route
+from appliance.errors import LaresError
+
+BUCKETS_SECS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""The upper ends of the histogram's buckets."""
+
+UNMATCHED = "unmatched"
+"""The route of requests whose path or method is no route's."""
+
+Handle = Callable[..., Coroutine[Any, Any, HTTPResponse | None]]
+HandleError = Callable[[Request, Exception], Coroutine[Any, Any, HTTPResponse]]
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
+
+
+class RequestMetrics:
+    """Counts requests by method, route and status, and their times by method and route."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[str, str, int]] = Counter()
+        self._times: dict[tuple[str, str], list[int]] = {}
+        self._sums: Counter[tuple[str, str]] = Counter()
+
+    def measure(self, route: Route, handle: Handle) -> Handle:
+        """The same, counted and timed. A client that hangs up before its answer is counted as 499."""
+
+        async def measured(request: Request, **ids: str) -> HTTPResponse | None:
+            loop, status = asyncio.get_running_loop(), 500
+            began = loop.time()
+            try:
+                response = await handle(request, **ids)
+                status = 101 if response is None else response.status
+                return response
+            except asyncio.CancelledError:
+                status = 499
+                raise
+            except (LaresError, SanicException) as error:
+                status = status_of(error) if isinstance(error, LaresError) else error.status_code
+                raise
+            finally:
+                self.count(request.method, route.path, status)
+                if not route.is_websocket:
+                    self.observe(request.method, route.path, loop.time() - began)
+
+        return measured
+
+    def count_unmatched(self, handle_error: HandleError) -> HandleError:
+        """The same, which counts requests that no route takes."""
+
+        async def counted(request: Request, error: Exception) -> HTTPResponse:
+            response = await handle_error(request, error)
+            if isinstance(error, NotFound | MethodNotAllowed):
+                self.count(request.method, UNMATCHED, response.status)
+            return response
+
+        return counted
+
+    def count(self, method: str, route: str, status: int) -> None:
+        """Count a request that was answered so."""
+        self._counts[method if method in _METHODS else "other", route, status] += 1
+
+    def observe(self, method: str, route: str, seconds: float) -> None:
+        """Note how long it took to answer a request of this route."""
+        times = self._times.setdefault((method, route), [0] * (len(BUCKETS_SECS) + 1))
+        times[bisect_left(BUCKETS_SECS, seconds)] += 1
+        self._sums[method, route] += seconds  # type: ignore[assignment]
+
+    def families(self) -> list[Family]:
+        """Both as metrics."""
+        counts = (
+            (labels({"method": method, "route": route, "status": str(status)}), count)
+            for (method, route, status), count in sorted(self._counts.items())
+        )
+        return [
+            Family(
+                name="lares_http_requests_total",
+                type="counter",
+                help="Requests by method, route and status.",
+                samples=counts,
+            ),
+            Family(
+                name="lares_http_request_duration_seconds",
+                type="histogram",
+                help="Time from the head of a request to its response, by method and route.",
+                samples=self._buckets(),
+            ),
+        ]
+
+    def _buckets(self) -> Iterator[Sample]:
+        for (method, route), times in sorted(self._times.items()):
+            which, below = {"method": method, "route": route}, 0
+            for end, count in zip((*map(str, BUCKETS_SECS), "+Inf"), times, strict=True):
+                below += count
+                yield "_bucket" + labels({**which, "le": end}), below
+            yield "_sum" + labels(which), self._sums[method, route]
+            yield "_count" + labels(which), below

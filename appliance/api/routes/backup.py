@@ -1,0 +1,47 @@
+"""The backup, for a browser: the archive that `lares backup` writes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from sanic import HTTPResponse
+
+from appliance.api.auth import Role
+from appliance.api.responses import Response
+from appliance.api.route import Call, Route
+from appliance.api.validation import TEXT
+
+MakeBackup = Callable[[], bytes]
+"""Gives the archive's bytes; called on a thread of its own. Raises `Invalid` where nothing can be backed up."""
+
+GZIP = "application/gzip"
+
+
+class Backup:
+    """What answers `/diagnostics/backup`."""
+
+    def __init__(self, make: MakeBackup) -> None:
+        self._make = make
+        self._one_at_a_time = asyncio.Semaphore()
+
+    async def download(self, call: Call) -> HTTPResponse:
+        """State, configuration and Lua in one archive, without the master key and the secrets of keys."""
+        async with self._one_at_a_time:
+            body = await asyncio.to_thread(self._make)
+        headers = {"content-disposition": 'attachment; filename="lares-backup.tar.gz"', "cache-control": "no-store"}
+        return Response(body, 200, {"content-type": GZIP, **headers})
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/diagnostics/backup",
+        role=Role.ADMIN,
+        handler=Backup.download,
+        statuses=(200, 400),
+        response_schema={**TEXT, "format": "binary"},
+        media_type=GZIP,
+        summary="The archive that `lares backup` writes and `lares restore` takes.",
+    ),
+)

@@ -1,0 +1,61 @@
+"""The dashboard's own files: public, because a browser must load a page before it can show a key."""
+
+from __future__ import annotations
+
+from sanic import HTTPResponse, Request
+from sanic.exceptions import NotFound
+
+from appliance.api.responses import Response
+from appliance.api.route import Call, Handler, Route
+from appliance.api.static_files import ROOT, StaticFile, load_files, security_headers
+
+
+class Dashboard:
+    """What answers `/` and the paths under `/dashboard/`; none of it holds data of the home."""
+
+    def __init__(self) -> None:
+        self._files = load_files()
+
+    async def redirect(self, call: Call) -> HTTPResponse:
+        """Send whoever asks for `/` to the dashboard, with the query that came along."""
+        if call.request.raw_url == b"*":
+            raise NotFound
+        query = call.request.query_string
+        location = f"{ROOT}?{query}" if query else ROOT
+        return Response(b"", 302, {"location": location, "cache-control": "no-store"})
+
+    async def show(self, call: Call) -> HTTPResponse:
+        """One file; 304 where the browser has it already."""
+        file = self._files[call.request.path]
+        headers = {"etag": file.etag, "cache-control": file.caching, "vary": "Accept-Encoding"}
+        headers |= security_headers(call.request.headers.get("host", ""))
+        if _has(call.request, file):
+            return Response(b"", 304, headers)
+        body, packed = file.body, file.compressed if _takes_gzip(call.request) else None
+        if packed is not None:
+            body = packed
+            headers["content-encoding"] = "gzip"
+        return Response(body, 200, {"content-type": file.type, **headers})
+
+    def list_routes(self) -> tuple[Route, ...]:
+        """A row for `/` and for each file, so that every other path is as unknown as it was."""
+        files = [_row(path, Dashboard.show, (200, 304), "One file of the dashboard.") for path in self._files]
+        return (_row("/", Dashboard.redirect, (302,), "Leads to the dashboard."), *files)
+
+
+def _row(path: str, handler: Handler, statuses: tuple[int, ...], summary: str) -> Route:
+    return Route(method="GET", path=path, role=None, handler=handler, statuses=statuses, summary=summary)
+
+
+def _has(request: Request, file: StaticFile) -> bool:
+    stated = request.headers.get("if-none-match", "")
+    return any(each.strip().removeprefix("W/") == file.etag.removeprefix("W/") for each in stated.split(","))
+
+
+def _takes_gzip(request: Request) -> bool:
+    """Whether gzip is among the encodings that the request accepts, and not with the weight 0."""
+    for each in request.headers.get("accept-encoding", "").lower().split(","):
+        name, _, weight = each.partition(";")
+        if name.strip() in ("gzip", "x-gzip", "*"):
+            return weight.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
+    return False

@@ -1,0 +1,150 @@
+"""History: what devices showed and who commanded them, from memory; newest first, within a period."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sanic import HTTPResponse
+
+from appliance.api import schemas
+from appliance.api.auth import Role
+from appliance.api.periods import PERIOD
+from appliance.api.responses import json_response
+from appliance.api.route import Call, Route
+from appliance.api.validation import (
+    ANY,
+    INSTANT,
+    OBJECT,
+    TEXT,
+    Check,
+    Field,
+    array_of,
+    identifier,
+    maybe,
+    one_of,
+    record,
+)
+from appliance.clock import timestamp
+from appliance.errors import Invalid
+from appliance.history.commands import CommandAudit
+from appliance.history.devices import DeviceHistory, Resolution
+from appliance.history.period import Period
+from appliance.home import plain
+from appliance.home.registry import Registry
+from appliance.home.values import shown
+
+_RESOLUTIONS = tuple(each.name.lower() for each in Resolution)
+
+
+def _resolution(value: Any) -> Resolution:
+    if value not in _RESOLUTIONS:
+        raise Invalid(f"must be one of {', '.join(_RESOLUTIONS)}, not {shown(value)}")
+    return Resolution[value.upper()]
+
+
+_RESOLUTION_SCHEMA = {
+    **one_of(*_RESOLUTIONS),
+    "default": "all",
+    "description": "minute, hour or day: of each only the last entry.",
+}
+_DEVICE_QUERY = {
+    **PERIOD,
+    "resolution": Field(check=Check(schema=_RESOLUTION_SCHEMA, run=_resolution), required=False),
+}
+_AUDIT_QUERY = {**PERIOD, "device_id": Field(check=identifier, required=False)}
+
+
+class History:
+    """What answers the routes of history and audit."""
+
+    def __init__(self, registry: Registry, devices: DeviceHistory, audit: CommandAudit) -> None:
+        self._registry = registry
+        self._devices = devices
+        self._audit = audit
+
+    async def list_states(self, call: Call, device_id: str) -> HTTPResponse:
+        """How the device was, an entry for each change."""
+        device = self._registry.get_device(device_id)
+        period, resolution = _asked_for(call)
+        entries = [
+            {"observed_at": timestamp(entry.observed_at), "device": plain.device(entry.device)}
+            for entry in self._devices.list_states(device, period, resolution)
+        ]
+        return json_response({"device_id": device_id, "entries": entries})
+
+    async def list_values(self, call: Call, device_id: str, attribute: str) -> HTTPResponse:
+        """What one of its attributes showed; no entries where it never had such an attribute."""
+        self._registry.get_device(device_id)
+        period, resolution = _asked_for(call)
+        entries = [
+            {
+                "observed_at": timestamp(entry.observed_at),
+                "device_id": device_id,
+                "attribute": attribute,
+                "value": entry.value,
+            }
+            for entry in self._devices.list_values(device_id, attribute, period, resolution)
+        ]
+        return json_response({"device_id": device_id, "attribute": attribute, "entries": entries})
+
+    async def list_commands(self, call: Call) -> HTTPResponse:
+        """Who commanded what, and what came of it."""
+        query = call.query()
+        device_id = query.pop("device_id")
+        return json_response({"entries": self._audit.list_commands(Period(**query), device_id)})
+
+
+def _asked_for(call: Call) -> tuple[Period, Resolution]:
+    query = call.query()
+    resolution = query.pop("resolution") or Resolution.ALL
+    return Period(**query), resolution
+
+
+_DEVICE_ENTRY = record("DeviceHistoryEntry", observed_at=INSTANT, device=schemas.DEVICE)
+_ATTRIBUTE_ENTRY = record("AttributeHistoryEntry", observed_at=INSTANT, device_id=TEXT, attribute=TEXT, value=ANY)
+_SOURCE = {**TEXT, "description": "device, room, group, scene:<id> or automation:<id>."}
+_COMMAND_ENTRY = record(
+    "CommandAuditEntry",
+    recorded_at=INSTANT,
+    source=_SOURCE,
+    room_id=maybe(TEXT),
+    device_id=TEXT,
+    command=OBJECT,
+    status=schemas.OUTCOME_STATUS,
+    message=maybe(TEXT),
+)
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/devices/<device_id>/history",
+        role=Role.READ,
+        handler=History.list_states,
+        statuses=(200, 400, 404),
+        response_schema=record("DeviceHistory", device_id=TEXT, entries=array_of(_DEVICE_ENTRY)),
+        query=_DEVICE_QUERY,
+        summary="How the device was, newest first, an entry for each change of an attribute.",
+    ),
+    Route(
+        method="GET",
+        path="/devices/<device_id>/history/<attribute>",
+        role=Role.READ,
+        handler=History.list_values,
+        statuses=(200, 400, 404),
+        response_schema=record(
+            "AttributeHistory", device_id=TEXT, attribute=TEXT, entries=array_of(_ATTRIBUTE_ENTRY)
+        ),
+        query=_DEVICE_QUERY,
+        summary="What one attribute of the device showed, newest first.",
+    ),
+    Route(
+        method="GET",
+        path="/audit/commands",
+        role=Role.READ,
+        handler=History.list_commands,
+        statuses=(200, 400),
+        response_schema=record("CommandAudit", entries=array_of(_COMMAND_ENTRY)),
+        query=_AUDIT_QUERY,
+        summary="Who commanded which device, and what came of it, newest first.",
+    ),
+)

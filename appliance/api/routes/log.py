@@ -1,0 +1,73 @@
+"""The log: its latest entries, for those who cannot see the hub's standard error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sanic import HTTPResponse
+
+from appliance.api.auth import Role
+from appliance.api.periods import LIMIT
+from appliance.api.responses import json_response
+from appliance.api.route import Call, Route
+from appliance.api.validation import INSTANT, OBJECT, TEXT, Check, Field, anything, array_of, one_of, record
+from appliance.clock import timestamp
+from appliance.errors import Invalid
+from appliance.home.values import shown
+from appliance.log_buffer import LEVELS, LogBuffer, LogEntry, LogQuery
+
+
+def _level(value: Any) -> str:
+    if value not in LEVELS:
+        raise Invalid(f"must be one of {', '.join(LEVELS)}, not {shown(value)}")
+    return str(value)
+
+
+_LEVEL = {**one_of(*LEVELS), "default": "debug", "description": "Entries of this level and graver ones."}
+LEVEL = Field(check=Check(schema=_LEVEL, run=_level), required=False)
+"""The least grave level that is wanted."""
+
+_ENTRY = record("LogEntry", at=INSTANT, level=TEXT, part=TEXT, message=TEXT, fields=OBJECT)
+
+
+class Log:
+    """What answers the route of the log."""
+
+    def __init__(self, buffer: LogBuffer) -> None:
+        self._buffer = buffer
+
+    async def list_entries(self, call: Call) -> HTTPResponse:
+        """The entries that match, newest first."""
+        stated = {name: value for name, value in call.query().items() if value is not None}
+        found = self._buffer.list_entries(LogQuery(**stated))
+        return json_response({"entries": [entry_json(entry) for entry in found]})
+
+
+def entry_json(entry: LogEntry) -> dict[str, Any]:
+    """An entry as JSON."""
+    return {
+        "at": timestamp(entry.at),
+        "level": entry.level,
+        "part": entry.part,
+        "message": entry.message,
+        "fields": entry.fields,
+    }
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/diagnostics/log",
+        role=Role.ADMIN,
+        handler=Log.list_entries,
+        statuses=(200, 400),
+        response_schema=record("Log", entries=array_of(_ENTRY)),
+        query={
+            "level": LEVEL,
+            "part": Field(check=anything, required=False),
+            "contains": Field(check=anything, required=False),
+            "limit": LIMIT,
+        },
+        summary="The latest entries of the log that match, newest first, of the last 2,000.",
+    ),
+)

@@ -1,0 +1,37 @@
+"""The route of the metrics."""
+
+from __future__ import annotations
+
+from sanic import HTTPResponse
+
+from appliance.api.auth import Role
+from appliance.api.exposition import CONTENT_TYPE
+from appliance.api.metrics import Metrics
+from appliance.api.responses import text_response
+from appliance.api.route import Call, Route
+from appliance.api.validation import TEXT
+
+
+class MetricsPage:
+    """What answers `/metrics`."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    async def show(self, call: Call) -> HTTPResponse:
+        """Every metric."""
+        return text_response(self._metrics.expose(), CONTENT_TYPE)
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/metrics",
+        role=Role.READ,
+        handler=MetricsPage.show,
+        statuses=(200,),
+        response_schema=TEXT,
+        media_type=CONTENT_TYPE,
+        summary="What the hub counts and measures, in Prometheus's text format.",
+    ),
+)

@@ -1,0 +1,49 @@
+"""Timers: those that Lua started and that are under way."""
+
+from __future__ import annotations
+
+from sanic import HTTPResponse
+
+from appliance.api import payloads, schemas
+from appliance.api.auth import Role
+from appliance.api.responses import json_response, no_content
+from appliance.api.route import Call, Route
+from appliance.api.validation import array_of
+from appliance.automations.timers import Timers as Parts
+
+
+class Timers:
+    """What answers the routes under `/timers`."""
+
+    def __init__(self, timers: Parts) -> None:
+        self._timers = timers
+
+    async def list_all(self, call: Call) -> HTTPResponse:
+        """Every timer that is under way, by name."""
+        return json_response([payloads.timer(each) for each in self._timers.list_all()])
+
+    async def remove(self, call: Call, name: str) -> HTTPResponse:
+        """Cancel it; answered when that is on the card."""
+        await self._timers.remove(name)
+        return no_content()
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/timers",
+        role=Role.READ,
+        handler=Timers.list_all,
+        statuses=(200,),
+        response_schema=array_of(schemas.TIMER),
+        summary="Every timer that is under way, by name.",
+    ),
+    Route(
+        method="DELETE",
+        path="/timers/<name>",
+        role=Role.WRITE,
+        handler=Timers.remove,
+        statuses=(204, 404, 503),
+        summary="Cancel the timer.",
+    ),
+)

@@ -1,0 +1,82 @@
+"""Variables: the values that scenes and automations share."""
+
+from __future__ import annotations
+
+from sanic import HTTPResponse
+
+from appliance.api import payloads, schemas
+from appliance.api.auth import Role
+from appliance.api.responses import json_response, no_content
+from appliance.api.route import Call, Route
+from appliance.api.validation import array_of
+from appliance.automations.variables import Variables as Parts
+
+SOURCE = "variables"
+"""Who sets a variable over HTTP."""
+
+
+class Variables:
+    """What answers the routes under `/variables`."""
+
+    def __init__(self, variables: Parts) -> None:
+        self._variables = variables
+
+    async def list_all(self, call: Call) -> HTTPResponse:
+        """Every variable by name."""
+        return json_response([payloads.variable(each) for each in self._variables.list_all()])
+
+    async def get(self, call: Call, name: str) -> HTTPResponse:
+        """One variable."""
+        return json_response(payloads.variable(self._variables.get(name)))
+
+    async def put(self, call: Call, name: str) -> HTTPResponse:
+        """Set it; answered when that is on the card."""
+        body = await call.body()
+        await self._variables.set_durable(name, body["value"], SOURCE)
+        return json_response({"name": name, "value": body["value"]})
+
+    async def remove(self, call: Call, name: str) -> HTTPResponse:
+        """Remove it; answered when that is on the card."""
+        self._variables.get(name)
+        await self._variables.set_durable(name, None, SOURCE)
+        return no_content()
+
+
+ROUTES = (
+    Route(
+        method="GET",
+        path="/variables",
+        role=Role.READ,
+        handler=Variables.list_all,
+        statuses=(200,),
+        response_schema=array_of(schemas.VARIABLE),
+        summary="Every variable by name.",
+    ),
+    Route(
+        method="GET",
+        path="/variables/<name>",
+        role=Role.READ,
+        handler=Variables.get,
+        statuses=(200, 404),
+        response_schema=schemas.VARIABLE,
+        summary="One variable.",
+    ),
+    Route(
+        method="PUT",
+        path="/variables/<name>",
+        role=Role.WRITE,
+        handler=Variables.put,
+        statuses=(200, 400, 413, 503),
+        response_schema=schemas.VARIABLE,
+        body=payloads.VARIABLE,
+        summary="Set the variable; it is on the card before this is answered.",
+    ),
+    Route(
+        method="DELETE",
+        path="/variables/<name>",
+        role=Role.WRITE,
+        handler=Variables.remove,
+        statuses=(204, 404, 503),
+        summary="Remove the variable.",
+    ),
+)

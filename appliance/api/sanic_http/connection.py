@@ -1,0 +1,127 @@
+"""A connection: the bytes of one client, as requests or, once it was upgraded, as a WebSocket."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from sanic import Sanic
+from sanic.exceptions import RequestCancelled
+from sanic.server import HttpProtocol
+from websockets.server import ServerProtocol
+
+from appliance.api.connections import Connections
+from appliance.api.limits import Limits
+from appliance.api.sanic_http.http1 import StrictHttp1
+from appliance.api.websocket import WebSocket, shutdown_write, unsent_bytes
+
+LINGER_SECS = 1.0
+"""How long a client is still heard after the last answer: hanging up on one that talks could take the answer away."""
+
+
+class Connection(HttpProtocol):
+    """Sanic's connection, which ends when its client takes nothing, and which carries our own WebSocket.
+
+    `peer` is the client's address; `websocket` is None until `upgrade`.
+    """
+
+    HTTP_CLASS = StrictHttp1
+
+    __slots__ = ("_connections", "_is_lingering", "_peer", "limits", "websocket")
+
+    def __init__(self, *, app: Sanic[Any, Any], peer: str, **more: Any) -> None:
+        super().__init__(app=app, **more)
+        self.limits: Limits = app.ctx.limits
+        self.websocket: WebSocket | None = None
+        self._connections: Connections = app.ctx.connections
+        self._peer = peer
+        self._is_lingering = False
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether a request is being handled or answered; Sanic's `Http` is true only then."""
+        return self.websocket is None and bool(self.http)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it is open and no request has come on it that is not answered yet."""
+        is_open = self.transport is not None and not self.transport.is_closing()
+        return is_open and self.websocket is None and not self.is_answering and b"\r\n\r\n" not in self.recv_buffer
+
+    def note_request(self) -> None:
+        """Called when the head of a request has been understood."""
+        self._connections.refresh(self._peer, self)
+
+    def upgrade(self, protocol: ServerProtocol, answer: bytes) -> WebSocket:
+        """Speak WebSocket from now on, and end its handshake with the answer."""
+        assert self.transport is not None
+        self.http.upgrade_websocket = True
+        self.websocket = WebSocket(self.transport, protocol, answer, self.limits)
+        if not self._can_write.is_set():
+            self.websocket.pause()
+        early, self.recv_buffer = bytes(self.recv_buffer), bytearray()
+        self.websocket.receive(early)
+        return self.websocket
+
+    async def send(self, data: bytes) -> None:
+        """Write, when there is room for it; a client that takes nothing for `stall_secs` is cut off."""
+        while not self._can_write.is_set():
+            await self._wait_for_room()
+        if self.transport is None or self.transport.is_closing():
+            raise RequestCancelled
+        self.transport.write(data)
+        self._time = self.loop.time()
+
+    async def _wait_for_room(self) -> None:
+        before = self._unsent_bytes()
+        try:
+            async with asyncio.timeout(self.limits.stall_secs):
+                await self._can_write.wait()
+        except TimeoutError:
+            if self._unsent_bytes() >= before:
+                self.abort()
+                raise RequestCancelled from None
+
+    def _unsent_bytes(self) -> int:
+        return 0 if self.transport is None else unsent_bytes(self.transport)
+
+    def close(self, timeout: float | None = None) -> None:
+        """Hang up: at once, or, after the last answer, when the client has done so or `LINGER_SECS` later."""
+        has_ended = self._task is None and self.websocket is None
+        if has_ended and not self._is_lingering and self.transport is not None and not self.transport.is_closing():
+            self._is_lingering = True
+            self.transport.resume_reading()
+            shutdown_write(self.transport)
+            self.loop.call_later(LINGER_SECS, self.close)
+        else:
+            super().close(timeout)
+
+    def abort(self) -> None:
+        """Hang up at once, whatever is unsent."""
+        super().abort()  # type: ignore[no-untyped-call]
+
+    def data_received(self, data: bytes) -> None:
+        """Called by the loop with what arrived."""
+        if self.websocket is not None:
+            self.websocket.receive(data)
+        elif not self._is_lingering:
+            super().data_received(data)
+
+    def pause_writing(self) -> None:
+        """Called by the loop when there is no more room."""
+        super().pause_writing()  # type: ignore[no-untyped-call]
+        if self.websocket is not None:
+            self.websocket.pause()
+
+    def resume_writing(self) -> None:
+        """Called by the loop when there is room again."""
+        super().resume_writing()  # type: ignore[no-untyped-call]
+        if self.websocket is not None:
+            self.websocket.resume()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Called by the loop at the end."""
+        self._connections.remove(self._peer, self)
+        if self.websocket is not None:
+            self.websocket.lose()
+        super().connection_lost(exc)  # type: ignore[no-untyped-call]

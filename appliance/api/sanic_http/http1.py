@@ -1,0 +1,186 @@
+"""HTTP/1 on one connection: requests are cut out of the bytes strictly, and within time."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from sanic.compat import Header
+from sanic.exceptions import BadRequest, ExpectationFailed, PayloadTooLarge, RequestTimeout
+from sanic.http import Http, Stage
+
+from appliance.api.limits import Limits
+from appliance.api.sanic_http.framing import Head, check_trailer, parse_chunk, parse_head
+
+MAX_DISCARDED_BODIES = 4
+"""How many times the limit of a body is read and discarded after a response, so that its sender can hear it."""
+
+MAX_CHUNK_LINE_BYTES = 64
+
+_CRLF = b"\r\n"
+_END_OF_HEAD = b"\r\n\r\n"
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+class StrictHttp1(Http):
+    """Sanic's HTTP/1, without its trust in whoever sends.
+
+    What RFC 9112 calls malformed is refused, because two programs could read it in two ways. The head of a request
+    has `head_secs` in all. The rest of a body that nobody wanted is read for `body_secs`, after its response.
+    """
+
+    __slots__ = ("HEADER_MAX_SIZE", "_connection", "_discard_until", "_discarded", "_limits")
+
+    recv_buffer: bytearray
+    request_body: Any
+    response: Any
+
+    def __init__(self, protocol: Any) -> None:
+        super().__init__(protocol)  # type: ignore[no-untyped-call]
+        self._connection = protocol
+        self._limits: Limits = protocol.limits
+        self.HEADER_MAX_SIZE = self._limits.head_bytes
+
+    def init_for_request(self) -> None:
+        """Forget the request before."""
+        super().init_for_request()  # type: ignore[no-untyped-call]
+        self._discarded = 0
+        self._discard_until: float | None = None
+
+    async def http1_request_header(self) -> None:
+        """Take the head of the next request; raises what is answered with 400, 408, 413 or 417."""
+        end = self._end_of_head()
+        if end < 0:
+            end = await self._receive_head()
+        if end < 0:
+            raise PayloadTooLarge("the head of the request is too large")
+        raw = bytes(self.recv_buffer[:end])
+        head = parse_head(raw)
+        self.url = head.target
+        self.keep_alive = head.is_persistent
+        self.head_only = head.method == "HEAD"
+        request = self._make_request(head, raw)
+        self._expect_body(head, request)
+        # One CRLF of a head stays where chunks follow: each of them begins with the CRLF that ends what is before it
+        del self.recv_buffer[: end + (2 if self.request_body == "chunked" else 4)]
+        self.request, request.stream = request, self
+        self._connection.note_request()
+
+    def finish_response(self) -> None:
+        """The response was sent. What is left of a body is discarded, of which Sanic would complain after a 2xx."""
+        if self.request_body and self.response is not None:
+            self.response.stream = self.response = None
+
+    def create_empty_request(self) -> None:
+        """Make the stand-in for a request whose head could not be read; its target may be what was wrong."""
+        self.url = None
+        super().create_empty_request()
+
+    async def read(self) -> bytes | None:
+        """The next piece of the body, or None at its end."""
+        if self.stage is Stage.HANDLER:
+            return await self._read()
+        return await self._discard_rest()
+
+    def abandon_body(self) -> None:
+        """Close the connection after the response, and read no more."""
+        self.request_body = None
+        self.keep_alive = False
+
+    def _make_request(self, head: Head, raw: bytes) -> Any:
+        fields = [(name.decode("ascii"), value.decode(errors="surrogateescape")) for name, value in head.fields]
+        request = self._connection.request_class(
+            url_bytes=head.target.encode("ascii"),
+            headers=Header(fields),
+            head=raw,
+            version=head.version,
+            method=head.method,
+            transport=self._connection.transport,
+            app=self._connection.app,
+        )
+        self._connection.request_class._current.set(request)
+        return request
+
+    def _expect_body(self, head: Head, request: Any) -> None:
+        self.request_bytes_left = self.request_bytes = head.length or 0
+        if not head.has_body:
+            return
+        expect = request.headers.getone("expect", None)
+        if expect is not None and expect.lower() != "100-continue":
+            raise ExpectationFailed("the only expectation that is understood is 100-continue")
+        self.expecting_continue = expect is not None and head.version == "1.1"
+        self.request_body = "chunked" if head.length is None else True
+
+    def _end_of_head(self) -> int:
+        """Where it ends in what has been received, or -1. One empty line in front of a request is passed over."""
+        if self.recv_buffer.startswith(_CRLF) and len(self.recv_buffer) >= 4 and self.recv_buffer[2:4] != _CRLF:
+            del self.recv_buffer[:2]
+        return self.recv_buffer.find(_END_OF_HEAD, 0, self.HEADER_MAX_SIZE + len(_END_OF_HEAD) - 1)
+
+    async def _receive_head(self) -> int:
+        try:
+            async with asyncio.timeout(self._limits.head_secs):
+                while self._end_of_head() < 0 and len(self.recv_buffer) < self.HEADER_MAX_SIZE:
+                    await self._receive_more()
+        except asyncio.CancelledError:
+            self.create_empty_request()  # Sanic speaks of it in its log
+            raise
+        except TimeoutError:
+            raise RequestTimeout(f"the head did not arrive within {self._limits.head_secs:g} s") from None
+        return self._end_of_head()
+
+    async def _read(self) -> bytes | None:
+        """The next piece of the body; `BadRequest`, which ends the connection, where its chunks are malformed."""
+        if self.expecting_continue:
+            self.expecting_continue = False
+            await self._send(_CONTINUE)
+        try:
+            if self.request_body == "chunked" and not self.request_bytes_left:
+                self.request_bytes_left = await self._begin_chunk()
+        except BadRequest:
+            self.abandon_body()
+            raise
+        if not self.request_bytes_left:
+            self.request_body = None
+            return None
+        if not self.recv_buffer:
+            await self._receive_more()
+        piece = bytes(self.recv_buffer[: self.request_bytes_left])
+        del self.recv_buffer[: len(piece)]
+        self.request_bytes_left -= len(piece)
+        return piece
+
+    async def _begin_chunk(self) -> int:
+        """The size of the next chunk; 0 for the last one, behind which everything is taken that belongs to it."""
+        if await self._take_line(0):
+            raise BadRequest("a chunk is longer than it says")
+        size = parse_chunk(await self._take_line(MAX_CHUNK_LINE_BYTES))
+        left = self._limits.head_bytes
+        while size == 0 and (trailer := await self._take_line(left)):
+            check_trailer(trailer)
+            left -= len(trailer)
+        return size
+
+    async def _take_line(self, max_bytes: int) -> bytes:
+        """The next line, without its CRLF; `BadRequest` when it is longer."""
+        while (end := self.recv_buffer.find(_CRLF, 0, max_bytes + 2)) < 0:
+            if len(self.recv_buffer) >= max_bytes + 2:
+                raise BadRequest("the chunks of the body are malformed")
+            await self._receive_more()
+        line = bytes(self.recv_buffer[:end])
+        del self.recv_buffer[: end + 2]
+        return line
+
+    async def _discard_rest(self) -> bytes | None:
+        """Read what is left after the response; `BadRequest`, which ends the connection, when it is too much."""
+        if self._discard_until is None:
+            self._discard_until = asyncio.get_running_loop().time() + self._limits.body_secs
+        try:
+            async with asyncio.timeout_at(self._discard_until):
+                piece = await self._read()
+        except TimeoutError:
+            raise BadRequest("the rest of the body did not arrive in time") from None
+        self._discarded += len(piece or b"")
+        if self._discarded > self._limits.body_bytes * MAX_DISCARDED_BODIES:
+            raise BadRequest("the rest of the body is too long")
+        return piece

@@ -1,0 +1,142 @@
+"""The dashboard's files: read once, named after their content, compressed when somebody first asks."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+
+FOLDER = Path(__file__).parent / "dashboard"
+ROOT = "/dashboard/"
+PAGE = "index.html"
+
+TYPES: Mapping[str, str] = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".webmanifest": "application/manifest+json",
+}
+"""Which files of the folder are served, and as what; licences are not."""
+
+UNHASHED = frozenset({PAGE, "worker.js", "manifest.webmanifest"})
+"""Files that keep their address when they change: browsers ask for them by name, and so ask again each time."""
+
+FOREVER = "public, max-age=31536000, immutable"
+ALWAYS_ASK = "no-cache"
+
+_VERSION = b"{{version}}"
+_FILES = b'"{{files}}"'
+_COMMENTS = re.compile(rb"^//.*\n|^/\*[^*]*\*/\n|[ \t]+// [^\"'`\n]*$|^[ \t]*// .*\n", re.MULTILINE)
+_INDENTATION = re.compile(rb"^[ \t]+|^\n", re.MULTILINE)
+_LAYOUT: Mapping[str, Sequence[tuple[re.Pattern[bytes], bytes]]] = {
+    ".js": (
+        (_COMMENTS, b""),
+        (_INDENTATION, b""),
+        (re.compile(rb"(?<=[,({\[>&?=])\n|\n(?=[)}\]])"), b""),
+        (re.compile(rb"^import \{ (.*) \} from ", re.MULTILINE), rb"import{\1}from"),
+    ),
+    ".css": ((_COMMENTS, b""), (_INDENTATION, b""), (re.compile(rb"\s*([{};,>])\s*|(?<=:) "), rb"\1")),
+}
+"""What is replaced in files by their suffix. No line of a script's texts may begin or end with a bracket or comma."""
+
+_PLAIN_HOST = re.compile(r"[A-Za-z0-9.:\[\]_-]+")
+
+
+@dataclass(frozen=True)
+class StaticFile:
+    """One file as it is served; `path` is its address."""
+
+    path: str
+    type: str
+    body: bytes
+    caching: str
+
+    @cached_property
+    def etag(self) -> str:
+        """Names the content, whatever it is compressed with."""
+        return f'W/"{hashlib.sha256(self.body).hexdigest()[:20]}"'
+
+    @cached_property
+    def compressed(self) -> bytes | None:
+        """The body as gzip, or None where that is no smaller."""
+        packed = gzip.compress(self.body, mtime=0)
+        return packed if len(packed) < len(self.body) else None
+
+
+def load_files(folder: Path = FOLDER) -> dict[str, StaticFile]:
+    """Every file that is served, by its address.
+
+    Most addresses hold a digest of all files, so that a browser keeps them for good and never mixes two versions; the
+    page, the service worker and the manifest are given that digest in the place of `{{version}}`.
+    """
+    bodies = {
+        path.relative_to(folder).as_posix(): _without_layout(path)
+        for path in sorted(folder.rglob("*"))
+        if path.suffix in TYPES and path.is_file()
+    }
+    version = _digest(bodies)
+    hashed = [name for name in bodies if name not in UNHASHED]
+    listed = ",".join(f'"{version}/{name}"' for name in hashed).encode()
+    files = [_hashed(name, bodies[name], version) for name in hashed]
+    for name in UNHASHED & bodies.keys():
+        body = bodies[name].replace(_VERSION, version.encode()).replace(_FILES, listed)
+        address = ROOT if name == PAGE else ROOT + name
+        files.append(StaticFile(path=address, type=_type(name), body=body, caching=ALWAYS_ASK))
+    return {file.path: file for file in files}
+
+
+def security_headers(host: str) -> dict[str, str]:
+    """What tells a browser that the page loads, and talks to, nothing but this hub, under the name that it asked for.
+
+    Not every browser counts a WebSocket to the page's own address as its own, so that is said by name.
+    """
+    sockets = f" ws://{host} wss://{host}" if _PLAIN_HOST.fullmatch(host) else ""
+    policy = {
+        "default-src": "'none'",
+        "script-src": "'self'",
+        "style-src": "'self'",
+        "img-src": "'self'",
+        "connect-src": f"'self'{sockets}",
+        "manifest-src": "'self'",
+        "worker-src": "'self'",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        "frame-ancestors": "'none'",
+        "require-trusted-types-for": "'script'",
+        "trusted-types": "lares",
+    }
+    return {
+        "content-security-policy": "; ".join(f"{name} {value}" for name, value in policy.items()),
+        "referrer-policy": "no-referrer",
+        "x-content-type-options": "nosniff",
+        "x-frame-options": "DENY",
+    }
+
+
+def _without_layout(path: Path) -> bytes:
+    """What the file holds; scripts and styles without comments and layout, which browsers only throw away."""
+    body = path.read_bytes()
+    for pattern, instead in _LAYOUT.get(path.suffix, ()):
+        body = pattern.sub(instead, body)
+    return body
+
+
+def _hashed(name: str, body: bytes, version: str) -> StaticFile:
+    return StaticFile(path=f"{ROOT}{version}/{name}", type=_type(name), body=body, caching=FOREVER)
+
+
+def _type(name: str) -> str:
+    return TYPES[PurePosixPath(name).suffix]
+
+
+def _digest(bodies: Mapping[str, bytes]) -> str:
+    digest = hashlib.sha256()
+    for name, body in bodies.items():
+        digest.update(f"{name} {len(body)}\n".encode() + body)
+    return digest.hexdigest()[:16]

@@ -1,0 +1,192 @@
+"""Shapes: what JSON must look like, in words that both check a request and describe it in the OpenAPI document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from appliance.errors import Invalid, MalformedRequest
+from appliance.home.texts import LONGEST_ID, LONGEST_NAME, cut
+from appliance.home.values import shown, string
+
+MAX_DEPTH = 32
+"""How deep the tables may be nested that Lua is given."""
+
+Schema = Mapping[str, Any]
+"""A JSON Schema (2020-12). One with a `title` stands under that name in the document, once, whoever uses it."""
+
+TEXT: Schema = {"type": "string"}
+NUMBER: Schema = {"type": "number"}
+INTEGER: Schema = {"type": "integer"}
+COUNT: Schema = {"type": "integer", "minimum": 0}
+BOOLEAN: Schema = {"type": "boolean"}
+OBJECT: Schema = {"type": "object"}
+ANY: Schema = {}
+INSTANT: Schema = {**TEXT, "format": "date-time", "description": "RFC 3339 in UTC, with milliseconds."}
+
+
+def record(title: str, /, **fields: Schema) -> Schema:
+    """An object of exactly these fields, as an answer holds it."""
+    required = [*fields]
+    return {
+        "title": title,
+        "type": "object",
+        "required": required,
+        "properties": fields,
+        "additionalProperties": False,
+    }
+
+
+def array_of(items: Schema) -> Schema:
+    """An array of such items."""
+    return {"type": "array", "items": items}
+
+
+def maybe(schema: Schema) -> Schema:
+    """Such a value, or null."""
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def one_of(*words: str) -> Schema:
+    """One of these strings."""
+    return {"type": "string", "enum": [*words]}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """What a value of a request must be. Calling it gives the value as the hub keeps it, or raises `Invalid`.
+
+    `schema` describes the same to those who send it.
+    """
+
+    schema: Schema
+    run: Callable[[Any], Any]
+
+    def __call__(self, value: Any) -> Any:
+        """The value, checked."""
+        return self.run(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """One field of a request: how its value is checked, and whether it may be missing."""
+
+    check: Check
+    required: bool = True
+
+    @property
+    def is_array(self) -> bool:
+        """Whether a query may give it again and again."""
+        return self.check.schema.get("type") == "array"
+
+
+Shape = Mapping[str, Field]
+"""The fields of a request's object. Others that it may hold are ignored."""
+
+
+def body(title: str, shape: Shape) -> Check:
+    """A check for a request's body: an object of these fields, checked as `parse` does."""
+    schema = {
+        "title": title,
+        "type": "object",
+        "required": [name for name, field in shape.items() if field.required],
+        "properties": {name: field.check.schema for name, field in shape.items()},
+    }
+    return Check(schema=schema, run=lambda raw: parse(shape, raw))
+
+
+def parse(shape: Shape, raw: Any) -> dict[str, Any]:
+    """The fields of the object, checked; one that is missing and may be is None. `Invalid` names the first fault."""
+    if not isinstance(raw, dict):
+        raise MalformedRequest(f"the body must be a JSON object, not {shown(raw)}")
+    return {name: _parse_field(name, field, raw) for name, field in shape.items()}
+
+
+def _parse_field(name: str, field: Field, raw: dict[str, Any]) -> Any:
+    if name not in raw:
+        if field.required:
+            raise MalformedRequest(f"{name} is missing")
+        return None
+    try:
+        return field.check(raw[name])
+    except Invalid as fault:
+        raise Invalid(f"{name} {fault}") from None
+
+
+def text(longest: int) -> Check:
+    """A check for a non-empty string of at most so many characters, without control characters."""
+
+    def check(value: Any) -> str:
+        return cut(string(value), longest)
+
+    said = "White space around it is cut; control characters are refused."
+    return Check(schema={**TEXT, "minLength": 1, "maxLength": longest, "description": said}, run=check)
+
+
+def member_of(choices: type[StrEnum]) -> Check:
+    """A check for one of the enumeration's strings; its result is the member."""
+
+    def check(value: Any) -> Any:
+        if not isinstance(value, str) or value not in {*choices}:
+            raise Invalid(f"must be one of {', '.join(choices)}, not {shown(value)}")
+        return choices(value)
+
+    return Check(schema=one_of(*choices), run=check)
+
+
+def nullable(check: Check) -> Check:
+    """The same check, for a value that may also be null."""
+    return Check(schema=maybe(check.schema), run=lambda value: None if value is None else check(value))
+
+
+def list_of(check: Check) -> Check:
+    """A check for an array whose items all pass the given one."""
+
+    def check_item(index: int, item: Any) -> Any:
+        try:
+            return check(item)
+        except Invalid as fault:
+            raise Invalid(f"at index {index} {fault}") from None
+
+    def check_all(value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, list):
+            raise Invalid(f"must be an array, not {shown(value)}")
+        return tuple(check_item(index, item) for index, item in enumerate(value))
+
+    return Check(schema=array_of(check.schema), run=check_all)
+
+
+def _boolean(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise Invalid(f"must be true or false, not {shown(value)}")
+    return value
+
+
+def _table(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise Invalid(f"must be an object, not {shown(value)}")
+    if not _is_within(value, MAX_DEPTH - 1):
+        raise Invalid(f"must not be nested more than {MAX_DEPTH} deep")
+    return value
+
+
+def _json_value(value: Any) -> Any:
+    if value is None:
+        raise Invalid("must be a value, not null")
+    return value
+
+
+def _is_within(value: Any, levels: int) -> bool:
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return levels >= 0 and all(_is_within(each, levels - 1) for each in inner if isinstance(each, dict | list))
+
+
+boolean = Check(schema=BOOLEAN, run=_boolean)
+table = Check(schema=OBJECT, run=_table)
+json_value = Check(schema=ANY, run=_json_value)
+identifier = text(LONGEST_ID)
+name = text(LONGEST_NAME)
+anything = Check(schema=TEXT, run=lambda value: value)
+"""For a query's value, which is a string whatever it says."""

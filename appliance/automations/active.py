@@ -1,0 +1,55 @@
+"""Active triggers: what is under way for a trigger of an automation that is in force."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from appliance.automations.alarms import Alarm, Timer
+from appliance.automations.definition import Definition
+from appliance.automations.device_triggers import Match
+from appliance.automations.triggers import Trigger
+from appliance.lua.catalog import Asset
+
+
+@dataclass(slots=True, kw_only=True)
+class Wait:
+    """A wait of one device: what it will fire, and the timer that ends it."""
+
+    match: Match
+    timer: Timer
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class ActiveTrigger:
+    """One trigger of an automation. `due` is its schedule or interval, `waits` are those of its devices, by id."""
+
+    asset: Asset[Definition]
+    trigger: Trigger
+    due: Alarm | Timer | None = None
+    waits: dict[str, Wait] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """The automation's id."""
+        return self.asset.definition.id
+
+    @property
+    def label(self) -> str:
+        """What the log calls it."""
+        return f"automation '{self.id}'"
+
+    @property
+    def key(self) -> str:
+        """The same for the same trigger, over restarts too."""
+        return hashlib.blake2b(repr(self.trigger).encode(errors="surrogatepass"), digest_size=8).hexdigest()
+
+    @property
+    def resumes(self) -> bool:
+        """Whether its schedule goes on after a restart where it was."""
+        return self.asset.definition.policy.resumable_schedule
+
+
+Fire = Callable[[ActiveTrigger, Match], None]
+"""What is done with a trigger that matched, and its event."""

@@ -1,0 +1,201 @@
+"""Calls: what `ctx` does with variables, timers, waiting, and lights that go back to how they were."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from appliance.automations.environment import Environment
+from appliance.automations.fields import Fields, Notes
+from appliance.automations.matcher_fields import take_attribute, take_matcher
+from appliance.automations.matchers import Anything, Matcher
+from appliance.automations.notifier import Notifier
+from appliance.automations.timers import Timers
+from appliance.clock import Clock
+from appliance.errors import Invalid, LaresError
+from appliance.history.runs import RunStatus
+from appliance.home.bus import Bus
+from appliance.home.commands import Command
+from appliance.home.events import DeviceStateChanged, Event
+from appliance.home.model import Device
+from appliance.home.registry import Registry
+from appliance.home.values import Value, boolean, number
+from appliance.lua.context import Context, MoreCall
+from appliance.lua.executions import Ending
+
+MAX_WAIT_SECS = 3600
+
+COLORS = ("color_temperature", "color_xy", "color_hs", "color_rgb", "color_hex")
+"""How a light may tell its colour; one of them is enough to bring it back."""
+
+
+RunScene = Callable[[str, tuple[str, ...]], Awaitable[Ending]]
+
+
+class AutomationCalls:
+    """What the automations do for `ctx`, also that of scenes.
+
+    `run_scene` runs the scene of an id, led to by a chain of others, until its end; `targets` are of `ctx:notify`.
+    """
+
+    def __init__(self, environment: Environment, timers: Timers, run_scene: RunScene, targets: Sequence[str]) -> None:
+        self._brake = environment.brake
+        self._run_scene_of = run_scene
+        self._notifier = Notifier(targets)
+        self._variables = environment.variables
+        self._timers = timers
+        self._registry: Registry = environment.registry
+        self._bus: Bus = environment.bus
+        self._clock: Clock = environment.clock
+
+    def table(self) -> Mapping[str, MoreCall]:
+        """The calls, by their names."""
+        return {
+            "get": self._get,
+            "set": self._set,
+            "start_timer": self._start_timer,
+            "cancel_timer": self._cancel_timer,
+            "wait_for": self._wait_for,
+            "snapshot": self._snapshot,
+            "restore": self._restore,
+            "run_scene": self._run_scene,
+            "notify": self._notifier.notify,
+        }
+
+    async def _run_scene(self, context: Context, id_: str, *_: None) -> list[Mapping[str, Any]]:
+        """The scene's results, once it has ended; a circle is refused."""
+        label = f"scene:{id_}"
+        if label in context.chain:
+            chain = " → ".join((*context.chain[context.chain.index(label) :], label))
+            raise Invalid(f"ctx:run_scene: scenes run each other in a circle: {chain}")
+        self._brake.note_effect(context.source, "scene", id_)
+        status = RunStatus.CANCELLED
+        try:
+            ending = await self._run_scene_of(id_, context.chain)
+            status = ending.status
+        except LaresError:
+            status = RunStatus.ERROR
+            raise
+        finally:
+            context.trace.add("scene", scene_id=id_, status=status)
+        if ending.status is not RunStatus.OK:
+            raise Invalid(f"ctx:run_scene: scene '{id_}' ended with {ending.status}: {ending.error}")
+        return list(ending.results)
+
+    async def _get(self, context: Context, name: str, default: Value, _: None) -> Value:
+        value = self._variables.find(name)
+        return default if value is None else value
+
+    async def _set(self, context: Context, name: str, value: Value, options: Any) -> None:
+        fields = _options(options, "ctx:set")
+        is_durable = fields.take("durable", boolean) or False
+        _finish(fields, "ctx:set")
+        if is_durable:
+            await self._variables.set_durable(name, value, context.source)
+        else:
+            self._variables.set(name, value, context.source)
+
+    async def _start_timer(self, context: Context, name: str, secs: float, payload: Value) -> None:
+        await self._timers.start(name, secs, payload, context.source)
+
+    async def _cancel_timer(self, context: Context, name: str, *_: None) -> bool:
+        return await self._timers.cancel(name)
+
+    async def _wait_for(self, context: Context, device_id: str, raw: Any, _: None) -> bool:
+        attribute, matcher, secs = _wanted(raw)
+        self._registry.get_device(device_id)
+        came = asyncio.Event()
+
+        def look(event: Event | None = None) -> None:
+            if event is None or (isinstance(event, DeviceStateChanged) and event.device.id == device_id):
+                found = self._registry.find_devices([device_id])
+                if found and matcher.holds(found[0].attributes.get(attribute)):
+                    came.set()
+
+        is_so = False
+        forget = self._bus.listen(look)
+        try:
+            look()
+            is_so = await self._clock.wait(came, secs)
+        finally:
+            forget()
+            context.trace.add("wait", device_id=device_id, attribute=attribute, result=is_so)
+        return is_so
+
+    async def _snapshot(self, context: Context, ids: Any, *_: None) -> dict[str, Any]:
+        ids = [] if ids == {} else ids  # an empty table of Lua
+        if not isinstance(ids, list) or not all(isinstance(each, str) for each in ids):
+            raise Invalid('ctx:snapshot takes a list of device ids: { "elgato_lights:light:0" }')
+        devices = [self._registry.get_device(each) for each in ids]
+        return {device.id: _shown(device) for device in devices}
+
+    async def _restore(self, context: Context, snapshot: Any, *_: None) -> list[dict[str, Any]]:
+        if not isinstance(snapshot, dict) or not all(isinstance(each, dict) for each in snapshot.values()):
+            raise Invalid("ctx:restore takes what ctx:snapshot gave")
+        now = {device.id: device.attributes for device in self._registry.find_devices(list(snapshot))}
+        commands = [
+            (device_id, command)
+            for device_id, shown in snapshot.items()
+            for command in _way_back(shown, is_on=now.get(device_id, {}).get("power") == "on")
+        ]
+        return [await context.send_to(device_id, command) for device_id, command in commands]
+
+
+def _options(raw: Any, call: str) -> Fields:
+    if raw is not None and not isinstance(raw, dict) and raw != []:
+        raise Invalid(f"{call}: the options must be a table with named fields")
+    return Fields(raw or {}, "", Notes())
+
+
+def _finish(fields: Fields, call: str) -> None:
+    fields.refuse_others(call)
+    if fields.notes.faults:
+        raise Invalid(f"{call}: {fields.notes.faults[0]}")
+
+
+def _wanted(raw: Any) -> tuple[str, Matcher, float]:
+    """What `ctx:wait_for` waits for: an attribute, what it must be, and for how many seconds at most."""
+    fields = _options(raw, "ctx:wait_for")
+    attribute = take_attribute(fields)
+    if not fields.has("attribute"):
+        fields.fault("attribute", "is missing")
+    matcher = take_matcher(fields, attribute)
+    secs = fields.need("timeout_secs", number)
+    _finish(fields, "ctx:wait_for")
+    if isinstance(matcher, Anything) or attribute is None or secs is None:
+        raise Invalid("ctx:wait_for: needs equals, above or below")
+    if not 0 <= secs <= MAX_WAIT_SECS:
+        raise Invalid(f"ctx:wait_for: timeout_secs must be from 0 to {MAX_WAIT_SECS}, not {secs:g}")
+    return attribute, matcher, secs
+
+
+def _shown(device: Device) -> dict[str, Value]:
+    """What of the device's state `ctx:restore` brings back."""
+    taken = {spec.capability for spec in device.commands or () if "set" in spec.actions}
+    shown: dict[str, Value] = {}
+    if any(spec.capability == "power" for spec in device.commands or ()) and "power" in device.attributes:
+        shown["power"] = device.attributes["power"]
+    color = next((each for each in COLORS if each in taken and each in device.attributes), None)
+    for name in ("brightness", color):
+        if name is not None and name in taken and name in device.attributes:
+            shown[name] = device.attributes[name]
+    return shown
+
+
+def _way_back(shown: Mapping[str, Any], *, is_on: bool) -> list[Command]:
+    """The commands that bring the device back.
+
+    One that was off is switched off last, and only that where it is off now: brightness and colour would light it.
+    """
+    power = shown.get("power")
+    off = [Command.parse({"capability": "power", "action": "off"})] if power == "off" else []
+    if off and not is_on:
+        return off
+    on = [Command.parse({"capability": "power", "action": "on"})] if power == "on" else []
+    names = [name for name in ("brightness", *COLORS) if name in shown]
+    return [
+        *on,
+        *(Command.parse({"capability": name, "action": "set", "value": shown[name]}) for name in names),
+        *off,
+    ]

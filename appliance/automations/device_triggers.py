@@ -1,0 +1,159 @@
+"""Triggers of devices, as values: an attribute that changes, at once or once it has rested or held.
+
+They give the event table that Lua gets, as plain data.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from appliance.automations.matchers import Anything, Matcher, same
+from appliance.home.events import DeviceEvent, DeviceStateChanged, Event
+from appliance.home.model import Device
+from appliance.home.registry import Registry
+from appliance.home.values import Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """A trigger's yes: the event table for the automation's Lua, and what it has to wait for; see `Job.after`."""
+
+    event: Mapping[str, Value]
+    after: asyncio.Event | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Devices:
+    """Which devices are meant: those of the ids, or whoever is in a room, or in a group, at the moment."""
+
+    ids: tuple[str, ...] = ()
+    room_id: str | None = None
+    group_id: str | None = None
+
+    def include(self, device: Device, registry: Registry) -> bool:
+        """Whether the device is one of them now."""
+        if self.room_id is not None:
+            return device.room_id == self.room_id
+        if self.group_id is not None:
+            group = registry.layout.groups.get(self.group_id)
+            return group is not None and device.id in group.members
+        return device.id in self.ids
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceTrigger:
+    """An attribute of a device changes to what is wanted; without `attribute`, anything about its state changes.
+
+    With one of the waits, in seconds, `match` only begins it: `follow` tells with every further event of the device
+    what is being waited for, and `settle` what to fire in the end. `debounce_secs` waits until the value has rested
+    so long, `duration_secs` until it has been what is wanted for so long. Whose event it is, is for the caller to ask
+    of `devices`.
+    """
+
+    type: str = "device_state_change"
+    id: str | None = None
+    devices: Devices
+    attribute: str | None = None
+    matcher: Matcher = field(default_factory=Anything)
+    debounce_secs: float | None = None
+    duration_secs: float | None = None
+
+    @property
+    def wait_secs(self) -> float | None:
+        """How long to wait before firing; None is not at all."""
+        return self.duration_secs if self.debounce_secs is None else self.debounce_secs
+
+    def match(self, event: Event) -> Match | None:
+        """The event table if the event is a change to what is wanted.
+
+        That a device or attribute appears or goes is no change of its value: there is none before, or none after.
+        """
+        if not isinstance(event, DeviceStateChanged) or event.previous is None:
+            return None
+        if self.devices.ids and event.device.id not in self.devices.ids:
+            return None
+        if self.attribute is None:
+            return Match(event=self._table(event.device))
+        value, previous = event.device.attributes.get(self.attribute), event.previous.attributes.get(self.attribute)
+        if previous is None or same(value, previous):
+            return None
+        if not (self.matcher.holds(value) and self.matcher.entered_from(previous)):
+            return None
+        return Match(event=self._table(event.device, previous))
+
+    def still_matches(self, device: Device | None) -> bool:
+        """Whether the device, as it is now, shows what is wanted; None is a device that does not exist."""
+        if device is None or self.attribute is None:
+            return device is not None
+        return self.matcher.holds(device.attributes.get(self.attribute))
+
+    def follow(self, event: DeviceStateChanged, pending: Match | None) -> Match | None:
+        """What is waited for after this event of a device, given what was before it; None is nothing.
+
+        The very same object: wait on. Another: wait the whole time from now on.
+        """
+        if pending is None:
+            return self.match(event)
+        if not self.still_matches(event.device):
+            return None
+        return self._renewed(event, pending)
+
+    def resumes(self, pending: Match, device: Device) -> bool:
+        """Whether a wait that a stop interrupted goes on, given the first observation of the device after it."""
+        if not self.still_matches(device):
+            return False
+        if self.attribute is None or not self._must_rest:
+            return True
+        return same(device.attributes.get(self.attribute), pending.event.get("value"))
+
+    def settle(self, pending: Match, device: Device | None) -> Match | None:
+        """What to fire when the wait is over: the match with the value as it is now; None if it no longer matches."""
+        if device is None or not self.still_matches(device):
+            return None
+        return Match(event=self._table(device, pending.event.get("previous_value")))
+
+    @property
+    def _must_rest(self) -> bool:
+        return self.debounce_secs is not None or isinstance(self.matcher, Anything)
+
+    def _renewed(self, event: DeviceStateChanged, pending: Match) -> Match:
+        """The match that begins the wait anew where the value moved and has to rest; else the pending one."""
+        if self.attribute is None or event.previous is None:
+            return pending
+        value, previous = event.device.attributes[self.attribute], event.previous.attributes.get(self.attribute)
+        if not self._must_rest or same(value, previous):
+            return pending
+        return Match(event=self._table(event.device, previous))
+
+    def _table(self, device: Device, previous: Value = None) -> dict[str, Value]:
+        table: dict[str, Value] = {"type": self.type, "device_id": device.id, "attributes": dict(device.attributes)}
+        if self.attribute is not None:
+            table["attribute"] = self.attribute
+            table["value"] = device.attributes.get(self.attribute)
+            table["previous_value"] = previous
+        return {key: value for key, value in table.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceEventTrigger:
+    """Something happens at a device, a button is pressed, say; without `event`, anything does.
+
+    Whose event it is, is for the caller to ask of `devices`.
+    """
+
+    type: ClassVar[str] = "device_event"
+    id: str | None = None
+    devices: Devices
+    event: str | None = None
+
+    def match(self, event: Event) -> Match | None:
+        """The event table if the event is of this name."""
+        if not isinstance(event, DeviceEvent) or self.event not in (None, event.event):
+            return None
+        if self.devices.ids and event.device_id not in self.devices.ids:
+            return None
+        table = {"type": self.type, "device_id": event.device_id, "event": event.event, "data": dict(event.data)}
+        return Match(event=table)

@@ -1,0 +1,45 @@
+"""Environment: what automations live in, as one value to hand on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from appliance.automations.brake import Brake
+from appliance.automations.home_view import ChangeTimes
+from appliance.automations.storage import Storage
+from appliance.automations.variables import Variables
+from appliance.clock import Clock, ClockTrust
+from appliance.home.bus import Bus
+from appliance.home.model import Device
+from appliance.home.registry import Registry
+from appliance.home.values import Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """The devices, the news, the time with whether it is trusted, what outlives a restart, the brake and the
+    variables; a `HomeView`.
+
+    `began` is the monotonic second at which the hub began to start, None for the present; `stopped_at` is when the
+    one before it stopped in order, None where nobody knows.
+    """
+
+    registry: Registry
+    bus: Bus
+    clock: Clock
+    trust: ClockTrust
+    storage: Storage
+    brake: Brake
+    change_times: ChangeTimes
+    variables: Variables
+    began: float | None = None
+    stopped_at: datetime | None = None
+
+    def get_variable(self, name: str) -> Value:
+        """The variable's value; None where it is not set."""
+        return self.variables.find(name)
+
+    def changed_at(self, device: Device, attribute: str) -> datetime:
+        """When the attribute last changed, over restarts; at the latest when the device did."""
+        return self.change_times.get(device, attribute)

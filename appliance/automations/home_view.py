@@ -1,0 +1,78 @@
+"""The home as conditions see it: devices, variables, and since when an attribute has been as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Protocol
+
+from appliance.automations.policy import instant_of, millis_of
+from appliance.automations.storage import Storage
+from appliance.clock import Clock
+from appliance.home.bus import Bus
+from appliance.home.events import DeviceRemoved, DeviceStateChanged, Event
+from appliance.home.model import Device
+from appliance.home.registry import Registry
+from appliance.home.values import Value
+
+CHANGED = "changed/"
+"""Keys in the document: `changed/<device id>` tells when each attribute that a condition asks for last changed."""
+
+
+class HomeView(Protocol):
+    """What conditions may ask."""
+
+    @property
+    def registry(self) -> Registry:
+        """The devices, rooms and groups."""
+
+    def get_variable(self, name: str) -> Value:
+        """The variable's value; None where it is not set."""
+
+    def changed_at(self, device: Device, attribute: str) -> datetime:
+        """When the attribute last changed, over restarts; at the latest when the device did."""
+
+
+class ChangeTimes:
+    """Remembers when attributes last changed, of those that `watch` names, over restarts too."""
+
+    def __init__(self, storage: Storage, bus: Bus, clock: Clock) -> None:
+        self._clock = clock
+        self._remember = storage.remember
+        self._watched: Mapping[str, frozenset[str]] = {}
+        self._times: dict[str, dict[str, datetime]] = {}
+        for device_id, value in storage.stored.items(CHANGED):
+            raw = value if isinstance(value, dict) else {}
+            times = {name: instant_of(at) for name, at in raw.items()}
+            self._times[device_id] = {name: at for name, at in times.items() if at is not None}
+        bus.listen(self._hear)
+
+    def watch(self, attributes: Mapping[str, frozenset[str]]) -> None:
+        """From now on remember these attributes, by device; others are forgotten."""
+        self._watched = attributes
+        for device_id in [each for each in self._times if each not in attributes]:
+            self._forget(device_id)
+
+    def get(self, device: Device, attribute: str) -> datetime:
+        """When the attribute last changed; where nobody saw that, when the device did."""
+        return self._times.get(device.id, {}).get(attribute, device.updated_at)
+
+    def _hear(self, event: Event) -> None:
+        if isinstance(event, DeviceRemoved) and event.device_id in self._times:
+            self._forget(event.device_id)
+        if not isinstance(event, DeviceStateChanged) or event.previous is None:
+            return
+        for name in self._watched.get(event.device.id, ()):
+            if event.device.attributes.get(name) != event.previous.attributes.get(name):
+                self._note(event.device.id, name)
+            elif name not in self._times.get(event.device.id, {}):
+                self._note(event.device.id, name, event.previous.updated_at)
+
+    def _note(self, device_id: str, name: str, at: datetime | None = None) -> None:
+        times = self._times.setdefault(device_id, {})
+        times[name] = self._clock.now() if at is None else at
+        self._remember(CHANGED + device_id, {each: millis_of(time) for each, time in times.items()})
+
+    def _forget(self, device_id: str) -> None:
+        del self._times[device_id]
+        self._remember(CHANGED + device_id, None)

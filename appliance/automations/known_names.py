@@ -1,0 +1,59 @@
+"""Known names: whether what a definition names is there; where not, a warning with the nearest that is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+
+from appliance.automations.conditions import Combination, Condition, DeviceState, PlaceState
+from appliance.automations.device_triggers import DeviceEventTrigger, DeviceTrigger
+from appliance.automations.triggers import Trigger
+from appliance.sections import nearest
+
+Names = Callable[[], Collection[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownNames:
+    """The names of adapters' sections, of rooms and of groups as they are when asked; None where nobody can tell."""
+
+    adapters: Collection[str]
+    rooms: Names | None = None
+    groups: Names | None = None
+
+    def warnings_of(self, triggers: tuple[Trigger, ...], conditions: tuple[Condition, ...]) -> Iterator[str]:
+        """A sentence for each name that is not there; it begins with the field's path."""
+        for number, trigger in enumerate(triggers, 1):
+            path = "trigger" if len(triggers) == 1 else f"triggers[{number}]"
+            if isinstance(trigger, DeviceTrigger | DeviceEventTrigger):
+                devices = trigger.devices
+                for device_id in devices.ids:
+                    yield from self._device(path, device_id)
+                yield from self._place(path, "room", devices.room_id)
+                yield from self._place(path, "group", devices.group_id)
+        yield from self._of_conditions("conditions", conditions)
+
+    def _of_conditions(self, path: str, conditions: tuple[Condition, ...]) -> Iterator[str]:
+        for number, condition in enumerate(conditions, 1):
+            place = f"{path}[{number}]"
+            if isinstance(condition, DeviceState):
+                yield from self._device(place, condition.device_id)
+            elif isinstance(condition, PlaceState):
+                yield from self._place(place, condition.kind, condition.place_id)
+            elif isinstance(condition, Combination):
+                yield from self._of_conditions(f"{place}.conditions", condition.conditions)
+
+    def _device(self, path: str, device_id: str) -> Iterator[str]:
+        section = device_id.partition(":")[0]
+        if section not in self.adapters:
+            near = nearest(section, self.adapters)
+            hint = "" if near is None else f"; did you mean {near}{device_id[len(section) :]}"
+            yield f"{path}.device_id names {device_id!r}, and there is no section [adapters.{section}]{hint}"
+
+    def _place(self, path: str, kind: str, id_: str | None) -> Iterator[str]:
+        names = self.rooms if kind == "room" else self.groups
+        if id_ is None or names is None or id_ in (there := names()):
+            return
+        near = nearest(id_, there)
+        hint = "" if near is None else f"; did you mean {near}"
+        yield f"{path}.{kind}_id names {id_!r}, and there is no such {kind}{hint}"

@@ -1,0 +1,266 @@
+"""Timers that Lua starts: each is on the card before the call returns, and outlives the hub."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+import orjson
+
+from appliance.automations.alarms import Timer as Alarm
+from appliance.automations.brake import Brake
+from appliance.automations.environment import Environment
+from appliance.automations.policy import instant_of, millis_of
+from appliance.automations.scheduler import Scheduler
+from appliance.errors import Invalid, LaresError, NotFound, StoreFailed
+from appliance.home.events import TimerFired
+from appliance.home.texts import LONGEST_ID, cut
+from appliance.home.values import Value, is_number
+from appliance.tasks import Tasks
+
+TIMER = "timer/"
+"""Keys in the document: `timer/<name>` holds `{started_at, due_at, is_dated, payload}`, times in milliseconds since
+1970; `is_dated` tells whether the clock was trusted then."""
+
+MAX_SECS = 400 * 86_400
+MAX_TIMERS = 10_000
+MAX_PAYLOAD_BYTES = 16 << 10
+
+MIN_DELAY_SECS = 0.1
+"""A timer of less has no delay: what it sets off counts for the brake."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timer:
+    """One timer. `due_at` is by the clock as it is now; `payload` is what its event bears, None for nothing."""
+
+    name: str
+    due_at: datetime
+    payload: Value
+
+
+@dataclass(slots=True, kw_only=True)
+class _Running:
+    """A timer that is under way. `due` is the monotonic second, None while nobody knows the time that it needs."""
+
+    payload: Value
+    started_at: datetime
+    due_at: datetime
+    is_dated: bool
+    alarm: Alarm | None = None
+
+
+class Timers:
+    """The timers by name. They run on real seconds; after a restart they are due by the clock, once it is trusted.
+
+    One that is over fires, and in the same step of the loop its removal is handed to the card; what runs because of
+    it can do nothing until the removal is durable. So a cut before that leaves a timer that has done nothing and
+    fires after the start, and a cut behind it one whose runs had begun: none fires twice, and none never.
+    Where the card takes nothing, the runs go on, and the timer fires again only if the hub dies before a flush.
+    """
+
+    def __init__(self, environment: Environment) -> None:
+        self._remember = environment.storage.remember
+        self._put = environment.storage.put
+        self._clock = environment.clock
+        self._trust = environment.trust
+        self._bus = environment.bus
+        self._brake: Brake = environment.brake
+        self._tasks = Tasks()
+        self._turn = asyncio.Lock()
+        self._is_held = False
+        stored = environment.storage.stored.items(TIMER)
+        self._running = {name: timer for name, raw in stored if (timer := _decode(raw)) is not None}
+
+    async def __aenter__(self) -> Timers:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        async with self._turn:  # a change that was begun is finished
+            await self._tasks.__aexit__()
+
+    def begin(self, scheduler: Scheduler) -> None:
+        """Set going what was under way at the last stop, and follow the clock from now on."""
+        self._scheduler = scheduler
+        scheduler.on_step(self._date_anew)
+        scheduler.when_trusted(self._resume_dated)
+        for name, timer in self._running.items():
+            if self._trust.is_trusted() and timer.is_dated:
+                self._resume(name, timer)
+            elif not timer.is_dated:  # nobody knows how much of it is over
+                self._arm(name, timer, (timer.due_at - timer.started_at).total_seconds())
+
+    def hold(self) -> None:
+        """Let none fire, since no automation listens: what falls due stays on the card, for `release` or a start."""
+        self._is_held = True
+
+    def release(self) -> None:
+        """Let them fire again; what fell due meanwhile fires at once, late."""
+        self._is_held = False
+        self._resume_waiting()
+
+    def list_all(self) -> list[Timer]:
+        """Every timer that is under way, by name."""
+        return [self._view(name, timer) for name, timer in sorted(self._running.items())]
+
+    async def start(self, name: str, secs: float, payload: Value, source: str) -> None:
+        """Start the timer, anew where it is under way; returns when it is on the card.
+
+        `Invalid` where something is not allowed, `StoreFailed` where the card takes nothing now.
+        """
+        name = _check(name, secs, payload)
+        await self._finish(partial(self._start, name, secs, payload, source), name)
+
+    async def cancel(self, name: str) -> bool:
+        """Cancel it; returns when that is on the card, and whether there was such a timer. Raises `StoreFailed`."""
+        try:
+            name = cut(name, LONGEST_ID)
+        except Invalid:
+            return False
+        if name not in self._running:
+            return False
+        await self._finish(partial(self._cancel, name), name)
+        return True
+
+    async def remove(self, name: str) -> None:
+        """Cancel it; `NotFound` where there is no such timer, or `StoreFailed`."""
+        if not await self.cancel(name):
+            raise NotFound("timer", name)
+
+    async def _finish(self, change: Callable[[], Awaitable[None]], name: str) -> None:
+        """Make the change whether or not who asked for it stays."""
+        failure = await asyncio.shield(self._tasks.start(self._make(change), f"change of the timer {name}"))
+        if failure is not None:
+            raise failure
+
+    async def _make(self, change: Callable[[], Awaitable[None]]) -> LaresError | None:
+        async with self._turn:
+            try:
+                await change()
+            except LaresError as failure:
+                return failure
+        return None
+
+    async def _start(self, name: str, secs: float, payload: Value, source: str) -> None:
+        if name not in self._running and len(self._running) >= MAX_TIMERS:
+            raise Invalid(f"timer '{name}': {MAX_TIMERS} are under way already; cancel one first")
+        now = self._clock.now()
+        began = self._clock.monotonic()
+        timer = _Running(
+            payload=payload,
+            started_at=now,
+            due_at=now + timedelta(seconds=secs),
+            is_dated=self._trust.is_trusted(),
+        )
+        await self._put({TIMER + name: _encode(timer)})
+        self._drop(name)
+        self._running[name] = timer
+        self._arm(name, timer, secs - (self._clock.monotonic() - began))
+        if secs < MIN_DELAY_SECS:
+            self._brake.note_effect(source, "timer", name)
+
+    async def _cancel(self, name: str) -> None:
+        if name in self._running:
+            await self._put({TIMER + name: None})
+            self._drop(name)
+
+    def _drop(self, name: str) -> None:
+        timer = self._running.pop(name, None)
+        if timer is not None and timer.alarm is not None:
+            self._scheduler.cancel(timer.alarm)
+
+    def _arm(self, name: str, timer: _Running, secs: float, late_secs: float | None = None) -> None:
+        ring = partial(self._ring, name, timer, late_secs)
+        timer.alarm = self._scheduler.after(f"timer '{name}'", max(0.0, secs), ring)
+
+    def _resume(self, name: str, timer: _Running) -> None:
+        left = (timer.due_at - self._clock.now()).total_seconds()
+        whole = (timer.due_at - timer.started_at).total_seconds()
+        self._arm(name, timer, min(left, whole), -left if left < 0 else None)
+
+    def _resume_dated(self) -> None:
+        """The clock is trusted: those that waited for the time go on, and the others get their right times."""
+        self._resume_waiting()
+        self._date_anew()
+
+    def _resume_waiting(self) -> None:
+        for name, timer in self._running.items():
+            if timer.alarm is None:
+                self._resume(name, timer)
+
+    def _date_anew(self) -> None:
+        """The clock was set: what runs is due at another time by it."""
+        for name, timer in self._running.items():
+            if timer.alarm is not None:
+                due_at = self._view(name, timer).due_at
+                timer.started_at, timer.due_at = due_at - (timer.due_at - timer.started_at), due_at
+                timer.is_dated = self._trust.is_trusted()
+                self._remember(TIMER + name, _encode(timer))
+
+    def _ring(self, name: str, timer: _Running, late_secs: float | None, _: float) -> None:
+        timer.alarm = None
+        self._tasks.start(self._fire(name, timer, late_secs), f"end of the timer {name}")
+
+    async def _fire(self, name: str, timer: _Running, late_secs: float | None) -> None:
+        async with self._turn:
+            if self._is_held or self._running.get(name) is not timer:
+                return
+            del self._running[name]
+            late = None if late_secs is None else round(late_secs, 3)
+            stored = asyncio.Event()
+            payload, due_at = timer.payload, timer.due_at
+            self._bus.publish(TimerFired(name=name, payload=payload, due_at=due_at, late_secs=late, stored=stored))
+            await self._make_gone(name, stored)  # in the same step: nothing that follows is stored before it
+
+    async def _make_gone(self, name: str, stored: asyncio.Event) -> None:
+        """Take the timer off the card; then what runs because of it may act."""
+        self._remember(TIMER + name, None)
+        try:
+            await self._put({TIMER + name: None})
+        except StoreFailed:
+            return  # the home runs on; the next flush takes it off the card
+        finally:
+            stored.set()
+
+    def _view(self, name: str, timer: _Running) -> Timer:
+        due_at = timer.due_at
+        if timer.alarm is not None:
+            due_at = self._clock.now() + timedelta(seconds=timer.alarm.due - self._clock.monotonic())
+        return Timer(name=name, due_at=due_at, payload=timer.payload)
+
+
+def _check(name: str, secs: float, payload: Value) -> str:
+    """The name as it is kept."""
+    name = cut(name, LONGEST_ID)
+    if not is_number(secs) or not 0 <= secs <= MAX_SECS:
+        raise Invalid(f"timer '{name}': must take 0 to {MAX_SECS} seconds (400 days), not {secs!r}")
+    try:
+        size = len(orjson.dumps(payload))
+    except (orjson.JSONEncodeError, RecursionError):
+        raise Invalid(f"timer '{name}': the payload is no JSON") from None
+    if size > MAX_PAYLOAD_BYTES:
+        raise Invalid(f"timer '{name}': the payload takes {size} bytes as JSON; {MAX_PAYLOAD_BYTES} are allowed")
+    return name
+
+
+def _encode(timer: _Running) -> dict[str, Any]:
+    return {
+        "started_at": millis_of(timer.started_at),
+        "due_at": millis_of(timer.due_at),
+        "is_dated": timer.is_dated,
+        "payload": timer.payload,
+    }
+
+
+def _decode(raw: Any) -> _Running | None:
+    """The timer that was stored; None for what is not of that form."""
+    fields = raw if isinstance(raw, dict) else {}
+    started_at, due_at = instant_of(fields.get("started_at")), instant_of(fields.get("due_at"))
+    if started_at is None or due_at is None:
+        return None
+    is_dated = fields.get("is_dated") is not False
+    return _Running(payload=fields.get("payload"), started_at=started_at, due_at=due_at, is_dated=is_dated)

@@ -1,0 +1,48 @@
+"""`lares clock`: what somebody at the box says of its clock, whether or not the hub runs."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+from pathlib import Path
+
+import orjson
+
+from appliance.cli.key import Reply, ask
+from appliance.cli.owner import act_as_owner
+from appliance.cli.paths import Places
+from appliance.clock import Clock, ClockTrust, timestamp
+from appliance.errors import StartFailed
+from appliance.store.disk import Disk
+from appliance.store.document import Document
+from appliance.store.records import CARD
+from appliance.store.times import forgetting, newest_time
+
+TRUST = "trust-clock"
+"""What a hub is asked to do."""
+
+
+def clock(arguments: argparse.Namespace) -> int:
+    """Note that the clock is right, through the hub where one runs; the exit code."""
+    data_dir = Places.of_process(arguments.config, arguments.data_dir).find_data_dir()
+    if not data_dir.is_dir():
+        raise StartFailed(f"there is no data directory {data_dir}; `lares run` makes it", os.EX_NOINPUT)
+    act_as_owner(data_dir)
+    reply = asyncio.run(ask(data_dir, {"do": TRUST}, lambda: _trust_alone(data_dir)))
+    if "error" in reply:
+        raise StartFailed(reply["error"], reply["code"])
+    print(f"the clock is trusted: {reply['now']}")
+    return os.EX_OK
+
+
+async def _trust_alone(data_dir: Path) -> Reply:
+    """Note it in the store, which no hub holds."""
+    clock = Clock()
+    async with Document(Disk(data_dir), clock) as document:
+        now = clock.now()
+        changes = forgetting(ClockTrust(clock, newest_time(document)), now)
+        if (card := document.get(CARD)) is not None:
+            changes[CARD] = {**orjson.loads(card), "at": timestamp(now)}
+        await document.put_many(changes)
+    return {"now": timestamp(now)}

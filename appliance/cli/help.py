@@ -1,0 +1,43 @@
+"""`lares help`: the commands, one of them, or the exit codes."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping
+
+from appliance.errors import StartFailed
+
+EXIT_CODES: Mapping[int, str] = {
+    os.EX_OK: "done, or stopped as asked",
+    1: "lares doctor has found something that needs care",
+    os.EX_USAGE: "wrong usage: the command line cannot be understood, or what was asked cannot be done so",
+    os.EX_DATAERR: "a file that was named, or the store, is damaged",
+    os.EX_NOINPUT: "a file or folder that was named, or the data directory, is not there or cannot be read",
+    os.EX_NOUSER: "there is no such key, automation, scene or device",
+    os.EX_UNAVAILABLE: "the port is taken, or no hub answers",
+    os.EX_SOFTWARE: "a fault of Lares itself; please report it",
+    os.EX_CANTCREAT: "a file or folder cannot be made",
+    os.EX_IOERR: "a file cannot be read or written, or standard output was closed",
+    os.EX_TEMPFAIL: "another hub uses the data directory, or a hub that starts or stops does not answer yet",
+    os.EX_NOPERM: "this user may not do that",
+    os.EX_CONFIG: "the configuration or a Lua file has faults",
+    130: "interrupted with Ctrl-C",
+}
+"""Every exit code, and what it says; those between 64 and 78 are those of sysexits.h."""
+
+
+def help(arguments: argparse.Namespace) -> int:
+    """Print what was asked for; the exit code."""
+    topic, parser = arguments.topic, arguments.parser
+    commands = arguments.commands
+    if topic is None:
+        parser.print_help()
+    elif topic == "exit-codes":
+        for code, meaning in EXIT_CODES.items():
+            print(f"{code:>3}  {meaning}")
+    elif topic in commands:
+        commands[topic].print_help()
+    else:
+        raise StartFailed(f"there is no command {topic!r}; `lares help` lists them", os.EX_USAGE)
+    return os.EX_OK

@@ -1,0 +1,105 @@
+"""What a HomeCmdr hub left: its configuration, its Lua files, and what its SQLite file tells of rooms and groups."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from appliance.config import parse_toml
+from appliance.errors import StartFailed
+
+CONFIG = Path("config") / "default.toml"
+DATABASES = ("data/homecmdr.db", "data/smart-home.db")
+"""Where the database lies when the configuration does not say."""
+
+LUA_FOLDERS = ("scenes", "automations", "scripts")
+
+_URL = "sqlite://"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Home:
+    """Rooms and groups by id, and the room of each device that has one. `keys` and `persons` are only counted."""
+
+    rooms: Mapping[str, str]
+    groups: Mapping[str, tuple[str, list[str]]]
+    places: Mapping[str, str]
+    keys: int
+    persons: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A folder of such a hub, or its database alone. `config` is its configuration as it stands, unchecked."""
+
+    root: Path
+    config: Mapping[str, Any]
+    database: Path | None
+
+    def list_lua(self, kind: str) -> Iterator[tuple[Path, Path]]:
+        """The Lua files of `scenes`, `automations` or `scripts`: each, and its path within the folder."""
+        section = self.config.get(kind, {})
+        stated = section.get("directory", f"config/{kind}") if isinstance(section, Mapping) else f"config/{kind}"
+        folder = self.root / str(stated)
+        for file in sorted(folder.rglob("*.lua") if kind == "scripts" else folder.glob("*.lua")):
+            yield file, file.relative_to(folder)
+
+
+def find_source(path: Path) -> Source:
+    """What lies at the path; `StartFailed` where it is neither a HomeCmdr folder nor its database."""
+    if path.is_file():
+        return Source(root=path.parent, config={}, database=path)
+    file = path / CONFIG
+    if not file.is_file():
+        raise StartFailed(f"{path} is no HomeCmdr folder: there is no {CONFIG} in it", os.EX_NOINPUT)
+    try:
+        config = parse_toml(file.read_text(encoding="utf-8"), str(file))
+    except (OSError, UnicodeDecodeError) as error:
+        raise StartFailed(f"{file} cannot be read: {error}", os.EX_NOINPUT) from None
+    return Source(root=path, config=config, database=_find_database(path, config))
+
+
+def _find_database(root: Path, config: Mapping[str, Any]) -> Path | None:
+    section = config.get("persistence", {})
+    url = str(section.get("database_url", "")) if isinstance(section, Mapping) else ""
+    stated = [url.removeprefix(_URL).partition("?")[0]] if url.startswith(_URL) else []
+    return next((root / each for each in (*stated, *DATABASES) if each and (root / each).is_file()), None)
+
+
+def read_home(database: Path) -> Home:
+    """What the database tells; `StartFailed` where it is none. It is only read, also while that hub runs."""
+    try:
+        with closing(sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            return _read(connection)
+    except sqlite3.Error as error:
+        raise StartFailed(f"{database} is no database of HomeCmdr: {error}", os.EX_DATAERR) from None
+
+
+def _read(connection: sqlite3.Connection) -> Home:
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if not {"rooms", "devices"} <= tables:
+        raise sqlite3.DatabaseError("it has no tables of rooms and devices")
+    members: dict[str, list[str]] = {}
+    if "group_members" in tables:
+        for group_id, device_id in connection.execute(
+            "SELECT group_id, device_id FROM group_members ORDER BY group_id, member_order"
+        ):
+            members.setdefault(group_id, []).append(device_id)
+    groups = connection.execute("SELECT id, name FROM groups") if "groups" in tables else ()
+    return Home(
+        rooms=dict(connection.execute("SELECT id, name FROM rooms")),
+        groups={id_: (name, members.get(id_, [])) for id_, name in groups},
+        places=dict(connection.execute("SELECT device_id, room_id FROM devices WHERE room_id IS NOT NULL")),
+        keys=_count(connection, "api_keys") if "api_keys" in tables else 0,
+        persons=_count(connection, "persons") if "persons" in tables else 0,
+    )
+
+
+def _count(connection: sqlite3.Connection, table: str) -> int:
+    [(count,)] = connection.execute(f"SELECT count(*) FROM {table}")
+    return int(count)

@@ -1,0 +1,111 @@
+"""Inquiries: what a running hub answers to `lares log`, `lares status` and `lares why`, over its socket."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from appliance.api.routes.log import LEVEL, entry_json
+from appliance.api.routes.system import probe_process
+from appliance.api.validation import COUNT, Check, Field, body, identifier, nullable, text
+from appliance.cli.reasons import Reasons
+from appliance.clock import timestamp
+from appliance.errors import Invalid
+from appliance.health import AdapterHealth
+from appliance.history.period import Period
+from appliance.history.runs import RunEntry
+from appliance.hub import Hub
+from appliance.log_buffer import MAX_ENTRIES, LogQuery
+from appliance.version import VERSION
+
+FAULTS = LogQuery(level="warning", limit=5)
+"""The newest faults that the status shows."""
+
+AWAY = ("offline", "unavailable")
+
+
+def _count(value: Any) -> int:
+    if not isinstance(value, int) or value < 0:
+        raise Invalid("must be a whole number from 0 on")
+    return value
+
+
+_NUMBER = Field(check=Check(schema=COUNT, run=_count), required=False)
+_TEXT = Field(check=nullable(text(1000)), required=False)
+LOG = body("LogRequest", {"level": LEVEL, "part": _TEXT, "contains": _TEXT, "limit": _NUMBER, "after": _NUMBER})
+WHY = body("WhyRequest", {"id": Field(check=identifier)})
+
+
+class Inquiries:
+    """What this hub tells of itself. `actions` are the requests that it answers, by their `do`."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._reasons = Reasons(hub)
+        self.actions: Mapping[str, Callable[[Any], Awaitable[dict[str, Any]]]] = {
+            "log": self._log,
+            "status": self._status,
+            "why": self._why,
+        }
+
+    async def _log(self, request: Any) -> dict[str, Any]:
+        stated = {name: value for name, value in LOG(request).items() if value is not None}
+        entries = self._hub.log.list_entries(LogQuery(**{"limit": MAX_ENTRIES, **stated}))
+        last = self._hub.log.list_entries(LogQuery(limit=1))
+        return {"entries": [entry_json(entry) for entry in entries], "last": last[0].number if last else 0}
+
+    async def _why(self, request: Any) -> dict[str, Any]:
+        return self._reasons.explain(WHY(request)["id"])
+
+    async def _status(self, request: Any) -> dict[str, Any]:
+        hub, now = self._hub, self._hub.clock.now()
+        return {
+            "version": VERSION,
+            "started_at": timestamp(hub.started_at),
+            "uptime_secs": round((now - hub.started_at).total_seconds(), 3),
+            "waiting_for": hub.health.list_missing(),
+            "safe": hub.safe_because,
+            "memory_bytes": probe_process()["resident_bytes"],
+            "card": hub.recorder.figures() | {"failure": hub.document.figures()["failure"]},
+            "adapters": [_adapter(health) for health in hub.health.list_adapters()],
+            "devices": {"total": len(hub.registry.list_devices()), "offline": self._list_offline()},
+            "automations": self._list_automations(),
+            "faults": [entry_json(entry) for entry in hub.log.list_entries(FAULTS)],
+        }
+
+    def _list_offline(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "id": device.id,
+                "state": device.attributes["state"],
+                "since": timestamp(self._reasons.state_since(device)),
+            }
+            for device in self._hub.registry.list_devices()
+            if device.attributes.get("state") in AWAY
+        ]
+
+    def _list_automations(self) -> list[dict[str, Any]]:
+        automations = self._hub.automations
+        armed = automations.figures()["each"]
+        return [
+            {
+                "id": (id_ := view.definition.id),
+                "is_enabled": view.is_enabled,
+                "next_fire": armed.get(id_, {}).get("next_fire"),
+                "last": _last(automations.list_runs(id_, Period(limit=1))),
+            }
+            for view in automations.list_views()
+        ]
+
+
+def _last(runs: list[RunEntry]) -> dict[str, Any] | None:
+    return next(({"at": timestamp(run.executed_at), "status": run.status, "error": run.error} for run in runs), None)
+
+
+def _adapter(health: AdapterHealth) -> dict[str, Any]:
+    return {
+        "name": health.name,
+        "status": health.status,
+        "message": health.message,
+        "last_success": None if health.last_success is None else timestamp(health.last_success),
+    }

@@ -1,0 +1,40 @@
+"""`lares log`: the latest lines of the hub's log, and those to come."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from typing import Any
+
+from appliance.cli.ask_hub import ask_hub
+from appliance.cli.logs import one_line
+from appliance.cli.terminal import local_time, paint
+
+POLL_INTERVAL_SECS = 0.5
+
+_COLOURS = {"error": "red", "critical": "red", "warning": "yellow", "debug": "grey"}
+
+
+def log(arguments: argparse.Namespace) -> int:
+    """Print what matches, oldest first; with `--follow` until it is interrupted. The exit code."""
+    wanted = {"level": arguments.level, "part": arguments.part, "contains": arguments.contains}
+    reply = ask_hub(arguments, {"do": "log", **wanted, "limit": arguments.lines})
+    while True:
+        for entry in reversed(reply["entries"]):
+            print(json.dumps(entry) if arguments.json else _line(entry))
+        if not arguments.follow:
+            return os.EX_OK
+        sys.stdout.flush()
+        time.sleep(POLL_INTERVAL_SECS)
+        reply = ask_hub(arguments, {"do": "log", **wanted, "after": reply["last"]})
+
+
+def _line(entry: dict[str, Any]) -> str:
+    fields = "".join(f" {key}={value}" for key, value in entry["fields"].items())
+    level = f"{entry['level']:<7}"
+    shown = paint(level, _COLOURS[entry["level"]]) if entry["level"] in _COLOURS else level
+    text = one_line(f"{entry['part']}: {entry['message']}{fields}")
+    return f"{local_time(entry['at'])} {shown} {text}"

@@ -1,0 +1,69 @@
+"""Repeated log lines: beyond a number a minute they are counted instead of written."""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from dataclasses import dataclass
+
+INTERVAL_SECS = 60.0
+
+MAX_SAME_LINES = 20
+"""Lines of the same text in one interval."""
+
+MAX_SAME_KIND = 100
+"""Lines of one place in the code in one interval, whatever they name."""
+
+MAX_KINDS = 2048
+"""Texts and places that are remembered; those that came first are forgotten first."""
+
+
+@dataclass(slots=True)
+class _Window:
+    """How many lines of one kind came since the interval began, and how many of them were held back."""
+
+    began: float
+    written: int = 0
+    held_back: int = 0
+
+
+class RepetitionLimit(logging.Filter):
+    """Lets the first lines of a kind through; of the others, one a minute says how many there were.
+
+    A line is limited twice: by its text, and by the place in the code that wrote it. What scripts write, all of it at
+    one place, is limited by its text alone, and may repeat itself more often.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._windows: OrderedDict[object, _Window] = OrderedDict()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether to write the line; one that stands for others says so at its end."""
+        text = record.getMessage()
+        is_any_text, now = record.msg == "%s", record.created
+        held_back = [
+            self._take((record.name, record.levelno, text), MAX_SAME_KIND if is_any_text else MAX_SAME_LINES, now),
+            0 if is_any_text else self._take((record.pathname, record.lineno), MAX_SAME_KIND, now),
+        ]
+        if None in held_back:
+            return False
+        if count := max(each or 0 for each in held_back):
+            record.msg, record.args = "%s (and %d more like it before)", (text, count)
+        return True
+
+    def _take(self, kind: object, limit: int, now: float) -> int | None:
+        """None to hold the line back; else how many of its kind were held back in the interval before."""
+        window = self._windows.get(kind)
+        if window is None or not 0 <= now - window.began < INTERVAL_SECS:
+            held_back = 0 if window is None else window.held_back
+            self._windows[kind] = _Window(began=now, written=limit if held_back else 1)
+            self._windows.move_to_end(kind)
+            if len(self._windows) > MAX_KINDS:
+                self._windows.popitem(last=False)
+            return held_back
+        if window.written >= limit:
+            window.held_back += 1
+            return None
+        window.written += 1
+        return 0

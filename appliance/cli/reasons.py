@@ -1,0 +1,115 @@
+"""Reasons: what the hub lately decided about an automation, a scene or a device, and why, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from appliance.automations.automations import View
+from appliance.clock import timestamp
+from appliance.errors import NotFound
+from appliance.history.period import Period
+from appliance.history.runs import RunEntry, RunStatus
+from appliance.home.model import Device
+from appliance.hub import Hub
+from appliance.log_buffer import value_text
+
+MAX_DECISIONS = 10
+
+Decision = tuple[str, str]
+"""When, as RFC 3339, and the sentence."""
+
+
+class Reasons:
+    """Looks into the histories of this hub."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+
+    def explain(self, id_: str) -> dict[str, Any]:
+        """`{kind, id, summary, decisions}`: how it is, and the last ten decisions; `NotFound` for an unknown id."""
+        for explain in (self._of_automation, self._of_device, self._of_scene):
+            try:
+                kind, summary, decisions = explain(id_)
+            except NotFound:
+                continue
+            latest = sorted(decisions, key=lambda each: each[0], reverse=True)[:MAX_DECISIONS]
+            told = [{"at": at, "sentence": sentence} for at, sentence in latest]
+            return {"kind": kind, "id": id_, "summary": summary, "decisions": told}
+        raise NotFound("automation", id_)
+
+    def state_since(self, device: Device) -> datetime:
+        """Since when the device has been online or offline, as far back as is known."""
+        entries = self._hub.history.list_values(device.id, "state", Period(limit=1))
+        return entries[0].observed_at if entries else device.updated_at
+
+    def _of_automation(self, id_: str) -> tuple[str, list[str], list[Decision]]:
+        automations = self._hub.automations
+        view = automations.view(id_)
+        runs = automations.list_runs(id_, Period(limit=MAX_DECISIONS))
+        armed = automations.figures()["each"].get(id_, {})
+        return "automation", [*self._is_safe(), *_describe(view, armed, runs)], [_run(run) for run in runs]
+
+    def _of_scene(self, id_: str) -> tuple[str, list[str], list[Decision]]:
+        runs = self._hub.scenes.list_runs(id_, Period(limit=MAX_DECISIONS))
+        summary = [] if runs else ["it was not run since the hub started"]
+        return "scene", summary, [_run(run) for run in runs]
+
+    def _of_device(self, id_: str) -> tuple[str, list[str], list[Decision]]:
+        device = self._hub.registry.get_device(id_)
+        state = device.attributes.get("state")
+        summary = [f"it is {state} since {timestamp(self.state_since(device))}", *self._way_to(device)]
+        return "device", summary, [*self._commands(id_), *self._states(id_)]
+
+    def _way_to(self, device: Device) -> Iterator[str]:
+        health = self._hub.health.get_adapter(device.metadata.source)
+        yield f"its adapter {health.name} is {health.status}" + (f": {health.message}" if health.message else "")
+        if health.last_success is not None:
+            yield f"{health.name} answered last at {timestamp(health.last_success)}"
+
+    def _commands(self, device_id: str) -> Iterator[Decision]:
+        for entry in self._hub.audit.list_commands(Period(limit=MAX_DECISIONS), device_id):
+            command = entry["command"]
+            value = f" {value_text(command['value'])}" if "value" in command else ""
+            ended = entry["status"] if entry["message"] is None else f"{entry['status']}, {entry['message']}"
+            asked = f"{entry['source']} sent {command['capability']} {command['action']}{value}"
+            yield entry["recorded_at"], f"{asked}: {ended}"
+
+    def _states(self, device_id: str) -> Iterator[Decision]:
+        for entry in self._hub.history.list_values(device_id, "state", Period(limit=MAX_DECISIONS)):
+            yield timestamp(entry.observed_at), f"it went {entry.value}"
+
+    def _is_safe(self) -> Iterator[str]:
+        if self._hub.safe_because is not None:
+            yield self._hub.safe_because
+
+
+def _describe(view: View, armed: Mapping[str, Any], runs: list[RunEntry]) -> Iterator[str]:
+    trigger = " or ".join(dict.fromkeys(each.type for each in view.definition.triggers))
+    if not view.is_enabled:
+        yield "it is switched off"
+    if armed.get("next_fire") is not None:
+        yield f"its trigger, {trigger}, is due next at {armed['next_fire']}"
+    elif armed.get("waiting"):
+        yield f"its trigger, {trigger}, has begun to match and waits"
+    else:
+        yield f"it waits for its trigger, {trigger}"
+    if not runs:
+        yield "nothing has triggered it since the hub started"
+
+
+def _run(entry: RunEntry) -> Decision:
+    because = (entry.trigger_payload or {}).get("type")
+    trigger = "" if because is None else f" ({because})"
+    at = timestamp(entry.executed_at)
+    if entry.status in (RunStatus.SKIPPED, RunStatus.DROPPED):
+        return at, f"did not run{trigger}: {entry.error}"
+    results = "; ".join(_result(each) for each in entry.results)
+    ended = "ran" if entry.status is RunStatus.OK else f"ended by {entry.status}, {entry.error},"
+    return at, f"{ended}{trigger} in {entry.duration_ms} ms" + (f": {results}" if results else "")
+
+
+def _result(result: Mapping[str, Any]) -> str:
+    message = "" if result["message"] is None else f" ({result['message']})"
+    return f"{result['target']} {result['status']}{message}"

@@ -1,0 +1,108 @@
+"""`lares status`: how the hub does, on one screen."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from appliance.cli.ask_hub import ask_hub
+from appliance.cli.logs import one_line
+from appliance.cli.terminal import local_time, paint, size, span
+
+REDRAW_SECS = 2.0
+CLEAR = "\x1b[H\x1b[J"
+
+_COLOURS = {"running": "green", "degraded": "red", "starting": "yellow"}
+
+
+def status(arguments: argparse.Namespace) -> int:
+    """Print it once, or with `--watch` again and again until interrupted; the exit code."""
+    while True:
+        reply = ask_hub(arguments, {"do": "status"})
+        shown = json.dumps(reply) if arguments.json else "\n".join(_fit(line) for line in _lines(reply))
+        print(f"{CLEAR}{shown}" if arguments.watch and sys.stdout.isatty() and not arguments.json else shown)
+        if not arguments.watch:
+            return os.EX_OK
+        sys.stdout.flush()
+        time.sleep(REDRAW_SECS)
+
+
+def _lines(reply: dict[str, Any]) -> Iterator[str]:
+    yield f"Lares {reply['version']}, up {span(reply['uptime_secs'])}, memory {_memory(reply['memory_bytes'])}"
+    if reply["safe"] is not None:
+        yield paint(reply["safe"], "red")
+    if reply["waiting_for"]:
+        yield f"starting: waits for {', '.join(reply['waiting_for'])}"
+    yield _card(reply["card"])
+    yield from _adapters(reply["adapters"])
+    yield from _devices(reply["devices"])
+    yield from _automations(reply["automations"])
+    yield from _faults(reply["faults"])
+
+
+def _memory(count: int | None) -> str:
+    return "unknown" if count is None else size(count)
+
+
+def _card(card: dict[str, Any]) -> str:
+    today, in_all = size(card["today_bytes"]), size(card["bytes_written"])
+    written = f"card: {today} written today, {in_all} since {card['since'][:10]}"
+    return (
+        written if card["failure"] is None else paint(f"{written}; it takes no changes now: {card['failure']}", "red")
+    )
+
+
+def _adapters(adapters: list[dict[str, Any]]) -> Iterator[str]:
+    yield f"adapters: {len(adapters) or 'none is enabled'}"
+    for each in adapters:
+        last = "never" if each["last_success"] is None else local_time(each["last_success"])
+        because = "" if each["message"] is None else f": {each['message']}"
+        yield f"  {each['name']}  {paint(each['status'], _COLOURS[each['status']])}, last answer {last}{because}"
+
+
+def _devices(devices: dict[str, Any]) -> Iterator[str]:
+    yield f"devices: {devices['total']}, of which {len(devices['offline'])} offline"
+    for each in devices["offline"]:
+        yield f"  {each['id']}  {paint(each['state'], 'red')} since {local_time(each['since'])}"
+
+
+def _automations(automations: list[dict[str, Any]]) -> Iterator[str]:
+    yield f"automations: {len(automations)}"
+    for each in automations:
+        armed = "armed" if each["is_enabled"] else "switched off"
+        due = "" if each["next_fire"] is None else f", next {local_time(each['next_fire'])}"
+        yield f"  {each['id']}  {armed}{due}{_last(each['last'])}"
+
+
+def _last(last: dict[str, Any] | None) -> str:
+    if last is None:
+        return ""
+    because = "" if last["error"] is None else f" ({last['error']})"
+    return f", last {last['status']} at {local_time(last['at'])}{because}"
+
+
+def _faults(faults: list[dict[str, Any]]) -> Iterator[str]:
+    yield f"newest faults: {'' if faults else 'none'}".rstrip()
+    for each in faults:
+        yield f"  {local_time(each['at'])}  {each['part']}: {one_line(each['message'])}"
+
+
+def _fit(line: str) -> str:
+    """The line, cut to the terminal's width where there is a terminal; colours take no room."""
+    if not sys.stdout.isatty():
+        return line
+    width, visible, shown = shutil.get_terminal_size().columns, 0, []
+    is_code = False
+    for character in line:
+        is_code = is_code or character == "\x1b"
+        visible += not is_code
+        if visible <= width or is_code:
+            shown.append(character)
+        is_code = is_code and character != "m"
+    return "".join(shown)

@@ -1,0 +1,181 @@
+"""`lares import homecmdr`: takes over what another hub left, overwrites nothing, and says what it did."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from appliance import config
+from appliance.adapters.kinds import KINDS
+from appliance.cli.homecmdr import LUA_FOLDERS, Home, Source, find_source, read_home
+from appliance.cli.paths import Places, bundled_config, config_folder, make_data_dir, write_config
+from appliance.cli.toml_edit import set_key, toml_value
+from appliance.clock import Clock
+from appliance.errors import ConfigFailed, Invalid
+from appliance.home.texts import LONGEST_ID, LONGEST_NAME, cut
+from appliance.store.disk import Disk
+from appliance.store.document import Document
+from appliance.store.lock import Lock
+from appliance.store.records import GROUP, PLACE, ROOM
+
+KEYS = ("locale.timezone", "locale.latitude", "locale.longitude", "logging.level", "api.bind_address")
+"""Keys of its configuration that mean the same here, beside those of the adapters."""
+
+ADAPTER_KEYS = ("base_url", "ip_address", "port", "poll_interval_secs", "enabled")
+"""Keys of an adapter that mean the same here; `enabled` last, for an enabled one needs the others."""
+
+INSTEAD = {
+    "zigbee2mqtt": "its devices come over MQTT: set [adapters.mqtt] by hand",
+    "open_meteo": "Lares has no such adapter",
+    "ollama": "Lares has no such adapter",
+}
+
+Told = Iterator[tuple[bool, str]]
+"""What was done, or (false) not done and why."""
+
+
+def take_over(arguments: argparse.Namespace) -> int:
+    """Take over what is at the path, and print what was taken and what not; the exit code."""
+    source = find_source(Path(arguments.path))
+    home = None if source.database is None else read_home(source.database)
+    places = Places.of_process(arguments.config, arguments.data_dir)
+    file, data_dir = places.find_config(), places.find_data_dir()
+    make_data_dir(data_dir)
+    lock = Lock(data_dir)
+    try:
+        told = [*_take_config(source, file), *_take_lua(source, config_folder(file))]
+        told += asyncio.run(_take_home(home, data_dir))
+    finally:
+        lock.release()
+    for is_taken, sentence in told:
+        print(f"{'took' if is_taken else 'left'}  {sentence}")
+    print("`lares check` says whether all of it is sound here")
+    return os.EX_OK
+
+
+def _take_config(source: Source, file: Path) -> Told:
+    stated = dict(_list_keys(source.config))
+    if file.exists():
+        yield from ((False, f"{key} = {toml_value(value)}: {file} is there already") for key, value in stated.items())
+    elif source.config:
+        write_config(file.parent, bundled_config())
+        text = file.read_text(encoding="utf-8")
+        for group in _together(stated):
+            text, sentences = _try_keys(text, group)
+            yield from sentences
+        file.write_text(text, encoding="utf-8")
+    yield from _tell_other_parts(source.config)
+
+
+def _together(stated: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The keys, those that need each other at once: the coordinates, and each adapter's."""
+    groups: dict[str, dict[str, Any]] = {}
+    for key, value in stated.items():
+        section, _, name = key.rpartition(".")
+        is_one = section.startswith("adapters.") or name in ("latitude", "longitude")
+        groups.setdefault(section + "*" if is_one else key, {})[key] = value
+    yield from groups.values()
+
+
+def _try_keys(text: str, keys: Mapping[str, Any]) -> tuple[str, list[tuple[bool, str]]]:
+    """The text with these keys, if that is sound; and what was done."""
+    changed = text
+    for key, value in keys.items():
+        changed = set_key(changed, *key.rpartition(".")[::2], value)
+    try:
+        config.parse(changed, "default.toml", {})
+    except ConfigFailed as failed:
+        return text, [(False, f"{', '.join(keys)}: {failed.faults[0].message}")]
+    return changed, [(True, f"{key} = {toml_value(value)}") for key, value in keys.items()]
+
+
+def _list_keys(stated: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The keys that can be taken, with their values."""
+    for key in KEYS:
+        section, _, name = key.partition(".")
+        if isinstance(table := stated.get(section), Mapping) and name in table:
+            yield key, table[name]
+    adapters = stated.get("adapters", {})
+    for kind in KINDS:
+        table = adapters.get(kind, {}) if isinstance(adapters, Mapping) else {}
+        if isinstance(table, Mapping):
+            yield from ((f"adapters.{kind}.{name}", table[name]) for name in ADAPTER_KEYS if name in table)
+
+
+def _tell_other_parts(stated: Mapping[str, Any]) -> Told:
+    """What of its configuration is not taken."""
+    adapters = stated.get("adapters", {})
+    for kind in sorted(adapters) if isinstance(adapters, Mapping) else ():
+        if kind not in KINDS:
+            yield False, f"adapters.{kind}: {INSTEAD.get(kind, 'Lares has no such adapter')}"
+    if isinstance(auth := stated.get("auth"), Mapping) and "master_key" in auth:
+        yield False, "auth.master_key: a secret stays where it is; the first start makes one, or set your own"
+    if isinstance(api := stated.get("api"), Mapping) and "cors" in api:
+        yield False, "api.cors: which pages may use this hub is for you to say anew"
+
+
+def _take_lua(source: Source, folder: Path) -> Told:
+    """Copy the Lua files that are not there."""
+    for kind in LUA_FOLDERS:
+        for file, name in source.list_lua(kind):
+            target = folder / kind / name
+            if target.exists():
+                yield False, f"{kind}/{name}: {target} is there already"
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(file.read_bytes())
+            yield True, f"{kind}/{name}"
+
+
+async def _take_home(home: Home | None, data_dir: Path) -> list[tuple[bool, str]]:
+    """Store the rooms, groups and places that are not there."""
+    if home is None:
+        return [(False, "rooms and groups: there is no database")]
+    told: list[tuple[bool, str]] = []
+    async with Document(Disk(data_dir), Clock()) as document:
+        changes: dict[str, Any] = {}
+        for what, key, value in _entries(home, told):
+            if document.get(key) is not None:
+                told.append((False, f"{what}: it is there already"))
+            else:
+                changes[key] = value
+                told.append((True, what))
+        await document.put_many(changes)
+    if home.keys:
+        told.append((False, f"API keys ({home.keys}): only hashes of another kind are stored; make new ones"))
+    if home.persons:
+        told.append((False, f"persons ({home.persons}): Lares has no such thing"))
+    return told
+
+
+def _entries(home: Home, told: list[tuple[bool, str]]) -> Iterator[tuple[str, str, Any]]:
+    """What each thing is called, its key, and its value; what may not be called so is left."""
+    for id_, name in home.rooms.items():
+        if _is_sound(f"room {id_!r}", id_, name, told):
+            yield f"room {id_!r} ({name})", ROOM + id_, {"name": name.strip()}
+    for id_, (name, members) in home.groups.items():
+        if _is_sound(f"group {id_!r}", id_, name, told):
+            unique = list(dict.fromkeys(members))
+            yield (
+                f"group {id_!r} ({name}), {len(unique)} members",
+                GROUP + id_,
+                {"name": name.strip(), "members": unique},
+            )
+    for device_id, room_id in home.places.items():
+        if room_id in home.rooms:
+            yield f"{device_id} is in {room_id!r}", PLACE + device_id, room_id
+
+
+def _is_sound(what: str, id_: str, name: str, told: list[tuple[bool, str]]) -> bool:
+    try:
+        if cut(id_, LONGEST_ID) != id_:
+            raise Invalid("its id must not have white space around it")
+        cut(name, LONGEST_NAME)
+    except (Invalid, AttributeError, TypeError) as fault:
+        told.append((False, f"{what}: {fault}"))
+        return False
+    return True

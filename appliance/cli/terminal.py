@@ -1,0 +1,76 @@
+"""The terminal: colours where somebody sees them, times as people read them, and progress of what takes a while."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TextIO
+
+PROGRESS_AFTER_SECS = 1.0
+PROGRESS_EVERY_SECS = 0.2
+
+_COLOURS = {"red": 31, "green": 32, "yellow": 33, "grey": 90}
+_FRAMES = "|/-\\"
+
+
+def is_colourful(stream: TextIO) -> bool:
+    """Whether colours are wanted: on a terminal that has them, unless NO_COLOR is set (https://no-color.org)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def paint(text: str, colour: str, stream: TextIO | None = None) -> str:
+    """The text in this colour, or as it is where the stream (standard output) shows none."""
+    return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m" if is_colourful(stream or sys.stdout) else text
+
+
+def local_time(stamp: str) -> str:
+    """An RFC 3339 time in the box's own time zone, to the second."""
+    return datetime.fromisoformat(stamp).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def span(seconds: float) -> str:
+    """A duration in the two largest units that fit."""
+    units = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+    parts, rest = [], int(seconds)
+    for size, unit in units:
+        if rest >= size:
+            parts.append(f"{rest // size} {unit}")
+            rest %= size
+    return " ".join(parts[:2]) or "0 s"
+
+
+def size(count: float) -> str:
+    """A number of bytes as people read it."""
+    return f"{count / 1e6:.1f} MB" if count >= 1e5 else f"{count / 1e3:.1f} kB"
+
+
+@contextmanager
+def progress(what: str) -> Iterator[None]:
+    """Show on a terminal's standard error that the work goes on, once it has taken a second."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    is_over = threading.Event()
+    worker = threading.Thread(target=_spin, args=(what, is_over), daemon=True)
+    worker.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        worker.join()
+
+
+def _spin(what: str, is_over: threading.Event) -> None:
+    if is_over.wait(PROGRESS_AFTER_SECS):
+        return
+    turns = 0
+    while not is_over.wait(PROGRESS_EVERY_SECS):
+        sys.stderr.write(f"\r{what} {_FRAMES[turns % len(_FRAMES)]}")
+        sys.stderr.flush()
+        turns += 1
+    sys.stderr.write("\r\x1b[K")
+    sys.stderr.flush()

@@ -1,0 +1,31 @@
+"""`lares why`: the last decisions about an automation, a scene or a device, as sentences."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+
+from appliance.cli.ask_hub import ask_hub
+from appliance.cli.terminal import local_time
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+
+
+def why(arguments: argparse.Namespace) -> int:
+    """Print how it is, and the last ten decisions, newest first; the exit code."""
+    reply = ask_hub(arguments, {"do": "why", "id": arguments.id})
+    if arguments.json:
+        print(json.dumps(reply, indent=2))
+        return os.EX_OK
+    print(f"{reply['kind']} {reply['id']}")
+    for sentence in reply["summary"]:
+        print(f"  {_in_local_time(sentence)}")
+    for decision in reply["decisions"]:
+        print(f"{local_time(decision['at'])}  {_in_local_time(decision['sentence'])}")
+    return os.EX_OK
+
+
+def _in_local_time(sentence: str) -> str:
+    return _TIME.sub(lambda found: local_time(found[0]), sentence)

@@ -1,0 +1,170 @@
+"""Device history: what each attribute showed and when, for every device, within a budget of bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import IntEnum
+from heapq import nlargest
+from typing import Any
+
+from appliance.clock import Clock
+from appliance.history.period import Period, from_ms, to_ms
+from appliance.history.series import HOUR_MS, MAX_ENTRIES, MINUTE_MS, Series
+from appliance.home.bus import Bus
+from appliance.home.events import DeviceRoomChanged, DeviceStateChanged, Event
+from appliance.home.model import Device
+
+MIN_SHARE_BYTES = 2048
+"""A budget has room for so many series as get at least this much of it."""
+
+_ROOM = ""
+"""The series of a device's room; no attribute has this name."""
+
+
+class Resolution(IntEnum):
+    """Milliseconds of which only the last entry is wanted; 0: every entry."""
+
+    ALL = 0
+    MINUTE = MINUTE_MS
+    HOUR = HOUR_MS
+    DAY = 24 * HOUR_MS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttributeEntry:
+    """What an attribute showed from this moment on."""
+
+    observed_at: datetime
+    value: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceEntry:
+    """How a device was from this moment on."""
+
+    observed_at: datetime
+    device: Device
+
+
+class DeviceHistory:
+    """Listens to the bus and keeps what devices showed. It never takes more than `max_bytes`.
+
+    Where there is no room, the largest series is thinned: so who reports often keeps less detail, and nobody else's
+    values are lost for it.
+    """
+
+    def __init__(self, bus: Bus, clock: Clock, max_bytes: int) -> None:
+        self._clock = clock
+        self._max_bytes = max_bytes
+        self._devices: dict[str, dict[str, Series]] = {}
+        self._sizes: dict[tuple[str, str], int] = {}
+        self._bytes = 0
+        bus.listen(self._learn)
+
+    def list_values(
+        self, device_id: str, attribute: str, period: Period, resolution: Resolution = Resolution.ALL
+    ) -> list[AttributeEntry]:
+        """What the attribute showed in the period, newest first; empty where nothing is known of it."""
+        series = self._devices.get(device_id, {}).get(attribute, Series())
+        entries: list[AttributeEntry] = []
+        for index in series.list_indices(*period.bounds_ms(), resolution):
+            if len(entries) == period.max_entries:
+                break
+            if (value := series.value_at(index)) is not None:
+                entries.append(AttributeEntry(observed_at=from_ms(series.times[index]), value=value))
+        return entries
+
+    def list_states(
+        self, device: Device, period: Period, resolution: Resolution = Resolution.ALL
+    ) -> list[DeviceEntry]:
+        """How the device was in the period, newest first: an entry for each time at which an attribute changed."""
+        known = self._devices.get(device.id, {})
+        times: set[int] = set()
+        for name, series in known.items():
+            if name != _ROOM:
+                times.update(_latest(series, period, resolution))
+        by_step = {at // (resolution or 1): at for at in sorted(times)}
+        return [_entry_at(device, known, at) for at in nlargest(period.max_entries, by_step.values())]
+
+    def figures(self) -> dict[str, int]:
+        """What is kept at present, and how many bytes that takes of those that it may take."""
+        entries = sum(len(series) for known in self._devices.values() for series in known.values())
+        return {"bytes": self._bytes, "max_bytes": self._max_bytes, "series": len(self._sizes), "entries": entries}
+
+    def _learn(self, event: Event) -> None:
+        if isinstance(event, DeviceStateChanged):
+            device, at = event.device, to_ms(event.device.updated_at)
+            for name, value in self._changes(device, event.previous):
+                self._append(device.id, name, at, value)
+        elif isinstance(event, DeviceRoomChanged) and event.device_id in self._devices:
+            self._append(event.device_id, _ROOM, to_ms(self._clock.now()), event.room_id)
+
+    def _changes(self, device: Device, previous: Device | None) -> list[tuple[str, Any]]:
+        """The attributes that differ from what is kept, with their values; None for one that is there no more."""
+        known = self._devices.get(device.id, {})
+        before = {} if previous is None else previous.attributes
+        changes = [] if known else [(_ROOM, device.room_id)]
+        changes += [
+            (name, value)
+            for name, value in device.attributes.items()
+            if name not in known or name not in before or before[name] != value
+        ]
+        return changes + [(name, None) for name in before if name not in device.attributes and name in known]
+
+    def _append(self, device_id: str, name: str, at: int, value: Any) -> None:
+        series = self._devices.setdefault(device_id, {}).setdefault(name, Series())
+        series.append(at, value)
+        if len(series) > MAX_ENTRIES:
+            series.thin(MAX_ENTRIES * 15 // 16)
+        self._measure((device_id, name), series)
+        if len(self._sizes) > self._max_bytes // MIN_SHARE_BYTES:
+            self._drop_quietest()
+        while self._bytes > self._max_bytes:
+            self._shrink()
+
+    def _shrink(self) -> None:
+        """Thin the largest series a little."""
+        key = max(self._sizes, key=self._sizes.__getitem__)
+        series = self._devices[key[0]][key[1]]
+        if len(series) <= 1:
+            self._drop(key)
+            return
+        series.thin(len(series) * 15 // 16)
+        self._measure(key, series)
+
+    def _drop_quietest(self) -> None:
+        """Drop the sixteenth part of the series, those that changed longest ago."""
+        by_age = sorted(self._sizes, key=lambda key: self._devices[key[0]][key[1]].times[-1])
+        for key in by_age[: len(by_age) // 16 + 1]:
+            self._drop(key)
+
+    def _drop(self, key: tuple[str, str]) -> None:
+        device_id, name = key
+        self._bytes -= self._sizes.pop(key)
+        del self._devices[device_id][name]
+        if not self._devices[device_id]:
+            del self._devices[device_id]
+
+    def _measure(self, key: tuple[str, str], series: Series) -> None:
+        size = series.size
+        self._bytes += size - self._sizes.get(key, 0)
+        self._sizes[key] = size
+
+
+def _latest(series: Series, period: Period, resolution: Resolution) -> Iterator[int]:
+    """The newest times of the series in the period, so many as are wanted at most."""
+    indices = series.list_indices(*period.bounds_ms(), resolution)
+    return (series.times[index] for index, _ in zip(indices, range(period.max_entries), strict=False))
+
+
+def _entry_at(device: Device, known: dict[str, Series], at: int) -> DeviceEntry:
+    """How the device was at that time; what is not known of then is left out, but a room."""
+    indices = {name: series.last_until(at) for name, series in known.items()}
+    shown = {name: known[name].value_at(index) for name, index in indices.items() if index is not None}
+    room_id = shown.pop(_ROOM, device.room_id)
+    attributes = {name: shown[name] for name in sorted(shown) if shown[name] is not None}
+    instant = from_ms(at)
+    then = replace(device, room_id=room_id, attributes=attributes, updated_at=instant, last_seen=instant)
+    return DeviceEntry(observed_at=instant, device=then)

@@ -1,0 +1,47 @@
+"""Periods: which entries of a history are asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+DEFAULT_LIMIT = 200
+"""Entries that are returned where nobody says how many."""
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Period:
+    """Entries from `start` to `end`, both included, None for no bound; at most `limit`."""
+
+    start: datetime | None = None
+    end: datetime | None = None
+    limit: int | None = None
+
+    @property
+    def max_entries(self) -> int:
+        """How many entries are returned at most."""
+        return self.limit or DEFAULT_LIMIT
+
+    def contains(self, instant: datetime) -> bool:
+        """Whether the instant, to the millisecond that people are shown, lies in it."""
+        shown = instant.replace(microsecond=instant.microsecond // 1000 * 1000)
+        return (self.start is None or self.start <= shown) and (self.end is None or shown <= self.end)
+
+    def bounds_ms(self) -> tuple[int, int]:
+        """The first and the last millisecond since 1970 that lie in it."""
+        first = -(1 << 62) if self.start is None else -(-(self.start - EPOCH) // _MILLISECOND)
+        last = 1 << 62 if self.end is None else to_ms(self.end)
+        return first, last
+
+
+def to_ms(instant: datetime) -> int:
+    """Whole milliseconds since 1970."""
+    return (instant - EPOCH) // _MILLISECOND
+
+
+def from_ms(milliseconds: int) -> datetime:
+    """The instant, in UTC."""
+    return EPOCH + timedelta(milliseconds=milliseconds)

@@ -1,0 +1,151 @@
+"""The layout of the home: what people decided about it, and what a change would make of it.
+
+A layout costs as much to change as the change is long, however large the home is.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+from appliance.errors import NotFound
+from appliance.home.model import Group, Room
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """What becomes different: by id rooms, groups, devices' rooms and names; None where there is none any more."""
+
+    rooms: Mapping[str, Room | None] = field(default_factory=dict)
+    groups: Mapping[str, Group | None] = field(default_factory=dict)
+    places: Mapping[str, str | None] = field(default_factory=dict)
+    names: Mapping[str, str | None] = field(default_factory=dict)
+
+
+class LayoutView(Protocol):
+    """Rooms and groups by id; the room and the name that people gave to a device, whether it is present or not."""
+
+    @property
+    def rooms(self) -> Mapping[str, Room]:
+        """The rooms by id."""
+
+    @property
+    def groups(self) -> Mapping[str, Group]:
+        """The groups by id."""
+
+    def devices_in(self, room_id: str) -> list[str]:
+        """The devices in the room, present or not, by id."""
+
+
+class Layout:
+    """The layout that is in force."""
+
+    def __init__(
+        self,
+        rooms: Mapping[str, Room] | None = None,
+        groups: Mapping[str, Group] | None = None,
+        places: Mapping[str, str] | None = None,
+        names: Mapping[str, str] | None = None,
+    ) -> None:
+        self.rooms = dict(rooms or {})
+        self.groups = dict(groups or {})
+        self.places = dict(places or {})
+        self.names = dict(names or {})
+        self._in_room: defaultdict[str, set[str]] = defaultdict(set)
+        for device_id, room_id in self.places.items():
+            self._in_room[room_id].add(device_id)
+
+    def devices_in(self, room_id: str) -> list[str]:
+        """The devices in the room, present or not, by id."""
+        return sorted(self._in_room.get(room_id, ()))
+
+    def commit(self, edit: Edit) -> None:
+        """Let it be so from now on."""
+        for device_id, room_id in edit.places.items():
+            before = self.places.get(device_id)
+            if before is not None:
+                self._in_room[before].discard(device_id)
+            if room_id is not None:
+                self._in_room[room_id].add(device_id)
+        _put_all(self.rooms, edit.rooms)
+        _put_all(self.groups, edit.groups)
+        _put_all(self.places, edit.places)
+        _put_all(self.names, edit.names)
+        for room_id, room in edit.rooms.items():
+            if room is None:
+                self._in_room.pop(room_id, None)
+
+
+class Draft:
+    """The layout as edits would leave it that are not in force yet; `edit` is all of them together."""
+
+    def __init__(self, base: Layout) -> None:
+        self._base = base
+        self._rooms: dict[str, Room | None] = {}
+        self._groups: dict[str, Group | None] = {}
+        self._places: dict[str, str | None] = {}
+        self._names: dict[str, str | None] = {}
+        self.edit = Edit(rooms=self._rooms, groups=self._groups, places=self._places, names=self._names)
+        self.rooms: Mapping[str, Room] = _Overlay(base.rooms, self._rooms)
+        self.groups: Mapping[str, Group] = _Overlay(base.groups, self._groups)
+
+    def devices_in(self, room_id: str) -> list[str]:
+        """The devices in the room, present or not, by id."""
+        stay = {each for each in self._base.devices_in(room_id) if each not in self._places}
+        return sorted(stay | {device_id for device_id, each in self._places.items() if each == room_id})
+
+    def add(self, edit: Edit) -> None:
+        """Take in one more edit."""
+        self._rooms.update(edit.rooms)
+        self._groups.update(edit.groups)
+        self._places.update(edit.places)
+        self._names.update(edit.names)
+
+
+class _Overlay(Mapping[str, T]):
+    """A mapping in which some values are different, or None and so not there."""
+
+    def __init__(self, base: Mapping[str, T], changes: Mapping[str, T | None]) -> None:
+        self._base = base
+        self._changes = changes
+
+    def __getitem__(self, key: str) -> T:
+        if key not in self._changes:
+            return self._base[key]
+        value = self._changes[key]
+        if value is None:
+            raise KeyError(key)
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        keys: Iterable[str] = dict.fromkeys([*self._base, *self._changes])
+        return (key for key in keys if key in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def get_room(layout: LayoutView, room_id: str) -> Room:
+    """The room of this id; raises `NotFound`."""
+    if room_id not in layout.rooms:
+        raise NotFound("room", room_id)
+    return layout.rooms[room_id]
+
+
+def get_group(layout: LayoutView, group_id: str) -> Group:
+    """The group of this id; raises `NotFound`."""
+    if group_id not in layout.groups:
+        raise NotFound("group", group_id)
+    return layout.groups[group_id]
+
+
+def _put_all(things: dict[str, T], changes: Mapping[str, T | None]) -> None:
+    for key, value in changes.items():
+        if value is None:
+            things.pop(key, None)
+        else:
+            things[key] = value

@@ -1,0 +1,141 @@
+"""Observations as they enter the home: what the catalog does not know, or says otherwise, is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+from appliance.errors import Invalid
+from appliance.home.capabilities import ATTRIBUTES, is_custom
+from appliance.home.command_specs import CommandSpec
+from appliance.home.model import Info, Kind, Observation
+from appliance.home.texts import LONGEST_ID, LONGEST_NAME, cut
+from appliance.home.values import MAX_JSON_DEPTH, Value, json_copy, shown
+
+Dropped = dict[str, str]
+"""What was left out, by the attribute's or field's name, each with the rest of a sentence that says why."""
+
+_SCALARS = (str, int, float, bool)
+
+MAX_COMMANDS = 1000
+"""How many capabilities of one device can be commanded."""
+
+
+def check_attributes(seen: Any, known: Mapping[str, Value], dropped: Dropped) -> dict[str, Value]:
+    """The attributes that are sound, in canonical form; what is not is noted in `dropped`.
+
+    `known` is what the device showed before: a string or number that is the same has been checked.
+    """
+    if not isinstance(seen, Mapping):
+        dropped["attributes"] = f"must be an object, not {shown(seen)}"
+        return {}
+    sound: dict[str, Value] = {}
+    for key, value in seen.items():
+        if type(value) in _SCALARS and key in known and value == known[key] and type(value) is type(known[key]):
+            sound[key] = value
+            continue
+        try:
+            sound[key] = _check_attribute(key, value)
+        except Invalid as fault:
+            dropped[_shown_key(key)] = str(fault)
+    return sound
+
+
+def check_observation(seen: Observation, known: Mapping[str, Value], dropped: Dropped) -> Observation:
+    """What of the observation is sound; the rest is noted in `dropped`. Raises `Invalid` if nothing of it is."""
+    check_device_id(seen.device_id)
+    if not isinstance(seen.kind, Kind):
+        raise Invalid(f"kind must be one of {', '.join(Kind)}, not {shown(seen.kind)}")
+    return replace(
+        seen,
+        attributes=check_attributes(seen.attributes, known, dropped),
+        vendor_specific=_check_vendor_data(seen.vendor_specific, dropped),
+        name=_check_text("name", seen.name, dropped),
+        info=_check_info(seen.info, dropped),
+        commands=_check_commands(seen.commands, dropped),
+    )
+
+
+def check_device_id(device_id: Any) -> None:
+    """Raise `Invalid` for what cannot be a device's id."""
+    if not isinstance(device_id, str) or cut(device_id, LONGEST_ID) != device_id:
+        raise Invalid(f"{shown(device_id)} cannot be the id of a device")
+
+
+def check_event(event: Any, data: Any) -> tuple[str, dict[str, Value]]:
+    """The name and the data of an event at a device; `Invalid` where they cannot be that."""
+    if not isinstance(event, str) or cut(event, LONGEST_ID) != event:
+        raise Invalid(f"{shown(event)} cannot be the name of an event")
+    if not isinstance(data, Mapping):
+        raise Invalid(f"the data of the event {event} must be an object, not {shown(data)}")
+    return event, json_copy(data)
+
+
+def _check_attribute(key: Any, value: Value) -> Value:
+    if not isinstance(key, str) or key == "state":
+        raise Invalid("is not an attribute that an adapter may tell")
+    if (entry := ATTRIBUTES.get(key)) is not None:
+        return entry.check(value)
+    if not is_custom(key):
+        raise Invalid("is neither in the catalog nor custom.<adapter>.<field>")
+    return json_copy(value)
+
+
+def _check_vendor_data(data: Any, dropped: Dropped) -> Mapping[str, Value]:
+    if not isinstance(data, Mapping):
+        dropped["vendor_specific"] = f"must be an object, not {shown(data)}"
+        return {}
+    sound: dict[str, Value] = {}
+    for key, value in data.items():
+        try:
+            sound |= json_copy({key: value}, MAX_JSON_DEPTH - 1)
+        except Invalid as fault:
+            dropped[f"vendor_specific.{_shown_key(key)}"] = str(fault)
+    return sound
+
+
+def _check_text(field: str, value: Any, dropped: Dropped) -> str | None:
+    """The text without the white space around it; None where it is empty or cannot be shown."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        dropped[field] = f"must be a string, not {shown(value)}"
+        return None
+    try:
+        return cut(value, LONGEST_NAME) if value.strip() else None
+    except Invalid as fault:
+        dropped[field] = str(fault)
+        return None
+
+
+def _check_info(info: Any, dropped: Dropped) -> Info:
+    if not isinstance(info, Info):
+        dropped["info"] = f"must be an Info, not {shown(info)}"
+        return Info()
+    return Info(**{each.name: _check_text(each.name, getattr(info, each.name), dropped) for each in fields(Info)})
+
+
+def _check_commands(commands: Any, dropped: Dropped) -> tuple[CommandSpec, ...]:
+    """The commands, sorted by capability."""
+    if not isinstance(commands, tuple) or not all(isinstance(each, CommandSpec) for each in commands):
+        dropped["commands"] = "must be a tuple of CommandSpec"
+        return ()
+    sound = []
+    for each in commands[:MAX_COMMANDS]:
+        try:
+            sound.append(_check_spec(each))
+        except Invalid as fault:
+            dropped["commands"] = f"of {shown(each.capability)} {fault}"
+    return tuple(sorted(sound, key=lambda spec: spec.capability))
+
+
+def _check_spec(spec: CommandSpec) -> CommandSpec:
+    if not isinstance(spec.capability, str) or not (spec.capability in ATTRIBUTES or is_custom(spec.capability)):
+        raise Invalid("is neither in the catalog nor custom.<adapter>.<field>")
+    json_copy([spec.actions, spec.unit, spec.values, spec.min, spec.max, spec.step, spec.type])
+    return spec
+
+
+def _shown_key(key: Any) -> str:
+    return key if isinstance(key, str) and key.isprintable() and len(key) <= LONGEST_ID else shown(key)

@@ -1,0 +1,181 @@
+"""Log buffer: the latest log entries in memory, for those who cannot see standard error."""
+
+from __future__ import annotations
+
+import json
+import logging
+import traceback
+from collections import Counter, deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any
+
+MAX_ENTRIES = 2000
+MAX_BYTES = 2 << 20
+"""What the entries take together; a script may log lines of 8 KiB."""
+
+ENTRY_BYTES = 400
+"""What an entry costs beside its texts."""
+
+LEVELS: Mapping[str, int] = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+}
+"""The levels that may be asked for; each includes the graver ones."""
+
+_OWN = "own_fields"
+"""The attribute of a record that holds its fields where they may have any name."""
+
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", _OWN}
+
+MAX_DEPTH = 32
+"""How deep the value of a field may be nested; what lies deeper is told as text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogEntry:
+    """One entry. `number` counts from 1 on, `part` is the logger's name, `fields` are its own, as JSON values."""
+
+    number: int
+    at: datetime
+    level: str
+    part: str
+    message: str
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogQuery:
+    """Which entries are wanted: at least so grave, of this part, with this text in message or fields, after a number.
+
+    Upper and lower case are the same in `contains`.
+    """
+
+    level: str = "debug"
+    part: str | None = None
+    contains: str | None = None
+    limit: int = 200
+    after: int = 0
+
+    def matches(self, entry: LogEntry) -> bool:
+        """Whether the entry is one of them."""
+        return (
+            entry.number > self.after
+            and logging.getLevelName(entry.level.upper()) >= LEVELS[self.level]
+            and self.part in (None, entry.part)
+            and (self.contains is None or self.contains.casefold() in text_of(entry).casefold())
+        )
+
+
+class LogBuffer(logging.Handler):
+    """Keeps the last entries that reach the root logger while its context is open. It may be used from any thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._entries: deque[LogEntry] = deque()
+        self._bytes = 0
+        self._count = 0
+        self._by_level: Counter[str] = Counter()
+
+    def __enter__(self) -> LogBuffer:
+        logging.getLogger().addHandler(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        logging.getLogger().removeHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Add the entry; the oldest make room."""
+        try:
+            self._count += 1
+            self._by_level[record.levelname.lower()] += 1
+            entry = _entry_of(record, self._count)
+        except Exception:  # what cannot be shown must not fail the one who logs it
+            self.handleError(record)
+            return
+        self._entries.append(entry)
+        self._bytes += _size(entry)
+        while len(self._entries) > MAX_ENTRIES or (self._bytes > MAX_BYTES and len(self._entries) > 1):
+            self._bytes -= _size(self._entries.popleft())
+
+    def count_by_level(self) -> dict[str, int]:
+        """How many entries of each level there were since the start."""
+        return {level: self._by_level[level] for level in LEVELS}
+
+    def list_entries(self, query: LogQuery) -> list[LogEntry]:
+        """The entries that match, newest first."""
+        self.acquire()
+        try:
+            entries = list(self._entries)
+        finally:
+            self.release()
+        return list(islice(filter(query.matches, reversed(entries)), query.limit))
+
+
+def own_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The `extra` of a log call for fields of any name, also of those that a record has itself, as `name`."""
+    return {_OWN: fields}
+
+
+def fields_of(record: logging.LogRecord) -> dict[str, Any]:
+    """The record's own fields; `error` is the exception it tells of, with its traceback from level error on."""
+    fields: dict[str, Any] = {key: value for key, value in vars(record).items() if key not in _STANDARD}
+    fields |= vars(record).get(_OWN, {})
+    if record.exc_info and record.exc_info[1] is not None:
+        error = record.exc_info[1]
+        is_shown = record.levelno >= logging.ERROR or logging.getLogger().level <= logging.DEBUG
+        text = "".join(traceback.format_exception(error)) if is_shown else f"{type(error).__name__}: {error}"
+        fields["error"] = text.strip()
+    return fields
+
+
+def text_of(entry: LogEntry) -> str:
+    """`message key=value`, as a person reads it."""
+    return entry.message + fields_text(entry.fields)
+
+
+def fields_text(fields: Mapping[str, Any]) -> str:
+    """` key=value` for each; lists and tables as JSON."""
+    return "".join(f" {key}={value_text(value)}" for key, value in fields.items())
+
+
+def value_text(value: Any) -> str:
+    """The value as a person reads it: lists and tables as JSON, all else as text."""
+    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, dict | list) else str(value)
+
+
+def _entry_of(record: logging.LogRecord, number: int) -> LogEntry:
+    return LogEntry(
+        number=number,
+        at=datetime.fromtimestamp(record.created, UTC),
+        level=record.levelname.lower(),
+        part=record.name,
+        message=_sayable(record.getMessage()),
+        fields={_sayable(key): _as_json(value) for key, value in fields_of(record).items()},
+    )
+
+
+def _as_json(value: Any, levels: int = MAX_DEPTH) -> Any:
+    if isinstance(value, list) and levels:
+        return [_as_json(each, levels - 1) for each in value]
+    if isinstance(value, dict) and levels:
+        return {_sayable(str(key)): _as_json(each, levels - 1) for key, each in value.items()}
+    return value if value is None or isinstance(value, bool | float) else _number_or_text(value)
+
+
+def _number_or_text(value: Any) -> Any:
+    is_small = isinstance(value, int) and abs(value) < 1 << 53
+    return value if is_small else _sayable(str(value))
+
+
+def _sayable(text: str) -> str:
+    """The text without what is none in UTF-8."""
+    return text.encode(errors="replace").decode()
+
+
+def _size(entry: LogEntry) -> int:
+    return ENTRY_BYTES + len(entry.message) + sum(len(key) + len(str(value)) for key, value in entry.fields.items())

@@ -1,0 +1,50 @@
+"""The trace of an execution: what it did, step by step, for the history."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from appliance.clock import Clock
+
+MAX_STEPS = 200
+MAX_LOG_STEPS = 50
+MAX_TEXT = 200
+"""Characters that are kept of a text in a step."""
+
+
+class Trace:
+    """Keeps the newest steps, of lines of the log fewer. `at_ms` counts from when the trace was made."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._began = clock.monotonic()
+        self._steps: deque[Mapping[str, Any]] = deque(maxlen=MAX_STEPS)
+        self._log_count = 0
+
+    def add(self, step: str, **told: Any) -> None:
+        """Note a step, `command`, `invoke`, `sleep`, `log`, `scene` or `wait`, and what is told of it."""
+        at_ms = round((self._clock.monotonic() - self._began) * 1000)
+        if len(self._steps) == MAX_STEPS and self._steps[0]["step"] == "log":
+            self._log_count -= 1
+        self._steps.append({"at_ms": at_ms, "step": step, **{key: _short(value) for key, value in told.items()}})
+        if step == "log":
+            self._log_count += 1
+            if self._log_count > MAX_LOG_STEPS:
+                self._drop_oldest_log()
+
+    def list_steps(self) -> tuple[Mapping[str, Any], ...]:
+        """The steps that are kept, the oldest first."""
+        return tuple(self._steps)
+
+    def _drop_oldest_log(self) -> None:
+        for index, each in enumerate(self._steps):
+            if each["step"] == "log":
+                del self._steps[index]
+                self._log_count -= 1
+                return
+
+
+def _short(value: Any) -> Any:
+    return f"{value[: MAX_TEXT - 1]}…" if isinstance(value, str) and len(value) > MAX_TEXT else value

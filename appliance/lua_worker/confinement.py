@@ -1,0 +1,56 @@
+"""Confinement: what the worker gives up at its start, so that little can be done with it, whatever runs inside."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import os
+import resource
+import signal
+from collections.abc import Callable
+
+NICE = 10
+"""How far the worker stands behind the hub where both want the processor."""
+
+_SET_PARENT_DEATH_SIGNAL, _SET_NO_NEW_PRIVILEGES = 1, 38
+_MAX_ARENAS = -8
+_libc = ctypes.CDLL(None)
+
+
+def confine(parent: int, max_address_bytes: int) -> None:
+    """Give up what the worker does not need, for good; exits where the hub, process `parent`, is gone already.
+
+    What the system refuses to take (a service manager may forbid it) stays as it is.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # whoever stops the hub lets the hub stop us
+        signal.signal(number, signal.SIG_IGN)
+    _libc.prctl(_SET_PARENT_DEATH_SIGNAL, int(signal.SIGKILL), 0, 0, 0)
+    _libc.prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(0)
+    with contextlib.suppress(AttributeError):  # musl has one arena anyway
+        _libc.mallopt(_MAX_ARENAS, 2)
+    limits = (
+        (resource.RLIMIT_AS, max_address_bytes),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NOFILE, 0),
+    )
+    for limit, most in limits:
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(limit, (most, most))
+    gc.freeze()
+
+
+def lower_priority() -> None:
+    """Let the hub come first, for good. To be called before there are threads."""
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, NICE)
+
+
+def trim_memory() -> None:
+    """Let the C library return to the machine what it keeps for the next one; only glibc keeps much, and can."""
+    trim: Callable[[int], int] | None = getattr(_libc, "malloc_trim", None)
+    if trim is not None:
+        trim(0)

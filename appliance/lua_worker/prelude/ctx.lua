@@ -1,0 +1,77 @@
+-- ctx: what execute is given. Each method is one request; what is wrong with its arguments is said at the user's line.
+local lares = ...
+local type, tostring, rawequal, select, sub = type, tostring, rawequal, select, string.sub
+local encode, decode, raise, request = lares.encode, lares.decode, lares.raise, lares.request
+
+local LONGEST = 8192           -- bytes of a log message, and of its fields
+local ctx = {}
+lares.ctx = ctx
+
+local FIRST = {                -- methods, and what their first argument must be
+  command = 'string', command_group = 'string', invoke = 'string', sleep = 'number', get_device = 'string',
+  list_devices = 'any', get_room = 'string', list_rooms = 'any', list_room_devices = 'string', get_group = 'string',
+  list_groups = 'any', list_group_devices = 'string', command_room = 'string', get = 'string', set = 'string',
+  start_timer = 'string', cancel_timer = 'string', run_scene = 'string', wait_for = 'string', snapshot = 'table',
+  restore = 'table', notify = 'string',
+}
+local SECOND = {
+  command = 'table', command_group = 'table', command_room = 'table', invoke = 'table?', start_timer = 'number',
+  wait_for = 'table', notify = 'table?',
+}
+local THIRD = {set = 'table?'}
+local ABSENT = {get_device = 'device', get_room = 'room', get_group = 'group'}
+
+local function check_self(self, name)
+  if not rawequal(self, ctx) then raise('call it with a colon: ctx:' .. name .. '(...), not ctx.' .. name .. '(...)') end
+end
+
+local function check_argument(value, expected, number, name)
+  if not expected or expected == 'any' then return end
+  local kind = sub(expected, -1) == '?' and sub(expected, 1, -2) or expected
+  if type(value) == kind or (value == nil and kind ~= expected) then return end
+  raise('bad argument #' .. number .. ' to ctx:' .. name .. ' (' .. kind .. ' expected, got ' .. type(value) .. ')')
+end
+
+local function encoded(value, what)
+  local text, fault = encode(value, what)
+  if not text then raise(fault) end
+  return text
+end
+
+local function call(name, first, second, third)
+  check_argument(first, FIRST[name], 1, name)
+  check_argument(second, SECOND[name], 2, name)
+  check_argument(third, THIRD[name], 3, name)
+  local what = 'ctx:' .. name
+  local arguments = '[' .. encoded(first, what .. ': argument #1') .. ',' .. encoded(second, what .. ': argument #2')
+    .. ',' .. encoded(third, what .. ': argument #3') .. ']'
+  if name == 'sleep' and first >= 1 then collectgarbage('collect') end    -- the state stays for that long
+  local answer = decode(request(name, arguments))
+  if answer == nil and ABSENT[name] then lares.absent = ABSENT[name] .. " '" .. sub(first, 1, 100) .. "'" end
+  return answer
+end
+
+for name in next, FIRST do
+  ctx[name] = function(self, first, second, third)
+    check_self(self, name)
+    return call(name, first, second, third)
+  end
+end
+
+-- A line for the log. It is handed over at once, so it works everywhere, and is no request: it does not count as one.
+function lares.log(level, message, fields)
+  if #message > LONGEST then message = sub(message, 1, LONGEST) .. '…' end
+  lares.emit(level, message, fields)
+end
+
+local LEVELS = {trace = true, debug = true, info = true, warn = true, error = true}
+
+function ctx.log(self, level, message, fields)
+  check_self(self, 'log')
+  check_argument(level, 'string', 1, 'log')
+  check_argument(fields, 'table?', 3, 'log')
+  if not LEVELS[level] then raise("ctx:log: level must be trace, debug, info, warn or error, not '" .. sub(level, 1, 40) .. "'") end
+  local text = fields and encoded(fields, 'ctx:log: fields') or nil
+  if text and #text > LONGEST then raise('ctx:log: fields are larger than 8 KiB') end
+  lares.log(level, tostring(message), text)
+end

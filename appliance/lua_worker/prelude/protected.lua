@@ -1,0 +1,81 @@
+-- Catching errors, loading text and coroutines: as in Lua, but no stop is ever caught.
+local lares = ...
+local type, select, rawequal = type, select, rawequal
+local raw_pcall, raw_xpcall, raw_load, raw_traceback, gsub = pcall, xpcall, load, debug.traceback, string.gsub
+local running, yield, is_yieldable = coroutine.running, coroutine.yield, coroutine.isyieldable
+local create, wrap, resume, close = coroutine.create, coroutine.wrap, coroutine.resume, coroutine.close
+local caught, passed, watch = lares.caught, lares.passed, lares.watch
+
+lares.raw_pcall = raw_pcall
+
+function lares.pcall(...)
+  return passed(raw_pcall(...))
+end
+
+-- The handler is left out where a stop passes through, for it runs inside the hook, where nothing could stop it.
+function lares.xpcall(f, handler, ...)
+  if type(handler) ~= 'function' then return raw_xpcall(f, handler) end
+  return passed(raw_xpcall(f, function(...)
+    if lares.stopped then return nil end
+    return handler(...)
+  end, ...))
+end
+
+local function clean(trace)
+  return type(trace) == 'string' and gsub(trace, '\n\t%?: [^\n]*', '') or trace
+end
+
+function lares.traceback(message, level, ...)
+  if type(message) == 'thread' then return clean(raw_traceback(message, level, ...)) end
+  return clean(raw_traceback(message, (level or 1) + 1))
+end
+
+-- As load, text only; `environment` is what the chunk sees when it names none.
+function lares.load(environment, chunk, name, _, ...)
+  if select('#', ...) > 0 then environment = ... end
+  local compiled, fault = raw_load(chunk, name, 't', environment)
+  if compiled then return compiled end
+  caught(false, fault)
+  return nil, fault
+end
+
+---------------------------------------------------------------- coroutines, each watched by the hook from its start
+lares.coroutine = {status = coroutine.status}
+
+function lares.coroutine.create(f)
+  local co = create(f)
+  watch(co)
+  return co
+end
+
+function lares.coroutine.wrap(f)
+  if type(f) ~= 'function' then return wrap(f) end
+  return wrap(function(...)
+    watch((running()))
+    return f(...)
+  end)
+end
+
+function lares.coroutine.resume(...)
+  return passed(resume(...))
+end
+
+function lares.coroutine.close(...)
+  return passed(close(...))
+end
+
+-- The outermost coroutine is ours; for users it is the main program, which cannot yield.
+function lares.coroutine.running()
+  local co = running()
+  return co, rawequal(co, lares.main)
+end
+
+function lares.coroutine.isyieldable(co)
+  co = co or running()
+  return not rawequal(co, lares.main) and is_yieldable(co)
+end
+
+function lares.coroutine.yield(...)
+  if rawequal(running(), lares.main) then lares.raise('attempt to yield from outside a coroutine') end
+  return yield(...)
+end

@@ -1,0 +1,29 @@
+-- Requests: how Lua asks the hub for something. The outermost coroutine yields the operation and JSON, and is resumed
+-- with the answer, so that whoever waits holds no thread. Where Lua cannot pause, in the user's own coroutines and in
+-- what a library function calls, the thread waits.
+local lares = ...
+local rawequal, running, yield, is_yieldable = rawequal, coroutine.running, coroutine.yield, coroutine.isyieldable
+local ask, take, relimit = lares.ask, lares.take, lares.relimit
+
+local ok, body, name           -- the answer
+
+function lares.answer(...)
+  ok, body, name = ...
+end
+
+-- The raw answer: its text, and for a script also its name.
+function lares.request(operation, payload)
+  if lares.stopped then lares.stop(lares.stopped) end
+  if is_yieldable() and rawequal(running(), lares.main) then
+    yield(operation, payload)
+  else
+    local answer = ask(operation, payload)
+    if not answer then lares.check() end
+    ok, body, name = answer == 1, take(), take()
+    relimit()
+  end
+  local text, file = body, name
+  body, name = nil, nil
+  if ok then return text, file end
+  lares.raise(text)
+end

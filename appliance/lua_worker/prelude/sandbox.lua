@@ -1,0 +1,63 @@
+-- The sandbox: the names that users see, a table of its own in each execution; and require, print.
+local lares = ...
+local error, type, tostring, pack, concat, unpack = error, type, tostring, table.pack, table.concat, table.unpack
+local raw_load, raise, caught = load, lares.raise, lares.caught
+
+local environment = {
+  _VERSION = _VERSION,
+  assert = assert, error = error, getmetatable = getmetatable, ipairs = ipairs, next = next, pairs = pairs,
+  rawequal = rawequal, rawget = rawget, rawlen = rawlen, rawset = rawset, select = select, tonumber = tonumber,
+  tostring = tostring, type = type,
+  pcall = lares.pcall, xpcall = lares.xpcall, setmetatable = lares.setmetatable, collectgarbage = collectgarbage,
+  coroutine = lares.coroutine, string = string, table = table, utf8 = utf8, math = math, os = lares.os,
+  debug = lares.debug,
+}
+environment._G = environment
+lares.environment = environment
+
+function environment.load(...)
+  return lares.load(environment, ...)
+end
+
+-- The chunk of a file that the hub hands in; a fault in it is raised with its file and line.
+function lares.compile(text, name)
+  local chunk, fault = raw_load(text, '@' .. name, 't', environment)
+  if chunk then return chunk end
+  caught(false, fault)
+  error(fault, 0)
+end
+
+function environment.print(...)
+  local words = pack(...)
+  for index = 1, words.n do words[index] = tostring(words[index]) end
+  lares.log('info', concat(words, '\t'))
+end
+
+local loaded, chain = {}, {}
+
+local function describe_chain(name)
+  for index = 1, #chain do
+    if chain[index] == name then return concat(chain, ' → ', index) .. ' → ' .. name end
+  end
+end
+
+local function finish(name, ok, result)
+  chain[#chain] = nil
+  if not ok then caught(ok, result) error(result, 0) end
+  if result == nil then result = true end
+  loaded[name] = result
+  return result
+end
+
+-- A script, run once in an execution; its text is read when it is asked for.
+function environment.require(name)
+  if type(name) ~= 'string' then raise("bad argument #1 to 'require' (string expected, got " .. type(name) .. ')') end
+  if loaded[name] ~= nil then return loaded[name] end
+  local circle = describe_chain(name)
+  if circle then raise('circular require: ' .. circle) end
+  lares.check()
+  local text, file = lares.request('require', name)
+  local chunk = lares.compile(text, file)
+  chain[#chain + 1] = name
+  return finish(name, lares.raw_pcall(chunk, name, file))
+end

@@ -1,0 +1,90 @@
+-- Stopping: how an execution ends when the hub wants it to.
+-- A hook looks up every so often and asks; once the answer is a reason, every further instruction raises STOP, and
+-- whatever catches errors (pcall, coroutines, require) raises it anew. What the hook cannot stop, such as a library
+-- function that takes long, the hub ends by killing the worker.
+local lares = ...
+
+-- What opens files and runs code of the host's is taken out of the state altogether.
+for _, name in next, {'io', 'package', 'python', 'require', 'dofile', 'loadfile'} do
+  _G[name] = nil
+  debug.getregistry()._LOADED[name] = nil
+end
+for _, name in next, {'execute', 'exit', 'getenv', 'remove', 'rename', 'setlocale', 'tmpname'} do os[name] = nil end
+
+local poll = lares.poll
+local error, type, find = error, type, string.find
+local sethook, getinfo, time, clock = debug.sethook, debug.getinfo, os.time, os.clock
+
+local EVERY = 500              -- instructions between two looks, each of which may be a long call of C
+local ASKED_SECS = 0.01        -- of computing between two questions to the guard, unless the second has changed meanwhile
+local STOP = setmetatable({}, {__tostring = function() return 'execution stopped' end, __metatable = false})
+
+lares.MEMORY = 4               -- the reason that is found here; the others are the hub's (protocol.py)
+lares.stopped = false          -- the reason, once there is one; false and not nil, for a new field would need memory
+lares.place = false            -- where it was found, as 'file:line'
+
+local asked, second = 0, time()
+local hook
+
+-- The user's innermost line from this level of the stack on. Frames of the stripped prelude and of C have no line.
+local function place(level, co)
+  for each = level, level + 30 do
+    local info
+    if co then info = getinfo(co, each, 'Sl') else info = getinfo(each, 'Sl') end
+    if not info then return nil end
+    if info.currentline > 0 then return info.short_src .. ':' .. info.currentline end
+  end
+end
+
+local function stop(reason)
+  if not lares.stopped then
+    lares.stopped = reason
+    lares.place = place(3)
+  end
+  sethook(hook, '', 1)
+  error(STOP, 0)
+end
+
+hook = function()
+  if not lares.stopped then
+    local now = clock()
+    if now - asked < ASKED_SECS and time() == second then return end
+    asked, second = now, time()
+  end
+  local reason = lares.stopped or poll()
+  if reason then stop(reason) end
+end
+
+local function check()
+  local reason = lares.stopped or poll()
+  if reason then stop(reason) end
+end
+
+-- After every caught error: nobody catches a stop, and running out of memory is one. At the limit of the C stack the
+-- hook itself finds no room to run, so the guard is asked here.
+local function caught(ok, fault)
+  if lares.stopped then stop(lares.stopped) end
+  if not ok and type(fault) == 'string' then
+    if fault == 'not enough memory' then stop(lares.MEMORY) end
+    if find(fault, 'stack overflow', 1, true) then check() end
+  end
+end
+
+-- What pcall and its like return, unless it was a stop.
+local function passed(ok, ...)
+  if not ok or lares.stopped then caught(ok, ...) end
+  return ok, ...
+end
+
+local function watch(co)
+  sethook(co, hook, '', EVERY)
+end
+
+-- Raise an error at the user's line, however many frames of the prelude lie between.
+local function raise(message)
+  local at = place(3)
+  error(at and at .. ': ' .. message or message, 0)
+end
+
+lares.stop, lares.check, lares.caught, lares.passed, lares.watch, lares.raise, lares.place_in =
+  stop, check, caught, passed, watch, raise, place

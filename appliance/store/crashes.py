@@ -1,0 +1,57 @@
+"""Crashes: how often the hub ended by a fault lately, counted on the card."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import orjson
+
+from appliance.clock import Clock
+from appliance.errors import StoreFailed
+from appliance.store.document import Document
+from appliance.store.lock import read_boot_id
+from appliance.store.records import CRASHES
+
+WINDOW_SECS = 300.0
+MAX_CRASHES = 3
+"""So many crashes within the window, and the hub should start without automations."""
+
+
+class CrashCounter:
+    """Counts the runs that did not stop in order since the machine was started.
+
+    Times are seconds since then, on a clock that nobody can set. The card is asked for a change only
+    after a crash, and once more when the series is over.
+    """
+
+    def __init__(
+        self, document: Document, clock: Clock, remember: Callable[[str, dict[str, Any] | None], None]
+    ) -> None:
+        self._document = document
+        self._clock = clock
+        self._remember = remember
+
+    async def note_start(self, *, has_crashed: bool) -> bool:
+        """Count the crash of the run before, if it was one; true where there were so many that something is wrong."""
+        if not has_crashed:
+            return False
+        now, boot = self._clock.monotonic(), read_boot_id()
+        crashes = [*self._list_recent(now, boot), now]
+        with suppress(StoreFailed):  # a card that takes nothing now does not keep the hub from running
+            await self._document.put_many({CRASHES: {"boot": boot, "crashes": crashes}})
+        return len(crashes) >= MAX_CRASHES
+
+    def end_series(self) -> None:
+        """Begin to count anew: the hub stopped in order, or a person has looked after the cause."""
+        if self._document.get(CRASHES) is not None:
+            self._remember(CRASHES, None)
+
+    def _list_recent(self, now: float, boot: str) -> list[float]:
+        """The crashes within the window; of a record that cannot be understood, none."""
+        try:
+            stored = orjson.loads(self._document.get(CRASHES) or b"{}")
+            return [float(at) for at in stored["crashes"] if stored["boot"] == boot and 0 <= now - at <= WINDOW_SECS]
+        except (KeyError, TypeError, ValueError):
+            return []

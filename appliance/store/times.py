@@ -1,0 +1,74 @@
+"""Times: the newest time that the document tells, which the clock must have passed before it can be trusted."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from appliance.clock import ClockTrust
+from appliance.store.records import CARD, EPOCH, KEY, MILLISECOND, STATE, Told
+from appliance.version import MADE_AT
+
+CLOCK = "clock/trust"
+"""`{at, until}`, milliseconds since 1970: stored times after `at`, up to `until`, are those of a wrong clock."""
+
+AUTOMATION, TIMER = "automation/", "timer/"
+"""What automations keep; see `automations/states.py` and `automations/timers.py`."""
+
+
+def newest_time(document: Told) -> datetime:
+    """The newest time of anything that is stored, and at least when this version was made; in UTC.
+
+    Times that are known to have come from a wrong clock do not count.
+    """
+    forgotten = next((value for key, value in document.items(CLOCK) if key == ""), None)
+    times = [*_times_of(document), MADE_AT]
+    if isinstance(forgotten, dict):
+        with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError):
+            at, until = _from_millis(forgotten["at"]), _from_millis(forgotten["until"])
+            times = [at, *(time for time in times if not at < time <= until)]
+    return max([*times, *_told(document, CARD, lambda card: [datetime.fromisoformat(card["at"])])])
+
+
+def forgetting(trust: ClockTrust, now: datetime) -> dict[str, Any]:
+    """What to store so that times ahead of the present, which are those of a wrong clock, count no more."""
+    until = max(trust.newest, trust.forgotten or trust.newest, MADE_AT)
+    return {CLOCK: {"at": _to_millis(now), "until": _to_millis(max(until, now))}}
+
+
+def _times_of(document: Told) -> Iterator[datetime]:
+    for prefix, read in _TIMES.items():
+        yield from _told(document, prefix, read)
+
+
+def _told(document: Told, prefix: str, read: Callable[[Any], list[datetime]]) -> Iterator[datetime]:
+    """The times in every value behind the prefix; a value of another form tells none."""
+    for _, value in document.items(prefix):
+        with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError, AttributeError):
+            yield from (time.astimezone(UTC) for time in read(value) if time.tzinfo is not None)
+
+
+def _of_automation(value: Any) -> list[datetime]:
+    policy = value.get("policy", {})
+    found = [policy.get("ended_at"), *policy.get("decided", {}).values()]
+    found += value.get("fired", {}).values()
+    return [_from_millis(each) for each in found if isinstance(each, int)]
+
+
+def _from_millis(millis: Any) -> datetime:
+    return EPOCH + millis * MILLISECOND  # type: ignore[no-any-return]
+
+
+def _to_millis(instant: datetime) -> int:
+    return (instant - EPOCH) // MILLISECOND
+
+
+_TIMES: Mapping[str, Callable[[Any], list[datetime]]] = {
+    KEY: lambda key: [datetime.fromisoformat(key["created_at"])],
+    STATE: lambda state: [_from_millis(state["at"])],
+    AUTOMATION: _of_automation,
+    TIMER: lambda timer: [_from_millis(timer["started_at"])],
+}
+"""How the values behind each prefix tell when they were written."""

@@ -1,0 +1,106 @@
+"""Devices: 2,000 of them push 1,000 attributes a second on one core; and what a push costs among many."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from appliance import config
+from appliance.adapters.publisher import Publisher
+from appliance.clock import Clock
+from appliance.home.command_specs import CommandSpec
+from appliance.home.model import Info, Kind, Observation
+from appliance.hub import Hub
+from appliance.store.disk import Disk
+from benchmarks._client import percentile
+
+FEW, MANY = 20, 2_000
+PUSHES_A_SECOND = 1_000
+SECONDS = 60
+BATCHES_A_SECOND = 100
+ROUNDS = 5_000
+MAX_LAG_MS, MAX_RATIO = 20.0, 1.2
+
+COMMANDS = (
+    CommandSpec(capability="brightness", actions=("set",), min=0, max=100),
+    CommandSpec(capability="power", actions=("on", "off", "toggle")),
+)
+
+
+def measure() -> Iterator[tuple[str, str]]:
+    """Loop lag under the pushes, and the ratio of what one costs among 2,000 devices and among 20."""
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})
+    try:
+        p50, p99, busy = asyncio.run(_storm())
+        few, many = asyncio.run(_cost(FEW)), asyncio.run(_cost(MANY))
+    finally:
+        os.sched_setaffinity(0, cores)
+    label = (
+        f"{PUSHES_A_SECOND} pushes a second of {MANY} devices, {SECONDS} s: loop lag p50, p99 (<= {MAX_LAG_MS:g} ms)"
+    )
+    yield label, f"{p50:.2f}, {p99:.2f}"
+    yield "processor time of it", f"{busy:.0%}"
+    yield f"one push among {FEW}, among {MANY} devices, microseconds", f"{few * 1e6:.1f}, {many * 1e6:.1f}"
+    yield f"ratio of the two (<= {MAX_RATIO:g})", f"{many / few:.2f}"
+
+
+def _observations(count: int) -> list[Observation]:
+    return [
+        Observation(
+            device_id=f"bench:{number}",
+            kind=Kind.LIGHT,
+            attributes={"power": "on", "brightness": 0, "custom.bench.quality": 0},
+            name=f"Lamp {number}",
+            info=Info(manufacturer="Lares", model="Benchmark"),
+            commands=COMMANDS,
+        )
+        for number in range(count)
+    ]
+
+
+async def _storm() -> tuple[float, float, float]:
+    with tempfile.TemporaryDirectory(prefix="lares-benchmark-") as folder:
+        settings = config.parse("", str(Path(folder) / "config" / "default.toml"), {})
+        async with Hub(settings, Disk(Path(folder)), Clock()) as hub:
+            publish = Publisher("bench", hub.registry, hub.bus, hub.clock)
+            publish.full_list(_observations(MANY))
+            lags: list[float] = []
+            watching = asyncio.ensure_future(_watch(lags))
+            began, busy = time.perf_counter(), time.process_time()
+            each = PUSHES_A_SECOND // BATCHES_A_SECOND
+            for batch in range(SECONDS * BATCHES_A_SECOND):
+                for number in range(batch * each, (batch + 1) * each):
+                    publish.attributes(f"bench:{number % MANY}", {"custom.bench.quality": number})
+                await asyncio.sleep(max(0.0, began + (batch + 1) / BATCHES_A_SECOND - time.perf_counter()))
+            busy = (time.process_time() - busy) / (time.perf_counter() - began)
+            watching.cancel()
+    return percentile(lags, 50), percentile(lags, 99), busy
+
+
+async def _watch(lags: list[float]) -> None:
+    """How much later than asked a sleep of 5 ms ends, in milliseconds."""
+    while True:
+        began = time.perf_counter()
+        await asyncio.sleep(0.005)
+        lags.append((time.perf_counter() - began - 0.005) * 1000)
+
+
+async def _cost(count: int) -> float:
+    """Seconds of one push among so many devices; the best of three tries."""
+    with tempfile.TemporaryDirectory(prefix="lares-benchmark-") as folder:
+        settings = config.parse("", str(Path(folder) / "config" / "default.toml"), {})
+        async with Hub(settings, Disk(Path(folder)), Clock()) as hub:
+            publish = Publisher("bench", hub.registry, hub.bus, hub.clock)
+            publish.full_list(_observations(count))
+            best = float("inf")
+            for turn in range(1, 4):
+                began = time.perf_counter()
+                for number in range(ROUNDS):
+                    publish.attributes(f"bench:{number % 20}", {"custom.bench.quality": turn * ROUNDS + number})
+                best = min(best, (time.perf_counter() - began) / ROUNDS)
+            return best

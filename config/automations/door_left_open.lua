@@ -1,0 +1,31 @@
+-- A door that stands open for five minutes is told of, and again every ten until somebody closes it.
+
+local triggers = require("triggers")
+
+local DOORS = {} -- such as { "zigbee:front_door" }
+local AGAIN_SECS = 600
+
+---@type Automation
+return {
+  id = "door_left_open",
+  name = "Door left open",
+  description = "Tells of a door that is open for more than five minutes.",
+  triggers = triggers.of(DOORS, {
+    { type = "device_state_change", attribute = "contact", equals = "open", duration_secs = 300 },
+    { type = "timer", name = "door_left_open" },
+  }),
+  mode = "queued",
+  execute = function(ctx)
+    local names = {}
+    for _, id in ipairs(DOORS) do
+      local door = ctx:get_device(id)
+      if door and door.attributes.state == "online" and door.attributes.contact == "open" then
+        names[#names + 1] = door.name
+      end
+    end
+    if #names > 0 then
+      ctx:notify("left open: " .. table.concat(names, ", "), { title = "Door" })
+      ctx:start_timer("door_left_open", AGAIN_SECS)
+    end
+  end,
+}

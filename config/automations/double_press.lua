@@ -1,0 +1,21 @@
+-- A button that is pressed twice switches the lights of a group: off if one of them is on, else on.
+
+local lights = require("lights")
+local triggers = require("triggers")
+
+local BUTTONS = {} -- such as { "zigbee:bed_button" }
+local GROUP = "bedroom"
+
+---@type Automation
+return {
+  id = "double_press",
+  name = "Button pressed twice",
+  description = "Pressing the button twice switches the lights of the group bedroom.",
+  triggers = triggers.of(BUTTONS, { { type = "device_event", event = "double" } }),
+  mode = "queued",
+  execute = function(ctx)
+    if ctx:get_group(GROUP) then
+      lights.toggle(ctx, lights.find(ctx, GROUP), { brightness = 40 })
+    end
+  end,
+}

@@ -1,0 +1,23 @@
+-- On weekday mornings the lights of the group "bedroom" grow bright within twenty minutes.
+--
+-- Whoever switches one off meanwhile wants to sleep on, or is awake: it stays off. Without the group nothing happens.
+
+local lights = require("lights")
+local presence = require("presence")
+
+local GROUP = "bedroom"
+local MINUTES = 20
+
+---@type Automation
+return {
+  id = "wake_up_light",
+  name = "Wake-up light",
+  description = "The lights of the group bedroom grow bright from 6:30 on weekdays, unless nobody is at home.",
+  trigger = { type = "wall_clock", time = "06:30", weekdays = { "mon", "tue", "wed", "thu", "fri" } },
+  mode = "single",
+  execute = function(ctx)
+    if ctx:get_group(GROUP) and not presence.nobody(ctx) then
+      lights.fade(ctx, lights.find(ctx, GROUP), { to = 80, secs = MINUTES * 60, steps = 20, kelvin = 2900 })
+    end
+  end,
+}

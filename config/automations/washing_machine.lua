@@ -1,0 +1,28 @@
+-- The washing machine is done when it has drawn next to nothing for three minutes after it ran.
+--
+-- It needs a plug that measures power. That it runs is kept in a variable, which a restart of the hub does not end.
+
+local triggers = require("triggers")
+
+local PLUGS = {} -- such as { "tasmota:washing_machine" }
+local RUNS_WATTS, RESTS_WATTS = 10, 4
+
+---@type Automation
+return {
+  id = "washing_machine",
+  name = "Washing machine",
+  description = "Tells that the washing machine is done.",
+  triggers = triggers.of(PLUGS, {
+    { id = "runs", type = "device_state_change", attribute = "power_consumption", above = RUNS_WATTS },
+    { id = "rests", type = "device_state_change", attribute = "power_consumption", below = RESTS_WATTS, duration_secs = 180 },
+  }),
+  mode = "queued",
+  execute = function(ctx, event)
+    if event.trigger_id == "runs" then
+      ctx:set("washing_machine.runs", true, { durable = true })
+    elseif event.trigger_id == "rests" and ctx:get("washing_machine.runs") then
+      ctx:set("washing_machine.runs", nil, { durable = true })
+      ctx:notify("the washing machine is done", { title = "Washing" })
+    end
+  end,
+}

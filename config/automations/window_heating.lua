@@ -1,0 +1,38 @@
+-- While a window is open, the heating rests; when all are closed, it goes on as before, also after a restart of the hub.
+
+local climate = require("climate")
+local triggers = require("triggers")
+
+local WINDOWS = {} -- such as { "zigbee:kitchen_window", "zigbee:kitchen_door" }
+local HEATING = {} -- such as { "zigbee:kitchen_radiator" }
+
+-- Whether one of them is open; of one that is not there nothing is known, and it counts as closed.
+local function is_one_open(ctx)
+  for _, id in ipairs(WINDOWS) do
+    local window = ctx:get_device(id)
+    if window and window.attributes.state == "online" and window.attributes.contact == "open" then
+      return true
+    end
+  end
+  return false
+end
+
+---@type Automation
+return {
+  id = "window_heating",
+  name = "Window open, heating off",
+  description = "The heating rests while a window is open for more than half a minute.",
+  triggers = triggers.of(WINDOWS, {
+    { type = "device_state_change", attribute = "contact", equals = "open", duration_secs = 30 },
+    { type = "device_state_change", attribute = "contact", equals = "closed" },
+  }),
+  mode = "queued",
+  execute = function(ctx)
+    local set = is_one_open(ctx) and climate.pause or climate.resume
+    for _, id in ipairs(HEATING) do
+      if not set(ctx, id) then
+        ctx:log("warn", "the heating does not obey", { device = id })
+      end
+    end
+  end,
+}

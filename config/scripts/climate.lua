@@ -1,0 +1,97 @@
+-- Climate: thermostats and their like, and how to hold the heating while a window is open.
+
+local offers = require("offers")
+
+local climate = {}
+
+local COLDEST_CELSIUS = 5
+
+local function obeys(ctx, id, capability, value)
+  return ctx:command(id, { capability = capability, action = "set", value = value }).status == "ok"
+end
+
+-- The variable that keeps what a paused device is to go back to.
+local function memory_of(id)
+  return ("climate." .. id:lower():gsub("[^a-z0-9_]", "_")):sub(1, 64)
+end
+
+-- The temperature to reach, in the unit that the device shows (degrees Celsius where it shows none), within its range.
+-- Gives whether it obeyed.
+---@param ctx Context
+---@param id string
+---@param temperature number
+---@return boolean
+function climate.set(ctx, id, temperature)
+  local device = ctx:get_device(id)
+  local spec = device and offers.find(device, "target_temperature", "set")
+  if not device or not spec then
+    return false
+  end
+  local shown = device.attributes.target_temperature
+  local unit = spec.schema.unit or shown and shown.unit or "°C"
+  local value = { value = offers.clamp(spec, temperature), unit = unit }
+  return obeys(ctx, id, "target_temperature", value)
+end
+
+-- What it is to do: "heat", "off". Gives whether it obeyed; false where it does not know that mode.
+---@param ctx Context
+---@param id string
+---@param mode string
+---@return boolean
+function climate.mode(ctx, id, mode)
+  local device = ctx:get_device(id)
+  local spec = device and offers.find(device, "hvac_mode", "set")
+  if not spec then
+    return false
+  end
+  for _, each in ipairs(spec.schema.values) do
+    if each == mode then
+      return obeys(ctx, id, "hvac_mode", mode)
+    end
+  end
+  return false
+end
+
+-- Hold it: off, or at its coldest where it cannot be switched off. What it did before is remembered over restarts; one
+-- that is held already is left as it is. Gives whether it is held now.
+---@param ctx Context
+---@param id string
+---@return boolean
+function climate.pause(ctx, id)
+  local device, memory = ctx:get_device(id), memory_of(id)
+  if not device or ctx:get(memory) then
+    return device ~= nil
+  end
+  local mode, target = device.attributes.hvac_mode, device.attributes.target_temperature
+  if mode == "off" then
+    return true
+  elseif mode and climate.mode(ctx, id, "off") then
+    ctx:set(memory, { mode = mode }, { durable = true })
+    return true
+  elseif target and climate.set(ctx, id, COLDEST_CELSIUS) then
+    ctx:set(memory, { target = target.value }, { durable = true })
+    return true
+  end
+  return false
+end
+
+-- Let it go on as before `pause`; nothing where it was not paused. What it does not obey is tried at the next call.
+---@param ctx Context
+---@param id string
+---@return boolean has_obeyed
+function climate.resume(ctx, id)
+  local memory = memory_of(id)
+  local before = ctx:get(memory)
+  if not before then
+    return true
+  end
+  local has_obeyed = before.mode and climate.mode(ctx, id, before.mode)
+    or before.target and climate.set(ctx, id, before.target)
+    or false
+  if has_obeyed then
+    ctx:set(memory, nil, { durable = true })
+  end
+  return has_obeyed
+end
+
+return climate

@@ -1,0 +1,74 @@
+"""What build.py and its parts say, and the commands that they run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+USAGE_ERROR, UNAVAILABLE, IO_ERROR = 64, 69, 74  # as in sysexits.h
+
+
+class BuildFailed(Exception):
+    """Ends build.py with a sentence, an exit code, and what a tool said before."""
+
+    def __init__(self, sentence: str, code: int, *, lines: Sequence[str] = ()) -> None:
+        super().__init__(sentence)
+        self.code, self.lines = code, lines
+
+
+def say(text: str, *, is_transient: bool = False) -> None:
+    """Print a line; on a terminal the next line overwrites a transient one."""
+    if sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+        print("\r\x1b[K" + text, end="" if is_transient else "\n", flush=True)
+    else:
+        print(text, flush=True)
+
+
+def report_failure(sentence: str, *, lines: Sequence[str] = ()) -> None:
+    """Print lines and then a sentence, in build.py's name, to standard error."""
+    if sys.stdout.isatty():
+        say("", is_transient=True)
+    print(*lines, f"build.py: {sentence}", sep="\n", file=sys.stderr, flush=True)
+
+
+def run_captured(
+    command: Sequence[str], *, on_line: Callable[[str], None] = lambda line: None, **options: Any
+) -> tuple[int, list[str]]:
+    """Run a command silently; `on_line` gets each line at once, the caller the exit code and all lines.
+
+    It has its own process group, so that nothing of it outlives an interruption.
+    """
+    pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    lines = []
+    with subprocess.Popen(command, text=True, errors="replace", process_group=0, **pipes, **options) as child:
+        try:
+            for line in child.stdout or ():
+                lines.append(line.rstrip())
+                on_line(lines[-1])
+            return child.wait(), lines
+        except BaseException:
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGTERM)
+            child.wait()
+            raise
+
+
+def run_visible(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> int:
+    """Run a command with this terminal and return its exit code; Ctrl-C is for the command to answer."""
+    with subprocess.Popen(command, cwd=folder, env=environment) as child:
+        while child.poll() is None:
+            try:
+                child.wait()
+            except KeyboardInterrupt:
+                if not sys.stdin.isatty():  # a terminal has told the child by itself
+                    child.send_signal(signal.SIGINT)
+            except SystemExit:
+                child.terminate()
+                raise
+    return child.returncode if child.returncode >= 0 else 128 - child.returncode

@@ -1,0 +1,193 @@
+"""The virtual environment .venv: kept as the locks say, whatever interrupted or damaged it."""
+
+from __future__ import annotations
+
+import csv
+import fcntl
+import hashlib
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from firmware.console import UNAVAILABLE, BuildFailed, run_captured, say
+from firmware.pip import ENTRY, advice, install_command, python_version, readable
+
+REACHED = re.compile(
+    r"(?:Collecting |Processing \S*/)(?P<name>\w[\w.-]*?)(?:==|-)(?P<version>\d[^\s-]*)|Requirement already|Ignoring "
+)
+"""The lines of pip's that tell of one more package."""
+
+
+class Environment:
+    """The .venv of a checkout. Its stamp names the locks that it was finished with, and the packages of each."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.folder = root / ".venv"
+        self.python = self.folder / "bin" / "python"
+        self.stamp = self.folder / "lares.json"
+        self.runtime_lock = root / "firmware" / "runtime.lock"
+        self.test_lock = root / "firmware" / "test.lock"
+
+    def ensure(self, *locks: Path) -> None:
+        """Make .venv hold what the last lock names, which contains those before it; quick where it does.
+
+        Raises `BuildFailed`. Several processes may call it at once: they wait for each other.
+        """
+        if not self.find_fault(locks) and not self.is_missing(locks[-1]):
+            return
+        with self._lock_shared() as held:
+            started = time.monotonic()
+            fault = self.find_fault(locks)
+            if fault:
+                self._make(fault, held)
+            if fault or self.is_missing(locks[-1]):
+                self.stamp.unlink(missing_ok=True)
+                installed = digests(locks)
+                self.install(locks[-1], held)
+                self.write_stamp(installed)
+                say(f".venv is ready after {time.monotonic() - started:.0f} s")
+
+    def find_fault(self, locks: Sequence[Path]) -> str:
+        """Why .venv has to be made anew before it can serve these locks; empty where it need not be."""
+        if not self.folder.is_dir():
+            return "there is none"
+        stamp = self.read_stamp()
+        if not stamp:
+            return "it was not finished"
+        if not self._is_same_python():
+            return "it belongs to another Python"
+        changed = [name for name, now in digests(locks).items() if stamp["locks"].get(name, now) != now]
+        if changed:
+            return f"{changed[0]} has changed"
+        lost = self._find_damage(stamp["packages"])
+        return f"{lost} is damaged" if lost else ""
+
+    def is_missing(self, lock: Path) -> bool:
+        """Whether .venv, itself sound, has yet to get what a lock names."""
+        return lock.name not in self.read_stamp().get("locks", {})
+
+    def read_stamp(self) -> dict[str, Any]:
+        """What .venv was last finished with; empty where it never was, or where nobody can read it."""
+        try:
+            stamp = json.loads(self.stamp.read_text())
+        except (OSError, ValueError):
+            return {}
+        return stamp if isinstance(stamp, dict) and {"locks", "packages"} <= stamp.keys() else {}
+
+    def write_stamp(self, locks: dict[str, str]) -> None:
+        """Note, as the last act of an installation, which locks .venv holds and which packages came of them."""
+        found = self.folder.glob("lib/*/*/*.dist-info/RECORD")
+        packages = sorted(str(record.parent.relative_to(self.folder)) for record in found)
+        self.stamp.write_text(json.dumps({"locks": locks, "packages": packages}))
+
+    def install(self, lock: Path, held: int) -> None:
+        """Let pip put into .venv what the lock names, telling how far it is; pip inherits the descriptor `held`."""
+        total = len(ENTRY.findall(lock.read_text()))
+        say(f"installing the {total} packages of {lock.relative_to(self.root)}")
+        count = 0
+
+        def show(line: str) -> None:
+            nonlocal count
+            reached = REACHED.match(line)
+            if reached:
+                count += 1
+                if reached["name"]:
+                    say(f"[{count}/{total}] {reached['name']} {reached['version']}", is_transient=True)
+            elif line.startswith("Installing collected packages"):
+                say(f"[{total}/{total}] all here, unpacking", is_transient=True)
+            elif line.startswith("WARNING: Retrying"):
+                say(f"[{count}/{total}] no answer from the package index yet, trying again", is_transient=True)
+
+        command, variables = install_command(self.python, lock), {**os.environ, "PIP_USER": "0"}
+        code, lines = run_captured(command, on_line=show, pass_fds=[held], env=variables)
+        if code:
+            raise BuildFailed(advice(lines), UNAVAILABLE, lines=readable(lines))
+
+    @contextmanager
+    def _lock_shared(self) -> Iterator[int]:
+        """Wait until no other build.py works on .venv; who inherits the descriptor works on it too."""
+        with (self.root / "build.py").open("r+b") as file:  # NFS locks only what is open for writing
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                say("waiting for another build.py that works on .venv")
+                fcntl.flock(file, fcntl.LOCK_EX)
+            yield file.fileno()
+
+    def _make(self, reason: str, held: int) -> None:
+        """Put a new, empty .venv in the place of any old one."""
+        check_venv()
+        say(f"making .venv with Python {python_version()} ({reason})")
+        self.stamp.unlink(missing_ok=True)
+        if self.folder.is_symlink():
+            self.folder.unlink()
+        if self.folder.exists():
+            shutil.rmtree(self.folder)
+        code, lines = run_captured(venv_command(self.folder), pass_fds=[held])
+        if code:
+            raise BuildFailed(f"{sys.executable} could not make .venv", UNAVAILABLE, lines=readable(lines))
+
+    def _is_same_python(self) -> bool:
+        """Whether .venv has a Python that starts, and has this one's version and ABI."""
+        tell = "import sys; print(sys.implementation.cache_tag + sys.abiflags)"
+        try:
+            said = subprocess.run([self.python, "-I", "-S", "-c", tell], capture_output=True, text=True)
+        except OSError:
+            return False
+        return said.stdout.strip() == f"{sys.implementation.cache_tag}{sys.abiflags}"
+
+    def _find_damage(self, packages: Sequence[str]) -> str:
+        """The first installed file that is gone or was emptied, by each package's own list; else empty."""
+        for package in packages:
+            folder = self.folder / package
+            try:
+                files = [(name, size) for name, _, size in csv.reader((folder / "RECORD").read_text().splitlines())]
+            except (OSError, ValueError):
+                files = []
+            if not files:
+                return folder.name
+            for name, size in files:
+                path = os.path.join(folder.parent, name)  # noqa: PTH118 - thousands of files at each start
+                if not name.endswith(".pyc") and not is_whole(path, size):
+                    return name
+        return ""
+
+
+def digests(locks: Sequence[Path]) -> dict[str, str]:
+    """The SHA-256 of each lock by its name: what .venv remembers of it."""
+    return {lock.name: hashlib.sha256(lock.read_bytes()).hexdigest() for lock in locks}
+
+
+def is_whole(path: str, size: str) -> bool:
+    """Whether a file is there, and has something in it if it should."""
+    try:
+        return os.stat(path).st_size > 0 or size in ("", "0")  # noqa: PTH116
+    except OSError:
+        return False
+
+
+def venv_command(folder: Path) -> list[str]:
+    """How to make a virtual environment, also when build.py itself runs in the one that it replaces."""
+    return [getattr(sys, "_base_executable", "") or sys.executable, "-I", "-m", "venv", str(folder)]
+
+
+def check_venv() -> None:
+    """Raise `BuildFailed` where Python came without the part that makes virtual environments."""
+    if importlib.util.find_spec("ensurepip") is not None and importlib.util.find_spec("venv") is not None:
+        return
+    package = f"python3.{sys.version_info.minor}-venv"
+    raise BuildFailed(
+        f"{sys.executable} has no `venv` and `ensurepip` to make .venv with: install them "
+        f"(Debian, Ubuntu, Raspberry Pi OS: `sudo apt install python3-venv`, or `{package}`) and run this again",
+        UNAVAILABLE,
+    )

@@ -1,0 +1,84 @@
+"""`build.py lock`: the locks, written from pyproject.toml."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+from firmware.console import UNAVAILABLE, USAGE_ERROR, BuildFailed, run_captured, say
+from firmware.environment import Environment, venv_command
+from firmware.pip import ENTRY, advice, readable
+
+LOCK_TOOLS = ("pip==26.3", "pip-tools==7.6.2")
+"""They decide what a lock looks like."""
+
+EDITABLE = ("editables",)
+"""Needed by `pip install --no-build-isolation -e .`, beside pyproject's own [build-system]."""
+
+LEFT_OUT = {
+    "setuptools": "sanic requires it and never imports it; 4 MB and a .pth file that runs at each start",
+    "ujson": "crashes on musl before 1.2.4, and sanic imports it wherever it finds it; orjson does its work",
+    "uvloop": "no gain at a home's load, and tests and hub shall share one event loop",
+    "pycparser": "only for cffi's compiler; argon2 needs the compiled _cffi_backend alone",
+    "setproctitle": "the hub has one process and can name it by itself",
+}
+"""Named as dependencies, but better not there; `--no-deps` makes pip content without them."""
+
+LOCK_HEAD = """\
+# Pinned packages with the hashes of all their wheels, for Python 3.11 to 3.14.
+# Written from pyproject.toml by `python3 build.py lock`; with --upgrade it takes newer versions.
+# Not closed under dependencies: see LEFT_OUT in firmware/locks.py; pip needs --no-deps.
+"""
+
+
+def write_locks(environment: Environment, arguments: Sequence[str]) -> int:
+    """Rewrite both locks from pyproject.toml; versions stay where they still fit, unless asked to upgrade."""
+    if list(arguments) not in ([], ["--upgrade"]):
+        raise BuildFailed("lock takes --upgrade and nothing else", USAGE_ERROR)
+    if sys.version_info[:2] != (3, 11):
+        raise BuildFailed("lock needs Python 3.11, the oldest that the locks are for", UNAVAILABLE)
+    toml = tomllib.loads((environment.root / "pyproject.toml").read_text())
+    runtime = toml["project"]["dependencies"]
+    tests = [*toml["project"]["optional-dependencies"]["test"], *toml["build-system"]["requires"], *EDITABLE]
+    with tempfile.TemporaryDirectory(prefix="lares-lock-") as name:
+        folder = Path(name)
+        say("fetching " + " and ".join(LOCK_TOOLS))
+        _run(venv_command(folder / "venv"), folder)
+        _run([f"{folder}/venv/bin/python", "-I", "-m", "pip", "install", *LOCK_TOOLS], folder)
+        wanted = ((environment.runtime_lock, runtime), (environment.test_lock, ["-c pins", *runtime, *tests]))
+        for path, requirements in wanted:
+            say(f"resolving and hashing {path.relative_to(environment.root)}; this takes minutes")
+            text = _compile(path, requirements, folder, upgrade=arguments)
+            path.write_text(LOCK_HEAD + text)
+            (folder / "pins").write_text("".join(f"{name}=={pin}\n" for name, pin in ENTRY.findall(text)))
+    return 0
+
+
+def _compile(path: Path, requirements: Sequence[str], folder: Path, *, upgrade: Sequence[str]) -> str:
+    """What pip-compile makes of the requirements, keeping to the versions of the lock that lies there."""
+    (folder / "wanted").write_text("\n".join(requirements) + "\n")
+    if path.exists():
+        shutil.copy(path, folder / path.name)
+    flags = "--quiet --no-config --generate-hashes --no-reuse-hashes --strip-extras --no-header --no-emit-options"
+    hosts = "--no-emit-index-url --no-emit-find-links --no-emit-trusted-host --pip-args=--only-binary=:all:"
+    left_out = [f"--unsafe-package={name}" for name in LEFT_OUT]
+    command = [f"{folder}/venv/bin/python", "-I", "-m", "piptools", "compile", *flags.split(), *hosts.split()]
+    _run([*command, *left_out, *upgrade, "-o", path.name, "wanted"], folder)
+    return _clean((folder / path.name).read_text())
+
+
+def _clean(text: str) -> str:
+    """What pip-compile wrote, without its own remarks and without the names of our temporary files."""
+    lines = [line for line in text.splitlines() if line[:1] not in ("", "#") and not line.endswith("-c pins")]
+    return "\n".join(lines).replace("-r wanted", "pyproject.toml") + "\n"
+
+
+def _run(command: Sequence[str], folder: Path) -> None:
+    """Run one of the lock's tools, or fail with what it said last."""
+    code, lines = run_captured(command, cwd=folder)
+    if code:
+        raise BuildFailed(advice(lines), UNAVAILABLE, lines=readable(lines))

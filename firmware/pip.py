@@ -1,0 +1,56 @@
+"""pip, as the build runs it: what is installed is exactly what a lock names, and a failure has its advice."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+ENTRY = re.compile(r"^([A-Za-z0-9][\w.-]*)==([^\s;\\]+)", re.MULTILINE)
+"""A package and its version in a lock."""
+
+ADVICE = (
+    ("No space left", "the disk is full: make room and run this again"),
+    (
+        "Retrying|Connection|timed out|Temporary failure|SSLError|ProxyError|certificate",
+        "the package index cannot be reached: check the network (a proxy?) and run this again",
+    ),
+    (
+        "No matching distribution|Could not find a version|not a supported wheel",
+        "a package has no wheel for Python {version} on this machine: "
+        "run this with Python 3.11 to 3.14 on a 64-bit system",
+    ),
+    (
+        "DO NOT MATCH THE HASHES",
+        "a file is not the one that the lock names, so it was not used: "
+        "run this again with Python 3.11 to 3.14, without a proxy or mirror that changes files",
+    ),
+    ("", "pip failed, see above; run this again"),
+)
+"""What pip may say, and what to do then."""
+
+
+def install_command(python: Path, lock: Path) -> list[str]:
+    """The pip call that installs exactly the files that a lock names, and never runs a package's own build."""
+    flags = "--no-deps --require-hashes --only-binary=:all: --no-input --progress-bar=off --disable-pip-version-check"
+    return [str(python), "-I", "-m", "pip", "install", *flags.split(), "-r", str(lock)]
+
+
+def python_version() -> str:
+    """This Python's version, as people write it."""
+    return ".".join(str(part) for part in sys.version_info[:3])
+
+
+def advice(lines: Sequence[str]) -> str:
+    """What to do about a pip that failed with these lines."""
+    text = "\n".join(lines)
+    return next(sentence for pattern, sentence in ADVICE if re.search(pattern, text)).format(version=python_version())
+
+
+def readable(lines: Sequence[str]) -> list[str]:
+    """The last lines worth reading, without the hosts and folders that pip was told to look in."""
+    progress = r"(Collecting|Processing|Requirement already|  Downloading|  Using) "
+    noise = re.compile(rf"\s*$|Looking in |WARNING: (Location|Url) |\[notice|{progress}")
+    secret = re.compile(r"\w+://\S+|(?<=host=)'[^']*'|(?<=Retrying) \(Retry\([^)]*\)\)")
+    return [secret.sub("(...)", line) for line in lines if not noise.match(line)][-8:]

@@ -1,0 +1,211 @@
+"""What every kind of adapter keeps, whatever its vendor speaks: one suite, run over each kind with its simulator."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from appliance.adapters.dispatch import Dispatcher, Outcome, Status
+from appliance.adapters.http import open_session
+from appliance.adapters.kind import AdapterKind
+from appliance.adapters.runner import AdapterRunner
+from appliance.clock import Clock
+from appliance.health import AdapterStatus, Health
+from appliance.home import events
+from appliance.home.bus import Bus
+from appliance.home.commands import Command
+from appliance.home.model import Device
+from appliance.home.registry import Registry
+from appliance.simulators.device import SimulatedDevice
+from tests.fakes.context import context_of
+from tests.fakes.patience import until
+
+SPEED = 20
+
+
+class FastClock(Clock):
+    """Twenty seconds in one."""
+
+    def monotonic(self) -> float:
+        """The seconds, passing faster."""
+        return super().monotonic() * SPEED
+
+    async def sleep(self, seconds: float) -> None:
+        """A twentieth of it."""
+        await super().sleep(seconds / SPEED)
+
+    async def wait(self, event: asyncio.Event, seconds: float) -> bool:
+        """A twentieth of it."""
+        return await super().wait(event, seconds / SPEED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """One kind: how to simulate its vendor, the settings of a section for that, and a device that has power.
+
+    `fewer` takes a device away at the vendor and `more` gives it back, where the kind has more than one.
+    """
+
+    name: str
+    kind: AdapterKind
+    simulate: Callable[[], SimulatedDevice]
+    settings: Callable[[Any], Any]
+    device: str
+    fewer: Callable[[Any], object] | None = None
+    more: Callable[[Any], object] | None = None
+
+
+class Trial:
+    """One adapter at work against its simulator."""
+
+    def __init__(self, subject: Subject, vendor: SimulatedDevice) -> None:
+        self.subject = subject
+        self.vendor = vendor
+        self.clock, self.bus = FastClock(), Bus()
+        self.happened: list[events.Event] = []
+        self.bus.listen(self.happened.append)
+        self.registry = Registry(self.bus, self.clock)
+        self.health = Health([subject.name], self.bus)
+        self.dispatcher: Dispatcher
+        self.runner: AdapterRunner
+
+    @property
+    def device(self) -> Device:
+        """The device that has power."""
+        return self.registry.get_device(f"{self.subject.name}:{self.subject.device}")
+
+    @property
+    def status(self) -> AdapterStatus:
+        """How the adapter does."""
+        return self.health.get_adapter(self.subject.name).status
+
+    def states(self) -> set[Any]:
+        """What the devices say of their reachability."""
+        return {device.attributes["state"] for device in self.registry.list_devices()}
+
+    async def command(self, action: str) -> Outcome:
+        """Switch the device."""
+        [outcome] = await self.dispatcher.send([self.device], Command(capability="power", action=action), "device")
+        return outcome
+
+
+@asynccontextmanager
+async def trial(subject: Subject) -> AsyncIterator[Trial]:
+    """An adapter of the kind that has seen its vendor once."""
+    async with subject.simulate() as vendor, open_session() as session:
+        it = Trial(subject, vendor)
+        settings = subject.settings(vendor)
+        context = context_of(subject.name, session, it.clock, registry=it.registry, bus=it.bus)
+        it.runner = AdapterRunner(partial(subject.kind.build, settings), context)
+        it.dispatcher = Dispatcher([it.runner], it.bus, it.clock)
+        async with it.runner, it.dispatcher:
+            await until(lambda: it.status is AdapterStatus.RUNNING)
+            yield it
+
+
+class AdapterContract:
+    """The suite. A test class that inherits from it names its `subject`."""
+
+    subject: Subject
+
+    async def test_it_tells_its_devices_and_what_they_take(self) -> None:
+        async with trial(self.subject) as it:
+            assert it.happened.count(events.AdapterStarted(adapter=self.subject.name)) == 1
+            kinds = self.subject.kind.device_kinds
+            for device in it.registry.list_devices():
+                assert device.id.startswith(f"{self.subject.name}:") and device.name != device.id
+                assert device.kind in kinds and device.commands and device.attributes["state"] == "online"
+            assert not [each for each in it.happened if isinstance(each, events.ObservationDropped)]
+
+    async def test_it_obeys_and_shows_the_result_before_it_says_so(self) -> None:
+        async with trial(self.subject) as it:
+            for action in ("on", "off", "on"):
+                assert (await it.command(action)).status is Status.OK
+                assert it.device.attributes["power"] == action
+            assert (await it.command("toggle")).status is Status.OK
+            assert it.device.attributes["power"] == "off"
+
+    async def test_what_it_does_not_offer_is_unsupported_and_not_sent(self) -> None:
+        async with trial(self.subject) as it:
+            wish = Command(capability="lock", action="unlock")
+            [outcome] = await it.dispatcher.send([it.device], wish, "device")
+            assert outcome.status is Status.UNSUPPORTED
+
+    async def test_an_outage_is_told_once_and_ends_with_the_first_answer(self) -> None:
+        async with trial(self.subject) as it:
+            before = it.device.attributes
+            await it.vendor.unplug()
+            await until(lambda: it.states() == {"offline"})
+            refused = await it.command("on")
+            assert refused.error is not None and refused.error.code == "device_unreachable"
+            assert it.device.attributes == {**before, "state": "offline"}
+            await it.vendor.plug_in()
+            await until(lambda: it.states() == {"online"})
+            said = [event for event in it.happened if isinstance(event, events.SystemError)]
+            assert len(said) == 1 and said[0].message.startswith(f"{self.subject.name}: ")
+
+    async def test_a_command_that_succeeds_ends_an_outage(self) -> None:
+        async with trial(self.subject) as it:
+            await it.vendor.unplug()
+            await until(lambda: it.states() == {"offline"})
+            await it.vendor.plug_in()
+            assert (await it.command("on")).status is Status.OK
+            assert it.states() == {"online"}
+
+    async def test_garbage_is_no_outage_and_changes_nothing(self) -> None:
+        for body in (b"", b"{", b"[]", b"7", b"<html/>", b'{"state":{},"lights":7}', b"\xff" * 999):
+            async with trial(self.subject) as it:
+                before = it.device
+                it.vendor.faults.body = body
+                await until(lambda it=it: it.status is AdapterStatus.DEGRADED)  # type: ignore[misc]
+                refused = await it.command("on")
+                assert refused.error is not None and refused.error.code == "device_refused", body
+                assert it.device.attributes == before.attributes
+                it.vendor.faults.body = None
+                await until(lambda it=it: it.status is AdapterStatus.RUNNING)  # type: ignore[misc]
+
+    async def test_slow_answers_are_waited_for(self) -> None:
+        async with trial(self.subject) as it:
+            it.vendor.faults.delay = 0.2
+            assert (await it.command("on")).status is Status.OK
+            assert it.device.attributes["power"] == "on" and it.states() == {"online"}
+
+    async def test_a_command_that_changes_nothing_is_no_success_of_the_wish(self) -> None:
+        async with trial(self.subject) as it:
+            await it.command("off")
+            it.vendor.faults.stubborn = True
+            await it.command("on")
+            assert it.device.attributes["power"] == "off", "the state comes from the device"
+
+    async def test_commands_that_are_cancelled_leave_nothing_behind(self) -> None:
+        async with trial(self.subject) as it:
+            it.vendor.faults.silent = True
+            asking = [asyncio.ensure_future(it.command("on")) for _ in range(3)]
+            await until(lambda: it.runner.gate.commands_under_way > 0)
+            it.dispatcher.give_up()
+            assert {outcome.status for outcome in await asyncio.gather(*asking)} == {Status.ERROR}
+            it.vendor.faults.silent = False
+            assert (await it.command("off")).status is Status.OK
+
+    async def test_an_adapter_that_dies_is_made_anew_and_its_devices_stay(self) -> None:
+        async with trial(self.subject) as it:
+            before, adapter = it.registry.list_devices(), it.runner.adapter
+            assert it.runner._current is not None
+            it.runner._current.cancel()
+            await until(lambda: it.runner.adapter not in (adapter, None))
+            assert [device.id for device in it.registry.list_devices()] == [device.id for device in before]
+            assert (await it.command("on")).status is Status.OK
+
+    async def test_what_the_vendor_no_longer_lists_is_removed_and_may_return(self) -> None:
+        if self.subject.fewer is None or self.subject.more is None:
+            return
+        async with trial(self.subject) as it:
+            ids = [device.id for device in it.registry.list_devices()]
+            self.subject.fewer(it.vendor)
+            await until(lambda: len(it.registry.list_devices()) < len(ids))
+            self.subject.more(it.vendor)
+            await until(lambda: [device.id for device in it.registry.list_devices()] == ids)

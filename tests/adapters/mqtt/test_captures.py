@@ -1,0 +1,119 @@
+"""Every capture becomes the devices of the table; nothing that is broken does any harm."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from appliance.adapters.mqtt.catalog import DeviceCatalog
+from appliance.adapters.mqtt.templates.limits import TemplateFailed
+from appliance.errors import LaresError
+from appliance.home.commands import Command
+from tests.adapters.mqtt.captures import Sent, capture, captures
+from tests.adapters.mqtt.table import EXPECTED, described, new_catalog, take
+
+
+def attributes(catalog: DeviceCatalog, device_id: str) -> dict[str, Any]:
+    shown: dict[str, Any] = {}
+    for member in catalog.devices[device_id].members:
+        shown |= member.entity.attributes
+    return shown
+
+
+def sent(topic: str, payload: Any, *, retain: bool = False) -> Sent:
+    text = payload if isinstance(payload, str) else json.dumps(payload)
+    return Sent(topic, text.encode(), retain)
+
+
+def test_every_capture_becomes_the_devices_of_the_table() -> None:
+    table = json.loads(EXPECTED.read_text())
+    wrong = {}
+    for each in captures():
+        got = json.loads(json.dumps(described(each)))
+        if got != table[each.name]:
+            wrong[each.name] = (got, table[each.name])
+    assert not wrong
+    assert set(table) == {each.name for each in captures()}
+
+
+def test_what_is_kept_of_a_devices_own_configuration_is_up_to_the_user() -> None:
+    few, all_of_it = new_catalog(), new_catalog(includes_config_entities=True)
+    for catalog in (few, all_of_it):
+        take(catalog, capture("zigbee2mqtt/bmct-slz").messages + capture("zigbee2mqtt/bmct-slz").states)
+    (device,) = few.devices
+    assert "custom.mqtt.linkquality" not in attributes(few, device)
+    assert attributes(all_of_it, device).keys() > attributes(few, device).keys()
+
+
+def test_one_byte_turned_over_in_any_message_never_harms() -> None:
+    every = list(captures())
+
+    @given(st.data())
+    @settings(max_examples=120, deadline=None)
+    def check(data: st.DataObject) -> None:
+        chosen = data.draw(st.sampled_from(every))
+        messages = list(chosen.messages + chosen.states)
+        at = data.draw(st.integers(0, len(messages) - 1))
+        payload = bytearray(messages[at].payload or b"x")
+        payload[data.draw(st.integers(0, len(payload) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+        messages[at] = Sent(messages[at].topic, bytes(payload), messages[at].retain)
+        take_all(new_catalog(), messages)
+
+    check()
+
+
+def test_a_field_of_another_type_never_harms() -> None:
+    every = list(captures())
+    odd: st.SearchStrategy[Any] = st.sampled_from(
+        [None, True, 0, -1, 1e300, "", "x" * 300, [], {}, [[]], {"a": 1}, "{{", "+/#", "\0", 10**30]
+    )
+
+    @given(st.data())
+    @settings(max_examples=200, deadline=None)
+    def check(data: st.DataObject) -> None:
+        chosen = data.draw(st.sampled_from(every))
+        messages = list(chosen.messages + chosen.states)
+        at = data.draw(st.sampled_from([at for at, each in enumerate(messages) if each.payload.startswith(b"{")]))
+        raw = json.loads(messages[at].payload)
+        inside = raw["device"] if isinstance(raw.get("device"), dict) and data.draw(st.booleans()) else raw
+        for key in data.draw(st.lists(st.sampled_from(sorted(inside)), max_size=3)) if inside else ():
+            inside[key] = data.draw(odd)
+        payload = json.dumps(raw).replace("1e+300", "1e300").encode()
+        messages[at] = Sent(messages[at].topic, payload, messages[at].retain)
+        take_all(new_catalog(), messages)
+
+    check()
+
+
+def take_all(catalog: DeviceCatalog, messages: list[Sent]) -> None:
+    """Let the catalog take in the messages, and everything that it offers be commanded; nothing may escape."""
+    readable = []
+    for each in messages:
+        try:
+            each.payload.decode()
+            readable.append(each)
+        except UnicodeDecodeError:
+            catalog.take_config(each.topic, each.payload)
+    take(catalog, tuple(readable))
+    values = {
+        "color_temperature": {"value": 3000, "unit": "kelvin"},
+        "color_xy": {"x": 0.3, "y": 0.3},
+        "color_hs": {"hue": 30, "saturation": 100},
+        "color_rgb": {"r": 1, "g": 2, "b": 3},
+        "color_hex": "#010203",
+        "target_temperature": {"value": 20, "unit": "°C"},
+    }
+    for device in catalog.devices.values():
+        for key, (entity, offer) in device.offers.items():
+            options = offer.schema.get("values") or [50]
+            usual: Any = "x" if offer.schema.get("type") == "string" else options[0]
+            for action in offer.actions:
+                value = values.get(key, usual) if action == "set" else None
+                try:
+                    intent = entity.write(Command(capability=key, action=action, value=value))
+                except (LaresError, TemplateFailed):
+                    continue
+                assert all("#" not in each.topic and "+" not in each.topic for each in intent.messages)

@@ -1,0 +1,172 @@
+"""Out: what a hub publishes, what other hubs make of it, and that nothing goes round."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import aiomqtt
+import pytest
+
+from appliance.adapters.mqtt.announcements import announced, config_topic
+from appliance.home import events
+from appliance.home.command_specs import CommandSpec
+from appliance.home.model import Info, Kind, Observation
+from tests.adapters.mqtt.broker import Mosquitto, running
+from tests.adapters.mqtt.homes import BrokerHome, Lamp, publishing, until
+
+LAMP = Observation(
+    device_id="elgato_lights:light:0",
+    kind=Kind.LIGHT,
+    attributes={"power": "off", "brightness": 20, "color_temperature": {"value": 4000, "unit": "kelvin"}},
+    name="Desk",
+    info=Info(manufacturer="Elgato", model="Key Light"),
+    commands=(
+        CommandSpec(capability="power", actions=("on", "off", "toggle")),
+        CommandSpec(capability="brightness", actions=("set",), min=0, max=100),
+        CommandSpec(capability="color_temperature", actions=("set",), min=2900, max=7000, unit="kelvin"),
+    ),
+)
+THERE = "mqtt:lares_here_elgato_lights_light_0"
+
+
+@pytest.fixture
+async def broker(tmp_path: Path) -> AsyncIterator[Mosquitto]:
+    async with running(tmp_path) as mosquitto:
+        yield mosquitto
+
+
+async def heard(client: aiomqtt.Client, topic: str) -> Any:
+    """The next message at a topic, as JSON where it is some."""
+    async with asyncio.timeout(15):
+        async for message in client.messages:
+            if message.topic.value == topic and message.payload:
+                text = bytes(message.payload).decode()
+                return json.loads(text) if text.startswith(("{", "[")) else text
+    raise AssertionError("unreachable")
+
+
+async def test_a_lamp_is_announced_shows_its_state_and_takes_commands(broker: Mosquitto) -> None:
+    base = "lares/here/devices/elgato_lights:light:0"
+    async with broker.client() as client, BrokerHome(broker) as home:
+        lamp = Lamp(home.registry, LAMP)
+        await client.subscribe("#", qos=1)
+        async with publishing(home, "here", lamp, boot=7):
+            assert await heard(client, "lares/here/status") == "online"
+            state = await heard(client, f"{base}/state")
+            assert (state["boot"], state["name"], state["room"]) == (7, "Desk", None)
+            assert state["attributes"]["brightness"] == 20 and state["at"].endswith("Z")
+            await client.publish(f"{base}/set", '{"capability":"brightness","action":"set","value":55}', qos=1)
+            assert await heard(client, f"{base}/result") == {"status": "ok"}
+            later = await heard(client, f"{base}/state")
+            assert later["attributes"]["brightness"] == 55 and later["seq"] > state["seq"]
+            for wrong in ("{", "5", '{"capability":"brightness"}', '{"capability":"no","action":"set"}'):
+                await client.publish(f"{base}/set", wrong, qos=1)
+                result = await heard(client, f"{base}/result")
+                assert result["status"] == "error" and result["message"]
+            home.bus.publish(events.DeviceEvent(device_id=LAMP.device_id, event="single", data={"n": 1}))
+            assert await heard(client, f"{base}/event") == {"n": 1, "event_type": "single"}
+        assert await heard(client, "lares/here/status") == "offline"
+
+
+async def test_the_announcement_is_one_that_anybody_reads(broker: Mosquitto) -> None:
+    async with broker.client() as client, BrokerHome(broker) as home:
+        await client.subscribe("homeassistant/#", qos=1)
+        async with publishing(home, "here", Lamp(home.registry, LAMP), scenes={"evening": "Evening"}):
+            async with asyncio.timeout(15):
+                found: dict[str, Any] = {}
+                async for message in client.messages:
+                    found[message.topic.value] = message.payload
+                    if len([each for each in found if each.endswith("/config")]) == 2:
+                        break
+    configs = {each: json.loads(payload) for each, payload in found.items() if each.endswith("/config")}
+    lamp = next(each for each in configs.values() if each["device"]["name"] == "Desk")
+    assert lamp["origin"]["name"] == "Lares" and lamp["device"]["identifiers"] == ["lares_here_elgato_lights:light:0"]
+    assert lamp["components"]["light"]["platform"] == "light"
+    hub = configs["homeassistant/device/lares_here/hub/config"]
+    assert hub["components"]["scene_evening"]["command_topic"] == "lares/here/scenes/evening/run"
+    for each, payload in found.items():
+        if each.endswith("/config"):
+            assert announced(config_topic("homeassistant", each), each, bytes(payload))
+
+
+async def test_two_hubs_are_one_home_without_a_loop(broker: Mosquitto) -> None:
+    async with BrokerHome(broker, hub_id="here") as here, BrokerHome(broker, hub_id="there") as there:
+        lamp = Lamp(here.registry, LAMP)
+        plug = Lamp(there.registry, Observation(device_id="virtual:fan/1", kind=Kind.SWITCH,
+                    attributes={"power": "off", "temperature": {"value": 20.5, "unit": "°C"}}, name="Fan",
+                    commands=(CommandSpec(capability="power", actions=("on", "off", "toggle")),)))  # fmt: skip
+        async with publishing(here, "here", lamp) as outlet, publishing(there, "there", plug):
+            await there.shows(THERE, state="online", power="off", brightness=20)
+            await here.shows("mqtt:lares_there_virtual_fan_1", state="online", power="off",
+                             temperature={"value": 20.5, "unit": "°C"})  # fmt: skip
+            assert there.registry.get_device(THERE).name == "Desk"
+            await there.command(THERE, "power", "on")
+            await there.command(THERE, "brightness", "set", 70)
+            await there.command(THERE, "color_temperature", "set", {"value": 3000, "unit": "kelvin"})
+            assert here.attributes(LAMP.device_id)["brightness"] == 70
+            assert there.attributes(THERE)["color_temperature"] == {"value": 3000, "unit": "kelvin"}
+            await here.command("mqtt:lares_there_virtual_fan_1", "power", "on")
+            assert plug.sent[-1].action == "on"
+            await asyncio.sleep(0.5)
+            assert sum(device.id.startswith("mqtt:lares") for device in here.registry.list_devices()) == 1
+            assert sum(device.id.startswith("mqtt:lares") for device in there.registry.list_devices()) == 1
+            broker.stop(signal.SIGKILL)
+            await there.shows(THERE, state="offline")
+            await broker.start()
+            await there.shows(THERE, state="online", brightness=70)
+            await until(lambda: outlet.is_connected)
+        await there.shows(THERE, state="unavailable")
+
+
+async def test_an_older_word_of_another_hub_does_not_count(broker: Mosquitto) -> None:
+    async with BrokerHome(broker) as here, BrokerHome(broker) as there, broker.client() as client:
+        async with publishing(here, "here", Lamp(here.registry, LAMP), boot=5):
+            await there.shows(THERE, brightness=20)
+            old = {"boot": 4, "seq": 99, "attributes": {"state": "online", "brightness": 1, "power": "on"}}
+            await client.publish("lares/here/devices/elgato_lights:light:0/state", json.dumps(old), qos=1)
+            await until(lambda: there.adapter.live.outdated == 1)
+            assert there.attributes(THERE)["brightness"] == 20
+
+
+async def test_scenes_and_automations_are_there_and_obey(broker: Mosquitto) -> None:
+    ran: list[Any] = []
+
+    async def run_scene(id_: str) -> None:
+        ran.append(id_)
+
+    async def switch(id_: str, is_enabled: bool) -> None:
+        ran.append((id_, is_enabled))
+
+    access: dict[str, Any] = {"scenes": {"evening": "Evening"}, "automations": {"wake up": ("Wake up", True)},
+                              "run_scene": run_scene, "switch": switch}  # fmt: skip
+    async with BrokerHome(broker) as here, BrokerHome(broker) as there:
+        async with publishing(here, "here", Lamp(here.registry, LAMP), **access):
+            await there.shows("mqtt:lares_here_hub", state="online", power="on")
+            await there.command("mqtt:lares_here_hub", "custom.mqtt.scene_evening", "press")
+            await until(lambda: ran == ["evening"])
+            work = asyncio.create_task(there.command("mqtt:lares_here_hub", "power", "off"))
+            await until(lambda: ran[-1] == ("wake up", False))
+            access["automations"] = {"wake up": ("Wake up", False)}
+            await asyncio.gather(work, return_exceptions=True)
+
+
+async def test_what_an_earlier_run_left_is_cleared(broker: Mosquitto) -> None:
+    async with broker.client() as client, BrokerHome(broker) as home:
+        config = "homeassistant/device/lares_here/gone/config"
+        await client.publish(config, '{"device":{"identifiers":["lares_here_gone"]}}', qos=1, retain=True)
+        await client.publish("lares/here/devices/gone/state", '{"boot":1}', qos=1, retain=True)
+        await client.publish("lares/here/devices/elgato_lights:light:0/set", "{}", qos=1, retain=True)
+        async with publishing(home, "here", Lamp(home.registry, LAMP)):
+            await client.subscribe([(config, 1), ("lares/here/devices/gone/state", 1)])
+            cleared = set()
+            async with asyncio.timeout(15):
+                async for message in client.messages:
+                    if not message.payload:
+                        cleared.add(message.topic.value)
+                    if len(cleared) == 2:
+                        break

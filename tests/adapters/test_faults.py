@@ -1,0 +1,306 @@
+"""An adapter that fails: it is made anew, said once, and reaches nobody else, whatever it does."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import aiohttp
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from appliance.adapters.addresses import AddressGates, canonical
+from appliance.adapters.base import Adapter, AdapterContext, CommandResult
+from appliance.adapters.dispatch import Dispatcher, Status
+from appliance.adapters.http import open_session
+from appliance.adapters.runner import MAX_RESTART_SECS, AdapterRunner, restart_delay
+from appliance.errors import BadAnswer, Unreachable
+from appliance.health import AdapterStatus, Health
+from appliance.home import events
+from appliance.home.bus import Bus
+from appliance.home.command_specs import CommandSpec
+from appliance.home.commands import Command
+from appliance.home.model import Info, Kind, Observation, Report
+from appliance.home.registry import Registry
+from appliance.home.values import Value
+from tests.fakes.adapter import POWER
+from tests.fakes.clock import VirtualClock
+from tests.fakes.context import context_of
+from tests.fakes.patience import until
+
+ON = Command(capability="power", action="on")
+LAMPS = 40
+
+
+class Scripted(Adapter):
+    """Does one step after another each time it is run, and then works without end."""
+
+    steps: list[Callable[[Scripted], Any]]
+    runs = 0
+
+    async def run(self) -> None:
+        """The steps."""
+        Scripted.runs += 1
+        for step in self.steps:
+            result = step(self)
+            if asyncio.iscoroutine(result):
+                await result
+        self.publish.started()
+        await asyncio.Event().wait()
+
+    async def command(self, device_id: str, command: Command) -> CommandResult:
+        """As it is told."""
+        return CommandResult()
+
+
+class Bridge(Adapter):
+    """Forty lamps behind one address, of which so many may be commanded side by side."""
+
+    def __init__(self, context: AdapterContext, *, takes: float = 0.0, fails: Exception | None = None) -> None:
+        super().__init__(context, "http://bridge")
+        self.asked: list[str] = []
+        self.under_way = self.most = 0
+        self._takes = takes
+        self._fails = fails
+
+    async def run(self) -> None:
+        """Its lamps."""
+        ids = [f"{self.name}:{number}" for number in range(LAMPS)]
+        self.publish.full_list(
+            Observation(device_id=each, kind=Kind.LIGHT, attributes={"power": "off"}, commands=POWER) for each in ids
+        )
+        self.publish.answered()
+        self.publish.started()
+        await asyncio.Event().wait()
+
+    async def command(self, device_id: str, command: Command) -> CommandResult:
+        """Obey after a while, or fail."""
+        self.asked.append(device_id)
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        try:
+            await asyncio.sleep(self._takes)
+        finally:
+            self.under_way -= 1
+        if self._fails is not None:
+            raise self._fails
+        self.publish.attributes(device_id, {"power": "on"})
+        return CommandResult()
+
+
+class Pair(Bridge):
+    """A bridge that bears two commands at once."""
+
+    concurrency = 2
+
+
+class Stage:
+    """A home with one registry, and runners for what the test brings."""
+
+    def __init__(self, session: aiohttp.ClientSession, clock: VirtualClock) -> None:
+        self.session, self.clock, self.bus = session, clock, Bus()
+        self.happened: list[events.Event] = []
+        self.bus.listen(self.happened.append)
+        self.registry = Registry(self.bus, clock)
+        self.gates = AddressGates()
+
+    def runner(self, name: str, build: Callable[[AdapterContext], Adapter]) -> AdapterRunner:
+        """The runner of an adapter of this name."""
+        context = context_of(name, self.session, self.clock, registry=self.registry, bus=self.bus, gates=self.gates)
+        return AdapterRunner(build, context)
+
+
+def _fail(error: BaseException) -> Callable[[Scripted], Any]:
+    def step(_: Scripted) -> None:
+        raise error
+
+    return step
+
+
+async def test_an_adapter_that_fails_is_made_anew_with_back_off_and_said_once_with_its_traceback(
+    session: aiohttp.ClientSession, clock: VirtualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    stage = Stage(session, clock)
+    health = Health(["bad"], stage.bus)
+    Scripted.runs, Scripted.steps = 0, [_fail(ZeroDivisionError("by zero"))]
+    async with stage.runner("bad", Scripted):
+        await clock.advance(300.0, sleepers=1)
+        assert 7 <= Scripted.runs <= 12, "1, 2, 4 … 60 s apart"
+        assert health.get_adapter("bad").status is AdapterStatus.DEGRADED
+        Scripted.steps = [lambda adapter: adapter.publish.answered()]
+        await clock.advance(MAX_RESTART_SECS, sleepers=0)
+        await until(lambda: health.get_adapter("bad").status is AdapterStatus.RUNNING)
+    [record] = [each for each in caplog.records if each.levelno >= logging.ERROR]
+    assert record.exc_info is not None
+    assert record.message == "bad: the adapter failed and is started again (ZeroDivisionError: by zero)"
+    said = [event.message for event in stage.happened if isinstance(event, events.SystemError)]
+    assert said == [record.message]
+    assert stage.happened.count(events.AdapterStarted(adapter="bad")) == 1
+
+
+def test_the_pause_between_two_tries_doubles_up_to_a_minute() -> None:
+    for failures, ideal in ((1, 1.0), (2, 2.0), (5, 16.0), (7, 60.0), (1000, 60.0)):
+        assert ideal * 0.75 <= restart_delay(failures) <= ideal
+
+
+async def _raise_later(error: BaseException) -> None:
+    await asyncio.sleep(0)
+    raise error
+
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just(object()),
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=9) | st.integers(), inner, max_size=2)
+    ),
+    max_leaves=4,
+)
+KEYS = st.sampled_from(["power", "brightness", "state", "custom.x.y", "temperature", "colour", "", "\ud800"])
+SPECS = st.lists(
+    st.builds(CommandSpec, capability=KEYS, actions=st.just(("set",)), min=st.none() | st.floats()), max_size=2
+).map(tuple)
+SEEN = st.builds(
+    Observation,
+    device_id=st.sampled_from(["bad:1", "bad:2", "good:0", "", "\ud800"]) | JUNK,
+    kind=st.sampled_from([*Kind]) | JUNK,
+    attributes=st.dictionaries(KEYS, JUNK, max_size=3) | JUNK,
+    vendor_specific=st.dictionaries(st.text(max_size=3), JUNK, max_size=2) | JUNK,
+    name=st.text(max_size=3) | JUNK,
+    info=st.builds(Info, model=st.text(max_size=3) | JUNK) | JUNK,
+    commands=SPECS | JUNK,
+)
+ERRORS = st.sampled_from(
+    [ValueError("x"), SystemExit(1), KeyboardInterrupt(), asyncio.CancelledError(), BadAnswer("x"), RecursionError()]
+)
+STEPS = st.one_of(
+    st.builds(lambda seen: lambda adapter: adapter.publish.device(seen), SEEN),
+    st.builds(lambda seen: lambda adapter: adapter.publish.full_list(seen), st.lists(SEEN, max_size=2) | JUNK),
+    st.builds(lambda some: lambda adapter: adapter.publish.attributes("bad:1", some), st.dictionaries(KEYS, JUNK)),
+    st.builds(lambda some: lambda adapter: adapter.publish.attributes("good:0", some), JUNK),
+    st.builds(lambda event, data: lambda adapter: adapter.publish.event("bad:1", event, data), JUNK, JUNK),
+    st.builds(lambda it: lambda adapter: adapter.publish.availability(it, is_available=False), st.text()),
+    st.builds(lambda it: lambda adapter: adapter.publish.report(it), JUNK),
+    st.just(lambda adapter: adapter.publish.lost(Unreachable("x"))),
+    st.just(lambda adapter: adapter.publish.answered()),
+    st.builds(_fail, ERRORS),
+    st.builds(lambda error: lambda _: _raise_later(error), ERRORS),
+)
+
+
+def _is_sound(value: Value) -> bool:
+    import orjson
+
+    orjson.dumps(value)
+    return True
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[*HealthCheck])
+@given(steps=st.lists(STEPS, min_size=1, max_size=8))
+def test_whatever_an_adapter_does_the_others_go_on_and_it_is_started_again(steps: list[Any]) -> None:
+    logging.disable(logging.CRITICAL)
+    try:
+        asyncio.run(_play(steps))
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+async def _play(steps: list[Any]) -> None:
+    clock = VirtualClock()
+    async with open_session() as session:
+        stage = Stage(session, clock)
+        Scripted.runs, Scripted.steps = 0, steps
+        good = stage.runner("good", Bridge)
+        async with stage.runner("bad", Scripted), good, Dispatcher([good], stage.bus, clock) as dispatcher:
+            await until(lambda: events.AdapterStarted(adapter="bad") in stage.happened and Scripted.runs > 0)
+            await until(lambda: len(stage.registry.find_devices(["good:0"])) == 1)
+            [outcome] = await dispatcher.send([stage.registry.get_device("good:0")], ON, "device")
+            assert outcome.status is Status.OK
+            assert stage.registry.get_device("good:0").attributes == {"power": "on", "state": "online"}
+            for device in stage.registry.list_devices():
+                assert _is_sound(dict(device.attributes)) and _is_sound(dict(device.metadata.vendor_specific))
+                assert device.name and device.id.encode()
+            if any(
+                isinstance(each, events.SystemError) and "started again" in each.message for each in stage.happened
+            ):
+                Scripted.steps = []
+                runs = Scripted.runs
+                await clock.advance(70.0, sleepers=0)
+                await until(lambda: Scripted.runs > runs)
+
+
+@pytest.mark.parametrize("kind", [Bridge, Pair])
+async def test_forty_lamps_behind_one_bridge_all_obey_in_turn(
+    session: aiohttp.ClientSession, clock: VirtualClock, kind: type[Bridge], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("appliance.adapters.addresses.TURN_TIMEOUT_SECS", 0.5)
+    stage = Stage(session, clock)
+    made: list[Bridge] = []
+
+    def build(context: AdapterContext) -> Adapter:
+        made.append(kind(context, takes=0.05))
+        return made[-1]
+
+    runner = stage.runner("bridge", build)
+    async with runner, Dispatcher([runner], stage.bus, clock) as dispatcher:
+        await until(lambda: len(stage.registry.list_devices()) == LAMPS)
+        devices = stage.registry.list_devices()
+        outcomes = await dispatcher.send(devices, ON, "group")
+    assert [(each.device_id, each.status) for each in outcomes] == [(device.id, Status.OK) for device in devices]
+    assert made[0].most == kind.concurrency
+
+
+async def test_where_nobody_answers_those_behind_are_told_so_and_not_sent(
+    session: aiohttp.ClientSession, clock: VirtualClock
+) -> None:
+    stage = Stage(session, clock)
+    made: list[Bridge] = []
+
+    def build(context: AdapterContext) -> Adapter:
+        made.append(Bridge(context, fails=Unreachable("the bridge does not answer")))
+        return made[-1]
+
+    runner = stage.runner("bridge", build)
+    async with runner, Dispatcher([runner], stage.bus, clock) as dispatcher:
+        await until(lambda: len(stage.registry.list_devices()) == LAMPS)
+        outcomes = await dispatcher.send(stage.registry.list_devices(), ON, "group")
+    assert {each.message for each in outcomes} == {"the bridge does not answer"}
+    assert {each.error.code for each in outcomes if each.error is not None} == {"device_unreachable"}
+    assert len(made[0].asked) == 1
+
+
+async def test_one_device_may_be_unavailable_while_the_others_are_online(
+    session: aiohttp.ClientSession, clock: VirtualClock
+) -> None:
+    stage = Stage(session, clock)
+    publish = context_of("b", session, clock, registry=stage.registry, bus=stage.bus).publish
+    publish.full_list(Observation(device_id=f"b:{n}", kind=Kind.LIGHT, attributes={"power": "on"}) for n in range(2))
+    stage.happened.clear()
+
+    def states() -> list[Any]:
+        return [device.attributes["state"] for device in stage.registry.list_devices()]
+
+    publish.availability("b:1", is_available=False)
+    publish.availability("b:1", is_available=False)
+    assert states() == ["online", "unavailable"] and len(stage.happened) == 1
+    publish.lost(Unreachable("x"))
+    assert states() == ["offline", "offline"]
+    publish.reached()
+    assert states() == ["online", "unavailable"], "the bridge is back, the bulb is not"
+    publish.attributes("b:1", {"power": "off"})
+    assert states() == ["online", "online"]
+    publish.report(Report(adapter="b", present=frozenset({"b:0"})))
+    assert [device.id for device in stage.registry.list_devices()] == ["b:0"], "only a full list removes"
+
+
+def test_one_address_has_one_gate_however_it_is_spelled() -> None:
+    for spellings in (
+        ("http://10.0.0.1", "HTTP://10.0.0.1:80/", "http://10.0.0.1/elgato/"),
+        ("http://localhost:9123", "http://127.0.0.1:9123", "http://LOCALHOST.:9123/x"),
+        ("http://[::1]:80", "http://[0:0:0:0:0:0:0:1]"),
+        ("https://Lamp.Local", "https://lamp.local:443", "https://lamp.local."),
+    ):
+        assert len({canonical(each) for each in spellings}) == 1, spellings
+    assert len({canonical(each) for each in ("http://a", "https://a", "http://a:8080", "http://b", "a")}) == 5

@@ -1,0 +1,502 @@
+"""One adapter that polls: who is online, what is taken in and what is dropped, and what is said of it, once."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Coroutine
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import aiohttp
+import pytest
+
+from appliance.adapters import addresses
+from appliance.adapters.addresses import AddressGates
+from appliance.adapters.base import COMMAND_TIMEOUT_SECS, AdapterContext, CommandResult
+from appliance.adapters.elgato_lights.adapter import ElgatoAdapter
+from appliance.adapters.http import CONNECT_TIMEOUT_SECS, HttpClient
+from appliance.adapters.roku_tv.adapter import RokuAdapter
+from appliance.clock import Clock
+from appliance.errors import AdapterFailed, BadAnswer, Unreachable
+from appliance.home import events
+from appliance.home.bus import Bus
+from appliance.home.commands import Command
+from appliance.home.model import Device, Report
+from appliance.home.registry import Registry
+from appliance.simulators.light import LightSimulator
+from appliance.simulators.tv import TvSimulator
+from tests.fakes.adapter import StubAdapter
+from tests.fakes.clock import START, VirtualClock
+from tests.fakes.context import context_of
+from tests.fakes.still import StillRunner
+from tests.fakes.vendor import RawVendor, blackhole, endlessly, saying
+from tests.fakes.wire import Wire
+
+ON = Command(capability="power", action="on")
+TOGGLE = Command(capability="power", action="toggle")
+GONE = Unreachable("it does not answer")
+WRONG = BadAnswer("it talks nonsense")
+
+
+class Bench:
+    """A link between a test that plays the vendor and a registry whose events are kept."""
+
+    def __init__(self, session: aiohttp.ClientSession, clock: VirtualClock) -> None:
+        self.clock = clock
+        self.bus = Bus()
+        self.happened: list[events.Event] = []
+        self.bus.listen(self.happened.append)
+        self.registry = Registry(self.bus, clock)
+        context = context_of("stub", session, clock, registry=self.registry, bus=self.bus)
+        self.adapter = StubAdapter(context)
+        self.link = StillRunner(self.adapter, context)
+
+    @property
+    def device(self) -> Device:
+        """The one device."""
+        return self.registry.get_device("stub:1")
+
+    @property
+    def power(self) -> tuple[Any, Any]:
+        """Power and state of the one device."""
+        return self.device.attributes["power"], self.device.attributes["state"]
+
+    async def poll(self, outcome: Report | Exception) -> list[events.Event]:
+        """Poll, let it end so, and give what was published meanwhile."""
+        number, before = len(self.adapter.polls), len(self.happened)
+        task = asyncio.ensure_future(self.link.poll())
+        await self.adapter.begun(self.adapter.polls, number + 1)
+        _end(self.adapter.polls[number], outcome)
+        await task
+        return self.happened[before:]
+
+    async def command(self, outcome: CommandResult | Exception) -> tuple[str | None, list[events.Event]]:
+        """Command, let it end so, and give the complaint and what was published meanwhile."""
+        number, before = len(self.adapter.commands), len(self.happened)
+        task = asyncio.ensure_future(self.link.ask("stub:1", ON))
+        await self.adapter.begun(self.adapter.commands, number + 1)
+        _end(self.adapter.commands[number], outcome)
+        return await _complaint(task), self.happened[before:]
+
+    def seen(self, power: str) -> Report:
+        """The device with this power."""
+        return self.adapter.seen(power=power)
+
+
+async def _complaint(commanding: asyncio.Future[None]) -> str | None:
+    try:
+        await commanding
+    except AdapterFailed as error:
+        return str(error)
+    return None
+
+
+def _end(future: asyncio.Future[Any], outcome: object) -> None:
+    if isinstance(outcome, Exception):
+        future.set_exception(outcome)
+    else:
+        future.set_result(outcome)
+
+
+def _kinds(happened: list[events.Event]) -> list[type[events.Event]]:
+    return [type(event) for event in happened]
+
+
+def _faltered(message: str) -> events.Event:
+    return events.AdapterErrored(adapter="stub", message=message, at=START)
+
+
+@pytest.fixture
+async def bench(session: aiohttp.ClientSession, clock: VirtualClock) -> Bench:
+    """A link whose device was seen once, off."""
+    bench = Bench(session, clock)
+    await bench.poll(bench.seen("off"))
+    bench.happened.clear()
+    return bench
+
+
+# --- polls ---------------------------------------------------------------------------------------
+
+
+async def test_what_a_poll_saw_is_taken_in_and_health_hears_of_it(bench: Bench) -> None:
+    answered = events.AdapterAnswered(adapter="stub", at=START)
+    assert await bench.poll(bench.seen("off")) == [answered]
+    changed, last = await bench.poll(bench.seen("on"))
+    assert isinstance(changed, events.DeviceStateChanged) and last == answered
+    assert bench.power == ("on", "online")
+
+
+async def test_two_polls_in_a_row_without_an_answer_and_no_fewer_make_a_device_offline(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = bench.device
+    assert await bench.poll(GONE) == [_faltered(str(GONE))]
+    assert (bench.device, bench.link.misses, caplog.records) == (before, 1, [])
+
+    faltered, lost, said = await bench.poll(GONE)
+    assert faltered == _faltered(str(GONE))
+    assert isinstance(lost, events.DeviceStateChanged)
+    assert lost.device.attributes == {"power": "off", "state": "offline"}
+    assert said == events.SystemError(message=f"stub: {GONE}")
+    assert [(record.levelno, record.message) for record in caplog.records] == [(logging.WARNING, f"stub: {GONE}")]
+    assert bench.device == replace(before, attributes={"power": "off", "state": "offline"})
+
+
+async def test_an_outage_is_told_once_however_long_it_lasts(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    for misses in range(2, 12):
+        await bench.poll(GONE)
+        await bench.command(GONE)
+        assert bench.link.misses == misses, "commands count as no more than makes an outage"
+    assert _kinds(bench.happened).count(events.DeviceStateChanged) == 1
+    assert _kinds(bench.happened).count(events.SystemError) == 1
+    assert len(caplog.records) == 1
+
+
+@pytest.mark.parametrize("between", ["report", WRONG])
+async def test_any_answer_between_begins_the_count_anew(bench: Bench, between: str | BadAnswer) -> None:
+    await bench.poll(GONE)
+    await bench.poll(between if isinstance(between, BadAnswer) else bench.seen("off"))
+    await bench.poll(GONE)
+    assert bench.power == ("off", "online")
+    await bench.poll(GONE)
+    assert bench.power == ("off", "offline")
+
+
+async def test_the_first_good_answer_ends_an_outage_with_one_event_and_one_line(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    await bench.poll(GONE)
+    await bench.poll(GONE)
+    caplog.clear()
+    back, answered = await bench.poll(bench.seen("on"))
+    assert isinstance(back, events.DeviceStateChanged)
+    assert back.device.attributes == {"power": "on", "state": "online"}
+    assert answered == events.AdapterAnswered(adapter="stub", at=START)
+    assert [record.message for record in caplog.records] == ["stub: answers again"]
+    assert bench.link.recovered.is_set() and bench.link.misses == 0
+
+
+async def test_an_answer_that_makes_no_sense_ends_an_outage_and_is_an_error_of_its_own(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    await bench.poll(GONE)
+    await bench.poll(GONE)
+    caplog.clear()
+    back, faltered, said = await bench.poll(WRONG)
+    assert isinstance(back, events.DeviceStateChanged)
+    assert back.device.attributes == {"power": "off", "state": "online"}
+    assert (faltered, said) == (_faltered(str(WRONG)), events.SystemError(message=f"stub: {WRONG}"))
+    assert [record.message for record in caplog.records] == ["stub: answers again", f"stub: {WRONG}"]
+
+
+async def test_a_device_that_the_first_answer_could_not_read_is_online_again_too(bench: Bench) -> None:
+    await bench.poll(GONE)
+    await bench.poll(GONE)
+    unreadable = replace(bench.seen("off"), observations=())
+    happened = await bench.poll(unreadable)
+    assert _kinds(happened) == [events.DeviceStateChanged, events.AdapterAnswered]
+    assert bench.power == ("off", "online")
+
+
+async def test_wrong_answers_are_no_outage_and_told_once_until_there_was_a_good_one(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    said = events.SystemError(message=f"stub: {WRONG}")
+    assert await bench.poll(WRONG) == [_faltered(str(WRONG)), said]
+    for _ in range(5):
+        assert await bench.poll(WRONG) == [_faltered(str(WRONG))]
+    assert (bench.power, len(caplog.records)) == (("off", "online"), 1)
+    await bench.poll(bench.seen("off"))
+    assert said in await bench.poll(WRONG)
+
+
+async def test_a_device_that_was_never_there_is_told_of_once(
+    session: aiohttp.ClientSession, clock: VirtualClock
+) -> None:
+    bench = Bench(session, clock)
+    for _ in range(5):
+        await bench.poll(GONE)
+    assert _kinds(bench.happened).count(events.SystemError) == 1
+    assert bench.registry.list_devices() == []
+
+
+# --- commands ------------------------------------------------------------------------------------
+
+
+async def test_what_a_command_read_is_taken_in(bench: Bench) -> None:
+    complaint, happened = await bench.command(CommandResult(report=bench.seen("on")))
+    assert complaint is None
+    assert _kinds(happened) == [events.DeviceStateChanged, events.AdapterAnswered]
+    assert bench.power == ("on", "online")
+
+
+async def test_what_a_command_read_is_taken_in_though_it_failed(bench: Bench) -> None:
+    told = "was told off but shows on"
+    complaint, happened = await bench.command(CommandResult(report=bench.seen("on"), error=told))
+    assert (complaint, bench.power) == (told, ("on", "online"))
+    assert happened[-1] == _faltered(told)
+    assert events.SystemError not in _kinds(happened)
+
+
+async def test_one_command_without_an_answer_makes_a_device_offline(bench: Bench) -> None:
+    complaint, happened = await bench.command(GONE)
+    assert complaint == str(GONE)
+    assert _kinds(happened) == [events.AdapterErrored, events.DeviceStateChanged, events.SystemError]
+    assert bench.power == ("off", "offline")
+
+
+async def test_a_command_that_is_refused_is_no_outage_and_ends_one(bench: Bench) -> None:
+    complaint, happened = await bench.command(WRONG)
+    assert (complaint, happened) == (str(WRONG), [_faltered(str(WRONG))])
+    await bench.command(GONE)
+    assert bench.power == ("off", "offline")
+    await bench.command(WRONG)
+    assert bench.power == ("off", "online")
+
+
+async def test_a_command_that_was_answered_at_first_is_no_outage(bench: Bench) -> None:
+    task = asyncio.ensure_future(bench.link.ask("stub:1", ON))
+    await bench.adapter.begun(bench.adapter.commands)
+    bench.adapter.http.answers += 1
+    bench.adapter.commands[0].set_exception(GONE)
+    assert await _complaint(task) == str(GONE)
+    assert bench.power == ("off", "online")
+
+
+@pytest.mark.parametrize("read", ["report", None])
+async def test_a_command_that_succeeds_ends_an_outage_and_wakes_the_polling(
+    bench: Bench, caplog: pytest.LogCaptureFixture, read: str | None
+) -> None:
+    caplog.set_level(logging.INFO)
+    await bench.command(GONE)
+    caplog.clear()
+    assert not bench.link.recovered.is_set()
+    await bench.command(CommandResult(report=None if read is None else bench.seen("off")))
+    assert (bench.power, bench.link.misses) == (("off", "online"), 0)
+    assert bench.link.recovered.is_set()
+    assert [record.message for record in caplog.records] == ["stub: answers again"]
+
+
+async def test_commands_to_one_address_wait_for_each_other_though_they_are_of_two_adapters(
+    session: aiohttp.ClientSession, clock: VirtualClock
+) -> None:
+    bus = Bus()
+    registry, gates = Registry(bus, clock), AddressGates()
+    contexts = [
+        context_of(name, session, clock, registry=registry, bus=bus, gates=gates) for name in ("desk", "shelf")
+    ]
+    spellings = ("http://same", "HTTP://Same.:80/x")
+    adapters = [StubAdapter(each, address=where) for each, where in zip(contexts, spellings, strict=True)]
+    links = [StillRunner(adapter, context) for adapter, context in zip(adapters, contexts, strict=True)]
+    tasks = [asyncio.ensure_future(link.ask(f"{link.name}:1", ON)) for link in links * 2]
+    for number in range(4):
+        adapter = adapters[number % 2]
+        await adapter.begun(adapter.commands, number // 2 + 1)
+        assert sum(not future.done() for each in adapters for future in each.commands) == 1
+        adapter.commands[-1].set_result(CommandResult(report=adapter.seen(power="on")))
+    assert await asyncio.gather(*tasks) == [None] * 4
+    assert [len(adapter.commands) for adapter in adapters] == [2, 2]
+
+
+# --- what was asked before a command ended -------------------------------------------------------
+
+
+@pytest.mark.parametrize("stale", ["report", GONE, WRONG])
+async def test_what_was_asked_before_a_command_ended_is_dropped(bench: Bench, stale: str | AdapterFailed) -> None:
+    outcome = stale if isinstance(stale, Exception) else bench.seen("off")
+    polling = asyncio.ensure_future(bench.link.poll())
+    await bench.adapter.begun(bench.adapter.polls, 2)
+    await bench.command(CommandResult(report=bench.seen("on")))
+    before = (list(bench.happened), bench.device, bench.link.misses)
+    _end(bench.adapter.polls[1], outcome)
+    await polling
+    assert (bench.happened, bench.device, bench.link.misses) == before
+
+
+async def test_what_comes_while_a_command_is_under_way_or_waits_for_its_turn_is_dropped(bench: Bench) -> None:
+    first = asyncio.ensure_future(bench.link.ask("stub:1", ON))
+    second = asyncio.ensure_future(bench.link.ask("stub:1", ON))
+    await bench.adapter.begun(bench.adapter.commands)
+    assert await bench.poll(bench.seen("on")) == []
+    bench.adapter.commands[0].set_result(CommandResult(report=bench.seen("on")))
+    await first
+    await bench.adapter.begun(bench.adapter.commands, 2)
+    assert await bench.poll(bench.seen("off")) == []
+    bench.adapter.commands[1].set_exception(WRONG)
+    assert await _complaint(second) == str(WRONG)
+    assert bench.power == ("on", "online")
+
+
+async def test_what_was_asked_while_a_command_was_under_way_is_dropped_though_it_comes_after(
+    bench: Bench,
+) -> None:
+    commanding = asyncio.ensure_future(bench.link.ask("stub:1", ON))
+    await bench.adapter.begun(bench.adapter.commands)
+    polling = asyncio.ensure_future(bench.link.poll())
+    await bench.adapter.begun(bench.adapter.polls, 2)
+    bench.adapter.commands[0].set_result(CommandResult(report=bench.seen("on")))
+    await commanding
+    bench.adapter.polls[1].set_result(bench.seen("off"))
+    await polling
+    assert bench.power == ("on", "online")
+    await bench.poll(bench.seen("off"))
+    assert bench.power == ("off", "online")
+
+
+async def test_a_command_that_is_given_up_leaves_nothing_behind(bench: Bench) -> None:
+    first = asyncio.ensure_future(bench.link.ask("stub:1", ON))
+    second = asyncio.ensure_future(bench.link.ask("stub:1", ON))
+    await bench.adapter.begun(bench.adapter.commands)
+    for task in (second, first):
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert _kinds(await bench.poll(bench.seen("on"))) == [events.DeviceStateChanged, events.AdapterAnswered]
+    assert (await bench.command(CommandResult(report=None)))[0] is None
+
+
+# --- operations ----------------------------------------------------------------------------------
+
+
+async def test_an_operation_returns_what_it_returns_and_raises_what_it_raises(bench: Bench) -> None:
+    assert await bench.link.invoke("echo", {"a": 1}) == {"a": 1}
+    with pytest.raises(Unreachable, match="nobody is there"):
+        await bench.link.invoke("fail", {})
+    assert (bench.happened, bench.link.misses) == ([], 0)
+
+
+# --- real time -----------------------------------------------------------------------------------
+
+
+async def _timed(work: Coroutine[Any, Any, Any]) -> tuple[float, Any]:
+    began = time.monotonic()
+    try:
+        outcome = await work
+    except AdapterFailed as error:
+        outcome = error
+    return time.monotonic() - began, outcome
+
+
+class Site:
+    """Links of real adapters in real time, all behind one registry."""
+
+    def __init__(self, session: aiohttp.ClientSession) -> None:
+        self._session = session
+        self._clock = Clock()
+        self._bus = Bus()
+        self.errors: list[str] = []
+        self._bus.listen(self._note)
+        self.registry = Registry(self._bus, self._clock)
+
+    def _note(self, event: events.Event) -> None:
+        if isinstance(event, events.SystemError):
+            self.errors.append(event.message)
+
+    def elgato(self, name: str, url: str) -> StillRunner:
+        """A runner of a light there."""
+        context, http = self._context(name), HttpClient(self._session, url, self._clock)
+        return StillRunner(ElgatoAdapter(context, http, 1), context)
+
+    def roku(self, name: str, tv: TvSimulator, *, silent_after: int = 0) -> StillRunner:
+        """A runner of the TV, which takes requests without a word after so many."""
+        context, http = self._context(name), Wire(self._session, tv.url, self._clock)
+        http.before = lambda number, _: setattr(tv.faults, "silent", number > silent_after)
+        return StillRunner(RokuAdapter(context, http, 1), context)
+
+    def _context(self, name: str) -> AdapterContext:
+        return context_of(name, self._session, self._clock, registry=self.registry, bus=self._bus)
+
+
+async def test_the_limits_of_time_hold_for_polls_commands_and_operations(session: aiohttp.ClientSession) -> None:
+    """2 s to connect, twice with 250 ms between; 5 s in all, whatever the vendor does meanwhile."""
+    site = Site(session)
+    trickle = endlessly(b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n", b"y", pause=0.1)
+    late_chunk = saying(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n", b"zz\r\n")
+    flood = endlessly(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 50, pause=0.01)
+    with blackhole() as nowhere:
+        async with (
+            LightSimulator() as silent,
+            TvSimulator() as mute,
+            TvSimulator() as pressed,
+            LightSimulator() as slow,
+            RawVendor(trickle) as trickling,
+            RawVendor(late_chunk) as stuck,
+            RawVendor(flood) as flooding,
+        ):
+            silent.faults.silent = True
+            slow.faults.delay = 1.9
+            hole = site.elgato("hole", nowhere)
+            quiet = site.elgato("quiet", silent.url)
+            works = {
+                "hole, poll": hole.poll(),
+                "hole, command": site.elgato("hole2", nowhere).ask("hole2:light:0", ON),
+                "hole, toggle": site.elgato("hole3", nowhere).ask(
+                    "hole3:light:0", Command(capability="power", action="toggle")
+                ),
+                "silent, poll": quiet.poll(),
+                "silent, command": site.elgato("quiet2", silent.url).ask("quiet2:light:0", ON),
+                "silent, operation": site.elgato("quiet3", silent.url).invoke("info", {}),
+                "mute, command": site.roku("mute", mute).ask("mute:tv", ON),
+                "pressed, command": site.roku("pressed", pressed, silent_after=2).ask("pressed:tv", ON),
+                "slow, command": site.elgato("slow", slow.url).ask("slow:light:0", ON),
+                "trickle, command": site.elgato("trickle", trickling.url).ask("trickle:light:0", ON),
+                "stuck, command": site.elgato("stuck", stuck.url).ask("stuck:light:0", ON),
+                "flood, command": site.elgato("flood", flooding.url).ask("flood:light:0", ON),
+            }
+            timed = await asyncio.gather(*(_timed(work) for work in works.values()))
+    took = {name: seconds for name, (seconds, _) in zip(works, timed, strict=True)}
+    told = {name: str(outcome) for name, (_, outcome) in zip(works, timed, strict=True)}
+    assert (CONNECT_TIMEOUT_SECS, COMMAND_TIMEOUT_SECS) == (2.0, 5.0)
+    for name in ("hole, poll", "hole, command", "hole, toggle"):
+        assert 2 * CONNECT_TIMEOUT_SECS + 0.24 < took.pop(name) < COMMAND_TIMEOUT_SECS, name
+    for name, seconds in took.items():
+        assert COMMAND_TIMEOUT_SECS - 0.15 < seconds < COMMAND_TIMEOUT_SECS + 1.5, name
+    assert (hole.misses, quiet.misses) == (1, 1)
+    assert told["hole, command"] == f"{nowhere} does not answer (timed out)"
+    assert told["silent, command"] == f"{silent.url} does not answer (nothing for 5 s)"
+    assert told["silent, operation"] == told["silent, command"]
+    assert told["mute, command"] == f"{mute.url} does not answer (nothing for 5 s)"
+    assert told["pressed, command"] == "None", "an answered press is a success though the TV falls silent"
+    assert told["flood, command"] == f"{flooding.url} does not answer (nothing for 5 s)"
+    assert told["slow, command"] == f"{slow.url} took longer than 5 s"
+    assert told["trickle, command"] == f"{trickling.url} took longer than 5 s"
+    assert told["stuck, command"] == f"{stuck.url} took longer than 5 s"
+    assert sorted(message.partition(":")[0] for message in site.errors) == [
+        "flood",
+        "hole2",
+        "hole3",
+        "mute",
+        "quiet2",
+    ]
+    assert silent.requests.count(("GET", "/elgato/lights")) == 2, "never repeated, for there was no time"
+
+
+async def test_last_seen_moves_with_the_clock_and_updated_at_with_a_change(bench: Bench) -> None:
+    await bench.clock.advance(3, sleepers=0)
+    await bench.poll(bench.seen("off"))
+    assert (bench.device.updated_at, bench.device.last_seen) == (START, START + timedelta(seconds=3))
+    await bench.clock.advance(3, sleepers=0)
+    await bench.poll(GONE)
+    await bench.poll(GONE)
+    assert bench.device.updated_at == START + timedelta(seconds=6)
+    assert bench.device.last_seen == START + timedelta(seconds=3)
+
+
+async def test_a_command_that_waits_too_long_for_its_turn_is_not_sent(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(addresses, "TURN_TIMEOUT_SECS", 0.05)
+    await bench.poll(bench.seen("off"))
+    first = asyncio.ensure_future(bench.link.ask("stub:1", ON))
+    await bench.adapter.begun(bench.adapter.commands, 1)
+    complaint = await _complaint(asyncio.ensure_future(bench.link.ask("stub:1", ON)))
+    assert complaint == "http://stub is busy with earlier commands; this one was not sent"
+    assert len(bench.adapter.asked) == 1 and bench.power == ("off", "online")
+    _end(bench.adapter.commands[0], CommandResult(report=bench.seen("on")))
+    assert await _complaint(first) is None
+    assert bench.power == ("on", "online")

@@ -1,0 +1,194 @@
+"""The supervisor: when each adapter is polled, and how long it is left alone while it does not answer."""
+
+from __future__ import annotations
+
+import asyncio
+
+import aiohttp
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from appliance.adapters.base import CommandResult
+from appliance.adapters.polling import JITTER, MAX_BACK_OFF_SECS, delay_after
+from appliance.adapters.runner import AdapterRunner
+from appliance.errors import BadAnswer, Unreachable
+from appliance.home import events
+from appliance.home.bus import Bus
+from appliance.home.commands import Command
+from appliance.home.model import Report
+from tests.fakes.adapter import StubAdapter
+from tests.fakes.clock import VirtualClock
+from tests.fakes.context import context_of
+
+GONE = Unreachable("it does not answer")
+STARTED = events.AdapterStarted(adapter="stub")
+
+
+class Watched(StubAdapter):
+    """Answers each poll at once as `outcome` says, after `takes` virtual seconds, and notes when it was asked."""
+
+    def __init__(self, session: aiohttp.ClientSession, clock: VirtualClock, *, interval: float = 10.0) -> None:
+        self.bus = Bus()
+        self.context = context_of("stub", session, clock, bus=self.bus)
+        super().__init__(self.context)
+        self.poll_interval = interval
+        self.outcome: Report | Exception = self.seen(power="on")
+        self.takes = 0.0
+        self.times: list[float] = []
+        self._time = clock
+
+    async def poll(self) -> Report:
+        """As the test set it."""
+        self.times.append(self._time.monotonic())
+        self._stirred.set()
+        if self.takes:
+            await self._time.sleep(self.takes)
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        self.http.answers += 1
+        return self.outcome
+
+    async def polled(self, count: int) -> None:
+        """Wait until it has been polled so often."""
+        async with asyncio.timeout(5):
+            while len(self.times) < count:
+                self._stirred.clear()
+                await self._stirred.wait()
+
+
+class Post:
+    """A supervisor over one watched adapter, and what was published."""
+
+    def __init__(self, adapter: Watched) -> None:
+        self.happened: list[events.Event] = []
+        adapter.bus.listen(self.happened.append)
+        self.runner = AdapterRunner(lambda _: adapter, adapter.context)
+
+
+@pytest.mark.parametrize("outcome", [None, GONE, BadAnswer("nonsense")])
+async def test_an_adapter_has_started_after_its_first_poll_whatever_came_of_it(
+    session: aiohttp.ClientSession, clock: VirtualClock, outcome: Exception | None
+) -> None:
+    adapter = Watched(session, clock)
+    adapter.outcome = outcome or adapter.outcome
+    adapter.takes = 3.0
+    post = Post(adapter)
+    async with post.runner:
+        await clock.advance(2.9, sleepers=1)
+        assert STARTED not in post.happened
+        await clock.advance(0.1, sleepers=1)
+        assert post.happened[-1] == STARTED
+        await clock.advance(100.0, sleepers=1)
+        assert post.happened.count(STARTED) == 1
+
+
+@pytest.mark.parametrize(("interval", "takes"), [(1.0, 0.0), (10.0, 0.0), (10.0, 4.0), (3600.0, 1.0)])
+async def test_polls_begin_one_interval_apart_however_long_they_take(
+    session: aiohttp.ClientSession, clock: VirtualClock, interval: float, takes: float
+) -> None:
+    adapter = Watched(session, clock, interval=interval)
+    adapter.takes = takes
+    async with Post(adapter).runner:
+        await clock.advance(interval * 4 + takes, sleepers=1)
+    assert adapter.times == pytest.approx([0.0, interval, 2 * interval, 3 * interval, 4 * interval])
+
+
+async def test_a_poll_that_takes_longer_than_the_interval_is_followed_by_the_next(
+    session: aiohttp.ClientSession, clock: VirtualClock
+) -> None:
+    adapter = Watched(session, clock, interval=1.0)
+    adapter.takes = 3.0
+    async with Post(adapter).runner:
+        await clock.advance(9.0, sleepers=1)
+    assert adapter.times == [0.0, 3.0, 6.0, 9.0]
+
+
+async def test_an_adapter_that_does_not_answer_is_polled_ever_more_seldom_and_then_as_before(
+    session: aiohttp.ClientSession, clock: VirtualClock
+) -> None:
+    adapter = Watched(session, clock, interval=2.0)
+    adapter.outcome = GONE
+    async with Post(adapter).runner:
+        await clock.advance(600.0, sleepers=1)
+        gaps = [later - earlier for earlier, later in zip(adapter.times, adapter.times[1:], strict=False)]
+        assert gaps[0] == 2.0, "one miss is no outage yet"
+        for gap, ideal in zip(gaps[1:], [4.0, 8.0, 16.0, 32.0, *[60.0] * 99], strict=False):
+            assert ideal * (1 - JITTER) - 0.001 <= gap <= ideal + 0.001
+        assert 12 <= len(gaps) <= 20
+
+        adapter.outcome = adapter.seen(power="on")
+        await clock.advance(65.0, sleepers=1)
+        assert adapter.times[-1] - adapter.times[-2] == pytest.approx(2.0)
+    assert clock.sleepers == 0
+
+
+async def test_wrong_answers_do_not_slow_the_polling(session: aiohttp.ClientSession, clock: VirtualClock) -> None:
+    adapter = Watched(session, clock, interval=2.0)
+    adapter.outcome = BadAnswer("nonsense")
+    async with Post(adapter).runner:
+        await clock.advance(20.0, sleepers=1)
+    assert adapter.times == [2.0 * number for number in range(11)]
+
+
+async def test_a_command_that_ends_an_outage_ends_the_back_off_too(
+    session: aiohttp.ClientSession, clock: VirtualClock
+) -> None:
+    adapter = Watched(session, clock, interval=2.0)
+    adapter.outcome = GONE
+    post = Post(adapter)
+    async with post.runner:
+        await clock.advance(300.0, sleepers=1)
+        polled = len(adapter.times)
+        adapter.outcome = adapter.seen(power="on")
+        commanding = asyncio.ensure_future(post.runner.command(["stub:1"], Command(capability="power", action="on")))
+        await adapter.begun(adapter.commands)
+        adapter.commands[0].set_result(CommandResult(report=adapter.seen(power="on")))
+        await commanding
+        await adapter.polled(polled + 1)
+        await clock.advance(4.0, sleepers=1)
+    assert adapter.times[polled:] == [300.0, 302.0, 304.0]
+
+
+async def test_a_poll_that_ends_an_outage_is_not_followed_by_another_at_once(
+    session: aiohttp.ClientSession, clock: VirtualClock
+) -> None:
+    adapter = Watched(session, clock, interval=2.0)
+    adapter.outcome = GONE
+    async with Post(adapter).runner:
+        await clock.advance(2.0, sleepers=1)
+        adapter.outcome = adapter.seen(power="on")
+        await clock.advance(4.0, sleepers=1)
+        back = adapter.times[-1]
+        await clock.advance(back + 1.5 - clock.monotonic(), sleepers=1)
+        assert adapter.times[-1] == back
+        await clock.advance(1.0, sleepers=1)
+        assert adapter.times[-1] == pytest.approx(back + 2.0)
+
+
+async def test_one_adapter_that_hangs_does_not_hold_up_another(
+    session: aiohttp.ClientSession, clock: VirtualClock
+) -> None:
+    context = context_of("hanging", session, clock)
+    hanging, adapter = StubAdapter(context), Watched(session, clock, interval=1.0)
+    async with AdapterRunner(lambda _: hanging, context), Post(adapter).runner:
+        await clock.advance(3.0, sleepers=1)
+        assert (len(hanging.polls), len(adapter.times)) == (1, 4)
+    assert hanging.polls[0].cancelled()
+
+
+@given(st.integers(0, 10_000), st.floats(1, 86_400))
+def test_back_off_stays_between_the_interval_and_a_minute_or_the_interval_if_that_is_longer(
+    misses: int, interval: float
+) -> None:
+    delay = delay_after(misses, interval)
+    if misses < 2:
+        assert delay == interval
+        return
+    ideal = min(interval * 2.0 ** min(misses - 1, 99), max(interval, MAX_BACK_OFF_SECS))
+    assert max(interval, ideal * (1 - JITTER)) <= delay <= max(interval, ideal)
+    assert interval <= delay <= max(interval, 60.0)
+
+
+def test_devices_that_were_lost_together_are_not_polled_together() -> None:
+    assert len({delay_after(9, 1.0) for _ in range(50)}) > 40

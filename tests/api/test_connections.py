@@ -1,0 +1,196 @@
+"""Connections: how many there may be, and which idle one makes room for a newcomer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import resource
+import socket
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from appliance.api.connections import MAX_BARREN_PER_SEC, Connections
+from appliance.api.limits import Limits
+from appliance.simulators.light import LightSimulator
+from tests.api.caller import KEY, call, read_events, request
+from tests.api.test_floods import SLACK, is_well, is_well_anew, sockets_to
+from tests.fakes.house import open_house
+from tests.fakes.patience import until
+from tests.fakes.process import configure, light_section, running
+
+
+@dataclass(eq=False)
+class Fake:
+    """A connection that is idle or not."""
+
+    is_idle: bool = True
+    is_aborted: bool = field(default=False)
+
+    def abort(self) -> None:
+        """Note that it was closed."""
+        self.is_aborted = True
+
+
+def fill(connections: Connections, **counts: int) -> dict[str, list[Fake]]:
+    """So many connections of each peer, one peer after the other."""
+    made: dict[str, list[Fake]] = {}
+    for peer, count in counts.items():
+        made[peer] = [Fake() for _ in range(count)]
+        for each in made[peer]:
+            assert connections.make_room(peer)
+            connections.add(peer, each)
+    return made
+
+
+class TestTable:
+    """The rule, without sockets."""
+
+    def test_the_peer_that_has_the_most_loses_its_oldest_idle_one(self) -> None:
+        connections = Connections(capacity=10, per_peer=8, now=lambda: 0.0)
+        made = fill(connections, a=6, b=4)
+        made["a"][0].is_idle = False
+        assert connections.make_room("c")
+        assert [each.is_aborted for each in made["a"]] == [False, True, False, False, False, False]
+        assert not any(each.is_aborted for each in made["b"])
+        assert (connections.count, connections.evicted, connections.refused) == (9, 1, 0)
+
+    def test_a_request_makes_a_connection_the_last_to_be_closed(self) -> None:
+        connections = Connections(capacity=3, per_peer=3, now=lambda: 0.0)
+        made = fill(connections, a=3)
+        connections.refresh("a", made["a"][0])
+        assert connections.make_room("b")
+        assert [each.is_aborted for each in made["a"]] == [False, True, False]
+
+    def test_who_has_more_than_half_of_all_gets_no_more_by_it(self) -> None:
+        connections = Connections(capacity=10, per_peer=10, now=lambda: 0.0)
+        made = fill(connections, a=6, b=4)
+        assert not connections.make_room("a")
+        assert connections.make_room("b") and made["a"][0].is_aborted
+        assert connections.refused == 1
+
+    def test_nobody_yields_who_is_busy(self) -> None:
+        connections = Connections(capacity=4, per_peer=3, now=lambda: 0.0)
+        made = fill(connections, a=3, b=1)
+        for each in made["a"]:
+            each.is_idle = False
+        assert not connections.make_room("c")
+        assert connections.refused == 1 and connections.count == 4
+
+    def test_a_peer_has_no_more_than_its_own_limit(self) -> None:
+        connections = Connections(capacity=10, per_peer=3, now=lambda: 0.0)
+        made = fill(connections, a=3)
+        assert not connections.make_room("a") and connections.make_room("b")
+        connections.remove("a", made["a"][0])
+        assert connections.make_room("a")
+
+    def test_what_is_gone_is_not_counted_twice_and_leaves_nothing(self) -> None:
+        connections = Connections(capacity=10, per_peer=3, now=lambda: 0.0)
+        [one] = fill(connections, a=1)["a"]
+        for _ in range(2):
+            connections.remove("a", one)
+        connections.refresh("a", one)
+        assert connections.count == 0 and not connections._open
+
+
+def test_a_peer_that_comes_and_goes_without_a_request_is_turned_away_for_a_second_and_no_other() -> None:
+    now = [5.0]
+    connections = Connections(capacity=10, per_peer=10, now=lambda: now[0])
+    for number in range(3 * MAX_BARREN_PER_SEC):
+        one = Fake()
+        assert connections.make_room("asks")
+        connections.add("asks", one)
+        connections.refresh("asks", one)
+        connections.remove("asks", one)
+        if connections.make_room("comes and goes"):
+            assert number < MAX_BARREN_PER_SEC
+            connections.add("comes and goes", one)
+            connections.remove("comes and goes", one)
+    assert connections.refused == 2 * MAX_BARREN_PER_SEC
+    now[0] += 1.0
+    assert connections.make_room("comes and goes") and not connections._unasked
+
+
+async def test_idle_ones_of_four_addresses_yield_to_newcomers_and_those_who_read_stay(
+    quiet_log: pytest.LogCaptureFixture,
+) -> None:
+    async with open_house() as house, read_events(house.url) as reader, sockets_to(house) as sockets:
+        for address in range(2, 6):
+            await sockets.dial(f"127.0.0.{address}", 500, b"GET /health HTTP/1.1\r\n" if address == 3 else b"")
+        for _ in range(20):
+            await is_well_anew(house)
+        async with call(house.url) as working:
+            await is_well(working)
+        figures = (await house.get("/diagnostics")).json["sockets"]
+        assert figures["open"] <= 1000 and figures["evicted"] >= 20
+        await house.post("/rooms", {"id": "den", "name": "Den"})
+        while (await reader.event())["type"] != "room.added":
+            pass
+
+
+async def test_a_request_that_is_being_answered_is_not_idle() -> None:
+    async with open_house(limits=Limits(connections=40)) as house, sockets_to(house) as sockets:
+        house.light.faults.delay = 0.5
+        await sockets.dial("127.0.0.9", 39)
+        body = b'{"capability":"power","action":"toggle"}'
+        async with call(house.url) as waiting:
+            await waiting.say(request("POST", "/devices/elgato_lights:light:0/command", KEY, body=body))
+            await until(lambda: house.light.requests)
+            await sockets.dial("127.0.0.8", 60)
+            assert (await waiting.reply(SLACK)).status == 200
+
+
+async def test_without_file_descriptors_a_flood_is_one_line_and_the_hub_goes_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    async with open_house(adapters={}) as house, call(house.url) as caller:
+        host, port = house.url.removeprefix("http://").split(":")
+        clients = [socket.socket() for _ in range(300)]
+        with socket.socket() as probe:
+            free = probe.fileno() + 4
+        try:
+            for each in clients:
+                each.setblocking(False)
+                each.connect_ex((host, int(port)))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (free, hard))
+            await asyncio.sleep(1.0)
+            assert (await caller.ask(request("GET", "/rooms", KEY), SLACK)).status == 200
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            for each in clients:
+                each.close()
+        async with asyncio.timeout(SLACK):
+            while (await house.get("/diagnostics")).json["sockets"]["open"] > 3:  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(0.05)
+        async with call(house.url) as another:
+            assert (await another.ask(request("GET", "/health"), SLACK)).status == 200
+    lines = [each for each in caplog.records if "at once" in each.getMessage()]
+    assert len(lines) == 1 and lines[0].exc_info is None
+    assert not [each for each in caplog.records if each.levelno >= logging.ERROR]
+
+
+async def test_with_few_descriptors_others_keep_theirs_in_a_flood(tmp_path: Path) -> None:
+    async with LightSimulator() as light:
+        configure(tmp_path, light_section(light.url))
+        async with running(tmp_path, max_files=200) as hub:
+            await hub.ready()
+            host, port = hub.url.removeprefix("http://").split(":")
+            clients = [socket.socket() for _ in range(400)]
+            try:
+                for each in clients:
+                    each.setblocking(False)
+                    each.connect_ex((host, int(port)))
+                for number in range(20):
+                    assert await hub.post("/rooms", id="den", name=f"Den {number}") == 200
+                    body = {"capability": "power", "action": "toggle"}
+                    assert await hub.post("/devices/elgato_lights:light:0/command", **body) == 200
+                sockets = (await hub.get("/diagnostics"))["sockets"]
+            finally:
+                for each in clients:
+                    each.close()
+            assert sockets["open"] <= 100 and sockets["refused"] >= 300
+            log = hub.log.read_text()
+            assert "Traceback" not in log and len(log.splitlines()) < 30, log

@@ -1,0 +1,138 @@
+"""Error codes: one for each kind of failure, the same for ever, so that a program can tell an outage from a typo."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any, get_args
+
+import pytest
+
+from appliance import errors
+from appliance.api.errors import _SANIC_CODES, CODES
+from tests.api.caller import KEY, call, request
+from tests.fakes.house import LARGE, LIGHT, MASTER, READER, TV, House, open_house
+
+CONTRACT = {
+    "authentication_required",
+    "insufficient_permissions",
+    "path_not_found",
+    "method_not_allowed",
+    "rate_limited",
+    "body_too_large",
+    "invalid_request",
+    "invalid_value",
+    "unsupported",
+    "device_unreachable",
+    "device_refused",
+    "busy",
+    "script_failed",
+    "dropped_by_mode",
+    "store_unavailable",
+    "internal",
+    *(f"{each}_not_found" for each in ("device", "room", "group", "scene", "automation", "key", "adapter")),
+}
+
+ELSEWHERE = {"path_not_found", "method_not_allowed", "head_too_large", "expectation_failed", "internal"}
+"""Codes of what the server refuses before a route is entered, and of faults."""
+
+
+def kinds(kind: type[errors.LaresError] = errors.LaresError) -> list[type[errors.LaresError]]:
+    """All classes of the tree that are Lares' own, below this one."""
+    below = [each for each in kind.__subclasses__() if each.__module__.startswith("appliance.")]
+    return [*below, *(deeper for each in below for deeper in kinds(each))]
+
+
+def code_of(kind: type[errors.LaresError]) -> str | None:
+    """The code that every error of the class has; None for `NotFound`, whose resource decides."""
+    return None if issubclass(kind, errors.NotFound) else kind.code
+
+
+def test_every_code_is_in_the_table_and_every_code_of_the_table_exists() -> None:
+    unanswered = (errors.ConfigFailed, errors.StartFailed)
+    of_classes = {code_of(kind) for kind in kinds() if not issubclass(kind, unanswered)} - {None}
+    of_resources = {errors.NotFound(each, "x").code for each in get_args(errors.Resource)}
+    assert of_classes | of_resources | ELSEWHERE | {*_SANIC_CODES.values()} == set(CODES)
+    assert set(CODES) >= CONTRACT
+    assert all(re.fullmatch("[a-z]+(_[a-z]+)*", each) for each in CODES)
+    assert all(code.meaning.endswith(".") and code.statuses for code in CODES.values())
+
+
+def test_a_class_of_errors_has_a_code_of_its_own_unless_one_remedy_serves_both() -> None:
+    unanswered = (errors.NotFound, errors.TooManyChecks, errors.ConfigFailed, errors.StartFailed)
+    own = [kind for kind in kinds() if kind.__module__ == errors.__name__ and not issubclass(kind, unanswered)]
+    codes = Counter(kind.code for kind in own)
+    assert max(codes.values()) == 1, codes
+    assert errors.TooManyChecks.code == errors.RateLimited.code
+
+
+ASKED: list[tuple[str, str, Any, str | None, int, str]] = [
+    ("GET", "/rooms", None, None, 401, "authentication_required"),
+    ("GET", "/rooms", None, "wrong", 401, "authentication_required"),
+    ("GET", "/nothing", None, None, 401, "authentication_required"),
+    ("POST", "/rooms", {"id": "x", "name": "X"}, READER.text, 403, "insufficient_permissions"),
+    ("GET", "/nothing", None, "master", 404, "path_not_found"),
+    ("GET", "/rooms/", None, "master", 404, "path_not_found"),
+    ("PUT", "/rooms", {}, "master", 405, "method_not_allowed"),
+    ("POST", "/rooms", LARGE, "master", 413, "body_too_large"),
+    ("POST", "/rooms", b"{", "master", 400, "invalid_request"),
+    ("POST", "/rooms", b"", "master", 400, "invalid_request"),
+    ("POST", "/rooms", [], "master", 400, "invalid_request"),
+    ("POST", "/rooms", {"id": "x"}, "master", 400, "invalid_request"),
+    ("POST", "/rooms", {"id": "x", "name": ""}, "master", 400, "invalid_value"),
+    ("POST", "/rooms", {"id": "x", "name": 5}, "master", 400, "invalid_value"),
+    ("POST", "/groups", {"id": "x", "name": "X", "members": ["nobody"]}, "master", 400, "invalid_value"),
+    ("POST", f"/devices/{LIGHT}/room", {"room_id": "nowhere"}, "master", 400, "invalid_value"),
+    ("POST", "/auth/keys", {"label": "x", "role": "king"}, "master", 400, "invalid_value"),
+    ("POST", f"/devices/{LIGHT}/command", {"action": "on"}, "master", 400, "invalid_request"),
+    ("POST", f"/devices/{LIGHT}/command", {"capability": "x", "action": "on"}, "master", 400, "invalid_value"),
+    ("POST", f"/devices/{LIGHT}/command", {"capability": "brightness", "action": "increase", "value": 1},
+     "master", 501, "unsupported"),
+    ("GET", "/scenes/x/history?limit=0", None, "master", 404, "scene_not_found"),
+    ("GET", "/devices/x", None, "master", 404, "device_not_found"),
+    ("GET", "/rooms/x", None, "master", 404, "room_not_found"),
+    ("GET", "/groups/x", None, "master", 404, "group_not_found"),
+    ("GET", "/automations/x", None, "master", 404, "automation_not_found"),
+    ("GET", "/adapters/x", None, "master", 404, "adapter_not_found"),
+    ("DELETE", "/auth/keys/x", None, "master", 404, "key_not_found"),
+    ("GET", "/events", None, "master", 426, "upgrade_required"),
+]  # fmt: skip
+"""What is asked with whose key, and what it comes to."""
+
+
+async def test_each_way_to_fail_has_its_code(house: House) -> None:
+    wrong = []
+    for method, path, body, token, status, code in ASKED:
+        sent = {"data": body} if isinstance(body, bytes) else {"json": body}
+        answer = await house.ask(method, path, **sent, token=MASTER if token == "master" else token)
+        if (answer.status, answer.json.get("code")) != (status, code):
+            wrong.append((method, path, body, answer.status, answer.json))
+    assert not wrong
+
+
+RAW = [
+    (b"what is this\r\n\r\n", 400, "invalid_request"),
+    (request("GET", "/health", f"X: {'a' * 9000}"), 413, "head_too_large"),
+    (request("POST", "/rooms", KEY, "Expect: a miracle", body=b"{}"), 417, "expectation_failed"),
+]
+
+
+@pytest.mark.parametrize(("data", "status", "code"), RAW, ids=[code for _, _, code in RAW])
+async def test_what_is_refused_before_a_route_has_one_too(house: House, data: bytes, status: int, code: str) -> None:
+    async with call(house.url) as caller:
+        reply = await caller.ask(data)
+    assert (reply.status, reply.json["code"]) == (status, code)
+
+
+async def test_an_outage_a_refusal_and_a_typo_can_be_told_apart() -> None:
+    async with open_house() as house:
+        typo = await house.command(TV, "power", "open")
+        house.tv.faults.status = 403
+        refused = await house.command(TV, "power", "toggle")
+        await house.tv.unplug()
+        out = await house.command(TV, "power", "on")
+    assert [(each.status, each.json["code"]) for each in (typo, refused, out)] == [
+        (400, "invalid_value"),
+        (400, "device_refused"),
+        (400, "device_unreachable"),
+    ]

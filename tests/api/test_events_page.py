@@ -1,0 +1,84 @@
+"""`GET /asyncapi.json` and `docs/events.md` say what the frames are, and every frame is what they say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+
+from appliance.api.asyncapi import describe_events
+from appliance.api.errors import CODES
+from appliance.api.frames import FRAMES, Frame, fault_frame, frame_of, lag_frame
+from appliance.home import events
+from tests.api.test_stream import TOLD
+from tests.fakes.house import READER, House
+
+PAGE = Path(__file__).parents[2] / "docs" / "events.md"
+
+DOCUMENT = json.loads(json.dumps(describe_events(FRAMES)))
+
+
+def schema_of(type_: str) -> Any:
+    """The schema of a type of frame, as a client finds it in the document."""
+    message = DOCUMENT["components"]["messages"][type_]
+    return {**message["payload"], "components": DOCUMENT["components"]}
+
+
+def faults_of(frame: Mapping[str, Any]) -> list[str]:
+    """What the document has against this frame."""
+    return [str(each) for each in jsonschema_rs.Draft202012Validator(schema_of(frame["type"])).iter_errors(frame)]
+
+
+def test_every_frame_is_what_the_document_says() -> None:
+    seen = set()
+    for event, frame in TOLD:
+        encoded = frame_of(event)
+        assert (encoded is None) == (frame is None)
+        if encoded is not None:
+            assert not faults_of(json.loads(encoded)), encoded
+            seen.add(json.loads(encoded)["type"])
+    assert seen == {frame.type for frame in FRAMES} == set(DOCUMENT["channels"]["events"]["messages"])
+    for encoded in (lag_frame(3), fault_frame(events.SystemError(message="x"))):
+        assert not faults_of(json.loads(encoded))
+
+
+def test_a_frame_with_other_fields_is_not() -> None:
+    for wrong in (
+        {"type": "device.removed"},
+        {"type": "device.removed", "id": 5},
+        {"type": "device.removed", "id": "x", "more": 1},
+        {"type": "room.added", "room": {"id": "x"}},
+    ):
+        assert faults_of(wrong)
+
+
+async def test_a_read_key_is_enough_for_the_document(house: House) -> None:
+    answer = await house.get("/asyncapi.json", token=READER.text)
+    assert (answer.status, answer.json) == (200, DOCUMENT)
+
+
+def rows_of_frames() -> list[str]:
+    """The table of frames as the page has it."""
+    return [f"| `{frame.type}` | {_fields(frame)} | {frame.when} |" for frame in FRAMES]
+
+
+def rows_of_codes() -> list[str]:
+    """The table of codes as the page has it."""
+    return [
+        f"| `{name}` | {', '.join(map(str, code.statuses))} | {code.meaning} |"
+        for name, code in sorted(CODES.items())
+    ]
+
+
+def _fields(frame: Frame) -> str:
+    needed = [f"`{name}`" for name in frame.fields]
+    return ", ".join([*needed, *(f"`{name}` (sometimes)" for name in frame.optional)])
+
+
+def test_the_page_has_every_frame_and_every_code_and_no_other() -> None:
+    rows = [line for line in PAGE.read_text().splitlines() if line.startswith("| `")]
+    wanted = [*rows_of_frames(), *rows_of_codes()]
+    assert rows == wanted, "docs/events.md should say:\n" + "\n".join(wanted)

@@ -1,0 +1,104 @@
+"""`GET /metrics`: what Prometheus can read, true to what happened, and cheap."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import time
+
+import pytest
+
+from appliance.api.exposition import Family, expose, labels
+from appliance.home.model import Kind, Observation, Report
+from tests.fakes.house import LIGHT, READER, House
+
+
+def sample(text: str, name: str) -> float:
+    """The value of the sample that is called so, labels and all."""
+    [value] = re.findall(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)
+    return float(value)
+
+
+async def scrape(house: House) -> str:
+    """What the route answers."""
+    answer = await house.get("/metrics", token=READER.text)
+    assert answer.status == 200 and answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+    return str(answer.json)
+
+
+async def test_requests_are_counted_by_method_route_and_status_and_timed(house: House) -> None:
+    await house.get(f"/devices/{LIGHT}")
+    await house.get("/devices/nope")
+    await house.get("/nowhere")
+    await house.get("/devices", token=None)
+    text = await scrape(house)
+    row = 'lares_http_requests_total{method="GET",route='
+    assert sample(text, row + '"/devices/<device_id>",status="200"}') == 1
+    assert sample(text, row + '"/devices/<device_id>",status="404"}') == 1
+    assert sample(text, row + '"/devices",status="401"}') == 1
+    assert sample(text, row + '"unmatched",status="404"}') == 1
+    times = 'lares_http_request_duration_seconds_{}{{method="GET",route="/devices/<device_id>"{}}}'
+    assert sample(text, times.format("count", "")) == sample(text, times.format("bucket", ',le="+Inf"')) == 2
+    assert sample(text, times.format("sum", "")) > 0
+
+
+async def test_the_home_and_its_parts_are_told(house: House) -> None:
+    await house.command(LIGHT, "power", "on")
+    async with house.stream() as frames:
+        await house.command(LIGHT, "brightness", "set", 33)
+        await frames.until("device.state_changed")
+        text = await scrape(house)
+    assert sample(text, 'lares_devices{state="online"}') == 2
+    assert sample(text, "lares_commands_total") == 2
+    assert sample(text, 'lares_adapter_up{adapter="elgato_lights"}') == 1
+    assert sample(text, 'lares_adapter_answers_total{adapter="roku_tv"}') >= 1
+    assert sample(text, "lares_stream_readers") == 1 and sample(text, "lares_stream_frames_total") >= 1
+    for name in ("lares_ready", "lares_clock_trusted"):
+        assert sample(text, name) == 1
+    for name in ("lares_safe_mode", "lares_store_failing", "lares_stream_lag_frames", "lares_alarms_late_total"):
+        assert sample(text, name) == 0
+    for name in ("lares_store_syncs_total", "process_resident_memory_bytes", "process_open_fds", "process_threads"):
+        assert sample(text, name) > 0, name
+
+
+async def test_promtool_is_content(house: House) -> None:
+    await house.get("/nowhere")
+    text = await scrape(house)
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        pytest.skip("PROMTOOL IS NOT INSTALLED (Debian's package prometheus): THE METRICS WERE NOT CHECKED BY IT")
+    checked = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True, timeout=60)  # noqa: ASYNC221
+    assert (checked.returncode, checked.stdout + checked.stderr) == (0, "")
+
+
+async def test_a_scrape_a_second_with_200_devices_costs_less_than_a_hundredth_of_a_core(
+    house: House, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen = tuple(
+        Observation(
+            device_id=f"many:{n}",
+            kind=Kind.LIGHT,
+            attributes={"power": "on", "brightness": n % 100},
+            vendor_specific={},
+        )
+        for n in range(200)
+    )
+    house.hub.registry.apply(
+        Report(adapter="many", present=frozenset(each.device_id for each in seen), observations=seen)
+    )
+    await scrape(house)
+    began, scrapes = time.process_time(), 50
+    for _ in range(scrapes):
+        await scrape(house)
+    cost = (time.process_time() - began) / scrapes
+    with capsys.disabled():
+        print(f"\n  a scrape of 200 devices: {cost * 1000:.2f} ms of processor time, client included")
+    assert cost < 0.01
+
+
+def test_labels_are_escaped_and_families_without_samples_left_out() -> None:
+    assert labels({"a": 'x"\\\n'}) == '{a="x\\"\\\\\\n"}'
+    empty = Family(name="none", type="gauge", help="None.", samples=[])
+    one = Family(name="one", type="gauge", help="One.", samples=[("", 1.5), (labels({"a": "b"}), 2.0)])
+    assert expose([empty, one]) == b'# HELP one One.\n# TYPE one gauge\none 1.5\none{a="b"} 2\n'

@@ -1,0 +1,57 @@
+"""The page about Sanic's insides: every name on it is there in the version that is pinned, and so is every test."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import logging
+import re
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from appliance.api.sanic_http.application import Application
+from appliance.api.sanic_http.connection import Connection
+from appliance.api.sanic_http.http1 import StrictHttp1
+from tests.fakes.house import open_house
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "appliance" / "api" / "sanic_http" / "README.md"
+ROWS = re.findall(
+    r"^\| `([\w.]+):([\w.]+)` \| (.*?) \| .* \| `(tests/[\w/]+\.py)::(\w+)` \|$", PAGE.read_text(), re.M
+)
+
+
+def test_every_name_on_the_page_is_there_and_so_is_its_test() -> None:
+    assert len(ROWS) == PAGE.read_text().count("\n| `")
+    for module, name, _, file, test in ROWS:
+        found = importlib.import_module(module)
+        for part in name.split("."):
+            assert hasattr(found, part), f"Sanic has no {module}:{name} any more"
+            found = getattr(found, part)
+        functions = ast.FunctionDef | ast.AsyncFunctionDef
+        names = {node.name for node in ast.walk(ast.parse((ROOT / file).read_text())) if isinstance(node, functions)}
+        assert test in names, f"there is no {file}::{test}"
+
+
+def test_everything_that_is_overridden_is_on_the_page() -> None:
+    listed = {name.rsplit(".", 1)[-1] for _, name, *_ in ROWS}
+    for kind in (Application, Connection, StrictHttp1):
+        parents = {name for base in kind.__mro__[1:-1] for name in vars(base)}
+        overridden = {name for name in vars(kind) if name in parents and not name.startswith("__")}
+        assert overridden - {"HTTP_CLASS", "HEADER_MAX_SIZE", "_abc_impl"} <= listed, kind
+
+
+def test_sanic_is_pinned_to_the_version_whose_insides_these_are() -> None:
+    assert f'"sanic=={version("sanic")}"' in (ROOT / "pyproject.toml").read_text()
+
+
+async def test_a_start_says_nothing_of_sanic(
+    caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with open_house(adapters={}):
+        pass
+    said = [each.getMessage() for each in caplog.records] + [*capfd.readouterr()]
+    assert not [each for each in said if "PRODUCTION" in each or "Sanic is running" in each]

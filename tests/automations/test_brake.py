@@ -1,0 +1,95 @@
+"""The brake: what sets itself off again and again is paused; what people do is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from appliance.home.commands import Command
+from appliance.home.events import CommandEnded
+from tests.fakes.automations import Bench, automation, bench
+
+CHANGES = {"type": "device_state_change", "device_id": "desk:light:0", "attribute": "brightness"}
+OTHER = {**CHANGES, "device_id": "desk:light:1"}
+
+
+def command(it: Bench, source: str, device_id: str, value: int) -> None:
+    """Something commands the device, which then shows it."""
+    it.show(device_id, brightness=value)
+    done = Command.parse({"capability": "brightness", "action": "set", "value": value})
+    it.bus.publish(
+        CommandEnded(
+            at=it.clock.now(),
+            source=source,
+            room_id=None,
+            device_id=device_id,
+            command=done,
+            status="ok",
+            message=None,
+        )
+    )
+
+
+async def feed_back(it: Bench, times: int, *steps: tuple[str, str]) -> None:
+    """So many rounds in which each source commands its device."""
+    for number in range(times):
+        for source, device_id in steps:
+            command(it, source, device_id, number % 100)
+            await it.settle()
+
+
+async def test_an_automation_that_sets_itself_off_is_paused_for_a_minute_and_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with bench(tmp_path, automation(CHANGES)) as it:
+        await feed_back(it, 20, ("automation:a", "desk:light:0"))
+        assert 10 <= len(it.fired) <= 12
+        sentence = "it set itself off 10 times within 10 s; paused for 60 s"
+        assert ("skipped", f"brake: {sentence}") in it.told()
+        assert f"automation 'a': {sentence}" in caplog.text
+        assert it.parts.engine.figures()["a"]["braked_secs"] == 60
+        count = len(it.fired)
+        await it.pass_by(59)
+        it.show(brightness=50)
+        await it.settle()
+        assert len(it.fired) == count
+        assert it.told()[-1] == ("skipped", "brake: it set itself off too often; paused for 1 s more")
+        await it.pass_by(2)
+        it.show(brightness=51)
+        await it.settle()
+        assert len(it.fired) == count + 1 and it.parts.engine.figures()["a"]["braked_secs"] is None
+
+
+async def test_two_that_set_each_other_off_are_paused_too(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(CHANGES, "a"), automation(OTHER, "b")) as it:
+        it.show("desk:light:1", brightness=1)
+        await feed_back(it, 40, ("automation:b", "desk:light:0"), ("automation:a", "desk:light:1"))
+        assert it.fired.count("a") <= 13 and it.fired.count("b") <= 13
+
+
+@pytest.mark.parametrize("source", ["device", "room", "scene:x", "automation:other"])
+async def test_what_others_do_never_brakes(source: str, tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(CHANGES)) as it:
+        await feed_back(it, 50, (source, "desk:light:0"))
+        assert len(it.fired) >= 49
+
+
+async def test_slow_feedback_is_an_oscillation_that_somebody_may_want(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(CHANGES)) as it:
+        for number in range(40):
+            command(it, "automation:a", "desk:light:0", number)
+            await it.pass_by(1.2)
+        assert len(it.fired) >= 39
+
+
+async def test_a_scene_that_an_automation_runs_counts_as_its_doing(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(CHANGES)) as it:
+        brake: Any = it.brake
+        for number in range(30):
+            brake.note_effect("automation:a", "scene", "x")
+            await feed_back(it, 1, ("scene:x", "desk:light:0")) if number else None
+            it.show(brightness=number + 1)
+            await it.settle()
+        assert len(it.fired) <= 13

@@ -1,0 +1,141 @@
+"""What a value must be: equality of JSON values, ranges at their edges, values with units."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from appliance.automations.matchers import Anything, Equal, Within, check_equal, number_in, same, told
+from appliance.errors import Invalid
+
+CELSIUS = {"value": 21.5, "unit": "celsius"}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "equal"),
+    [
+        (5, 5.0, True),
+        (5, 5.1, False),
+        (0, -0.0, True),
+        (True, True, True),
+        (True, 1, False),
+        (1.0, True, False),
+        (False, 0, False),
+        ("on", "on", True),
+        ("5", 5, False),
+        ("on", "On", False),
+        ({"r": 1, "g": 2}, {"g": 2.0, "r": 1}, True),
+        ({"r": 1}, {"r": 1, "g": 2}, False),
+        ({"r": True}, {"r": 1}, False),
+        ([1, 2], [1.0, 2], True),
+        ([1, 2], [2, 1], False),
+        ([1], [1, 1], False),
+        ([], {}, False),
+        (None, False, False),
+    ],
+)
+def test_values_are_the_same_as_json_has_it(one: Any, other: Any, equal: bool) -> None:
+    assert same(one, other) is same(other, one) is equal
+
+
+@pytest.mark.parametrize(
+    ("wanted", "value", "holds"),
+    [
+        (Anything(), 0, True),
+        (Anything(), False, True),
+        (Anything(), None, False),
+        (Equal(value="on"), "on", True),
+        (Equal(value="on"), "off", False),
+        (Equal(value="on"), None, False),
+        (Equal(value=5), 5.0, True),
+        (Equal(value=True), 1, False),
+        (Equal(value=21.5), CELSIUS, True),
+        (Equal(value=21), CELSIUS, False),
+        (Equal(value=CELSIUS), CELSIUS, True),
+        (Equal(value=CELSIUS), {"value": 21.5, "unit": "kelvin"}, False),
+        (Equal(value=CELSIUS), 21.5, False),
+        (Equal(value=1), {"r": 1}, False),
+        (Within(above=50), 50, False),
+        (Within(above=50), 50.0, False),
+        (Within(above=50), 50.001, True),
+        (Within(above=50), 51, True),
+        (Within(above=0), -0.0, False),
+        (Within(below=50), 50, False),
+        (Within(below=50), 49.999, True),
+        (Within(above=20, below=30), 20, False),
+        (Within(above=20, below=30), 25, True),
+        (Within(above=20, below=30), 30, False),
+        (Within(above=21.4), CELSIUS, True),
+        (Within(above=21.5), CELSIUS, False),
+        (Within(above=0), True, False),
+        (Within(above=0), "5", False),
+        (Within(above=0), None, False),
+        (Within(above=0), {"value": "5", "unit": "celsius"}, False),
+        (Within(above=0), math.nan, False),
+    ],
+)
+def test_a_value_is_what_is_wanted_or_not(wanted: Equal, value: Any, holds: bool) -> None:
+    assert wanted.holds(value) is holds
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value", "canonical"),
+    [
+        ("power", "on", "on"),
+        ("brightness", 50.0, 50),
+        ("muted", False, False),
+        ("temperature", 21, 21),
+        ("temperature", 21.5, 21.5),
+        ("temperature", CELSIUS, CELSIUS),
+        ("rainfall", 2, 2),
+        ("color_temperature", 2900.0, 2900),
+        ("color_temperature", 344, 344),
+        ("color_temperature", {"value": 2900, "unit": "kelvin"}, {"value": 2900, "unit": "kelvin"}),
+        ("color_hs", {"hue": 1.0, "saturation": 2}, {"hue": 1, "saturation": 2}),
+        ("custom.desk.mode", ["anything"], ["anything"]),
+        ("presence", True, True),
+    ],
+)
+def test_a_value_that_the_attribute_can_take_is_made_canonical(attribute: str, value: Any, canonical: Any) -> None:
+    assert check_equal(attribute, value) == canonical
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value", "sentence"),
+    [
+        ("power", True, "must be one of on, off, not true"),
+        ("power", "On", "must be one of on, off, not 'On'"),
+        ("brightness", 101, "must be an integer from 0 to 100, not 101"),
+        ("brightness", 50.5, "must be an integer from 0 to 100, not 50.5"),
+        ("muted", 1, "must be true or false, not 1"),
+        ("temperature", "warm", "must be an object with value, unit, not 'warm'"),
+        ("temperature", True, "must be an object with value, unit, not true"),
+        ("color_temperature", 1000, "must be from 2200 to 7000 (kelvin) or 153 to 556 (mireds), not 1000"),
+        ("color_temperature", 2900.5, "must be an integer, not 2900.5"),
+    ],
+)
+def test_a_value_that_the_attribute_cannot_take_is_refused(attribute: str, value: Any, sentence: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        check_equal(attribute, value)
+    assert str(refused.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [(5, 5), (5.5, 5.5), (CELSIUS, 21.5), (True, None), ("5", None), ({}, None), ([5], None), (None, None)],
+)
+def test_a_value_counts_by_its_number(value: Any, number: float | None) -> None:
+    assert number_in(value) == number
+
+
+def test_what_is_wanted_and_what_there_is_are_told_in_words() -> None:
+    assert str(Within(above=20, below=30.5)) == "above 20 and below 30.5"
+    assert [str(Within(above=1)), str(Within(below=2)), str(Anything())] == ["above 1", "below 2", "any value"]
+    assert [str(Equal(value="on")), str(Equal(value=True)), str(Equal(value=CELSIUS))] == [
+        "'on'",
+        "true",
+        "21.5 celsius",
+    ]
+    assert [told(20), told({"r": 1}), told({"value": 3})] == ["20", "an object", "an object"]

@@ -1,0 +1,200 @@
+"""Conditions of conditions, days, variables and time that has passed: whether they hold, and which did not."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from appliance.automations.condition_kinds import parse_conditions
+from appliance.automations.conditions import check_all
+from appliance.automations.definition import parse
+from appliance.automations.fields import Fields, Notes
+from tests.automations.homes import BERLIN, LAMP, NOW, View, at, device, home
+
+ON = {"type": "device_state", "device_id": LAMP, "attribute": "power", "equals": "on"}
+BRIGHT = {"type": "device_state", "device_id": LAMP, "attribute": "brightness", "above": 50}
+BASE = {"id": "a", "name": "A", "trigger": {"type": "interval", "every_secs": 1}}
+
+
+def parsed(*conditions: Any) -> Any:
+    """What a definition with these conditions comes to, without its missing `execute`."""
+    return parse({**BASE, "conditions": list(conditions)}, BERLIN, NOW, 8)
+
+
+def faults(*conditions: Any) -> list[str]:
+    """What is wrong with the conditions."""
+    return [fault for fault in parsed(*conditions).faults if not fault.startswith("execute")]
+
+
+def reason(house: View, *conditions: Any, instant: datetime | None = NOW) -> str:
+    """Why the conditions do not hold; empty if they do."""
+    notes = Notes()
+    found = parse_conditions(Fields({"conditions": list(conditions)}, "", notes), BERLIN)
+    assert notes.faults == []
+    return check_all(found, house, instant).reason
+
+
+HOUSE = home(device({"power": "on", "brightness": 20}))
+
+
+@pytest.mark.parametrize(
+    ("conditions", "why"),
+    [
+        ([ON, {"type": "all", "conditions": [ON, ON]}], ""),
+        ([ON, {"type": "all", "conditions": [BRIGHT, ON]}], "condition 2.1: brightness was 20, needs above 50"),
+        ([{"type": "any", "conditions": [BRIGHT, ON]}], ""),
+        (
+            [ON, {"type": "any", "conditions": [BRIGHT, BRIGHT]}],
+            "condition 2: none of 2 holds "
+            "(1: brightness was 20, needs above 50; 2: brightness was 20, needs above 50)",
+        ),
+        ([{"type": "none", "conditions": [BRIGHT]}], ""),
+        (
+            [ON, {"type": "none", "conditions": [BRIGHT, ON]}],
+            "condition 2.2: device_state holds, and must not (power was 'on')",
+        ),
+        (
+            [{"type": "all", "conditions": [ON, {"type": "all", "conditions": [ON, BRIGHT]}]}],
+            "condition 1.2.2: brightness was 20, needs above 50",
+        ),
+        (
+            [{"type": "variable", "name": "mode", "equals": "away"}],
+            "condition 1: variable 'mode' is not set, needs 'away'",
+        ),
+        ([{"type": "group_state", "group_id": "x", "min_devices": 1}], "condition 1: group 'x' not found"),
+    ],
+)
+def test_the_reason_names_the_branch(conditions: list[Any], why: str) -> None:
+    assert reason(HOUSE, *conditions) == why
+
+
+def test_a_variable_is_compared() -> None:
+    house = home()
+    house.variables = {"n": 5}
+    assert reason(house, {"type": "variable", "name": "n", "equals": 5.0}) == ""
+    assert (
+        reason(house, {"type": "variable", "name": "n", "above": 5})
+        == "condition 1: variable 'n' was 5, needs above 5"
+    )
+    assert reason(house, {"type": "variable", "name": "n"}) == ""
+
+
+@pytest.mark.parametrize(
+    ("condition", "local", "why"),
+    [
+        ({"type": "weekday", "days": ["sat", "sun"]}, "2026-06-06T00:00:00+02:00", ""),
+        (
+            {"type": "weekday", "days": ["sun", "sat"]},
+            "2026-06-05T23:59:59+02:00",
+            "condition 1: day was fri, needs sat, sun",
+        ),
+        ({"type": "date_range", "from": "12-20", "to": "01-06"}, "2026-12-31T23:00:00+01:00", ""),
+        ({"type": "date_range", "from": "12-20", "to": "01-06"}, "2026-01-06T23:59:59+01:00", ""),
+        (
+            {"type": "date_range", "from": "12-20", "to": "01-06"},
+            "2026-01-07T00:00:00+01:00",
+            "condition 1: date was 01-07, needs 12-20 to 01-06",
+        ),
+        ({"type": "date_range", "from": "02-29", "to": "02-29"}, "2028-02-29T12:00:00+01:00", ""),
+        ({"type": "date_range", "from": "06-01", "to": "06-01"}, "2026-06-01T00:00:00+02:00", ""),
+    ],
+)
+def test_days_are_those_of_the_homes_clocks(condition: Any, local: str, why: str) -> None:
+    assert reason(HOUSE, condition, instant=at(local)) == why
+    assert "the clock is not trusted yet" in reason(HOUSE, condition, instant=None)
+
+
+def test_for_secs_counts_from_the_attributes_last_change() -> None:
+    lasting = {**ON, "for_secs": 600}
+    house = home(device({"power": "on", "brightness": 20}))
+    changed_at = NOW
+    house.changed = {(LAMP, "power"): changed_at}
+    for secs, why in (
+        (0, "power changed 0 s ago, needs 'on' for 600 s"),
+        (599, "power changed 599 s ago"),
+        (600, ""),
+    ):
+        told = reason(house, lasting, instant=changed_at + timedelta(seconds=secs))
+        assert told == (why and f"condition 1: {why}") or (why and told.startswith(f"condition 1: {why}"))
+    assert "the clock is not trusted yet" in reason(house, lasting, instant=None)
+    assert reason(house, lasting, instant=changed_at - timedelta(days=1)).endswith(
+        "changed 0 s ago, needs 'on' for 600 s"
+    )
+
+
+@pytest.mark.parametrize(
+    ("condition", "sentence"),
+    [
+        ({"type": "any"}, "conditions[1].conditions is missing; any needs at least one"),
+        ({"type": "none", "conditions": []}, "conditions[1].conditions is missing; none needs at least one"),
+        ({"type": "all", "conditions": [{"type": "weekday"}]}, "conditions[1].conditions[1].days is missing"),
+        ({"type": "all", "conditions": {"type": "any"}}, "conditions[1].conditions must be a list of tables"),
+        ({"type": "weekday", "days": ["mo"]}, "did you mean mon"),
+        ({"type": "weekday", "days": []}, "days must be a list of days"),
+        ({"type": "date_range", "from": "2026-01-01", "to": "02-30"}, "from must be a day of the year like 12-24"),
+        ({"type": "date_range", "from": "01-01", "to": "02-30"}, "to must be a date like 12-24"),
+        ({"type": "variable", "name": "A b"}, "name must be a name of a-z, 0-9, _ and dots"),
+        (
+            {"type": "device_state", "device_id": LAMP, "attribute": "power", "for_secs": -1},
+            "for_secs must be from 0",
+        ),
+        ({"type": "group_state", "group_id": "g", "min_devices": 2, "max_devices": 1}, "must not be less than min"),
+        (
+            {"type": "weekday", "days": ["mon"], "day": 1},
+            "day is not a field of the condition weekday; did you mean days",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said(condition: Any, sentence: str) -> None:
+    assert any(sentence in fault for fault in faults(condition)), faults(condition)
+
+
+def test_eight_levels_are_enough() -> None:
+    def nest(levels: int) -> Any:
+        return ON if levels == 0 else {"type": "all", "conditions": [nest(levels - 1)]}
+
+    assert faults(nest(8)) == []
+    assert [each.split(" ", 1)[1] for each in faults(nest(9))] == ["nests conditions more than 8 deep"]
+
+
+LEAVES = [ON, BRIGHT, {"type": "variable", "name": "n", "equals": 1}, {"type": "weekday", "days": ["mon"]}]
+
+
+def truth(condition: Any, on: bool, bright: bool, one: bool, monday: bool) -> bool:
+    """What the condition comes to, evaluated directly."""
+    kind = condition["type"]
+    if kind not in ("all", "any", "none"):
+        return (on, bright, one, monday)[LEAVES.index(condition)]
+    inner = [truth(each, on, bright, one, monday) for each in condition["conditions"]]
+    return {"all": all(inner), "any": any(inner), "none": not any(inner)}[kind]
+
+
+TREES = st.recursive(
+    st.sampled_from(LEAVES),
+    lambda inner: st.builds(
+        lambda kind, conditions: {"type": kind, "conditions": conditions},
+        st.sampled_from(["all", "any", "none"]),
+        st.lists(inner, min_size=1, max_size=4),
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    trees=st.lists(TREES, max_size=3), on=st.booleans(), bright=st.booleans(), one=st.booleans(), monday=st.booleans()
+)
+def test_conditions_agree_with_a_direct_evaluation(
+    trees: list[Any], on: bool, bright: bool, one: bool, monday: bool
+) -> None:
+    if any("deep" in fault for fault in faults(*trees)):
+        return
+    house = home(device({"power": "on" if on else "off", "brightness": 60 if bright else 20}))
+    house.variables = {"n": 1 if one else 2}
+    instant = datetime(2026, 6, 1 if monday else 2, 12, tzinfo=UTC)
+    wanted = all(truth(each, on, bright, one, monday) for each in trees)
+    assert (reason(house, *trees, instant=instant) == "") is wanted

@@ -1,0 +1,207 @@
+"""No timer fires twice or never, wherever the power is cut: every step of the loop and every write is tried.
+
+What is provable: no run of a timer acts before its end is durable, and its end is durable only after its runs began.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from appliance.clock import Clock
+from appliance.errors import StoreFailed
+from appliance.lua.context import Context
+from tests.automations.homes import NOW
+from tests.fakes.automations import Card, Play, Stage, automation, bench
+
+SECS = 600
+OFF = {"type": "timer", "name": "off"}
+AUTOMATIONS = (
+    automation(OFF),
+    automation(OFF, id_="b", state={"cooldown_secs": 3600}),
+    automation(OFF, id_="c", state={"dedupe_window_secs": 3600}),
+)
+IDS = {"a", "b", "c"}
+NEVER = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """What a cut leaves: the card, and which automations' runs had begun and acted by then, over all starts."""
+
+    card: str
+    begun: frozenset[str]
+    acted: tuple[str, ...]
+
+
+@dataclass
+class SlowCard(Card):
+    """A card that stores what it is handed in that order, each `slow` steps of the loop later. What is remembered
+    waits for the flush, as the recorder's does. `look` is called around each write."""
+
+    slow: int = 2
+    handed: dict[str, Any] = field(default_factory=dict)
+    look: Callable[[], None] = lambda: None
+    last: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def remember(self, key: str, value: Any) -> None:
+        """Keep it for the next flush."""
+        self.handed[key] = value
+
+    async def flush(self) -> None:
+        """As the recorder's; what could not be stored is tried with the next."""
+        handed, self.handed = self.handed, {}
+        try:
+            await self.put(handed)
+        except StoreFailed:
+            self.handed = handed | self.handed
+
+    async def put(self, values: Mapping[str, Any]) -> None:
+        """As the document's: all at once, and told only then."""
+        before, done = self.last, asyncio.Event()
+        self.last = done
+        try:
+            await before.wait()
+            await _steps(self.slow)
+            if self.is_bad:
+                raise StoreFailed("the card is full")
+            self.look()
+            for key, value in values.items():
+                super().remember(key, value)
+            self.look()
+            await _steps(self.slow)
+        finally:
+            done.set()
+
+    def __post_init__(self) -> None:
+        self.last.set()
+
+
+class Acting(Stage):
+    """Runs that do one thing through `ctx` as soon as they have begun; `acted` are the automations that did it."""
+
+    def __init__(self, look: Callable[[], None]) -> None:
+        super().__init__()
+        self.ends_at_once = False
+        self.acted: list[str] = []
+        self._look = look
+        self._acts: set[asyncio.Task[None]] = set()
+
+    def start(self, source: Any, context: Any, event: Mapping[str, Any], *, name: str) -> Play:
+        """Begin a run whose calls wait as those of the context it is given."""
+        play = super().start(source, context, event, name=name)
+        nobody = cast(Any, None)
+        calls = Context(nobody, nobody, Clock(), name, {"act": self._act})
+        calls.after = context.after
+        self._acts.add(asyncio.get_running_loop().create_task(self._run(play, calls)))
+        return play
+
+    async def _run(self, play: Play, calls: Context) -> None:
+        await calls.call("act", (play.name,))
+        play.end()
+
+    async def _act(self, context: Context, name: str) -> None:
+        self._look()
+        self.acted.append(name)
+        self._look()
+
+
+async def _steps(count: int) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+class Life:
+    """One run of the hub on what a cut left; `cuts` are all that may be left of it in turn."""
+
+    def __init__(self, before: Cut) -> None:
+        self._before = before
+        self.cuts: dict[Cut, None] = {}
+        self.card = SlowCard(values=json.loads(before.card), look=self.look)
+        self.stage = Acting(self.look)
+
+    def look(self) -> None:
+        """Note what a cut leaves now."""
+        begun = self._before.begun | {play.name for play in self.stage.plays}
+        acted = tuple(sorted((*self._before.acted, *self.stage.acted)))
+        self.end = Cut(card=json.dumps(self.card.values, sort_keys=True), begun=begun, acted=acted)
+        self.cuts[self.end] = None
+
+    async def step(self, work: Coroutine[object, object, object], flush_after: int) -> None:
+        """Do the work step by step, and look at each; the flush comes so many steps later."""
+        tasks = [asyncio.ensure_future(work)]
+        for number in range(80):
+            if number == flush_after:
+                tasks.append(asyncio.ensure_future(self.card.flush()))
+            self.look()
+            await asyncio.sleep(0)
+        await asyncio.gather(*tasks)
+        self.look()
+
+
+async def live(folder: Path, before: Cut, start: datetime, flush_after: int) -> tuple[list[Cut], Cut]:
+    """Let a hub run on what was left until the timer is long over: every cut, and the end."""
+    life = Life(before)
+    async with bench(folder, *AUTOMATIONS, card=life.card, start=start, stage=life.stage) as it:
+        await life.step(it.pass_by(SECS), flush_after)
+        return [*life.cuts], life.end
+
+
+async def begin(folder: Path) -> Cut:
+    """A home in which the timer was started."""
+    life = Life(Cut(card="{}", begun=frozenset(), acted=()))
+    async with bench(folder, *AUTOMATIONS, card=life.card, stage=life.stage) as it:
+        await it.parts.timers.start("off", SECS, {"lamp": 1}, "automation:x")
+        life.look()
+        assert "timer/off" in json.loads(life.end.card), "on the card before the call returns"
+    return life.end
+
+
+def judge(cut: Cut, end: Cut) -> list[str]:
+    """What is wrong with a life that went from the cut to that end."""
+    wrong = [f"{id_} acted twice" for id_, count in Counter(end.acted).items() if count > 1]
+    wrong += [f"{id_} never began" for id_ in IDS - end.begun]
+    if "timer/off" in json.loads(cut.card):  # nothing had acted, so all must come yet
+        wrong += [f"{id_} never acted" for id_ in IDS - set(end.acted)]
+    if "timer/off" in json.loads(end.card):
+        wrong.append("the timer is there still")
+    return wrong
+
+
+@pytest.mark.parametrize("flush_after", [*range(0, 24, 3), NEVER])
+async def test_no_timer_fires_twice_or_never_wherever_two_cuts_fall(flush_after: int, tmp_path: Path) -> None:
+    first, end = await live(tmp_path, await begin(tmp_path), NOW, flush_after)
+    assert len(first) > 4 and end.acted == ("a", "b", "c")
+    offenders: list[object] = []
+    for cut in first:
+        second, end = await live(tmp_path, cut, NOW + timedelta(seconds=2 * SECS), flush_after)
+        offenders += [(cut, wrong) for wrong in judge(cut, end)]
+        for again in second:
+            _, end = await live(tmp_path, again, NOW + timedelta(seconds=4 * SECS), NEVER)
+            offenders += [(cut, again, wrong) for wrong in judge(again, end)]
+    assert offenders == []
+
+
+async def test_a_timer_that_falls_due_while_the_hub_stops_or_is_safe_fires_at_the_next_start(tmp_path: Path) -> None:
+    card = Card()
+    async with bench(tmp_path, automation(OFF), card=card) as it:
+        await it.parts.timers.start("off", SECS, None, "automation:x")
+        it.parts.timers.hold()
+        it.parts.automations.disarm()
+        await it.pass_by(2 * SECS)
+        assert it.fired == [] and "timer/off" in card.values
+    async with bench(tmp_path, automation(OFF), card=card, start=NOW + timedelta(seconds=SECS / 2)) as it:
+        it.parts.timers.hold()
+        await it.pass_by(2 * SECS)
+        assert it.fired == []
+        it.parts.timers.release()
+        await it.pass_by(1)
+        assert [event["late_secs"] for event in it.events] == [1.5 * SECS] and card.values == {}

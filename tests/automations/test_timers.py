@@ -1,0 +1,152 @@
+"""Timers outlive the hub, fire once, and are right whatever is done to the clock."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from appliance.errors import Invalid, NotFound, StoreFailed
+from tests.automations.homes import NOW
+from tests.fakes.automations import Bench, Card, automation, bench
+
+OFF = {"type": "timer", "name": "off"}
+BOOT = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+async def start(it: Bench, name: str = "off", secs: float = 600, payload: object = None) -> None:
+    """Start a timer."""
+    await it.parts.timers.start(name, secs, payload, "automation:a")
+
+
+async def test_a_timer_fires_once_when_it_is_due_and_bears_its_payload(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(OFF)) as it:
+        await start(it, payload={"lamp": 1})
+        [timer] = it.parts.timers.list_all()
+        assert (timer.name, timer.due_at, timer.payload) == ("off", NOW + timedelta(seconds=600), {"lamp": 1})
+        await it.pass_by(599)
+        assert it.fired == []
+        await it.pass_by(1)
+        assert it.events == [
+            {"type": "timer", "name": "off", "payload": {"lamp": 1}, "scheduled_at": "2026-06-01T12:10:00.000Z"}
+        ]
+        assert it.parts.timers.list_all() == [] and it.card.values == {}
+        await it.pass_by(10_000)
+        assert len(it.fired) == 1
+
+
+async def test_to_start_it_again_restarts_it_and_to_cancel_it_ends_it(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(OFF)) as it:
+        await start(it)
+        await it.pass_by(500)
+        await start(it)
+        await it.pass_by(500)
+        assert it.fired == []
+        assert await it.parts.timers.cancel("off") is True
+        assert await it.parts.timers.cancel("off") is False
+        with pytest.raises(NotFound, match="timer 'off' not found"):
+            await it.parts.timers.remove("off")
+        await it.pass_by(1000)
+        assert it.fired == [] and it.card.values == {}
+
+
+@pytest.mark.parametrize(("secs", "times"), [(0, 10), (0.5, 15)])
+async def test_only_timers_of_no_delay_brake_who_starts_them(tmp_path: Path, secs: float, times: int) -> None:
+    async with bench(tmp_path, automation(OFF)) as it:
+        for _ in range(15):
+            await start(it, secs=secs)
+            await it.pass_by(secs)
+            await it.settle()
+        assert len(it.fired) == times
+
+
+@pytest.mark.parametrize("trigger", [OFF, {**OFF, "name": " off "}])
+async def test_the_white_space_around_a_name_does_not_count(tmp_path: Path, trigger: dict[str, Any]) -> None:
+    async with bench(tmp_path, automation(trigger)) as it:
+        await start(it, name=" off ")
+        assert await it.parts.timers.cancel("off ") and not await it.parts.timers.cancel(" ")
+        await start(it, name="off ")
+        await it.pass_by(600)
+        assert len(it.fired) == 1
+
+
+@pytest.mark.parametrize(("hours", "late"), [(0.05, None), (5, 5 * 3600 - 300)])
+async def test_a_timer_goes_on_after_a_restart_and_fires_late_once_where_it_fell_due_meanwhile(
+    hours: float, late: float | None, tmp_path: Path
+) -> None:
+    card = Card()
+    async with bench(tmp_path, automation(OFF), card=card) as it:
+        await start(it)
+        await it.pass_by(300)
+    resumed_at = NOW + timedelta(seconds=300, hours=hours)
+    async with bench(tmp_path, automation(OFF), card=card, start=resumed_at) as it:
+        await it.pass_by(1)
+        if late is None:
+            assert it.fired == []
+            await it.pass_by(119)
+        assert [event.get("late_secs") for event in it.events] == [late]
+        assert it.events[0]["scheduled_at"] == "2026-06-01T12:10:00.000Z"
+    async with bench(tmp_path, automation(OFF), card=card, start=resumed_at + timedelta(hours=1)) as it:
+        await it.pass_by(1000)
+        assert it.fired == []
+
+
+async def test_a_step_of_the_clock_neither_hastens_nor_delays_a_timer_after_a_restart_neither(tmp_path: Path) -> None:
+    card = Card()
+    async with bench(tmp_path, automation(OFF), card=card) as it:
+        await start(it, secs=7200)
+        await it.set(NOW + timedelta(hours=8))
+        await it.pass_by(3585)
+        assert it.fired == []
+        now = it.clock.now()
+    async with bench(tmp_path, automation(OFF), card=card, start=now) as it:
+        await it.pass_by(3599)
+        assert it.fired == []
+        await it.pass_by(2)
+        assert it.fired == ["a"] and "late_secs" not in it.events[0]
+
+
+async def test_a_box_without_the_time_waits_for_it_and_one_started_before_it_was_known_counts_on(
+    tmp_path: Path,
+) -> None:
+    card = Card()
+    async with bench(tmp_path, automation(OFF), card=card) as it:
+        await start(it, secs=600)
+    async with bench(tmp_path, automation(OFF), card=card, start=BOOT, believed_after=NOW) as it:
+        await it.pass_by(5000)
+        assert it.fired == []
+        await start(it, "other", 7200)
+        await it.set(NOW + timedelta(seconds=300))
+        await it.pass_by(300)
+        assert it.fired == ["a"]
+        [timer] = it.parts.timers.list_all()
+        assert timer.due_at == NOW + timedelta(seconds=300 + 7200)
+    assert card.values["timer/other"]["is_dated"] is True
+
+
+async def test_what_is_not_allowed_or_cannot_be_stored_is_refused(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(OFF)) as it:
+        for name, secs, payload in (
+            ("", 1, None),
+            ("x" * 257, 1, None),
+            ("x", -1, None),
+            ("x", 400 * 86400 + 1, None),
+        ):
+            with pytest.raises(Invalid):
+                await start(it, name, secs, payload)
+        with pytest.raises(Invalid, match="16384 are allowed"):
+            await start(it, payload="x" * 20_000)
+        it.card.is_bad = True
+        with pytest.raises(StoreFailed):
+            await start(it)
+        assert it.parts.timers.list_all() == []
+
+
+async def test_a_card_that_takes_nothing_keeps_no_timer_from_firing_once(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(OFF)) as it:
+        await start(it)
+        it.card.is_bad = True
+        await it.pass_by(700)
+        assert it.fired == ["a"]

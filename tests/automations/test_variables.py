@@ -1,0 +1,134 @@
+"""Variables: what may be set, who learns of it, and what outlives a restart."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from appliance.automations.brake import Brake
+from appliance.automations.storage import Storage
+from appliance.automations.variables import Variables
+from appliance.errors import Invalid, StoreFailed
+from appliance.home.bus import Bus
+from appliance.home.events import VariableChanged
+from tests.fakes.automations import Card, automation, bench
+from tests.fakes.clock import VirtualClock
+
+WHO = "variables"
+
+
+class Shelf:
+    """Variables on a card, and what the bus told of them."""
+
+    def __init__(self, card: Card | None = None) -> None:
+        self.card = card or Card()
+        self.told: list[tuple[str, Any, Any]] = []
+        bus = Bus()
+        bus.listen(self._note)
+        storage = Storage(stored=self.card, remember=self.card.remember, put=self.card.put)
+        self.variables = Variables(storage, bus, Brake(bus, VirtualClock()))
+
+    def _note(self, event: object) -> None:
+        if isinstance(event, VariableChanged):
+            self.told.append((event.name, event.value, event.previous))
+
+
+async def test_what_is_set_is_there_after_a_restart_and_only_changes_are_told() -> None:
+    shelf = Shelf()
+    shelf.variables.set("a.b_1", {"x": [1, 2.5, True]}, WHO)
+    shelf.variables.set("n", 5, WHO)
+    shelf.variables.set("n", 5.0, WHO)
+    await shelf.variables.set_durable("n", 6, WHO)
+    shelf.variables.set("gone", "x", WHO)
+    shelf.variables.set("gone", None, WHO)
+    assert shelf.told[1:] == [("n", 5, None), ("n", 6, 5.0), ("gone", "x", None), ("gone", None, "x")]
+    again = Shelf(shelf.card).variables.list_all()
+    assert [(each.name, each.value) for each in again] == [("a.b_1", {"x": [1, 2.5, True]}), ("n", 6)]
+
+
+@pytest.mark.parametrize("name", ["", "A", "a b", "ä", "x" * 65, "a/b", "a\n"])
+def test_a_name_that_is_none_is_refused(name: str) -> None:
+    with pytest.raises(Invalid, match="the variable's name must be a name of a-z, 0-9, _ and dots"):
+        Shelf().variables.set(name, 1, WHO)
+
+
+def test_values_have_their_limits() -> None:
+    variables = Shelf().variables
+    variables.set("x", "y" * ((16 << 10) - 2), WHO)
+    with pytest.raises(Invalid, match="takes 16385 bytes as JSON; 16384 are allowed"):
+        variables.set("x", "y" * ((16 << 10) - 1), WHO)
+    for number in range(15):
+        variables.set(f"big{number}", "y" * ((16 << 10) - 2), WHO)
+    with pytest.raises(Invalid, match="all together may take 262144 bytes"):
+        variables.set("more", 1, WHO)
+    variables.set("x", None, WHO)
+    variables.set("more", 1, WHO)
+    few = Shelf().variables
+    for number in range(1000):
+        few.set(f"v{number}", number, WHO)
+    few.set("v1", "changed", WHO)
+    with pytest.raises(Invalid, match="there are 1000 already"):
+        few.set("v1000", 1, WHO)
+    deep: Any = 1
+    for _ in range(40):
+        deep = [deep]
+    with pytest.raises(Invalid, match="nested more than 32 deep"):
+        few.set("v1", deep, WHO)
+
+
+async def test_what_the_card_does_not_take_is_as_it_was() -> None:
+    shelf = Shelf()
+    shelf.variables.set("n", 1, WHO)
+    shelf.card.is_bad = True
+    with pytest.raises(StoreFailed):
+        await shelf.variables.set_durable("n", 2, WHO)
+    assert shelf.variables.find("n") == 1 and shelf.card.values["variable/n"] == {"value": 1}
+
+
+async def test_what_is_on_its_way_to_the_card_counts_for_the_limits() -> None:
+    variables = Shelf().variables
+    values = [variables.set_durable(f"big{number}", "y" * 16_000, WHO) for number in range(40)]
+    ended = await asyncio.gather(*values, return_exceptions=True)
+    assert sum(isinstance(each, Invalid) for each in ended) == 24 and len(variables.list_all()) == 16
+    variables = Shelf().variables
+    ended = await asyncio.gather(
+        *(variables.set_durable(f"v{number}", number, WHO) for number in range(1020)), return_exceptions=True
+    )
+    assert sum(isinstance(each, Invalid) for each in ended) == 20 and len(variables.list_all()) == 1000
+
+
+@pytest.mark.parametrize("is_bad", [False, True])
+async def test_what_was_set_last_is_what_stays_though_an_earlier_setting_was_on_its_way(is_bad: bool) -> None:
+    shelf = Shelf()
+    shelf.variables.set("n", 1, WHO)
+    shelf.card.is_bad = is_bad
+    first = asyncio.ensure_future(shelf.variables.set_durable("n", 2, WHO))
+    await asyncio.sleep(0)
+    shelf.variables.set("n", 3, WHO)
+    await asyncio.gather(first, return_exceptions=True)
+    assert shelf.variables.find("n") == 3 and shelf.card.values["variable/n"] == {"value": 3}
+
+
+async def test_a_trigger_fires_when_its_variable_comes_to_be_what_is_wanted(tmp_path: Path) -> None:
+    definitions = [
+        automation({"type": "variable_change", "name": "n"}, "any"),
+        automation({"type": "variable_change", "name": "n", "equals": 7}, "seven"),
+        automation({"type": "variable_change", "name": "n", "above": 5}, "above"),
+    ]
+    async with bench(tmp_path, *definitions) as it:
+        for value in (6, 7, 8, 3, 7, None):
+            it.variables.set("n", value, WHO)
+            await it.settle()
+        assert it.fired == ["any", "any", "seven", "any", "any", "above", "any", "seven"]
+        assert it.events[0] == {"type": "variable_change", "name": "n", "value": 6}
+
+
+async def test_a_variable_that_its_own_automation_changes_brakes_it(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation({"type": "variable_change", "name": "n"})) as it:
+        for number in range(30):
+            it.variables.set("n", number, "automation:a")
+            await it.settle()
+        assert len(it.fired) == 10

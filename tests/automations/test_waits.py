@@ -1,0 +1,131 @@
+"""Waits and several triggers: each has its own, each device has its own, and they outlive a restart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from appliance.home.events import DeviceEvent
+from tests.fakes.automations import LAMP, Card, automation, bench
+
+OTHER = "desk:light:1"
+HOLDS = {"type": "device_state_change", "device_id": LAMP, "attribute": "power", "equals": "on", "duration_secs": 600}
+RESTS = {"type": "device_state_change", "device_id": LAMP, "attribute": "brightness", "debounce_secs": 600}
+
+
+@pytest.mark.parametrize(
+    ("trigger", "first", "then", "again", "fires_after"),
+    [
+        (HOLDS, {"power": "on"}, {}, {}, 240),
+        (HOLDS, {"power": "on"}, {"brightness": 99}, {}, 240),
+        (HOLDS, {"power": "on"}, {"power": "off"}, {}, None),
+        (HOLDS, {"power": "on"}, {"power": "off"}, {"power": "on"}, 600),
+        (RESTS, {"brightness": 50}, {}, {}, 240),
+        (RESTS, {"brightness": 50}, {"brightness": 51}, {}, None),
+    ],
+)
+async def test_a_wait_that_a_stop_interrupts_goes_on_from_where_it_began_if_the_first_observation_matches(
+    trigger: dict[str, Any],
+    first: dict[str, Any],
+    then: dict[str, Any],
+    again: dict[str, Any],
+    fires_after: int | None,
+    tmp_path: Path,
+) -> None:
+    card = Card()
+    async with bench(tmp_path, automation(trigger), card=card) as it:
+        it.show(**first)
+        await it.pass_by(300)
+        assert it.fired == []
+        stopped_at = it.clock.now()
+    async with bench(tmp_path, automation(trigger), card=card, start=stopped_at) as it:
+        await it.pass_by(60)
+        it.show(**then)
+        if again:
+            it.show(**again)
+        await it.pass_by((fires_after or 10_000) - 1)
+        assert it.fired == []
+        await it.pass_by(1)
+        assert it.fired == ([] if fires_after is None else ["a"])
+    assert card.values == {}, "a wait that is over leaves nothing on the card"
+
+
+async def test_a_wait_that_ended_while_the_hub_was_off_fires_with_the_first_observation(tmp_path: Path) -> None:
+    card = Card()
+    async with bench(tmp_path, automation(HOLDS), card=card) as it:
+        it.show(power="on")
+        await it.pass_by(300)
+        stopped_at = it.clock.now()
+    async with bench(tmp_path, automation(HOLDS), card=card, start=stopped_at.replace(hour=18)) as it:
+        assert it.fired == []
+        it.show()
+        await it.pass_by(1)
+        assert it.fired == ["a"] and it.events[0]["previous_value"] == "off"
+        it.show(brightness=3)
+        await it.pass_by(10_000)
+        assert it.fired == ["a"]
+
+
+async def test_every_device_of_a_list_a_room_or_a_group_has_its_own_wait(tmp_path: Path) -> None:
+    both = {**HOLDS, "device_id": [LAMP, OTHER]}
+    async with bench(tmp_path, automation(both)) as it:
+        it.show(OTHER, power="off")
+        it.show(LAMP, power="on")
+        await it.pass_by(300)
+        it.show(OTHER, power="on")
+        it.show(LAMP, brightness=3)
+        await it.pass_by(300)
+        assert [event["device_id"] for event in it.events] == [LAMP]
+        await it.pass_by(300)
+        assert [event["device_id"] for event in it.events] == [LAMP, OTHER]
+
+
+async def test_whoever_belongs_to_the_room_or_group_at_that_moment_counts(tmp_path: Path) -> None:
+    room = {"type": "device_state_change", "room_id": "den", "attribute": "power"}
+    group = {"type": "device_state_change", "group_id": "all", "attribute": "power"}
+    press = {"type": "device_event", "room_id": "den", "event": "double"}
+    definitions = [automation(room, "room"), automation(group, "group"), automation(press, "press")]
+    async with bench(tmp_path, *definitions) as it:
+        it.show(OTHER, power="off")
+        it.registry.put_room("den", "Den")
+        it.registry.assign_room(LAMP, "den")
+        it.registry.put_group("all", "All", [OTHER])
+        for device_id in (LAMP, OTHER):
+            it.show(device_id, power="on")
+        for event in ("single", "double"):
+            it.bus.publish(DeviceEvent(device_id=LAMP, event=event, data={"n": 1}))
+            it.bus.publish(DeviceEvent(device_id=OTHER, event=event, data={}))
+        await it.settle()
+        assert it.fired == ["room", "group", "press"]
+        assert it.events[-1] == {"type": "device_event", "device_id": LAMP, "event": "double", "data": {"n": 1}}
+        it.registry.assign_room(LAMP, None)
+        it.registry.put_group("all", "All", [LAMP])
+        for device_id in (LAMP, OTHER):
+            it.show(device_id, power="off")
+        await it.settle()
+        assert it.fired == ["room", "group", "press", "group"]
+
+
+async def test_each_of_several_triggers_sets_off_the_automation_and_says_which_it_was(tmp_path: Path) -> None:
+    triggers = [
+        {"type": "interval", "every_secs": 100, "id": "beat"},
+        {"type": "device_state_change", "device_id": LAMP, "attribute": "power"},
+        {"type": "variable_change", "name": "mode", "equals": "away", "id": "mode"},
+    ]
+    definition = {"id": "a", "name": "A", "triggers": triggers}
+    async with bench(tmp_path, definition) as it:
+        it.show(power="on")
+        it.variables.set("mode", "home", "variables")
+        it.variables.set("mode", "away", "variables")
+        await it.pass_by(60)
+        await it.reload({**definition, "triggers": [*reversed(triggers)]})
+        await it.pass_by(40)
+        assert [event.get("trigger_id") for event in it.events] == [None, "mode", "beat"]
+        assert it.events[1]["previous_value"] == "home"
+        assert [str(each) for each in it.parts.automations.list_next("a")][:2] == [
+            "2026-06-01 12:03:20+00:00",
+            "2026-06-01 12:05:00+00:00",
+        ]
+        assert len(it.parts.automations.list_next("a")) == 10

@@ -1,0 +1,233 @@
+"""`lares status`, `why`, `log`, `completion` and `help`: what a person at the box asks, and what a shell needs."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from appliance.cli import terminal
+from appliance.cli.completion import subcommands
+from appliance.cli.examples import EXAMPLES
+from appliance.cli.help import EXIT_CODES
+from appliance.cli.main import _parser
+from appliance.cli.terminal import size, span
+from appliance.simulators.light import LightSimulator
+from tests.fakes.house import LIGHT
+from tests.fakes.process import ROOT, Process, configure, light_section, running
+
+AUTOMATION = """
+return {
+  id = "follow", name = "Follow",
+  trigger = { type = "device_state_change", device_id = "elgato_lights:light:0", attribute = "power" },
+  conditions = {
+    { type = "device_state", device_id = "elgato_lights:light:0", attribute = "brightness", above = 60 },
+  },
+  execute = function(ctx)
+    ctx:command("elgato_lights:light:0", { capability = "brightness", action = "set", value = 70 })
+  end,
+}
+"""
+
+
+def lares(folder: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """The command in this folder, to its end."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("LARES_")}
+    return subprocess.run(
+        [sys.executable, "-m", "appliance", *arguments],
+        cwd=folder,
+        env={**environment, "PYTHONPATH": str(ROOT), "TZ": "UTC", **more},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+async def asked(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The same, while what runs in this process, the light, goes on."""
+    return await asyncio.to_thread(lares, folder, *arguments)
+
+
+@pytest.fixture
+async def hub(tmp_path: Path) -> AsyncIterator[Process]:
+    """A hub with a light that was switched off and dimmed, and an automation whose condition did not hold."""
+    (tmp_path / "config" / "automations").mkdir(parents=True)
+    (tmp_path / "config" / "automations" / "follow.lua").write_text(AUTOMATION)
+    async with LightSimulator() as light:
+        configure(tmp_path, light_section(light.url))
+        async with running(tmp_path) as process:
+            await process.ready()
+            for capability, action, value in (
+                ("power", "on", None),
+                ("brightness", "set", 10),
+                ("color_temperature", "set", {"value": 4000, "unit": "kelvin"}),
+                ("power", "off", None),
+            ):
+                body = {"capability": capability, "action": action, "value": value}
+                assert await process.post(f"/devices/{LIGHT}/command", **body) == 200
+            yield process
+
+
+async def test_status_why_and_log_answer_in_words_and_as_json(hub: Process, tmp_path: Path) -> None:
+    shown = await asked(tmp_path, "status")
+    assert shown.returncode == 0, shown.stderr
+    for sentence in (
+        r"Lares \S+, up \d",
+        r"elgato_lights  running, last answer \d",
+        "devices: 1, of which 0 offline",
+    ):
+        assert re.search(sentence, shown.stdout), shown.stdout
+    assert re.search(r"follow  armed, last skipped at .* \(condition 1: ", shown.stdout), shown.stdout
+    assert re.search(r"card: \d+\.\d kB written today", shown.stdout) and "\x1b" not in shown.stdout
+    status = json.loads((await asked(tmp_path, "status", "--json")).stdout)
+    assert status["safe"] is None and status["adapters"][0]["name"] == "elgato_lights" and status["memory_bytes"] > 0
+
+    why = (await asked(tmp_path, "why", "follow")).stdout
+    assert "did not run (device_state_change): condition 1: " in why and "it waits for its trigger" in why
+    lamp = (await asked(tmp_path, "why", LIGHT)).stdout
+    assert 'device sent color_temperature set {"value": 4000, "unit": "kelvin"}: ok' in lamp
+    assert "device sent power off: ok" in lamp and "it is online since" in lamp and "adapter elgato_lights" in lamp
+    told: dict[str, Any] = json.loads((await asked(tmp_path, "why", LIGHT, "--json")).stdout)
+    assert told["kind"] == "device" and 1 < len(told["decisions"]) <= 10
+    times = [each["at"] for each in told["decisions"]]
+    assert times == sorted(times, reverse=True)
+    nobody = await asked(tmp_path, "why", "nobody")
+    assert (nobody.returncode, nobody.stdout) == (67, "") and "automation 'nobody' not found" in nobody.stderr
+
+    log = (await asked(tmp_path, "log")).stdout
+    assert re.search(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d info    hub: Lares \S+ starts config=", log, re.MULTILINE)
+    assert (await asked(tmp_path, "log", "--contains", "listening at")).stdout.count("\n") == 1
+    assert (await asked(tmp_path, "log", "--level", "error")).stdout == ""
+    line = json.loads((await asked(tmp_path, "log", "--part", "hub", "--lines", "1", "--json")).stdout)
+    assert line["part"] == "hub" and line["at"].endswith("Z")
+
+
+async def test_a_log_that_is_followed_goes_on_with_the_lines_to_come(hub: Process, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "appliance", "log", "-f", "--lines", "1", "--contains", "asked to"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    follower = await asyncio.create_subprocess_exec(
+        *command, cwd=tmp_path, env=environment, stdout=asyncio.subprocess.PIPE
+    )
+    assert follower.stdout is not None
+    hub.popen.send_signal(signal.SIGHUP)
+    async with asyncio.timeout(30):
+        assert b"asked to reload" in await follower.stdout.readline()
+    follower.terminate()
+    await follower.communicate()
+
+
+def test_without_a_hub_each_says_so(tmp_path: Path) -> None:
+    for arguments in (("status",), ("why", "x"), ("log",)):
+        ended = lares(tmp_path, *arguments)
+        assert (ended.returncode, ended.stdout) == (69, "") and "no hub answers on" in ended.stderr, arguments
+
+
+@pytest.mark.parametrize(("count", "text"), [(0, "0.0 kB"), (99_999, "100.0 kB"), (12_345_678, "12.3 MB")])
+def test_sizes_are_told_as_people_read_them(count: int, text: str) -> None:
+    assert size(count) == text
+
+
+@pytest.mark.parametrize(("secs", "text"), [(0.4, "0 s"), (61, "1 min 1 s"), (86_400, "1 d"), (266_461, "3 d 2 h")])
+def test_spans_are_told_in_two_units(secs: float, text: str) -> None:
+    assert span(secs) == text
+
+
+def commands() -> dict[str, Any]:
+    """Every command, `key create` too, and its parser."""
+    found = dict(subcommands(_parser()))
+    for name, parser in list(found.items()):
+        found.update({f"{name} {inner}": each for inner, each in subcommands(parser).items()})
+    return found
+
+
+def test_every_command_shows_examples_that_can_be_typed() -> None:
+    assert set(commands()) == set(EXAMPLES)
+    for name, parser in commands().items():
+        for example in EXAMPLES[name]:
+            words = shlex.split(example.partition(">")[0])
+            assert words[0] == "lares"
+            _parser().parse_args(words[1:])
+            assert example in parser.format_help()
+
+
+def test_help_explains_commands_and_lists_every_exit_code(tmp_path: Path) -> None:
+    assert "Lares" in lares(tmp_path, "help").stdout or "COMMAND" in lares(tmp_path, "help").stdout
+    assert "examples:\n  lares simulate" in lares(tmp_path, "help", "simulate").stdout
+    listed = lares(tmp_path, "help", "exit-codes").stdout
+    assert {int(line[:3]) for line in listed.splitlines()} == set(EXIT_CODES)
+    assert lares(tmp_path, "help", "nonsense").returncode == 64
+    used = {
+        getattr(os, node.attr)
+        for file in (ROOT / "appliance").rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Attribute) and node.attr.startswith("EX_")
+    }
+    assert used <= set(EXIT_CODES)
+
+
+COMPLETED = {
+    "lares st": {"status"},
+    "lares key cr": {"create"},
+    "lares key create --la": {"--label"},
+    "lares --config x.toml sim": {"simulate"},
+    "lares log --fo": {"--follow"},
+    "lares completion f": {"fish"},
+}
+"""What was typed, and what the shell offers."""
+
+
+def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
+    script = tmp_path / "lares.bash"
+    script.write_text(lares(tmp_path, "completion", "bash").stdout)
+    for typed, offered in COMPLETED.items():
+        words = typed.split(" ")
+        asked = f"COMP_WORDS=({shlex.join(words)}); COMP_CWORD={len(words) - 1}; _lares; echo ${{COMPREPLY[@]}}"
+        done = subprocess.run(["bash", "-c", f". {script}; {asked}"], capture_output=True, text=True, timeout=30)
+        assert set(done.stdout.split()) == offered and done.stderr == "", typed
+
+
+def test_progress_shows_only_what_takes_a_while_and_only_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(terminal, "PROGRESS_AFTER_SECS", 0.0)
+    monkeypatch.setattr(terminal, "PROGRESS_EVERY_SECS", 0.01)
+    with terminal.progress("writing"):
+        pass
+    assert capsys.readouterr().err == "", "no terminal"
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    shown = ""
+    with terminal.progress("writing"):
+        deadline = time.monotonic() + 30
+        while "writing" not in shown and time.monotonic() < deadline:
+            shown += capsys.readouterr().err
+    assert "\rwriting " in shown and capsys.readouterr().err.endswith("\r\x1b[K")
+
+
+def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert terminal.paint("x", "red") == "x", "no terminal"
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert terminal.paint("x", "red") == "\x1b[31mx\x1b[0m"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert terminal.paint("x", "red") == "x"
+
+
+def test_zsh_and_fish_are_told_of_every_command(tmp_path: Path) -> None:
+    for shell in ("zsh", "fish"):
+        script = lares(tmp_path, "completion", shell).stdout
+        for command in commands():
+            assert command.split()[-1] in script, (shell, command)
+    assert lares(tmp_path, "completion", "tcsh").returncode == 64

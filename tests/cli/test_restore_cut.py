@@ -1,0 +1,129 @@
+"""A restore is one step: ended at any change of a file, the box has the old home or the new one, never half."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import orjson
+import pytest
+
+from appliance.store.lock import Lock
+from appliance.store.reading import read_document
+from appliance.store.replacement import PENDING, finish, prepare
+from tests.cli.test_backup import Command, command, home
+from tests.cli.test_commands_line import LOOPBACK, ROOT, environment
+
+__all__ = ["command"]
+
+OLD_TEXT, NEW_TEXT = LOOPBACK + "# old\n", LOOPBACK + "# new\n"
+OLD, NEW = {"room/old": {"name": "Old"}}, {"room/new": {"name": "New"}}
+
+MORTAL = """
+import os, sys
+from pathlib import Path
+from appliance.cli.main import main
+import appliance.cli.restore, ctypes, encodings.ascii
+
+CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.link", "os.chmod", "os.chown", "shutil.rmtree", "ctypes.dlsym")
+home, archive, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+left = count
+
+def die(event, arguments):
+    global left
+    is_change = event in CHANGES or (event == "open" and isinstance(arguments[2], int) and arguments[2] & 3)
+    if is_change:
+        left -= 1
+        if left < 0:
+            os._exit(137)
+
+sys.addaudithook(die)
+os.chdir(home)
+os._exit(main(["restore", archive]))
+"""
+"""Restores, and dies before the change of a file that has this number."""
+
+
+def cut(folder: Path, archive: Path, count: int) -> int:
+    """Restore until that many changes of files are made; the exit code."""
+    command = [sys.executable, "-c", MORTAL, str(folder), str(archive), str(count)]
+    done = subprocess.run(command, env=environment(PYTHONPATH=str(ROOT)), capture_output=True, text=True, timeout=60)
+    print(done.stderr)
+    return done.returncode
+
+
+def present(folder: Path) -> tuple[dict[str, object], str]:
+    """What a hub that starts now finds: the document, and the configuration's text."""
+    lock = Lock(folder / "data")
+    finish(folder / "data", "later")
+    lock.release()
+    values = {key: orjson.loads(value) for key, value in read_document(folder / "data").values.items()}
+    return values, (folder / "config" / "default.toml").read_text()
+
+
+@pytest.fixture
+def archive(tmp_path: Path, command: Command) -> Path:
+    """A backup of the new home."""
+    (tmp_path / "new").mkdir()
+    command(home(tmp_path / "new", NEW, NEW_TEXT), "backup", str(tmp_path / "archive"))
+    return tmp_path / "archive"
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """The home that is replaced."""
+    (tmp_path / "old").mkdir()
+    return home(tmp_path / "old", OLD, OLD_TEXT)
+
+
+@pytest.mark.slow
+def test_a_restore_that_is_killed_anywhere_leaves_one_home_or_the_other(
+    tmp_path: Path, old: Path, archive: Path
+) -> None:
+    seen, code, count = set(), 137, 0
+    while code == 137:
+        box = tmp_path / f"box{count}"
+        shutil.copytree(old, box)
+        code = cut(box, archive, count)
+        values, text = present(box)
+        assert (values, text) in ((OLD, OLD_TEXT), (NEW, NEW_TEXT)), (count, values, text)
+        assert not (box / "data" / PENDING).exists()
+        assert cut(box, archive, 10**6) == 0 and present(box) == (NEW, NEW_TEXT), f"restored again after {count}"
+        seen.add(text)
+        count += 1
+    assert code == 0 and seen == {OLD_TEXT, NEW_TEXT} and count > 15
+
+
+def test_a_cut_behind_the_exchange_is_finished_by_the_next_start(tmp_path: Path, old: Path, archive: Path) -> None:
+    marker = old / "config" / ".restored"
+    prepare(old / "data", NEW, marker, "token", own=[])
+    assert present(old) == (OLD, OLD_TEXT), "nothing counts without the marker"
+    prepare(old / "data", NEW, marker, "token", own=[])
+    marker.write_text("another")
+    assert present(old) == (OLD, OLD_TEXT)
+    prepare(old / "data", NEW, marker, "token", own=[])
+    marker.write_text("token")
+    assert present(old)[0] == NEW
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root restores for somebody else")
+def test_what_root_restores_belongs_to_the_one_who_runs_the_hub(open_folder: Path, archive: Path) -> None:
+    old, nobody = home(open_folder, OLD, OLD_TEXT), 65534
+    for path in (old / "data", *(old / "data").iterdir(), old / "config", *(old / "config").iterdir()):
+        os.chown(path, nobody, nobody)
+    assert cut(old, archive, 10**6) == 0
+    for folder in (old / "data", old / "config"):
+        owners = {path: path.stat().st_uid for path in (folder, *folder.rglob("*"))}
+        assert set(owners.values()) == {nobody}, owners
+
+
+def test_a_symbolic_link_as_lock_is_not_followed(old: Path, archive: Path, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (old / "data" / "lock").unlink(missing_ok=True)
+    (old / "data" / "lock").symlink_to(victim)
+    assert cut(old, archive, 10**6) == os.EX_CANTCREAT
+    assert victim.read_text() == "precious"

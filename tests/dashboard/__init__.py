@@ -1,0 +1,1 @@
+"""The dashboard: its files as the hub serves them, and its page as people use it."""

@@ -1,0 +1,101 @@
+"""One browser for all tests of the page, and what every page is watched for."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright
+
+from tests.fakes.house import MASTER, House, open_house
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+SWITCHES = (
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync", "--js-flags=--expose-gc"),
+)
+PATIENCE_MS = 20_000
+
+
+def find_browser() -> str:
+    """Where Chromium is; fails, and says how to get it, where it is not."""
+    named = os.environ.get("LARES_TEST_BROWSER")
+    found = named or next((path for name in NAMES if (path := shutil.which(name))), None)
+    if found is None:
+        pytest.fail("no browser is here: `apt-get install chromium`, or set LARES_TEST_BROWSER", pytrace=False)
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a hub is that is no house of this process."""
+
+    url: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Visit:
+    """A page of the house, and what it asked for and complained of."""
+
+    house: House | Place
+    page: Page
+    context: BrowserContext
+    requests: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+    async def open(self, path: str = "", token: str | None = MASTER) -> None:
+        """Open the page with a token in its address, or without one."""
+        query = "" if token is None else f"?token={token}"
+        await self.page.goto(f"{self.house.url}/dashboard/{query}{path}")
+        if token is not None:
+            await self.page.wait_for_selector("main:not(.offline)")
+
+    async def go(self, view: str) -> None:
+        """Go to a view by its address."""
+        await self.page.evaluate("(view) => { location.hash = `#/${view}` }", view)
+        await self.page.wait_for_function("() => document.querySelector('main h1')")
+
+    def asked(self, path: str) -> int:
+        """How often the page asked for this path."""
+        return sum(each.split("?")[0] == f"{self.house.url}{path}" for each in self.requests)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    """Chromium without a window."""
+    async with async_playwright() as playwright:
+        opened = await playwright.chromium.launch(executable_path=find_browser(), args=list(SWITCHES))
+        yield opened
+        await opened.close()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared() -> AsyncIterator[House]:
+    """The house of all tests of a module; its devices are polled every second."""
+    async with open_house() as house:
+        yield house
+
+
+@asynccontextmanager
+async def visiting(browser: Browser, house: House | Place, **options: Any) -> AsyncIterator[Visit]:
+    """A browser of its own, like another person's; a fault of the page or a foreign request fails the test."""
+    context = await browser.new_context(**{"viewport": {"width": 390, "height": 844}, **options})
+    context.set_default_timeout(PATIENCE_MS)
+    page = await context.new_page()
+    visit = Visit(house=house, page=page, context=context)
+    page.on("request", lambda request: visit.requests.append(request.url))
+    page.on("pageerror", lambda error: visit.faults.append(str(error)))
+    page.on("console", lambda said: visit.faults.append(said.text) if "Content Security" in said.text else None)
+    try:
+        yield visit
+        assert not visit.faults
+        foreign = [each for each in visit.requests if not each.startswith((house.url, "blob:"))]
+        assert not foreign
+    finally:
+        await context.close()

@@ -1,0 +1,44 @@
+"""Packages of npm that only tests use: fetched once into a cache, never part of the project."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from pathlib import Path
+
+import pytest
+
+AXE = ("axe-core", "4.14.1", "package/axe.min.js")
+JSQR = ("jsqr", "1.4.0", "package/dist/jsQR.js")
+
+
+def script(package: tuple[str, str, str]) -> str:
+    """The text of one file of a package; skips the test, and says why, where npm is missing or fetches nothing."""
+    name, version, member = package
+    cache = os.environ.get("BUILD_PY_CACHE") or os.environ.get("XDG_CACHE_HOME") or tempfile.gettempdir()
+    kept = Path(cache) / "lares-tests" / f"{name}-{version}.js"
+    if not kept.exists():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        part = kept.with_suffix(f".part{os.getpid()}")
+        part.write_bytes(_fetch(name, version, member))
+        part.replace(kept)
+    return kept.read_text()
+
+
+def _fetch(name: str, version: str, member: str) -> bytes:
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip(f"npm is not here, so {name} cannot be fetched: `apt-get install npm` makes this test run")
+    with tempfile.TemporaryDirectory() as folder:
+        command = [npm, "pack", "--silent", f"{name}@{version}", "--pack-destination", folder]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=folder, check=False)
+        if done.returncode != 0:
+            pytest.skip(f"npm could not fetch {name}: {done.stderr.strip()[-300:]}")
+        [archive] = Path(folder).glob("*.tgz")
+        with tarfile.open(archive) as tar:
+            found = tar.extractfile(member)
+            assert found is not None
+            return found.read()

@@ -1,0 +1,230 @@
+"""The dashboard's files over HTTP: public, cached by their content, compressed, and talking to nobody but the hub."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import aiohttp
+import pytest
+
+from appliance import config
+from appliance.adapters.dispatch import Status
+from appliance.api.static_files import FOLDER, load_files, security_headers
+from appliance.cli import archive
+from appliance.health import AdapterStatus
+from appliance.history.runs import RunStatus
+from appliance.home.capabilities import CAPABILITIES
+from tests.fakes import process
+from tests.fakes.house import LIGHT, MASTER, House, open_house
+
+PAGE = "/dashboard/"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Raw:
+    """An answer as its bytes came."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[aiohttp.ClientSession]:
+    """A client that unpacks nothing."""
+    async with aiohttp.ClientSession(auto_decompress=False, skip_auto_headers=["Accept-Encoding"]) as opened:
+        yield opened
+
+
+async def fetch(house: House, session: aiohttp.ClientSession, path: str, method: str = "GET", **headers: str) -> Raw:
+    """What the hub answers; names of headers are written with underscores."""
+    sent = {name.replace("_", "-"): value for name, value in headers.items()}
+    async with session.request(method, house.url + path, headers=sent, allow_redirects=False) as response:
+        got = {name.lower(): value for name, value in response.headers.items()}
+        return Raw(status=response.status, headers=got, body=await response.read())
+
+
+async def test_every_file_needs_no_key_and_is_what_it_says(house: House, session: aiohttp.ClientSession) -> None:
+    for path, file in load_files().items():
+        plain = await fetch(house, session, path)
+        assert (plain.status, plain.body, plain.headers["content-type"]) == (200, file.body, file.type), path
+        packed = await fetch(house, session, path, Accept_Encoding="br, gzip;q=0.5")
+        is_packed = packed.headers.get("content-encoding") == "gzip"
+        assert (gzip.decompress(packed.body) if is_packed else packed.body) == file.body, path
+        assert is_packed or path.endswith(".png"), path
+        refused = await fetch(house, session, path, Accept_Encoding="gzip;q=0")
+        assert "content-encoding" not in refused.headers, path
+        again = await fetch(house, session, path, If_None_Match=plain.headers["etag"])
+        assert (again.status, again.body, again.headers["etag"]) == (304, b"", plain.headers["etag"]), path
+        head = await fetch(house, session, path, method="HEAD")
+        assert (head.status, head.body, head.headers["content-length"]) == (200, b"", str(len(file.body))), path
+        is_hashed = re.fullmatch(r"/dashboard/[0-9a-f]{16}/.+", path) is not None
+        assert ("immutable" in plain.headers["cache-control"]) == is_hashed, path
+        assert plain.headers["vary"] == "Accept-Encoding", path
+
+
+async def test_the_policy_lets_the_page_load_and_ask_nothing_but_its_hub(
+    house: House, session: aiohttp.ClientSession
+) -> None:
+    for path in load_files():
+        headers = (await fetch(house, session, path)).headers
+        policy = headers["content-security-policy"]
+        assert "unsafe" not in policy and "*" not in policy and "data:" not in policy, policy
+        assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self';"), policy
+        assert headers["x-content-type-options"] == "nosniff" and headers["referrer-policy"] == "no-referrer"
+    for host in ("home; script-src http://evil", "a,b", "", "x' 'unsafe-inline"):
+        assert "connect-src 'self';" in security_headers(host)["content-security-policy"], host
+    assert (
+        "connect-src 'self' ws://[::1]:3000 wss://[::1]:3000;"
+        in (security_headers("[::1]:3000")["content-security-policy"])
+    )
+
+
+async def test_the_root_leads_to_the_page_with_its_query(house: House, session: aiohttp.ClientSession) -> None:
+    for path, location in (("/", PAGE), ("/?token=a%20b&api=x", f"{PAGE}?token=a%20b&api=x")):
+        found = await fetch(house, session, path)
+        assert (found.status, found.headers["location"], found.body) == (302, location, b"")
+    assert (await fetch(house, session, PAGE + "?token=abc")).status == 200
+
+
+UNKNOWN = ("/dashboard", "/dashboard/nothing.js", "/dashboard/app.js", "/dashboard/vendor/")
+
+
+async def test_nothing_else_is_public(house: House, session: aiohttp.ClientSession) -> None:
+    for path in UNKNOWN:
+        assert (await fetch(house, session, path)).status == 401, path
+        assert (await fetch(house, session, path, Authorization=f"Bearer {MASTER}")).status == 404, path
+    for method in ("POST", "DELETE", "PUT"):
+        assert (await fetch(house, session, PAGE, method=method)).status == 401
+        answer = await fetch(house, session, PAGE, method=method, Authorization=f"Bearer {MASTER}")
+        assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD")
+    assert (await fetch(house, session, "/overview")).status == 401
+
+
+async def test_a_hub_without_a_dashboard_has_no_such_path(session: aiohttp.ClientSession) -> None:
+    async with open_house(toml="[dashboard]\nenabled = false", wait_until_ready=False) as house:
+        for path in ("/", PAGE, *load_files()):
+            assert (await fetch(house, session, path)).status == 401, path
+            assert (await fetch(house, session, path, Authorization=f"Bearer {MASTER}")).status == 404, path
+
+
+def test_the_configuration_switches_it_off() -> None:
+    assert config.parse("", "x", {}).dashboard.enabled
+    assert not config.parse("[dashboard]\nenabled = false", "x", {}).dashboard.enabled
+
+
+def test_a_changed_file_has_another_address() -> None:
+    paths = [path for path in load_files() if path.endswith("/app.js")]
+    assert len(paths) == 1
+    page = load_files()[PAGE].body.decode()
+    assert paths[0].removeprefix(PAGE) in page and "{{" not in page
+
+
+def test_the_page_names_no_other_host() -> None:
+    for path, file in load_files().items():
+        if not path.endswith(".png"):
+            named = set(re.findall(r"(?:https?|wss?)://[^\s\"'`)]*", file.body.decode()))
+            assert named <= {"http://www.w3.org/2000/svg", *KNOWN}, (path, named)
+
+
+KNOWN = {"http://www.w3.org/1998/Math/MathML", "http://www.w3.org/1999/xhtml"}
+"""Names of XML's sorts of elements, which no browser fetches."""
+
+
+SAYS_ENOUGH = ("attribute.", "value.", "action.")
+"""Names of the hub's, which a language may leave as they are."""
+
+
+def test_both_languages_say_everything() -> None:
+    english, german = words("words_en.js"), words("words_de.js")
+    lacking = {key for key in english.keys() ^ german.keys() if not key.startswith(SAYS_ENOUGH)}
+    assert not lacking
+    names = {each for key in english.keys() ^ german.keys() if (each := key.rpartition(".")[2])}
+    capabilities = {
+        *CAPABILITIES,
+        *(value for each in CAPABILITIES.values() for value in (*each.values, *each.actions)),
+    }
+    assert names <= capabilities | {*Status, *RunStatus, *AdapterStatus, "presence", "state", "press"}
+    placeholders = re.compile(r"\{\w+\}")
+    for key in english.keys() & german.keys():
+        assert set(placeholders.findall(english[key])) == set(placeholders.findall(german[key])), key
+
+
+MAX_BYTES = 90_000
+
+
+def test_the_whole_page_is_small() -> None:
+    sizes = {path: len(file.body) for path, file in load_files().items()}
+    assert sum(sizes.values()) <= MAX_BYTES, sizes
+
+
+def test_every_word_that_the_page_asks_for_is_there() -> None:
+    known = set(words("words_en.js"))
+    for file in sorted(FOLDER.glob("*.js")):
+        for key in re.findall(r"\bt\(\"([^\"]+)\"", file.read_text()):
+            assert key in known, f"{file.name} says {key}"
+
+
+def words(name: str) -> dict[str, str]:
+    """The table of a language by its file."""
+    text = (FOLDER / name).read_text().split("`")[1].strip()
+    table, section = {}, ""
+    for line in text.splitlines():
+        key, colon, value = line.partition(": ")
+        if colon:
+            table[section + key] = value
+        else:
+            section = key.strip("[]") + "."
+    assert len(table) > 100
+    return table
+
+
+async def test_the_overview_is_what_the_lists_say(house: House) -> None:
+    overview = (await house.get("/overview")).json
+    for part in ("rooms", "groups", "scenes", "automations", "adapters"):
+        assert overview[part] == (await house.get(f"/{part}")).json, part
+    ids = [device["id"] for device in overview["devices"]]
+    assert ids == [device["id"] for device in (await house.get("/devices")).json]
+    assert overview["caller"] == {"key_id": "master", "role": "admin"}
+
+
+async def test_a_device_names_who_uses_it(house: House, tmp_path: Path) -> None:
+    assert (await house.get(f"/devices/{LIGHT}/uses")).json == {"device_id": LIGHT, "automations": [], "scenes": []}
+    files = {
+        "scenes/one.lua": f"return {{ id = 'one', name = 'One', execute = function(c) c:get_device('{LIGHT}') end }}",
+        "scenes/other.lua": f'return {{ id = "other", name = "x{LIGHT}", execute = function(ctx) end }}',
+        "automations/a.lua": f"""return {{ id = "a", name = "A", execute = function(ctx) end,
+            trigger = {{ type = "device_state_change", device_id = "{LIGHT}" }} }}""",
+    }
+    for name, text in files.items():
+        file = tmp_path / "config" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    async with open_house(root=tmp_path) as other:
+        uses = (await other.get(f"/devices/{LIGHT}/uses")).json
+        assert uses == {"device_id": LIGHT, "automations": ["a"], "scenes": ["one"]}
+        assert (await other.get("/devices/nothing/uses")).status == 404
+
+
+async def test_the_backup_that_is_downloaded_can_be_restored(tmp_path: Path) -> None:
+    process.configure(tmp_path)
+    async with process.running(tmp_path) as hub:
+        assert await hub.post("/rooms", id="attic", name="Attic") == 200
+        async with hub.session.get(f"{hub.url}/diagnostics/backup") as answer:
+            assert (answer.status, answer.headers["content-type"]) == (200, "application/gzip")
+            packed = await answer.read()
+        assert (await hub.get("/openapi.json"))["paths"]["/diagnostics/backup"]
+        _, made = await hub.ask("POST", "/auth/keys", {"label": "w", "role": "write"})
+        headers = {"Authorization": f"Bearer {made['key']}"}
+        async with hub.session.get(f"{hub.url}/diagnostics/backup", headers=headers) as answer:
+            assert answer.status == 403
+        assert process.KEY not in (tmp_path / "hub.log").read_text()
+    file = tmp_path / "backup"
+    file.write_bytes(packed)
+    found = archive.read(file)
+    assert [value["name"] for _, value in found.items("room/")] == ["Attic"]
+    assert list(found.files) == [PurePosixPath("default.toml")]

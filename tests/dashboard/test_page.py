@@ -1,0 +1,391 @@
+"""The page in a browser, as people use it: every test opens it anew, and none may ask a foreign host for anything."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from appliance.home.events import SystemError
+from appliance.home.model import Kind
+from appliance.simulators.light import Light
+from tests.dashboard.conftest import Place, visiting
+from tests.dashboard.npm import AXE, JSQR, script
+from tests.fakes import process
+from tests.fakes.furnished import ADAPTER, furnish, many, seen, show
+from tests.fakes.house import LIGHT, MASTER, READER, House, open_house
+
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
+
+VIEWS = ("", "automations", "arrange", "box", f"device/{LIGHT.replace(':', '%3A')}", f"device/{ADAPTER}%3Aair")
+
+
+def card(page: Page, name: str) -> Any:
+    """The card of a device or group."""
+    return page.locator("article.card", has=page.locator("strong", has_text=re.compile(f"^{re.escape(name)}$")))
+
+
+async def test_a_first_visit_asks_for_the_key_and_keeps_it(browser: Browser, shared: House) -> None:
+    async with visiting(browser, shared) as visit:
+        page = visit.page
+        await visit.open(token=None)
+        dialog = page.get_by_role("dialog")
+        await dialog.get_by_label("Key", exact=True).fill("wrong")
+        await dialog.get_by_role("button").click()
+        await expect(dialog).to_contain_text("does not accept")
+        await dialog.get_by_label("Key", exact=True).fill(MASTER)
+        await dialog.get_by_role("button").click()
+        await expect(card(page, "Simulated light")).to_be_visible()
+        await expect(dialog).to_have_count(0)
+        assert await page.evaluate("localStorage.lares_token") == MASTER
+        await page.reload()
+        await expect(card(page, "Simulated light")).to_be_visible()
+
+
+async def test_the_token_leaves_the_address_at_once(browser: Browser, shared: House) -> None:
+    async with visiting(browser, shared) as visit:
+        await visit.open(f"&api={shared.url}/#/box")
+        assert visit.page.url == f"{shared.url}/dashboard/#/box"
+        assert await visit.page.evaluate("history.length") <= 2
+        assert await visit.page.evaluate("localStorage.lares_token") == MASTER
+        await visit.page.goto(f"{shared.url}/dashboard/?api=https://elsewhere.example/x")
+        await expect(visit.page.get_by_role("alert")).to_contain_text("https://elsewhere.example/x")
+        assert visit.page.url == f"{shared.url}/dashboard/"
+
+
+async def test_a_switch_waits_for_the_vendor_and_shows_what_the_vendor_shows(browser: Browser, shared: House) -> None:
+    shared.light.lights = [Light(temperature=213)]
+    async with visiting(browser, shared) as visit:
+        await visit.open()
+        light = card(visit.page, "Simulated light")
+        power = light.get_by_role("switch")
+        await expect(power).to_have_attribute("aria-checked", "false")
+        await power.click()
+        await expect(power).to_have_attribute("aria-checked", "true")
+        assert shared.light.lights[0].on == 1
+        slider = light.get_by_label("Brightness")
+        await slider.fill("80")
+        await expect(light.locator("output").first).to_have_text("80 %")
+        await expect(light.locator("[aria-busy]")).to_have_count(0)
+        assert shared.light.lights[0].brightness == 80
+        shared.light.lights = [Light(on=False, brightness=33, temperature=213)]
+        await expect(power).to_have_attribute("aria-checked", "false")
+        await expect(slider).to_have_js_property("value", "33")
+        assert visit.asked("/overview") == 1
+
+
+async def test_a_refusal_is_a_sentence_at_the_device_and_the_switch_stays(browser: Browser) -> None:
+    async with open_house() as house, visiting(browser, house) as visit:
+        await visit.open()
+        tv = card(visit.page, "Simulated TV - LARES0000002")
+        before = await tv.get_by_role("switch").get_attribute("aria-checked")
+        await house.tv.unplug()
+        await tv.get_by_role("switch").click()
+        await expect(tv.get_by_role("alert")).to_contain_text("does not answer")
+        assert await tv.get_by_role("switch").get_attribute("aria-checked") == before
+        await tv.get_by_role("button", name="Dismiss").click()
+        await expect(tv.get_by_role("alert")).to_have_count(0)
+
+
+async def test_rooms_groups_and_names_are_made_changed_and_deleted(browser: Browser) -> None:
+    async with open_house() as house, visiting(browser, house) as visit:
+        await visit.open("#/arrange")
+        page = visit.page
+        await page.get_by_label("Name of a new room").fill("Küche & Bad")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("heading", name="Küche & Bad")).to_be_visible()
+        assert (await house.get("/rooms")).json == [{"id": "kuche_bad", "name": "Küche & Bad"}]
+        await page.get_by_label("Simulated light", exact=True).select_option("Küche & Bad")
+        await expect(page.locator("[aria-busy]")).to_have_count(0)
+        assert (await house.device(LIGHT))["room_id"] == "kuche_bad"
+        await page.get_by_role("button", name="Rename Küche & Bad").click()
+        await expect(page.get_by_role("textbox", name="Rename Küche & Bad")).to_be_focused()
+        await page.keyboard.type("Bad")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("heading", name="Bad", exact=True)).to_be_visible()
+        await page.get_by_label("Name of a new group").fill("Evening")
+        await page.keyboard.press("Enter")
+        group = page.get_by_role("group", name="Evening")
+        for name in ("Simulated TV - LARES0000002", "Simulated light"):
+            await group.get_by_label("Add a device to Evening").select_option(name)
+            await expect(group.get_by_text(name)).to_be_visible()
+        await group.get_by_role("button", name="Move Simulated light up").click()
+        await expect(group.locator(".member span").first).to_have_text("Simulated light")
+        assert (await house.get("/groups/evening")).json["members"] == [LIGHT, "roku_tv:tv"]
+        await visit.go("")
+        await expect(card(page, "Evening").get_by_role("switch")).to_be_visible()
+        await card(page, "Simulated light").get_by_role("link").click()
+        await page.get_by_role("button", name="Rename Simulated light").click()
+        await expect(page.get_by_role("textbox", name="Rename Simulated light")).to_be_focused()
+        await page.keyboard.type("Desk lamp")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("heading", level=1)).to_have_text("Desk lamp")
+        assert (await house.device(LIGHT))["name"] == "Desk lamp"
+        await visit.go("arrange")
+        for name in ("Evening", "Bad"):
+            await page.get_by_role("button", name=f"Delete {name}").click()
+            await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+            await expect(page.get_by_role("heading", name=name, exact=True)).to_have_count(0)
+        assert (await house.get("/rooms")).json == (await house.get("/groups")).json == []
+
+
+async def test_a_new_key_is_shown_once_and_its_picture_leads_a_phone_home(browser: Browser, shared: House) -> None:
+    reader = script(JSQR)
+    async with visiting(browser, shared, device_scale_factor=2) as visit:
+        page = visit.page
+        await visit.open("#/box")
+        await page.get_by_label("Name of a new key").fill("Phone")
+        await page.get_by_label("It may").select_option("write")
+        await page.locator("section", has_text="Keys").get_by_role("button", name="Create").click()
+        dialog = page.get_by_role("dialog", name="Key for Phone")
+        secret = await dialog.get_by_label("Key", exact=True).input_value()
+        told = await read_qr(page, reader)
+        assert told == f"{shared.url}/dashboard/?token={secret}"
+        await dialog.get_by_role("button", name="Done").click()
+        assert secret not in await page.content()
+        async with visiting(browser, shared) as phone:
+            await phone.page.goto(told)
+            await expect(card(phone.page, "Simulated light").get_by_role("switch")).to_be_visible()
+            await phone.go("arrange")
+            await phone.page.get_by_label("Name of a new room").fill("half a na")
+            await page.get_by_role("button", name="Revoke Phone").click()
+            await page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
+            asked = phone.page.get_by_role("dialog")
+            await expect(asked).to_contain_text("does not accept")
+            await asked.get_by_label("Key", exact=True).fill(MASTER)
+            await asked.get_by_role("button").click()
+            await expect(asked).to_have_count(0)
+            await expect(phone.page.get_by_label("Name of a new room")).to_have_value("half a na")
+
+
+async def read_qr(page: Page, reader: str) -> str:
+    """What a phone would read from the picture on the page."""
+    await page.evaluate(reader.replace("typeof exports === 'object' && typeof module === 'object'", "false"))
+    found: str = await page.evaluate(
+        """() => {
+            const svg = document.querySelector("svg.qr");
+            const [, , size] = svg.getAttribute("viewBox").split(" ").map(Number);
+            const canvas = Object.assign(document.createElement("canvas"), { width: size * 8, height: size * 8 });
+            const context = canvas.getContext("2d");
+            context.scale(8, 8);
+            context.translate(4, 4);
+            for (const path of svg.querySelectorAll("path")) {
+                context.fillStyle = path.getAttribute("fill");
+                context.fill(new Path2D(path.getAttribute("d")));
+            }
+            const { data, width, height } = context.getImageData(0, 0, canvas.width, canvas.height);
+            return (globalThis.jsQR ?? self.jsQR)(data, width, height).data;
+        }"""
+    )
+    return found
+
+
+async def test_a_read_key_sees_everything_and_no_buttons_that_it_may_not_press(
+    browser: Browser, shared: House
+) -> None:
+    async with visiting(browser, shared) as visit:
+        await visit.open(token=READER.text)
+        page = visit.page
+        await expect(card(page, "Simulated light")).to_be_visible()
+        for view in VIEWS[:5]:
+            await visit.go(view)
+            enabled = await page.locator(
+                "main button:enabled, main input:enabled, main select:enabled"
+            ).all_inner_texts()
+            allowed = {"Forget the key", "Hour", "Day", "Month", "Brightness", "Warmth", "Power"}
+            assert set(enabled) <= allowed, (view, enabled)
+        assert visit.asked("/diagnostics") == visit.asked("/auth/keys") == 0
+
+
+async def test_a_tab_that_slept_asks_once_and_knows_what_it_missed(browser: Browser, shared: House) -> None:
+    shared.light.lights = [Light(temperature=213)]
+    async with visiting(browser, shared) as visit:
+        await visit.page.clock.install()
+        await visit.open()
+        await expect(card(visit.page, "Simulated light")).to_be_visible()
+        before = len(visit.requests)
+        for is_hidden in ("true", "false"):
+            await visit.page.evaluate(
+                f"""Object.defineProperty(document, "hidden", {{ value: {is_hidden}, configurable: true }});
+                    document.dispatchEvent(new Event("visibilitychange"));"""
+            )
+            if is_hidden == "true":
+                assert (await shared.command(LIGHT, "brightness", "set", 71)).status == 200
+                await visit.page.clock.fast_forward(60_000)
+        await expect(card(visit.page, "Simulated light").locator("output").first).to_have_text("71 %")
+        await visit.page.wait_for_timeout(300)
+        asked = [each for each in visit.requests[before:] if "/history/" not in each]
+        assert asked == [f"{shared.url}/overview"]
+
+
+async def test_a_hub_that_is_killed_is_missed_and_found_again(browser: Browser, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    process.configure(tmp_path)
+    (tmp_path / "config" / "default.toml").write_text(f'[api]\nbind_address = "{address}"\n')
+    async with process.running(tmp_path) as hub, visiting(browser, Place(url=hub.url)) as visit:
+        page = visit.page
+        await visit.open("#/arrange", token=process.KEY)
+        await page.get_by_label("Name of a new room").fill("unfinished")
+        await hub.kill()
+        await expect(page.get_by_role("status")).to_contain_text("unreachable since")
+        assert await page.evaluate("document.querySelector('main').inert")
+        async with process.running(tmp_path):
+            await expect(page.locator("main:not(.offline)")).to_be_visible(timeout=20_000)
+            await expect(page.get_by_role("status")).to_have_text("")
+            await expect(page.get_by_label("Name of a new room")).to_have_value("unfinished")
+            await page.keyboard.press("Escape")
+            await page.get_by_label("Name of a new room").press("Enter")
+            await expect(page.get_by_role("heading", name="unfinished")).to_be_visible()
+        await expect(page.get_by_role("status")).to_contain_text("unreachable since")
+        await page.reload()
+        await expect(page.get_by_role("status")).to_contain_text("unreachable since")
+
+
+async def test_a_reader_that_lagged_fetches_all_anew(browser: Browser) -> None:
+    async with open_house(event_capacity=10) as house, visiting(browser, house) as visit:
+        await visit.open()
+        await expect(card(visit.page, "Simulated light")).to_be_visible()
+        before = visit.asked("/overview")
+        for count in range(200):
+            house.hub.bus.publish(SystemError(message=f"number {count}"))
+        await visit.page.wait_for_function(
+            "() => performance.getEntriesByName(new URL('/overview', location)).length > 1"
+        )
+        assert before < visit.asked("/overview") <= before + 2
+        await visit.go("box")
+        await expect(visit.page.get_by_text("subscriber lagged")).to_be_visible()
+
+
+async def test_it_works_with_the_keyboard_alone(browser: Browser, shared: House) -> None:
+    shared.light.lights = [Light(temperature=213)]
+    async with visiting(browser, shared) as visit:
+        await visit.open()
+        page = visit.page
+        power = card(page, "Simulated light").get_by_role("switch")
+        await expect(power).to_have_attribute("aria-checked", "false")
+        for _ in range(30):
+            await page.keyboard.press("Tab")
+            if await power.evaluate("(each) => each === document.activeElement"):
+                break
+        outline = await power.evaluate("(each) => getComputedStyle(each).outlineStyle")
+        assert outline == "solid"
+        await page.keyboard.press("Space")
+        await expect(power).to_have_attribute("aria-checked", "true")
+        await page.keyboard.press("Tab")
+        for _ in range(3):
+            await page.keyboard.press("ArrowRight")
+        async with asyncio.timeout(10):
+            while shared.light.lights[0].brightness != 53:  # noqa: ASYNC110 - the vendor's side tells nobody
+                await asyncio.sleep(0.02)
+        await expect(card(page, "Simulated light").locator("output").first).to_have_text("53 %")
+        assert len([each for each in shared.light.writes if each["lights"][0].get("brightness") == 53]) == 1
+
+
+@pytest.mark.parametrize(("locale", "words"), [("de-AT", "Zuhause"), ("en-GB", "Home"), ("fr-FR", "Home")])
+async def test_it_speaks_the_language_of_the_browser(
+    browser: Browser, shared: House, locale: str, words: str
+) -> None:
+    async with visiting(browser, shared, locale=locale) as visit:
+        await visit.open()
+        await expect(visit.page.locator("nav a").first).to_have_text(words)
+        assert await visit.page.evaluate("document.documentElement.lang") == locale[:2].replace("fr", "en")
+
+
+HOSTILE = (
+    "<img src=x onerror='window.broken=1'>",
+    "<script>window.broken=1</script>",
+    "</strong><svg onload=window.broken=1>",
+    "javascript:window.broken=1",
+    "{{constructor.constructor('window.broken=1')()}}",
+    "${window.broken=1}",
+    '"><b onmouseover=window.broken=1 ',
+    "&lt;i&gt; &amp; {name}",
+    "\u202eright to left",
+)
+
+
+async def test_hostile_names_and_errors_are_text(browser: Browser) -> None:
+    async with open_house() as house, visiting(browser, house) as visit:
+        for at, text in enumerate(HOSTILE):
+            show(house.hub.registry, seen(f"evil{at}", text, Kind.SENSOR, {"custom.shown.note": text}))
+            await house.post("/rooms", {"id": text, "name": text})
+            await house.post("/groups", {"id": text, "name": text, "members": [f"{ADAPTER}:evil{at}"]})
+        await visit.open()
+        for view in ("", "arrange", f"device/{ADAPTER}%3Aevil0", "box"):
+            await visit.go(view)
+            if view == "box":
+                for text in HOSTILE:
+                    house.hub.bus.publish(SystemError(message=text))
+            for text in HOSTILE[:1] if view.startswith("device") else HOSTILE:
+                shown = text.split("\u202e")[-1].strip()
+                await expect(visit.page.locator("main"), view).to_contain_text(shown, use_inner_text=True)
+            assert await visit.page.evaluate("window.broken") is None
+            assert await visit.page.locator("main img, main script, main b, main i").count() == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_axe_finds_nothing_to_complain_of(browser: Browser, scheme: Any) -> None:
+    axe = script(AXE)
+    async with open_house() as house, visiting(browser, house, color_scheme=scheme) as visit:
+        await furnish(house)
+        await visit.open()
+        for view in VIEWS:
+            await visit.go(view)
+            await visit.page.wait_for_timeout(150)
+            await visit.page.evaluate(axe)
+            found = await visit.page.evaluate("axe.run().then((found) => found.violations)")
+            told = [(each["id"], [node["html"][:120] for node in each["nodes"]]) for each in found]
+            assert told == [], (view, told)
+
+
+@pytest.mark.parametrize("width", [320, 390, 1280])
+async def test_nothing_is_wider_than_the_window(browser: Browser, width: int) -> None:
+    async with open_house() as house, visiting(browser, house, viewport={"width": width, "height": 700}) as visit:
+        await furnish(house)
+        show(house.hub.registry, seen("long", "W" * 200, Kind.SENSOR, {"custom.shown.note": "x" * 300}))
+        await visit.open()
+        for view in VIEWS:
+            await visit.go(view)
+            await visit.page.wait_for_timeout(100)
+            assert await visit.page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, view
+            small = await visit.page.evaluate(
+                """() => [...document.querySelectorAll("main button, main select, nav a")]
+                    .filter((each) => each.getBoundingClientRect().height < 32).map((each) => each.outerHTML)"""
+            )
+            assert small == [], view
+
+
+async def test_two_hundred_devices_and_a_flood_of_events_draw_once_a_frame(browser: Browser) -> None:
+    async with open_house() as house, visiting(browser, house) as visit:
+        lamps = many(200)
+        show(house.hub.registry, *lamps)
+        await visit.open()
+        await expect(visit.page.locator("article.card")).to_have_count(202)
+        await visit.page.evaluate(
+            """() => {
+                window.frames_ = 0; window.updates = 0;
+                const count = () => { window.frames_ += 1; requestAnimationFrame(count); };
+                requestAnimationFrame(count);
+                const all = { subtree: true, childList: true, attributes: true, characterData: true };
+                new MutationObserver(() => { window.updates += 1; }).observe(document.body, all);
+            }"""
+        )
+        session = await visit.context.new_cdp_session(visit.page)
+        sizes = []
+        for count in (2_000, 10_000, 0, 0, 0, 0, 0, 0):
+            for at in range(count):
+                house.hub.registry.show(ADAPTER, f"{ADAPTER}:lamp_{at % 200:03}", {"brightness": at * 7 % 101})
+                if at % 50 == 0:
+                    await visit.page.wait_for_timeout(1)
+            await visit.page.wait_for_timeout(300)
+            await session.send("HeapProfiler.collectGarbage")
+            sizes.append((await session.send("Runtime.getHeapUsage"))["usedSize"])
+        frames, updates = await visit.page.evaluate("[window.frames_, window.updates]")
+        assert 0 < updates <= frames + 2
+        assert min(sizes[1:]) < sizes[0] * 1.2, sizes

@@ -1,0 +1,101 @@
+"""Pages: the blocks of a Markdown page, and a home in which they are run."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from appliance.simulators.light import LightSimulator
+from tests.fakes.process import KEY, ROOT, Process, running
+
+DOCS = ROOT / "docs"
+PATIENCE_SECS = 60
+
+WEBSOCAT = """#!{python}
+# Stands for websocat: prints what a WebSocket sends.
+import asyncio, sys, aiohttp
+async def main():
+    _, flag, header, url = sys.argv
+    assert flag == "-H"
+    name, _, value = header.partition(": ")
+    async with aiohttp.ClientSession() as session, session.ws_connect(url, headers={{name: value}}) as socket:
+        print("connected", file=sys.stderr, flush=True)
+        async for message in socket:
+            print(message.data, flush=True)
+asyncio.run(main())
+"""
+
+
+def blocks(page: str) -> list[tuple[str, str]]:
+    """The language and the text of each block, in the order of the page."""
+    return re.findall(r"^```(\w+)\n(.*?)^```", (DOCS / page).read_text(), re.DOTALL | re.MULTILINE)
+
+
+@dataclass(kw_only=True)
+class Home:
+    """A folder with a configuration, a hub that runs there, and a shell beside it."""
+
+    folder: Path
+    hub: Process
+    light: LightSimulator
+
+    async def run(self, *command: str) -> str:
+        """What the command prints; it must succeed."""
+        tools = self.folder.parent / "bin"
+        hub = {"HUB": self.hub.url, "KEY": KEY, "PYTHONPATH": str(ROOT), "TZ": "UTC"}
+        environment = {**os.environ, **hub, "PATH": f"{tools}:{os.environ['PATH']}"}
+        process = await asyncio.create_subprocess_exec(
+            *command, cwd=self.folder, env=environment, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        )
+        async with asyncio.timeout(PATIENCE_SECS):
+            out, err = await process.communicate()
+        assert process.returncode == 0, (command, out.decode(), err.decode())
+        return out.decode()
+
+    async def shell(self, text: str) -> str:
+        """What a block of commands prints here, where the hub has another port."""
+        here = text.replace("http://127.0.0.1:3000", self.hub.url)
+        here = here.replace("ws://127.0.0.1:3000", self.hub.url.replace("http", "ws"))
+        return await self.run("bash", "-euo", "pipefail", "-c", here)
+
+
+@asynccontextmanager
+async def open_home(folder: Path) -> AsyncIterator[Home]:
+    """A home with one light, as the first evening makes it."""
+    tools, home = folder / "bin", folder / "home"
+    tools.mkdir()
+    _write(tools / "lares", f'#!/bin/sh\nexec {sys.executable} -m appliance "$@"\n')
+    _write(tools / "websocat", WEBSOCAT.format(python=sys.executable))
+    (home / "config").mkdir(parents=True)
+    async with LightSimulator() as light:
+        section = f'[adapters.elgato_lights]\nbase_url = "{light.url}"\npoll_interval_secs = 1\n'
+        (home / "config" / "default.toml").write_text(f'[api]\nbind_address = "127.0.0.1:0"\n{section}')
+        await _init(home)
+        async with running(home) as hub:
+            await hub.ready()
+            yield Home(folder=home, hub=hub, light=light)
+
+
+async def _init(home: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "appliance", "init", str(home)), env=environment, stdout=asyncio.subprocess.DEVNULL
+    )
+    assert await process.wait() == 0
+
+
+def _write(file: Path, text: str) -> None:
+    file.write_text(text)
+    file.chmod(0o755)
+
+
+def plain(text: str) -> list[str]:
+    """The lines of an output without what differs each time: times and numbers."""
+    timeless = re.sub(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?", "TIME", text)
+    return [re.sub(r"\d+", "N", line).rstrip() for line in timeless.splitlines() if line.strip()]

@@ -1,0 +1,117 @@
+"""The pages of docs/: every command and every Lua block is run, and what they show as output is what comes."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import DOCS, Home, blocks, open_home, plain
+from tests.fakes.process import ROOT
+
+OURS = ("first-evening.md", "api.md", "card.md", "moving.md", "troubleshooting.md")
+"""The pages whose blocks are run here, in one home after another; Lua and monitoring have tests of their own."""
+
+LINK = re.compile(r"\]\(([^)#]+)(?:#([^)]+))?\)")
+
+
+async def _toggle(home: Home) -> None:
+    """What the first evening does before it asks why."""
+    url = "http://127.0.0.1:3000/devices/elgato_lights:light:0/command"
+    for action in ("off", "on"):
+        body = f'{{"capability": "power", "action": "{action}"}}'
+        await home.shell(f"curl -sf -H \"Authorization: Bearer $KEY\" {url} -d '{body}'")
+    await home.shell("sleep 1")
+
+
+async def _save(home: Home, lua: str) -> None:
+    """Save an automation, and have it loaded."""
+    [id_] = re.findall(r'^  id = "(\w+)"', lua, re.MULTILINE)
+    (home.folder / "config" / "automations" / f"{id_}.lua").write_text(lua)
+    assert (await home.hub.ask("POST", "/automations/reload"))[1]["status"] == "ok"
+
+
+async def _show(home: Home, text: str) -> None:
+    """Run the command of a block, and see each line of the output that it shows."""
+    first, _, shown = text.partition("\n")
+    found = plain(await home.shell(first.removeprefix("$ ")))
+    for line in plain(shown):
+        assert line in found, (first, line, found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", OURS)
+async def test_every_command_of_a_page_succeeds_and_shows_what_it_shows(page: str, tmp_path: Path) -> None:
+    [softener] = [text for language, text in blocks("first-evening.md") if language == "lua"]
+    async with open_home(tmp_path) as home:
+        if page == "troubleshooting.md":
+            await _save(home, softener)
+            await _toggle(home)
+        for language, text in blocks(page):
+            if language == "lua":
+                await _save(home, text)
+            elif language == "sh":
+                await home.shell(text)
+            elif language == "console":
+                await _show(home, text)
+            elif language in PROGRAMS:
+                await PROGRAMS[language](home, text)
+            else:
+                assert language in ("text", "toml", "json"), f"{page}: nothing runs a block of {language}"
+
+
+async def _run_python(home: Home, text: str) -> None:
+    (home.folder / "example.py").write_text(text)
+    assert "Simulated light online" in await home.run("python3", "example.py")
+
+
+async def _run_javascript(home: Home, text: str) -> None:
+    if shutil.which("node") is None:
+        pytest.skip("NODE IS NOT INSTALLED: THE EXAMPLE IN JAVASCRIPT AND WHAT FOLLOWS IT WERE NOT RUN")
+    (home.folder / "example.mjs").write_text(text)
+    assert "200 { status: 'ok' }" in await home.run("node", "example.mjs")
+
+
+PROGRAMS: dict[str, Callable[[Home, str], Awaitable[None]]] = {"python": _run_python, "js": _run_javascript}
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in (*DOCS.glob("*.md"), ROOT / "README.md"):
+        for target, anchor in LINK.findall(page.read_text()):
+            if target.startswith("http"):
+                continue
+            file = (page.parent / target).resolve()
+            assert file.exists(), f"{page.name}: {target}"
+            if anchor:
+                titles = re.findall(r"^#+ (.*)$", file.read_text(), re.MULTILINE)
+                slugs = {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+                assert anchor in slugs, f"{page.name}: {target}#{anchor}"
+
+
+def test_every_page_is_found_from_the_index_or_the_readme() -> None:
+    starts = (DOCS / "README.md", ROOT / "README.md")
+    named = {Path(target).name for page in starts for target, _ in LINK.findall(page.read_text())}
+    assert {file.name for file in DOCS.glob("*.md")} <= named
+
+
+@pytest.mark.slow
+def test_the_container_image_is_built_and_serves(tmp_path: Path) -> None:
+    builder = next((each for each in ("podman", "docker") if shutil.which(each) and _works(each)), None)
+    file = ROOT / "dist" / "lares.pyz"
+    if builder is None or not file.exists():
+        pytest.skip("NO CONTAINER BUILDER WORKS HERE (podman, docker), OR NO dist/lares.pyz: THE IMAGE WAS NOT BUILT")
+    subprocess.run(
+        [builder, "build", "-q", "-f", "Containerfile", "-t", "lares-test", "."], cwd=ROOT, check=True, timeout=600
+    )
+    said = subprocess.run(
+        [builder, "run", "--rm", "lares-test", "lares", "--version"], capture_output=True, text=True, timeout=120
+    )
+    assert said.returncode == 0 and said.stdout.startswith("lares "), said.stderr
+
+
+def _works(builder: str) -> bool:
+    return subprocess.run([builder, "info"], capture_output=True, timeout=60).returncode == 0

@@ -1,0 +1,116 @@
+"""docs/reverse-proxy.md: Caddy and nginx, started with the shown configurations, pass requests and events on."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import socket
+import ssl
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from tests.docs.pages import DOCS
+from tests.fakes.house import LIGHT, MASTER, open_house
+
+NAME = "lares.home.arpa"
+GLOBAL = """{{
+	admin off
+	https_port {port}
+	auto_https disable_redirects
+	skip_install_trust
+	storage file_system {folder}/storage
+}}
+"""
+AROUND = """
+daemon off;
+pid {folder}/nginx.pid;
+error_log {folder}/error.log;
+events {{}}
+http {{
+  access_log off;
+  client_body_temp_path {folder}/a; proxy_temp_path {folder}/b; fastcgi_temp_path {folder}/c;
+  uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e;
+  include {folder}/lares.conf;
+}}
+"""
+
+
+def free_port() -> int:
+    """A port that nobody listens at."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def caddy(folder: Path, hub: str, port: int) -> list[str]:
+    """How Caddy is started with the shown file."""
+    shown = (DOCS / "proxy" / "Caddyfile").read_text().replace("127.0.0.1:3000", hub)
+    (folder / "Caddyfile").write_text(GLOBAL.format(port=port, folder=folder) + shown)
+    return ["caddy", "run", "--config", str(folder / "Caddyfile"), "--adapter", "caddyfile"]
+
+
+def nginx(folder: Path, hub: str, port: int) -> list[str]:
+    """How nginx is started with the shown file, and with a certificate of its own."""
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", f"/CN={NAME}"]
+    files = ["-keyout", str(folder / "lares.key"), "-out", str(folder / "lares.pem")]
+    subprocess.run([*command, *files], check=True, capture_output=True, timeout=60)
+    shown = (DOCS / "proxy" / "nginx.conf").read_text().replace("127.0.0.1:3000", hub)
+    shown = shown.replace("listen 443", f"listen 127.0.0.1:{port}").replace("/etc/ssl/", f"{folder}/")
+    (folder / "lares.conf").write_text(shown)
+    (folder / "nginx.conf").write_text(AROUND.format(folder=folder))
+    return ["nginx", "-p", str(folder), "-c", str(folder / "nginx.conf")]
+
+
+@asynccontextmanager
+async def started(command: list[str], folder: Path) -> AsyncIterator[None]:
+    """The proxy at work; ended by its own process."""
+    environment = {**os.environ, "HOME": str(folder), "XDG_DATA_HOME": str(folder), "XDG_CONFIG_HOME": str(folder)}
+    with (folder / "proxy.log").open("wb") as log:
+        process = await asyncio.create_subprocess_exec(*command, env=environment, stdout=log, stderr=log)
+    try:
+        yield
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("proxy", [caddy, nginx], ids=["caddy", "nginx"])
+async def test_requests_and_events_come_through(proxy: object, tmp_path: Path) -> None:
+    program = "caddy" if proxy is caddy else "nginx"
+    path = shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin")
+    if path is None or shutil.which("openssl") is None:
+        pytest.skip(f"{program.upper()} IS NOT INSTALLED: ITS CONFIGURATION IN docs/ WAS NOT TRIED")
+    async with open_house() as house:
+        port = free_port()
+        command = (caddy if proxy is caddy else nginx)(tmp_path, house.url.removeprefix("http://"), port)
+        async with started([path, *command[1:]], tmp_path):
+            await _try(port)
+
+
+async def _try(port: int) -> None:
+    anyone = ssl.create_default_context()
+    anyone.check_hostname, anyone.verify_mode = False, ssl.CERT_NONE
+    headers = {"Authorization": f"Bearer {MASTER}", "Host": NAME}
+    url = f"https://127.0.0.1:{port}"
+    async with aiohttp.ClientSession(headers=headers) as session, asyncio.timeout(30):
+        while True:
+            try:
+                async with session.get(f"{url}/devices", ssl=anyone, server_hostname=NAME) as response:
+                    assert response.status == 200 and len(await response.json()) == 2
+                break
+            except aiohttp.ClientError:
+                await asyncio.sleep(0.1)
+        async with session.ws_connect(f"{url}/events", ssl=anyone, server_hostname=NAME) as events:
+            command = {"capability": "brightness", "action": "set", "value": 77}
+            async with session.post(
+                f"{url}/devices/{LIGHT}/command", json=command, ssl=anyone, server_hostname=NAME
+            ) as response:
+                assert response.status == 200
+            assert (await events.receive_json())["state"]["brightness"] == 77

@@ -1,0 +1,48 @@
+"""What an adapter is handed, by a test: a home of its own, and secrets that nobody keeps."""
+
+from __future__ import annotations
+
+import aiohttp
+
+from appliance.adapters.addresses import AddressGates
+from appliance.adapters.base import AdapterContext
+from appliance.adapters.publisher import Publisher
+from appliance.clock import Clock
+from appliance.home.bus import Bus
+from appliance.home.registry import Registry
+
+
+class KeptInMemory:
+    """Secrets for as long as the test runs."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, str] = {}
+
+    def get(self, key: str) -> str | None:
+        """What is kept."""
+        return self.kept.get(key)
+
+    async def put(self, key: str, value: str) -> None:
+        """Keep it."""
+        self.kept[key] = value
+
+
+def context_of(
+    name: str,
+    session: aiohttp.ClientSession,
+    clock: Clock,
+    *,
+    registry: Registry | None = None,
+    bus: Bus | None = None,
+    gates: AddressGates | None = None,
+) -> AdapterContext:
+    """The context of an adapter of this name; what is not given is its own."""
+    bus = bus or Bus()
+    return AdapterContext(
+        name=name,
+        clock=clock,
+        publish=Publisher(name, registry or Registry(bus, clock), bus, clock),
+        secrets=KeptInMemory(),
+        session=session,
+        gates=gates or AddressGates(),
+    )

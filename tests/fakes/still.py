@@ -1,0 +1,32 @@
+"""A runner whose adapter does nothing by itself: the test polls and commands it."""
+
+from __future__ import annotations
+
+from appliance.adapters.base import AdapterContext
+from appliance.adapters.polling import PollingAdapter
+from appliance.adapters.runner import AdapterRunner
+from appliance.home.commands import Command
+
+
+class StillRunner(AdapterRunner):
+    """The adapter is there from the start, and its `run` is never called."""
+
+    def __init__(self, adapter: PollingAdapter, context: AdapterContext) -> None:
+        super().__init__(lambda _: adapter, context)
+        self.adapter = self.polled = adapter
+        self.recovered = context.publish.recovered
+
+    @property
+    def misses(self) -> int:
+        """Polls in a row without an answer."""
+        return self.polled.misses
+
+    async def poll(self) -> None:
+        """Poll once."""
+        await self.polled.poll_once()
+
+    async def ask(self, device_id: str, command: Command) -> None:
+        """Command one device; raises why it was not done."""
+        [error] = await self.command([device_id], command)
+        if error is not None:
+            raise error

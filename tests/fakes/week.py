@@ -1,0 +1,209 @@
+"""A home whose days pass in no time: automations in Lua, devices that obey at once, restarts, a virtual clock."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation
+from appliance.adapters.dispatch import Dispatcher
+from appliance.adapters.http import open_session
+from appliance.adapters.runner import AdapterRunner
+from appliance.automations.calls import AutomationCalls
+from appliance.automations.definition import Definition, automation_parser
+from appliance.automations.setup import build_environment, open_automations
+from appliance.automations.storage import Storage
+from appliance.automations.variables import Variables
+from appliance.clock import ClockTrust
+from appliance.history.runs import RunHistory
+from appliance.home.bus import Bus
+from appliance.home.command_specs import CommandSpec
+from appliance.home.commands import Command
+from appliance.home.events import AdapterAnswered, DeviceEvent
+from appliance.home.model import Kind, Observation, Report
+from appliance.home.values import Value
+from appliance.lua.catalog import Catalog
+from appliance.lua.context import Context, MoreCall
+from appliance.lua.executions import Executions
+from appliance.lua.folder import Folder
+from tests.automations.homes import BERLIN
+from tests.fakes.automations import LONG_AGO, Card
+from tests.fakes.clock import VirtualClock
+from tests.fakes.context import context_of
+from tests.fakes.registry import PromptRegistry
+from tests.lua.bench import open_runner
+
+LIGHT = (
+    CommandSpec(capability="brightness", actions=("set",), min=1, max=100),
+    CommandSpec(capability="power", actions=("on", "off")),
+)
+RADIATOR = (CommandSpec(capability="hvac_mode", actions=("set",), values=("off", "heat")),)
+
+
+class WeekClock(VirtualClock):
+    """Nobody sets it, so that nobody has to look."""
+
+    recheck_secs = 86_400.0
+
+
+@dataclass
+class Vendor:
+    """What the devices are, which outlives the hub: attributes by id, who is unplugged, and what was commanded."""
+
+    clock: WeekClock
+    attributes: dict[str, dict[str, Any]]
+    unplugged: set[str] = field(default_factory=set)
+    lines: list[str] = field(default_factory=list)
+
+    def note(self, what: str) -> None:
+        """Note what came to pass, with the home's time."""
+        self.lines.append(f"{self.clock.now().astimezone(BERLIN.timezone):%a %H:%M} {what}")
+
+    def report(self) -> Report:
+        """All devices, as a poll sees them."""
+        return Report(
+            adapter="x",
+            present=frozenset(f"x:{name}" for name in self.attributes),
+            observations=tuple(self._observe(name, shown) for name, shown in self.attributes.items()),
+        )
+
+    def _observe(self, name: str, shown: dict[str, Any]) -> Observation:
+        is_light = "power" in shown
+        return Observation(
+            device_id=f"x:{name}",
+            kind=Kind.LIGHT if is_light else Kind.SENSOR,
+            attributes=dict(shown),
+            vendor_specific={},
+            commands=LIGHT if is_light else RADIATOR if "hvac_mode" in shown else (),
+            is_available=name not in self.unplugged,
+        )
+
+
+class VendorAdapter(Adapter):
+    """Commands change what the vendor shows; the operation `tell` is where notifications go."""
+
+    def __init__(self, context: AdapterContext, vendor: Vendor) -> None:
+        super().__init__(context)
+        self._vendor = vendor
+
+    async def run(self) -> None:
+        """Nothing."""
+
+    async def command(self, device_id: str, command: Command) -> CommandResult:
+        """Obey."""
+        name, capability = device_id.removeprefix("x:"), command.capability
+        shown = command.action if command.value is None else command.value
+        self._vendor.note(f"{name} {capability} {shown}")
+        self._vendor.attributes[name][capability] = shown
+        return CommandResult(report=self._vendor.report())
+
+    @property
+    def operations(self) -> Mapping[str, Operation]:
+        """`tell`."""
+        return {"tell": self._tell}
+
+    async def _tell(self, payload: Mapping[str, Value]) -> Value:
+        self._vendor.note(f"told: {payload['message']}")
+        return None
+
+
+class _SleepNoting(Context):
+    """Notes how many executions are asleep, in `asleep`."""
+
+    asleep = 0
+
+    async def call(self, operation: str, arguments: Sequence[Any]) -> Any:
+        """As it was, noted."""
+        _SleepNoting.asleep += operation == "sleep"
+        try:
+            return await super().call(operation, arguments)
+        finally:
+            _SleepNoting.asleep -= operation == "sleep"
+
+
+@dataclass(kw_only=True)
+class Week:
+    """The hub's side until its next stop."""
+
+    vendor: Vendor
+    registry: PromptRegistry
+    bus: Bus
+    variables: Variables
+    made: list[Executions]
+
+    def look(self) -> None:
+        """Let the hub see what the devices show."""
+        self.registry.apply(self.vendor.report())
+        self.bus.publish(AdapterAnswered(adapter="x", at=self.vendor.clock.now()))
+
+    def press(self, name: str, event: str) -> None:
+        """Something happens at a device."""
+        self.bus.publish(DeviceEvent(device_id=f"x:{name}", event=event, data={}))
+
+    async def until(self, instant: datetime) -> None:
+        """Let time go by, each moment that somebody waits for in turn."""
+        clock = self.vendor.clock
+        await self._settle()
+        while (left := (instant - clock.now()).total_seconds()) > 0:
+            await clock.advance(min([left, *(wait for wait in clock.waits if wait > 0)]), sleepers=0)
+            await self._settle()
+
+    async def _settle(self) -> None:
+        """Wait until whatever runs has ended or sleeps."""
+        async with asyncio.timeout(60):
+            while True:
+                for _ in range(20):
+                    await asyncio.sleep(0)
+                [executions] = self.made
+                if executions.figures()["running"] == _SleepNoting.asleep:
+                    return
+                await asyncio.sleep(0.001)
+
+
+@asynccontextmanager
+async def open_week(
+    config: Path, vendor: Vendor, card: Card, groups: Mapping[str, Sequence[str]], stopped_at: datetime | None
+) -> AsyncIterator[Week]:
+    """The hub from a start to a stop; `card` is what outlives it."""
+    clock, bus = vendor.clock, Bus()
+    registry = PromptRegistry(bus, clock)
+    registry.restore(registry.layout, card.devices)
+    made: list[Executions] = []
+    calls: dict[str, MoreCall] = {}
+    async with open_session() as session, open_runner(scripts=config / "scripts", clock=clock) as lua:
+        context = context_of("x", session, clock, registry=registry, bus=bus)
+        runner = AdapterRunner(lambda _: runner_adapter, context)
+        runner_adapter = runner.adapter = VendorAdapter(context, vendor)
+        async with Dispatcher([runner], bus, clock) as dispatcher:
+
+            def executes(on_end: Any) -> Executions:
+                made.append(
+                    Executions(
+                        lua, lambda label: _SleepNoting(registry, dispatcher, clock, label, calls), clock, on_end
+                    )
+                )
+                return made[-1]
+
+            storage = Storage(stored=card, remember=card.remember, put=card.put)
+            trust = ClockTrust(clock, LONG_AGO)
+            environment = build_environment(registry, bus, clock, trust, storage, stopped_at=stopped_at)
+            folder = Folder(path=config / "automations", name="config/automations")
+            parser = automation_parser(BERLIN, clock, 8)
+            catalog: Catalog[Definition] = Catalog("automation", folder, lua.describe, parser)
+            async with open_automations(catalog, environment, RunHistory(), executes) as parts:
+                calls.update(AutomationCalls(environment, parts.timers, _no_scene, ("x:tell",)).table())
+                week = Week(vendor=vendor, registry=registry, bus=bus, variables=environment.variables, made=made)
+                week.look()
+                for id_, members in groups.items():
+                    registry.put_group(id_, id_, [f"x:{name}" for name in members])
+                yield week
+                card.devices = registry.list_devices()
+
+
+async def _no_scene(id_: str, chain: tuple[str, ...]) -> Any:
+    raise AssertionError(f"no example runs a scene, {id_}")

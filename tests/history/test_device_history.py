@@ -1,0 +1,212 @@
+"""Device history: every value back as it was, within its bytes, and fair between devices."""
+
+from __future__ import annotations
+
+import random
+import tracemalloc
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from appliance.history.devices import DeviceHistory, Resolution
+from appliance.history.period import Period
+from appliance.history.series import Series
+from appliance.home.bus import Bus
+from appliance.home.events import DeviceRoomChanged, DeviceStateChanged
+from appliance.home.model import Device, Kind, Observation, Report
+from tests.fakes.clock import VirtualClock
+from tests.fakes.registry import PromptRegistry
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+ALL = Period(limit=1000)
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(1 << 62), 1 << 62)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["value", "unit", "x"]), inner),
+    max_leaves=4,
+)
+
+
+class Home:
+    """Devices whose changes reach a history."""
+
+    def __init__(self, max_bytes: int = 1 << 22) -> None:
+        self.bus = Bus()
+        self.clock = VirtualClock(NOON)
+        self.history = DeviceHistory(self.bus, self.clock, max_bytes)
+        self.devices: dict[str, Device] = {}
+        self._shape = _a_device()
+
+    def show(self, device_id: str, at: datetime, **attributes: Any) -> None:
+        """Let the device show exactly these attributes from now on."""
+        previous = self.devices.get(device_id)
+        device = replace(previous or self._shape, id=device_id, attributes=attributes, updated_at=at, last_seen=at)
+        self.devices[device_id] = device
+        self.bus.publish(DeviceStateChanged(device=device, previous=previous))
+
+    def values(self, device_id: str, attribute: str, period: Period = ALL, *more: Resolution) -> list[Any]:
+        """What the history tells of the attribute, newest first."""
+        return [entry.value for entry in self.history.list_values(device_id, attribute, period, *more)]
+
+
+def _a_device() -> Device:
+    """A device with every field that there is."""
+    registry = PromptRegistry(Bus(), VirtualClock(NOON))
+    seen = Observation(device_id="x:1", kind=Kind.SENSOR, attributes={}, vendor_specific={})
+    registry.apply(Report(adapter="x", present=frozenset({"x:1"}), observations=(seen,)))
+    return registry.get_device("x:1")
+
+
+def after(seconds: float) -> datetime:
+    """So many seconds after noon."""
+    return NOON + timedelta(seconds=seconds)
+
+
+@given(st.lists(JSON, min_size=1, max_size=20))
+@settings(max_examples=60, deadline=None)
+def test_a_series_gives_every_value_back_as_it_was(values: list[Any]) -> None:
+    series = Series()
+    for at, value in enumerate(values):
+        series.append(at, value)
+    found = [series.value_at(index) for index in range(len(series))]
+    assert found == values and list(map(repr, found)) == list(map(repr, (_ordered(value) for value in values)))
+
+
+def _ordered(value: Any) -> Any:
+    """A measurement as it comes back: its number first."""
+    is_measurement = isinstance(value, dict) and type(value.get("value")) in (int, float)
+    is_measurement = is_measurement and abs(value["value"]) <= 1 << 53
+    return {"value": value["value"], **value} if is_measurement else value
+
+
+def test_values_and_states_come_newest_first_each_with_its_time() -> None:
+    home = Home()
+    home.show("a:1", after(0), power="off", brightness=10)
+    home.show("a:1", after(1), power="on", brightness=10)
+    home.show("a:1", after(2), power="on", color_temperature={"value": 3000, "unit": "kelvin"})
+    assert home.values("a:1", "power") == ["on", "off"] and home.values("a:1", "brightness") == [10]
+    assert home.values("a:1", "nope") == home.values("nobody", "power") == []
+    states = home.history.list_states(home.devices["a:1"], ALL)
+    assert [(entry.observed_at, entry.device.attributes) for entry in states] == [
+        (after(2), {"power": "on", "color_temperature": {"value": 3000, "unit": "kelvin"}}),
+        (after(1), {"power": "on", "brightness": 10}),
+        (after(0), {"power": "off", "brightness": 10}),
+    ]
+    assert states[1].device.updated_at == states[1].device.last_seen == after(1)
+
+
+def test_a_period_includes_its_ends_and_a_limit_takes_the_newest() -> None:
+    home = Home()
+    for second in range(300):
+        home.show("a:1", after(second), battery=second)
+    period = Period(start=after(10), end=after(12))
+    assert home.values("a:1", "battery", period) == [12, 11, 10]
+    assert len(home.history.list_states(home.devices["a:1"], period)) == 3
+    assert home.values("a:1", "battery", Period(end=after(12), limit=2)) == [12, 11]
+    assert len(home.values("a:1", "battery", Period())) == 200
+    between = Period(start=after(10) + timedelta(microseconds=1), end=after(11) - timedelta(microseconds=1))
+    assert home.values("a:1", "battery", between) == []
+
+
+def test_a_resolution_keeps_the_last_entry_of_each_minute_or_hour() -> None:
+    home = Home()
+    for second in range(0, 7200, 10):
+        home.show("a:1", after(second), battery=second)
+    assert home.values("a:1", "battery", ALL, Resolution.HOUR) == [7190, 3590]
+    assert home.values("a:1", "battery", Period(limit=2), Resolution.MINUTE) == [7190, 7130]
+    states = home.history.list_states(home.devices["a:1"], ALL, Resolution.DAY)
+    assert [entry.device.attributes for entry in states] == [{"battery": 7190}]
+
+
+def test_a_device_is_shown_in_the_room_that_it_was_in() -> None:
+    home = Home()
+    home.show("a:1", after(0), battery=1)
+    home.clock.suspend(5)
+    home.bus.publish(DeviceRoomChanged(device_id="a:1", room_id="attic"))
+    home.bus.publish(DeviceRoomChanged(device_id="never:seen", room_id="attic"))
+    home.show("a:1", after(9), battery=2)
+    states = home.history.list_states(home.devices["a:1"], ALL)
+    assert [entry.device.room_id for entry in states] == ["attic", None]
+
+
+def test_a_clock_that_is_set_back_leaves_no_entry_in_the_future() -> None:
+    home = Home()
+    home.show("a:1", after(9000), battery=1)
+    home.show("a:1", after(9001), battery=2)
+    home.show("a:1", after(0), battery=3)
+    entries = home.history.list_values("a:1", "battery", ALL)
+    assert [(entry.observed_at, entry.value) for entry in entries] == [(after(0), 3), (after(0), 2), (after(0), 1)]
+
+
+def test_one_chatty_sensor_takes_nothing_from_the_others() -> None:
+    home = Home(max_bytes=96 << 10)
+    for hour in range(40):
+        for quiet in range(10):
+            home.show(f"quiet:{quiet}", after(hour * 3600), temperature={"value": hour / 2, "unit": "celsius"})
+        for second in range(0, 3600, 10):
+            home.show("chatty:1", after(hour * 3600 + second), battery=second % 100)
+    for quiet in range(10):
+        assert len(home.values(f"quiet:{quiet}", "temperature")) == 40
+    hours = home.values("chatty:1", "battery", ALL, Resolution.HOUR)
+    assert len(hours) == 40, "old values of the chatty one have thinned out to one an hour"
+    assert home.history.figures()["bytes"] <= 96 << 10
+
+
+@pytest.mark.parametrize("max_bytes", [1 << 12, 1 << 15])
+def test_whatever_is_shown_the_budget_holds(max_bytes: int) -> None:
+    home, rng = Home(max_bytes=max_bytes), random.Random(7)
+    for second in range(3000):
+        value = rng.choice([second, "x" * rng.randrange(200), {"value": second / 7, "unit": f"u{second % 50}"}])
+        home.show(f"d:{rng.randrange(60)}", after(second * 30), **{f"custom.d.{rng.randrange(3)}": value})
+        figures = home.history.figures()
+        assert figures["bytes"] <= max_bytes
+    home.show("d:last", after(10**6), title="y" * (2 * max_bytes))
+    assert home.history.figures()["bytes"] <= max_bytes
+
+
+@pytest.mark.parametrize("events", [20_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
+def test_a_month_of_a_usual_home_stays_useful_within_four_megabytes(
+    events: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """60 devices with 200 attributes; a million events are 165 changes of each attribute a day."""
+    budget, days = (4 << 20) * 7 // 8, 30
+    home, step = Home(budget), days * 86_400 / events
+    is_measured = events < 100_000  # to follow every allocation takes long
+    if is_measured:
+        tracemalloc.start()
+    _report(home, random.Random(1), events, step)
+    taken = tracemalloc.get_traced_memory()[0] if is_measured else 0
+    tracemalloc.stop()
+    figures, last = home.history.figures(), after(events * step)
+    counts, days_back = [], []
+    for device_id, device in home.devices.items():
+        for attribute in device.attributes:
+            hours = home.history.list_values(device_id, attribute, Period(limit=1000), Resolution.HOUR)
+            counts.append(len(hours))
+            days_back.append((last - hours[-1].observed_at).total_seconds() / 86_400)
+    with capsys.disabled():
+        print(f"\n  {events} events: {figures['bytes']} bytes counted (taken: {taken or 'not measured'}) of {budget}")
+        print(f"  {len(counts)} attributes, each in at least {min(counts)} hours, {min(days_back):.1f} days back")
+    assert figures["bytes"] <= budget and taken <= figures["bytes"] * 1.1
+    assert len(counts) == 200 and min(counts) >= min(600, events // 400) and min(days_back) >= 28
+
+
+def _report(home: Home, rng: random.Random, events: int, step: float) -> None:
+    """Let the devices show so many changes, one each `step` seconds."""
+    units = [{"unit": "celsius"}, {"unit": "percent"}, {"unit": "lux"}]
+    devices = [[f"custom.d.{number}" for number in range(3 + (index % 3 == 0))] for index in range(60)]
+    shown: list[dict[str, Any]] = [{name: 0 for name in names} for names in devices]
+    for number in range(events):
+        index = number % 60
+        name = rng.choice(devices[index])
+        value: Any = number % 101 if name.endswith("0") else {"value": rng.randrange(4000) / 10, **units[number % 3]}
+        shown[index] = {**shown[index], name: value}
+        home.show(f"d:{index}", after(number * step), **shown[index])

@@ -1,0 +1,101 @@
+"""What one device can be commanded: its range, its options, and the sentence of a refusal."""
+
+from __future__ import annotations
+
+import pytest
+
+from appliance.errors import Invalid, Unsupported
+from appliance.home.command_specs import CommandSpec, check_offered
+from appliance.home.commands import Command
+from appliance.home.values import Value
+
+WARMTH = CommandSpec(capability="color_temperature", actions=("set",), min=2900, max=7000, unit="kelvin")
+HEAT = CommandSpec(capability="target_temperature", actions=("set",), min=5, max=30, step=0.5, unit="°C")
+SPEED = CommandSpec(capability="custom.mqtt.speed", actions=("set",), min=1, max=3, step=1, type="integer")
+MODE = CommandSpec(capability="custom.mqtt.mode", actions=("set",), values=("eco", "boost"), type="enum")
+DIM = CommandSpec(capability="brightness", actions=("set", "increase"), min=10)
+CAP = CommandSpec(capability="volume", actions=("set",), max=60)
+TEXT = CommandSpec(capability="custom.mqtt.text", actions=("set",), type="string")
+BUTTON = CommandSpec(capability="custom.mqtt.restart", actions=("press",))
+
+
+def wish(spec: CommandSpec, value: Value, action: str = "set") -> Command:
+    """A command of the spec's capability."""
+    return Command(capability=spec.capability, action=action, value=value)
+
+
+def measured(value: Value, unit: str) -> Value:
+    """A value with its unit."""
+    return {"value": value, "unit": unit}
+
+
+@pytest.mark.parametrize(
+    ("spec", "value"),
+    [
+        (WARMTH, measured(2900, "kelvin")),
+        (WARMTH, measured(7000, "kelvin")),
+        (WARMTH, measured(300, "mireds")),
+        (HEAT, measured(20.5, "°C")),
+        (HEAT, measured(30, "°C")),
+        (SPEED, 2),
+        (MODE, "eco"),
+        (DIM, 10),
+        (CAP, 0),
+        (TEXT, "ä"),
+    ],
+)
+def test_a_value_within_the_range_is_taken(spec: CommandSpec, value: Value) -> None:
+    check_offered("x", [BUTTON, spec], wish(spec, value))
+
+
+@pytest.mark.parametrize(
+    ("spec", "value", "said"),
+    [
+        (WARMTH, measured(2899, "kelvin"), "must be from 2900 to 7000 kelvin for this device, not 2899"),
+        (WARMTH, measured(345, "mireds"), "must be from 2900 to 7000 kelvin for this device, not 2899"),
+        (HEAT, measured(20.3, "°C"), "must be from 5 to 30 °C in steps of 0.5 for this device, not 20.3"),
+        (HEAT, measured(68, "°F"), "must be from 5 to 30 °C in steps of 0.5 for this device, not 68 °F"),
+        (SPEED, 0, "must be from 1 to 3 for this device, not 0"),
+        (SPEED, 1.5, "must be an integer, not 1.5"),
+        (SPEED, "fast", "must be an integer, not 'fast'"),
+        (SPEED, True, "must be an integer, not true"),
+        (MODE, "turbo", "must be one of eco, boost for this device, not 'turbo'"),
+        (MODE, ["eco"], "must be one of eco, boost for this device, not an array"),
+        (DIM, 9, "must be at least 10 for this device, not 9"),
+        (CAP, 61, "must be at most 60 for this device, not 61"),
+        (TEXT, 5, "must be a string, not 5"),
+    ],
+)
+def test_a_value_outside_is_refused_with_the_range(spec: CommandSpec, value: Value, said: str) -> None:
+    with pytest.raises(Invalid) as failed:
+        check_offered("x", [spec], wish(spec, value))
+    assert str(failed.value) == f"{spec.capability} {said}"
+
+
+def test_how_far_to_go_up_is_no_place_within_the_range() -> None:
+    check_offered("x", [DIM], wish(DIM, 5, "increase"))
+
+
+@pytest.mark.parametrize(
+    ("specs", "command", "said"),
+    [
+        ([], wish(DIM, 5), "device 'x' does not offer brightness set"),
+        ([WARMTH], wish(DIM, 5), "device 'x' does not offer brightness set"),
+        ([DIM], wish(DIM, 5, "decrease"), "… brightness decrease; its actions are: set, increase"),
+        ([BUTTON], wish(BUTTON, 1), "… custom.mqtt.restart set; its actions are: press"),
+    ],
+)
+def test_an_action_that_is_not_offered_is_refused_with_those_that_are(
+    specs: list[CommandSpec], command: Command, said: str
+) -> None:
+    with pytest.raises(Unsupported) as failed:
+        check_offered("x", specs, command)
+    assert str(failed.value) == said.replace("…", "device 'x' does not offer")
+
+
+def test_a_schema_is_the_capabilitys_with_what_the_device_narrows() -> None:
+    assert WARMTH.schema() == {"type": "color_temperature", "values": (), "min": 2900, "max": 7000, "unit": "kelvin"}
+    power = CommandSpec(capability="power", actions=("on", "off"))
+    assert power.schema() == {"type": "enum", "values": ("on", "off")}
+    assert MODE.schema() == {"type": "enum", "values": ("eco", "boost")}
+    assert SPEED.schema() == {"type": "integer", "values": (), "min": 1, "max": 3, "step": 1}

@@ -1,0 +1,205 @@
+"""What `ctx` does beside commanding: variables, timers, scenes, waiting, messages, lights brought back; its trace."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from tests.fakes.house import LIGHT, House, open_house
+from tests.fakes.lua import automation, scene, write
+from tests.fakes.patience import until
+
+FILES = {
+    "scenes/count.lua": scene("count", 'ctx:set("n", (ctx:get("n", 0)) + 1, { durable = true })'),
+    "scenes/forget.lua": scene("forget", 'ctx:set("n", nil)'),
+    "scenes/bad_set.lua": scene("bad_set", 'ctx:set("Bad Name", 1)'),
+    "scenes/bad_option.lua": scene("bad_option", 'ctx:set("n", 1, { durabel = true })'),
+    "scenes/timer.lua": scene("timer", 'ctx:start_timer("t", 0, { n = 7 })'),
+    "scenes/cancel.lua": scene(
+        "cancel",
+        'ctx:start_timer("u", 600); ctx:set("was", ctx:cancel_timer("u")); ctx:set("is", ctx:cancel_timer("u"))',
+    ),
+    "scenes/light.lua": scene("light", f'ctx:command("{LIGHT}", {{ capability = "power", action = "on" }})'),
+    "scenes/outer.lua": scene("outer", 'local r = ctx:run_scene("light"); ctx:set("status", r[1].status)'),
+    "scenes/round.lua": scene("round", 'ctx:run_scene("round_2")'),
+    "scenes/round_2.lua": scene("round_2", 'ctx:run_scene("round")'),
+    "scenes/sleepy.lua": scene("sleepy", "ctx:sleep(3000)", mode='{ type = "queued", max = 3 }'),
+    "scenes/nests.lua": scene("nests", 'ctx:run_scene("sleepy")'),
+    "scenes/look.lua": scene(
+        "look",
+        f'local s = ctx:snapshot({{ "{LIGHT}" }})\n'
+        f'    ctx:command("{LIGHT}", {{ capability = "power", action = "on" }})\n'
+        f'    ctx:command("{LIGHT}", {{ capability = "brightness", action = "set", value = 3 }})\n'
+        '    ctx:log("info", "dim", { why = "test" })\n'
+        f'    ctx:set("dim", ctx:wait_for("{LIGHT}", {{ attribute = "brightness", equals = 3, timeout_secs = 5 }}))\n'
+        f'    local wanted = {{ attribute = "brightness", above = 99, timeout_secs = 0.05 }}\n'
+        f'    ctx:set("never", ctx:wait_for("{LIGHT}", wanted))\n'
+        "    ctx:restore(s)\n    ctx:sleep(0)",
+    ),
+    "scenes/absent.lua": scene(
+        "absent",
+        'ctx:restore(ctx:snapshot({})); ctx:start_timer(" u ", 600); ctx:set("was", ctx:cancel_timer(" u "))\n'
+        '    ctx:set("status", ctx:restore({ ["lost:1"] = { power = "on" } })[1].status)',
+    ),
+    "scenes/waits.lua": scene(
+        "waits", f'ctx:wait_for("{LIGHT}", {{ attribute = "brightness", above = 99, timeout_secs = 60 }})'
+    ),
+    "scenes/room.lua": scene("room", 'ctx:command_room("den", { capability = "power", action = "on" })'),
+    "scenes/no_room.lua": scene("no_room", 'ctx:command_room("nowhere", { capability = "power", action = "on" })'),
+    "scenes/notify.lua": scene("notify", 'ctx:set("told", ctx:notify("hello", { title = "Home" })[1].status)'),
+    "scenes/gone.lua": scene("gone", 'ctx:command("lost:1", { capability = "power", action = "on" })'),
+    "automations/heard.lua": automation(
+        "heard", '{ type = "timer", name = "t" }', 'ctx:set("heard", event.payload.n)'
+    ),
+    "automations/queue.lua": automation(
+        "queue", '{ type = "system_error" }', "ctx:sleep(3000)", more='mode = { type = "queued", max = 5 }'
+    ),
+}
+
+
+async def run(house: House, id_: str) -> Any:
+    """Run a scene; the answer."""
+    return await house.post(f"/scenes/{id_}/execute")
+
+
+async def variable(house: House, name: str) -> Any:
+    """A variable's value, None where it is not set."""
+    return house.hub.variables.find(name)
+
+
+async def test_variables_and_timers_of_lua(tmp_path: Path) -> None:
+    async with open_house(root=write(tmp_path, FILES)) as house:
+        for _ in range(3):
+            assert (await run(house, "count")).status == 200
+        assert await variable(house, "n") == 3
+        assert (await run(house, "forget")).status == 200 and await variable(house, "n") is None
+        bad = await run(house, "bad_set")
+        assert bad.status == 400 and "config/scenes/bad_set.lua:5: the variable's name must be" in bad.json["error"]
+        assert "did you mean durable" in (await run(house, "bad_option")).json["error"]
+        assert (await run(house, "timer")).status == 200
+        await until(lambda: house.hub.variables.find("heard") == 7)
+        assert (await run(house, "cancel")).status == 200
+        assert (await variable(house, "was"), await variable(house, "is")) == (True, False)
+
+
+async def test_a_scene_runs_another_and_a_circle_names_its_chain(tmp_path: Path) -> None:
+    async with open_house(root=write(tmp_path, FILES)) as house:
+        assert (await run(house, "outer")).json == {"status": "ok", "results": []}
+        assert await variable(house, "status") == "ok"
+        round_ = await run(house, "round")
+        assert round_.status == 400 and "scene:round → scene:round_2 → scene:round" in round_.json["error"]
+        [entry] = (await house.get("/scenes/outer/history")).json["entries"]
+        assert [(step["step"], step["scene_id"], step["status"]) for step in entry["trace"]] == [
+            ("scene", "light", "ok")
+        ]
+
+
+async def test_lights_are_brought_back_and_the_trace_tells_each_step(tmp_path: Path) -> None:
+    async with open_house(root=write(tmp_path, FILES)) as house:
+        before = (await house.device(LIGHT))["attributes"]
+        assert (await run(house, "look")).status == 200
+        after = (await house.device(LIGHT))["attributes"]
+        assert after == before, "one that was off has its brightness again, too"
+        assert (await variable(house, "dim"), await variable(house, "never")) == (True, False)
+        [entry] = (await house.get("/scenes/look/history")).json["entries"]
+        steps = [step["step"] for step in entry["trace"]]
+        assert steps[:5] == ["command", "command", "log", "wait", "wait"] and steps[-1] == "sleep"
+        assert entry["trace"][1] | {"at_ms": 0} == {
+            "at_ms": 0,
+            "step": "command",
+            "capability": "brightness",
+            "action": "set",
+            "value": 3,
+            "device_id": LIGHT,
+            "status": "ok",
+            "message": None,
+        }
+        assert entry["warnings"] == []
+
+
+async def test_what_is_not_there_is_brought_back_with_a_sentence_and_names_are_cut(tmp_path: Path) -> None:
+    async with open_house(root=write(tmp_path, FILES)) as house:
+        answer = await run(house, "absent")
+        assert answer.json["results"] == [
+            {"target": "lost:1", "status": "error", "message": "device 'lost:1' not found"}
+        ]
+        assert (await variable(house, "was"), await variable(house, "status")) == (True, "error")
+
+
+async def test_the_trace_tells_of_a_scene_that_failed_and_of_a_wait_that_was_cancelled(tmp_path: Path) -> None:
+    async with open_house(root=write(tmp_path, FILES)) as house:
+        assert (await run(house, "round")).status == 400
+        assert await last_step(house, "round") == {"step": "scene", "scene_id": "round_2", "status": "error"}
+        for id_, step in (
+            ("waits", {"step": "wait", "device_id": LIGHT, "attribute": "brightness", "result": False}),
+            ("nests", {"step": "scene", "scene_id": "sleepy", "status": "cancelled"}),
+        ):
+            running = asyncio.create_task(run(house, id_))
+            await until(lambda: house.hub.scenes.figures()["running"] > 0)
+            await asyncio.sleep(0.1)
+            await house.post(f"/scenes/{id_}/cancel")
+            assert (await running).status == 400
+            assert await last_step(house, id_) == step
+
+
+async def last_step(house: House, id_: str) -> dict[str, Any]:
+    """The last step of the scene's latest execution, its time aside."""
+    entry = (await house.get(f"/scenes/{id_}/history")).json["entries"][0]
+    return {key: value for key, value in entry["trace"][-1].items() if key != "at_ms"}
+
+
+async def test_rooms_messages_and_commands_that_come_to_nothing(tmp_path: Path) -> None:
+    async with open_house(root=write(tmp_path, FILES)) as house:
+        await house.post("/rooms", {"id": "den", "name": "Den"})
+        await house.post(f"/devices/{LIGHT}/room", {"room_id": "den"})
+        assert [each["target"] for each in (await run(house, "room")).json["results"]] == [LIGHT]
+        assert "room 'nowhere' not found" in (await run(house, "no_room")).json["error"]
+        assert (await run(house, "notify")).status == 200
+        assert await variable(house, "told") == "unsupported"
+        assert (await run(house, "gone")).json["results"][0]["status"] == "error"
+        [entry] = (await house.get("/scenes/gone/history")).json["entries"]
+        assert entry["warnings"] == ["lost:1: device 'lost:1' not found"]
+
+
+async def test_notify_invokes_its_targets(tmp_path: Path) -> None:
+    toml = '[notify]\ntargets = ["elgato_lights:info", "nobody:send"]\n'
+    files = {**FILES, "scenes/notify.lua": scene("notify", 'ctx:set("told", ctx:notify("hello"))')}
+    async with open_house(root=write(tmp_path, files), toml=toml) as house:
+        assert (await run(house, "notify")).status == 200
+        told = await variable(house, "told")
+        assert [(each["target"], each["status"]) for each in told] == [
+            ("elgato_lights:info", "ok"),
+            ("nobody:send", "unsupported"),
+        ]
+
+
+async def test_to_cancel_ends_what_runs_in_a_sleep_and_what_waits(tmp_path: Path) -> None:
+    async with open_house(root=write(tmp_path, FILES)) as house:
+        waiting = [asyncio.ensure_future(run(house, id_)) for id_ in ("sleepy", "nests")]
+        await until(lambda: house.hub.scenes.figures()["waiting"] == 1)
+        done = await house.post("/scenes/sleepy/cancel")
+        assert (done.status, done.json) == (200, {"status": "ok", "cancelled": 2})
+        answers = await asyncio.gather(*waiting)
+        assert [(each.status, each.json["code"]) for each in answers] == [(400, "cancelled"), (400, "script_failed")]
+        assert {each["status"] for each in (await house.get("/scenes/sleepy/history")).json["entries"]} == {
+            "cancelled"
+        }
+        assert (await house.post("/scenes/sleepy/cancel")).json["cancelled"] == 0
+        assert (await house.post("/scenes/none/cancel")).status == 404
+        assert (await house.post("/automations/none/cancel")).status == 404
+
+
+async def test_what_waits_for_its_turn_does_not_begin_once_its_automation_is_switched_off(tmp_path: Path) -> None:
+    from appliance.home.events import SystemError
+
+    async with open_house(root=write(tmp_path, FILES)) as house:
+        for _ in range(3):
+            house.hub.bus.publish(SystemError(message="x"))
+        await until(lambda: house.hub.automations.figures()["waiting"] == 2)
+        await house.post("/automations/queue/enabled", {"enabled": False})
+        entries = (await house.get("/automations/queue/history")).json["entries"]
+        assert [(each["status"], each["error"]) for each in entries] == [
+            ("skipped", "disabled: the automation is switched off")
+        ] * 2
+        assert (await house.post("/automations/queue/cancel")).json == {"status": "ok", "cancelled": 1}

@@ -1,0 +1,108 @@
+"""History over HTTP: what a device showed, and who switched it on."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes.house import LIGHT, TV, House, open_house
+
+SCENE = """
+return {
+  id = "evening", name = "Evening",
+  execute = function(ctx)
+    ctx:command("elgato_lights:light:0", { capability = "power", action = "on" })
+    ctx:command("nobody:home", { capability = "power", action = "on" })
+  end,
+}
+"""
+AUTOMATION = SCENE.replace('name = "Evening"', 'name = "Evening", trigger = { type = "interval", every_secs = 3600 }')
+
+
+async def entries(house: House, path: str) -> list[Any]:
+    """The entries of a history."""
+    answer = await house.get(path)
+    assert answer.status == 200, answer
+    found: list[Any] = answer.json["entries"]
+    return found
+
+
+async def test_a_device_tells_how_it_was_and_each_of_its_attributes(house: House) -> None:
+    for brightness in (10, 20, 30):
+        await house.command(LIGHT, "brightness", "set", brightness)
+    states = (await house.get(f"/devices/{LIGHT}/history")).json
+    assert states["device_id"] == LIGHT
+    shown = [entry["device"]["attributes"]["brightness"] for entry in states["entries"]]
+    assert shown[:3] == [30, 20, 10] and states["entries"][0]["device"]["id"] == LIGHT
+    times = [datetime.fromisoformat(entry["observed_at"]) for entry in states["entries"]]
+    assert times == sorted(times, reverse=True)
+    values = (await house.get(f"/devices/{LIGHT}/history/brightness?limit=2")).json
+    assert {key: values[key] for key in ("device_id", "attribute")} == {"device_id": LIGHT, "attribute": "brightness"}
+    assert [entry["value"] for entry in values["entries"]] == [30, 20]
+    assert values["entries"][0] == {
+        "observed_at": states["entries"][0]["observed_at"],
+        "device_id": LIGHT,
+        "attribute": "brightness",
+        "value": 30,
+    }
+    latest = states["entries"][0]["observed_at"]
+    exact = await entries(house, f"/devices/{LIGHT}/history/brightness?start={latest}&end={latest}")
+    assert [entry["value"] for entry in exact] == [30]
+    assert await entries(house, f"/devices/{LIGHT}/history/humidity") == []
+    encoded = await entries(house, "/devices/elgato_lights%3Alight%3A0/history/brightness?resolution=day")
+    assert [entry["value"] for entry in encoded][:1] == [30]
+
+
+@pytest.mark.parametrize("path", [f"/devices/{LIGHT}/history", f"/devices/{LIGHT}/history/power", "/audit/commands"])
+async def test_a_query_that_cannot_be_understood_is_400(house: House, path: str) -> None:
+    queries = ["limit=0", "limit=1001", "limit=x", "limit=", "start=yesterday", "end=2026-13-01T00:00:00Z"]
+    queries += ["device_id="] if "audit" in path else ["resolution=second", "resolution="]
+    for query in queries:
+        answer = await house.get(f"{path}?{query}")
+        name = query.partition("=")[0]
+        assert (answer.status, answer.json["error"].split()[0]) == (400, name), query
+    assert (await house.get(f"{path}?limit=1000&whatever=1")).status == 200
+
+
+async def test_a_device_that_is_not_there_has_no_history(house: House) -> None:
+    for path in ("/devices/nope/history", "/devices/nope/history/power"):
+        answer = await house.get(path)
+        assert (answer.status, answer.json["error"]) == (404, "device 'nope' not found")
+
+
+async def test_the_audit_tells_who_switched_what(tmp_path: Path) -> None:
+    for kind, text in (("scenes", SCENE), ("automations", AUTOMATION)):
+        (tmp_path / "config" / kind).mkdir(parents=True)
+        (tmp_path / "config" / kind / "evening.lua").write_text(text)
+    async with open_house(root=tmp_path) as house:
+        await house.post("/rooms", {"id": "hall", "name": "Hall"})
+        await house.post(f"/devices/{TV}/room", {"room_id": "hall"})
+        await house.post("/groups", {"id": "all", "name": "All", "members": [LIGHT]})
+        await house.command(LIGHT, "power", "off")
+        await house.command(LIGHT, "brightness", "increase", 5)
+        await house.post("/rooms/hall/command", {"capability": "power", "action": "on"})
+        await house.post("/groups/all/command", {"capability": "power", "action": "on"})
+        await house.post("/scenes/evening/execute")
+        await house.post("/automations/evening/execute")
+        found = await entries(house, "/audit/commands")
+        told = [(entry["source"], entry["device_id"], entry["room_id"], entry["status"]) for entry in found]
+        assert told[::-1] == [
+            ("device", LIGHT, None, "ok"),
+            ("device", LIGHT, None, "unsupported"),
+            ("room", TV, "hall", "ok"),
+            ("group", LIGHT, None, "ok"),
+            ("scene:evening", LIGHT, None, "ok"),
+            ("scene:evening", "nobody:home", None, "error"),
+            ("automation:evening", LIGHT, None, "ok"),
+            ("automation:evening", "nobody:home", None, "error"),
+        ]
+        assert found[0]["message"] == "device 'nobody:home' not found"
+        assert found[-2]["command"] == {"capability": "brightness", "action": "increase", "value": 5}
+        assert len(await entries(house, f"/audit/commands?device_id={TV}")) == 1
+        figures = (await house.get("/diagnostics")).json["history"]
+        assert (
+            figures["commands"]["entries"] == 8 and 0 < figures["devices"]["bytes"] < figures["devices"]["max_bytes"]
+        )

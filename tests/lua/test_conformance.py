@@ -1,0 +1,87 @@
+"""What a script sees of the library gives what the plain interpreter gives."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import warnings
+from importlib.resources import files
+
+import pytest
+
+from tests.lua.bench import Notes, open_runner, run
+from tests.lua.expressions import EXPRESSIONS
+
+PLAIN = shutil.which("lua5.4")
+
+PROGRAM = """
+local function told(ok, ...)
+  local parts = {ok and 'is' or 'fails'}
+  for index = 1, select('#', ...) do
+    local value = select(index, ...)
+    local kind = type(value)
+    parts[#parts + 1] = kind == 'string' and string.format('%q', value)
+      or (kind == 'number' or kind == 'boolean' or kind == 'nil') and tostring(value) or kind
+  end
+  return (table.concat(parts, ' '):gsub('[^ -~]', function(byte) return '\\\\' .. string.byte(byte) end))
+end
+for number, text in ipairs(EXPRESSIONS) do
+  local f, fault = load('return ' .. text, '=e')
+  if f then print(number .. ' ' .. told(pcall(f))) else print(number .. ' ' .. told(false, fault)) end
+end
+"""
+
+
+def program(expressions: tuple[str, ...]) -> str:
+    """Prints a line for each expression: what it is, or how it fails."""
+    table = ",\n".join(f"[=====[{each}]=====]" for each in expressions)
+    return f"local EXPRESSIONS = {{{table}}}\n{PROGRAM}"
+
+
+def plainly() -> list[str]:
+    """What Debian's interpreter prints."""
+    assert PLAIN is not None
+    zone = files("tzdata").joinpath("zoneinfo", "Europe", "Berlin")
+    ended = subprocess.run(
+        [PLAIN, "-"],
+        input=program(EXPRESSIONS),
+        env={**os.environ, "TZ": f":{zone}", "LC_ALL": "C"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return ended.stdout.splitlines()
+
+
+async def ours() -> list[str]:
+    """What a scene prints."""
+    printed: list[str] = []
+    async with open_runner() as runner:
+        for first in range(0, len(EXPRESSIONS), 500):
+            notes: Notes = await run(runner, program(EXPRESSIONS[first : first + 500]))
+            printed += [f"{first + int(line.split()[0])} {line.split(' ', 1)[1]}" for line in notes.printed]
+    return printed
+
+
+def bare(line: str) -> str:
+    """The line without the place and the function's name, which an error of a function that we wrap lacks."""
+    return re.sub(r"e:1: |to '[\w?]+' ", "", line).replace("got nil", "got no value")
+
+
+def test_there_are_hundreds_of_expressions() -> None:
+    assert len(set(EXPRESSIONS)) > 700
+
+
+async def test_the_library_gives_what_the_plain_interpreter_gives() -> None:
+    if PLAIN is None:
+        warnings.warn("lua5.4 is not installed: conformance with the plain interpreter is NOT tested", stacklevel=1)
+        pytest.skip("lua5.4 is not installed: conformance with the plain interpreter is NOT tested")
+    wanted, got = list(map(bare, plainly())), list(map(bare, await ours()))
+    assert len(got) == len(wanted) == len(EXPRESSIONS)
+    differences = [
+        f"{EXPRESSIONS[n]}: {a!r}, not {b!r}" for n, (a, b) in enumerate(zip(got, wanted, strict=True)) if a != b
+    ]
+    assert differences == [], "\n".join(differences)

@@ -1,0 +1,252 @@
+"""The worker is killed, crashes or hangs at any moment: everybody gets an answer, and the next execution runs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from appliance.errors import ScriptFailed
+from appliance.lua.limits import Limits
+from appliance.lua.runner import Runner
+from tests.fakes.patience import until
+from tests.lua.bench import TRIVIAL, Notes, file, open_runner, run, scene
+
+BODIES = (
+    "for _ = 1, 20 do ctx:command('a', {}) end",
+    "ctx:sleep(1) ctx:sleep(1)",
+    "local t = {} for i = 1, 20000 do t[i] = {} end",
+    "coroutine.wrap(function() ctx:sleep(1) end)()",
+    "for _ = 1, 3 do require('x') end",
+    "while true do ctx:get_device('x') end",
+)
+SIGNALS = (signal.SIGKILL, signal.SIGSEGV, signal.SIGSTOP, signal.SIGABRT)
+PATIENCE = 60.0
+LIMITS = Limits(max_cpu_secs=20.0, backstop_secs=1.0)
+SENTENCES = ("the Lua worker", "took more than", "script", "could not be stopped")
+
+
+def pid_of(runner: Runner) -> int:
+    """The newest worker's process."""
+    pid: int = runner.figures()["workers"][-1]["pid"]
+    return pid
+
+
+async def end_of(runner: Runner, body: str) -> str:
+    """How it ended, in a sentence; nothing where it ended well."""
+    async with asyncio.timeout(PATIENCE):
+        try:
+            await runner.start(scene(body), Notes(lambda *_: asyncio.sleep(0.01)), name="scene:x").wait()
+        except ScriptFailed as failure:
+            return str(failure)
+    return ""
+
+
+async def hit(runner: Runner, dice: random.Random) -> list[str]:
+    """Let something happen to the worker while executions run; what is wrong with how they ended."""
+    running = asyncio.gather(*(end_of(runner, dice.choice(BODIES)) for _ in range(6)))
+    await asyncio.sleep(dice.random() ** 3 * 0.1)
+    workers = runner.figures()["workers"]
+    number = dice.choices(SIGNALS, (6, 3, 1, 1))[0]
+    if workers and workers[-1]["pid"]:
+        os.kill(workers[-1]["pid"], number)
+    ends = await running
+    return [f"{number.name}: {said}" for said in ends if said and not any(each in said for each in SENTENCES)]
+
+
+async def hits(count: int, seed: int) -> None:
+    """So many at random moments; afterwards all is as before."""
+    dice, wrong = random.Random(seed), list[str]()
+    async with open_runner(LIMITS) as runner:
+        for _ in range(count):
+            wrong += await hit(runner, dice)
+        await until(lambda: runner.running == 0)
+        assert any([await is_well(runner) for _ in range(3)])
+        await until(lambda: len(runner.figures()["workers"]) == 1)
+        assert runner.figures()["workers"][0]["executions"] == 0
+    assert wrong == []
+
+
+async def is_well(runner: Runner) -> bool:
+    """Whether a trivial script runs; it does not in a worker that was just hit."""
+    try:
+        return len((await run(runner, TRIVIAL)).asked) == 1
+    except ScriptFailed:
+        return False
+
+
+async def test_no_answer_is_lost_whatever_happens_to_the_worker() -> None:
+    await hits(15, seed=1)
+
+
+@pytest.mark.slow
+async def test_no_answer_is_lost_whatever_happens_to_the_worker_very_often() -> None:
+    await hits(int(os.environ.get("LUA_HITS", "80")), seed=2)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
+async def test_who_sleeps_is_told_at_once_that_the_worker_is_gone_and_so_is_the_bus(number: signal.Signals) -> None:
+    told: list[str] = []
+    async with open_runner(on_kill=told.append) as runner:
+        asleep = Notes(lambda *_: asyncio.Event().wait())
+        running = [runner.start(scene("ctx:sleep(1)"), asleep, name="scene:x") for _ in range(3)]
+        await until(lambda: len(asleep.asked) == 3)
+        os.kill(pid_of(runner), number)
+        for each in running:
+            with pytest.raises(ScriptFailed, match=rf"the Lua worker ended unexpectedly \({number.name}"):
+                await each.wait()
+        assert (await run(runner, TRIVIAL)).asked
+        figures = runner.figures()
+    assert len(told) == 1 and number.name in told[0]
+    assert figures["kills"] == 1 and number.name in figures["last_kills"][0]["reason"]
+
+
+async def test_a_worker_that_hangs_is_killed_and_everybody_answered() -> None:
+    async with open_runner(Limits(max_cpu_secs=60.0)) as runner:
+        notes = Notes()
+        running = runner.start(scene("print('on') while true do end"), notes, name="scene:x")
+        await until(lambda: notes.printed)
+        os.kill(pid_of(runner), signal.SIGSTOP)
+        with pytest.raises(ScriptFailed, match="the Lua worker gave no sign of life for 4 s, and was killed"):
+            await running.wait()
+        assert (await run(runner, TRIVIAL)).asked
+
+
+async def test_a_worker_that_hangs_while_all_in_it_sleep_is_killed_before_they_wake() -> None:
+    async with open_runner(LIMITS) as runner:
+        asleep = Notes(lambda *_: asyncio.Event().wait())
+        running = runner.start(scene("ctx:sleep(1)"), asleep, name="scene:x")
+        await until(lambda: asleep.asked)
+        os.kill(pid_of(runner), signal.SIGSTOP)
+        with pytest.raises(ScriptFailed, match="the Lua worker gave no sign of life for 4 s, and was killed"):
+            async with asyncio.timeout(PATIENCE):
+                await running.wait()
+        assert (await run(runner, TRIVIAL)).asked
+
+
+STUCK = "(('a'):rep(300000)):find('.-.-.-.-b')"
+
+
+async def test_others_in_a_condemned_worker_come_to_their_end_and_new_ones_run_elsewhere() -> None:
+    opened = asyncio.Event()
+    async with open_runner(Limits(max_cpu_secs=0.2)) as runner:
+        asleep = Notes(lambda *_: opened.wait())
+        innocent = runner.start(scene("ctx:sleep(1) for _ = 1, 3 do ctx:get_device('x') end"), asleep, name="scene:i")
+        await until(lambda: asleep.asked)
+        with pytest.raises(
+            ScriptFailed, match=r"ran for 0\.2 s without a ctx call and could not be stopped"
+        ) as failure:
+            await runner.start(scene(STUCK), Notes(), name="scene:culprit").wait()
+        assert failure.value.status == "timeout"
+        old, fresh = runner.figures()["workers"]
+        assert (old["condemned_for"], old["executions"], fresh["condemned_for"]) == ("scene:culprit", 1, None)
+        await until(lambda: _state_of(old["pid"]) == "T")  # it does not burn while nobody in it has anything to do
+        assert (await run(runner, TRIVIAL)).asked
+        opened.set()
+        await innocent.wait()
+        await until(lambda: len(runner.figures()["workers"]) == 1)
+        assert pid_of(runner) == fresh["pid"]
+
+
+async def test_of_two_condemned_workers_the_older_is_killed_and_its_others_learn_why() -> None:
+    async with open_runner(Limits(max_cpu_secs=0.2)) as runner:
+        asleep = Notes(lambda *_: asyncio.Event().wait())
+        innocent = runner.start(scene("ctx:sleep(1)"), asleep, name="scene:i")
+        await until(lambda: asleep.asked)
+        for name in ("scene:one", "scene:two"):
+            second = runner.start(scene("ctx:sleep(1)"), asleep, name="scene:i")
+            await until(lambda: len(asleep.asked) > 1)
+            with pytest.raises(ScriptFailed):
+                await runner.start(scene(STUCK), Notes(), name=name).wait()
+        with pytest.raises(
+            ScriptFailed, match="was killed, because scene:one, which ran in it too, could not be stopped"
+        ):
+            await innocent.wait()
+        second.abort()
+        assert len([each for each in runner.figures()["workers"] if each["condemned_for"]]) <= 1
+
+
+def _state_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0]
+
+
+async def test_the_worker_owns_nothing_but_its_socket() -> None:
+    async with open_runner() as runner:
+        await run(runner, TRIVIAL)
+        process = Path(f"/proc/{pid_of(runner)}")
+        assert [each.name for each in (process / "fd").iterdir()] == ["0"]
+        assert (process / "environ").read_bytes() == b""
+        assert str((process / "cwd").readlink()) == "/"
+        status = (process / "status").read_text()
+        limits = {line[:26].strip(): line[26:].split()[0] for line in (process / "limits").read_text().splitlines()}
+        nice = int((process / "stat").read_text().rsplit(") ", 1)[1].split()[16])
+    assert "NoNewPrivs:\t1" in status
+    assert [limits[each] for each in ("Max open files", "Max file size", "Max core file size")] == ["0", "0", "0"]
+    assert int(limits["Max address space"]) < 4 << 30
+    assert nice >= min(19, os.getpriority(os.PRIO_PROCESS, 0) + 10) or nice == 10
+
+
+async def test_no_lua_is_loaded_in_the_hub() -> None:
+    code = "import sys, appliance.hub, appliance.cli.check; print(any('lupa' in name for name in sys.modules))"
+    ended = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ended.stdout == "False\n", ended.stderr
+
+
+HUB = """
+import asyncio, sys
+from tests.lua.bench import Notes, open_runner, scene
+
+async def main():
+    async with open_runner() as runner:
+        runner.start(scene("while true do end"), Notes(), name="x")
+        await asyncio.sleep(0.3)
+        print(runner.figures()["workers"][0]["pid"], flush=True)
+        await asyncio.sleep(60)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+async def test_the_worker_ends_when_the_hub_does(number: signal.Signals) -> None:
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", HUB, stdout=asyncio.subprocess.PIPE)
+    assert process.stdout is not None
+    worker = int(await process.stdout.readline())
+    process.send_signal(number)
+    await process.wait()
+    await until(lambda: not _is_alive(worker))
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        return _state_of(pid) != "Z"
+    except OSError:
+        return False
+
+
+async def test_a_worker_that_cannot_be_started_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/nonexistent/python")
+    async with open_runner() as runner:
+        for _ in range(2):
+            with pytest.raises(ScriptFailed, match=r"the Lua worker cannot be started: .*No such file"):
+                await run(runner, TRIVIAL)
+        with pytest.raises(ScriptFailed, match="the Lua worker cannot be started"):
+            await runner.describe(file("return {}"))
+
+
+async def test_a_worker_that_was_large_is_replaced_when_it_has_nothing_to_do() -> None:
+    async with open_runner(Limits(max_memory_mb=200.0)) as runner:
+        await run(runner, TRIVIAL)
+        first = pid_of(runner)
+        body = "local t = {} for i = 1, 300000 do t[i] = {i} end ctx:get_device('x')"
+        await asyncio.gather(*(run(runner, body) for _ in range(4)))
+        await until(lambda: pid_of(runner) != first or runner.figures()["workers"][-1]["resident_bytes"] < 40 << 20)
+        assert (await run(runner, TRIVIAL)).asked

@@ -107,7 +107,7 @@ class Hub:
         self._config = config
         self._disk = disk
         self._stack = AsyncExitStack()
-        self.start_errors: list[events.SystemError] = []
+        self.start_errors: list[events.SystemErrorReported] = []
         self._calls: dict[str, MoreCall] = {}
         self._left_out: list[str] = []
         self._has_failed = False
@@ -156,7 +156,7 @@ class Hub:
 
     def _report_at_start(self, message: str) -> None:
         """Publish what is wrong, and keep it for the first who reads events: nobody can have begun to."""
-        error = events.SystemError(message=message)
+        error = events.SystemErrorReported(message=message)
         self.start_errors.append(error)
         self.bus.publish(error)
 
@@ -307,7 +307,7 @@ class Hub:
         self._left_out.append(note)
 
     def _tell_of_worker(self, reason: str) -> None:
-        self.bus.publish(events.SystemError(message=f"lua: {reason}"))
+        self.bus.publish(events.SystemErrorReported(message=f"lua: {reason}"))
 
     def _refusal_of(self, target: str) -> Fault | None:
         folder = self.folders[target]

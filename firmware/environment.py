@@ -141,7 +141,7 @@ class Environment:
         """Whether .venv has a Python that starts, and has this one's version and ABI."""
         tell = "import sys; print(sys.implementation.cache_tag + sys.abiflags)"
         try:
-            said = subprocess.run([self.python, "-I", "-S", "-c", tell], capture_output=True, text=True)
+            said = subprocess.run([self.python, "-I", "-S", "-c", tell], capture_output=True, text=True, check=False)
         except OSError:
             return False
         return said.stdout.strip() == f"{sys.implementation.cache_tag}{sys.abiflags}"

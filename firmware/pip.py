@@ -38,7 +38,7 @@ def install_command(python: Path, lock: Path) -> list[str]:
 
 
 def python_version() -> str:
-    """This Python's version, as people write it."""
+    """The version of the Python that runs, as people write it."""
     return ".".join(str(part) for part in sys.version_info[:3])
 
 

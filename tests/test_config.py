@@ -73,7 +73,7 @@ def faults_of_file(file: Path) -> list[Fault]:
 
 def in_section(section: str, line: str) -> str:
     """A text with this line in this section, sound otherwise."""
-    needed = NEEDED.get(section, NEEDED.get(line.split()[0], ""))
+    needed = NEEDED.get(section, NEEDED.get(line.split(maxsplit=1)[0], ""))
     return f"[{section}]\n{line}\n{'' if needed.split()[:1] == line.split()[:1] else needed}\n"
 
 

@@ -103,9 +103,9 @@ def test_news_of_one_adapter_says_nothing_of_another() -> None:
 
 def test_what_is_no_news_of_adapters_changes_nothing() -> None:
     untouched = health_after().list_adapters()
-    assert health_after(events.SystemError(message="tv: oh"), events.RoomRemoved(room_id="tv")).list_adapters() == (
-        untouched
-    )
+    assert health_after(
+        events.SystemErrorReported(message="tv: oh"), events.RoomRemoved(room_id="tv")
+    ).list_adapters() == (untouched)
 
 
 def test_adapters_are_listed_by_name() -> None:

@@ -115,4 +115,4 @@ class Publisher:
     def _report(self, error: LaresError, write: Callable[[str, str], None]) -> None:
         message = f"{self.name}: {error}"
         write("%s", message)
-        self._bus.publish(events.SystemError(message=message))
+        self._bus.publish(events.SystemErrorReported(message=message))

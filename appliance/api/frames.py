@@ -136,7 +136,7 @@ BY_EVENT: Mapping[type[events.Event], Frame | Mapping[str, Frame] | None] = {
         value=Field(ANY, lambda event: event.value),
     ),
     events.TimerFired: None,
-    events.SystemError: Frame(
+    events.SystemErrorReported: Frame(
         type="system.error",
         when="Something is wrong in an adapter or in the hub: once when it begins, not again while it lasts. Also "
         "what a reader is told that was too slow: it lost `dropped` frames, and goes on with those that follow.",

@@ -76,6 +76,6 @@ _SUBJECTS: Mapping[type[events.Event], Callable[[Any], Subject]] = {
     events.VariableChanged: lambda event: ("variable", event.name),
     events.TimerFired: lambda event: ("timer", event.name),
     events.AdapterStarted: lambda event: ("adapter", ""),
-    events.SystemError: lambda event: ("error", ""),
+    events.SystemErrorReported: lambda event: ("error", ""),
 }
 """What an event that is no device's is about."""

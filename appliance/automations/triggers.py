@@ -13,7 +13,7 @@ from appliance.automations.device_triggers import DeviceEventTrigger, DeviceTrig
 from appliance.automations.matchers import Anything, Matcher, same
 from appliance.automations.time_triggers import TimedTrigger
 from appliance.clock import timestamp
-from appliance.home.events import AdapterStarted, Event, SystemError, TimerFired, VariableChanged
+from appliance.home.events import AdapterStarted, Event, SystemErrorReported, TimerFired, VariableChanged
 from appliance.home.values import Value
 
 
@@ -42,7 +42,7 @@ class SystemErrorTrigger:
 
     def match(self, event: Event) -> Match | None:
         """The event table if the event is such an error."""
-        if not isinstance(event, SystemError) or (self.contains or "") not in event.message:
+        if not isinstance(event, SystemErrorReported) or (self.contains or "") not in event.message:
             return None
         return Match(event={"type": self.type, "message": event.message})
 

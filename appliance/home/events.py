@@ -118,7 +118,7 @@ class AdapterStarted(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SystemError(Event):
+class SystemErrorReported(Event):
     """Something failed at run time that its owner should know of."""
 
     message: str
@@ -145,7 +145,7 @@ class AdapterAnswered(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdapterErrored(Event):
-    """A poll or command of an adapter failed. Internal: `SystemError` tells the outside, once."""
+    """A poll or command of an adapter failed. Internal: `SystemErrorReported` tells the outside, once."""
 
     adapter: str
     message: str

@@ -39,8 +39,10 @@ class Folder:
         try:
             for found in map(self._read_file, self._walk(faults)):
                 if isinstance(found, Source) and (left := left - len(found.text)) < 0:
-                    found = Fault(found.name, 0, f"is left out: the files of {self.name} are too large together")
-                if isinstance(found, Source):
+                    faults.append(
+                        Fault(found.name, 0, f"is left out: the files of {self.name} are too large together")
+                    )
+                elif isinstance(found, Source):
                     sources.append(found)
                 elif found is not None:
                     faults.append(found)

@@ -52,10 +52,10 @@ class Scripts:
     def _nearest(self, module: str) -> str:
         """The end of the sentence where a script has almost that name."""
         folder = self._folder or Path()
-        names = []
+        names: list[str] = []
         with suppress(OSError):
-            for file in itertools.islice(folder.rglob("*.lua"), _MOST_LOOKED_AT):
-                names.append(".".join(file.relative_to(folder).with_suffix("").parts))
+            files = itertools.islice(folder.rglob("*.lua"), _MOST_LOOKED_AT)
+            names = [".".join(file.relative_to(folder).with_suffix("").parts) for file in files]
         near = nearest(module, names)
         return "" if near is None else f"; did you mean {near}"
 

@@ -41,7 +41,9 @@ class Worker(asyncio.Protocol):
     `on_overdue` is told of an execution that could not be stopped, `on_end` of the end of the process.
     """
 
-    def __init__(self, limits: Limits, on_stuck: Callable[[Worker, str], None], on_end: Callable[[Worker], None]):
+    def __init__(
+        self, limits: Limits, on_stuck: Callable[[Worker, str], None], on_end: Callable[[Worker], None]
+    ) -> None:
         self.gate = asyncio.Semaphore(MAX_RUNNING)
         self.condemned_for: str | None = None
         self.ended_because: str | None = None
@@ -151,7 +153,7 @@ class Worker(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The socket can be used."""
-        self._transport = cast(asyncio.WriteTransport, transport)
+        self._transport = cast("asyncio.WriteTransport", transport)
 
     def data_received(self, data: bytes) -> None:
         """Hand each frame to the execution that it concerns."""

@@ -145,7 +145,7 @@ class AdapterContract:
             assert it.device.attributes == {**before, "state": "offline"}
             await it.vendor.plug_in()
             await until(lambda: it.states() == {"online"})
-            said = [event for event in it.happened if isinstance(event, events.SystemError)]
+            said = [event for event in it.happened if isinstance(event, events.SystemErrorReported)]
             assert len(said) == 1 and said[0].message.startswith(f"{self.subject.name}: ")
 
     async def test_a_command_that_succeeds_ends_an_outage(self) -> None:

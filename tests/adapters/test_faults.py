@@ -136,7 +136,7 @@ async def test_an_adapter_that_fails_is_made_anew_with_back_off_and_said_once_wi
     [record] = [each for each in caplog.records if each.levelno >= logging.ERROR]
     assert record.exc_info is not None
     assert record.message == "bad: the adapter failed and is started again (ZeroDivisionError: by zero)"
-    said = [event.message for event in stage.happened if isinstance(event, events.SystemError)]
+    said = [event.message for event in stage.happened if isinstance(event, events.SystemErrorReported)]
     assert said == [record.message]
     assert stage.happened.count(events.AdapterStarted(adapter="bad")) == 1
 
@@ -223,7 +223,8 @@ async def _play(steps: list[Any]) -> None:
                 assert _is_sound(dict(device.attributes)) and _is_sound(dict(device.metadata.vendor_specific))
                 assert device.name and device.id.encode()
             if any(
-                isinstance(each, events.SystemError) and "started again" in each.message for each in stage.happened
+                isinstance(each, events.SystemErrorReported) and "started again" in each.message
+                for each in stage.happened
             ):
                 Scripted.steps = []
                 runs = Scripted.runs

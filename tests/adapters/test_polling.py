@@ -140,7 +140,7 @@ async def test_two_polls_in_a_row_without_an_answer_and_no_fewer_make_a_device_o
     assert faltered == _faltered(str(GONE))
     assert isinstance(lost, events.DeviceStateChanged)
     assert lost.device.attributes == {"power": "off", "state": "offline"}
-    assert said == events.SystemError(message=f"stub: {GONE}")
+    assert said == events.SystemErrorReported(message=f"stub: {GONE}")
     assert [(record.levelno, record.message) for record in caplog.records] == [(logging.WARNING, f"stub: {GONE}")]
     assert bench.device == replace(before, attributes={"power": "off", "state": "offline"})
 
@@ -151,7 +151,7 @@ async def test_an_outage_is_told_once_however_long_it_lasts(bench: Bench, caplog
         await bench.command(GONE)
         assert bench.link.misses == misses, "commands count as no more than makes an outage"
     assert _kinds(bench.happened).count(events.DeviceStateChanged) == 1
-    assert _kinds(bench.happened).count(events.SystemError) == 1
+    assert _kinds(bench.happened).count(events.SystemErrorReported) == 1
     assert len(caplog.records) == 1
 
 
@@ -190,7 +190,7 @@ async def test_an_answer_that_makes_no_sense_ends_an_outage_and_is_an_error_of_i
     back, faltered, said = await bench.poll(WRONG)
     assert isinstance(back, events.DeviceStateChanged)
     assert back.device.attributes == {"power": "off", "state": "online"}
-    assert (faltered, said) == (_faltered(str(WRONG)), events.SystemError(message=f"stub: {WRONG}"))
+    assert (faltered, said) == (_faltered(str(WRONG)), events.SystemErrorReported(message=f"stub: {WRONG}"))
     assert [record.message for record in caplog.records] == ["stub: answers again", f"stub: {WRONG}"]
 
 
@@ -206,7 +206,7 @@ async def test_a_device_that_the_first_answer_could_not_read_is_online_again_too
 async def test_wrong_answers_are_no_outage_and_told_once_until_there_was_a_good_one(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
-    said = events.SystemError(message=f"stub: {WRONG}")
+    said = events.SystemErrorReported(message=f"stub: {WRONG}")
     assert await bench.poll(WRONG) == [_faltered(str(WRONG)), said]
     for _ in range(5):
         assert await bench.poll(WRONG) == [_faltered(str(WRONG))]
@@ -221,7 +221,7 @@ async def test_a_device_that_was_never_there_is_told_of_once(
     bench = Bench(session, clock)
     for _ in range(5):
         await bench.poll(GONE)
-    assert _kinds(bench.happened).count(events.SystemError) == 1
+    assert _kinds(bench.happened).count(events.SystemErrorReported) == 1
     assert bench.registry.list_devices() == []
 
 
@@ -240,13 +240,13 @@ async def test_what_a_command_read_is_taken_in_though_it_failed(bench: Bench) ->
     complaint, happened = await bench.command(CommandResult(report=bench.seen("on"), error=told))
     assert (complaint, bench.power) == (told, ("on", "online"))
     assert happened[-1] == _faltered(told)
-    assert events.SystemError not in _kinds(happened)
+    assert events.SystemErrorReported not in _kinds(happened)
 
 
 async def test_one_command_without_an_answer_makes_a_device_offline(bench: Bench) -> None:
     complaint, happened = await bench.command(GONE)
     assert complaint == str(GONE)
-    assert _kinds(happened) == [events.AdapterErrored, events.DeviceStateChanged, events.SystemError]
+    assert _kinds(happened) == [events.AdapterErrored, events.DeviceStateChanged, events.SystemErrorReported]
     assert bench.power == ("off", "offline")
 
 
@@ -394,7 +394,7 @@ class Site:
         self.registry = Registry(self._bus, self._clock)
 
     def _note(self, event: events.Event) -> None:
-        if isinstance(event, events.SystemError):
+        if isinstance(event, events.SystemErrorReported):
             self.errors.append(event.message)
 
     def elgato(self, name: str, url: str) -> StillRunner:

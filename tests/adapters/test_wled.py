@@ -104,7 +104,7 @@ async def test_every_percentage_is_shown_as_it_was_set(session: aiohttp.ClientSe
 
 async def test_what_somebody_changes_at_the_strip_is_pushed() -> None:
     async with trial(TestWled.subject) as it:
-        strip = cast(WledSimulator, it.vendor)
+        strip = cast("WledSimulator", it.vendor)
         await until(lambda: bool(strip._sockets))
         polls = len(strip.requests)
         strip.state["seg"][1]["col"][0] = [9, 8, 7]
@@ -131,7 +131,7 @@ class Redirected:
 
 async def test_the_client_of_others_takes_the_simulator_for_a_strip() -> None:
     async with WledSimulator() as strip, aiohttp.ClientSession() as session:
-        client = WLED(strip.host, session=cast(aiohttp.ClientSession, Redirected(session, strip.port)))
+        client = WLED(strip.host, session=cast("aiohttp.ClientSession", Redirected(session, strip.port)))
         device = await client.update()
         assert (device.info.name, str(device.info.version), len(device.state.segments)) == (
             "Simulated strip",

@@ -20,7 +20,7 @@ from appliance.api.payloads import DeviceEncoder
 from appliance.api.route import Route
 from appliance.clock import timestamp
 from appliance.home.bus import Bus
-from appliance.home.events import DeviceRemoved, SystemError
+from appliance.home.events import DeviceRemoved, SystemErrorReported
 from appliance.home.model import Device, Info, Kind, Metadata, Observation, Report
 from appliance.home.values import Value
 from appliance.version import VERSION
@@ -130,7 +130,7 @@ class TestDiagnostics:
     async def test_published_events_are_counted(self, house: House) -> None:
         before = (await house.get("/diagnostics")).json["events"]["published"]
         for _ in range(10):
-            house.hub.bus.publish(SystemError(message="x"))
+            house.hub.bus.publish(SystemErrorReported(message="x"))
         assert (await house.get("/diagnostics")).json["events"]["published"] >= before + 10
 
     async def test_they_are_not_for_those_who_only_read(self, house: House) -> None:
@@ -210,7 +210,7 @@ class TestEncodedDevices:
         encoder, device = DeviceEncoder(), make(1)
         encoder.encode(device)
         kept = dict(device.attributes)
-        cast(dict[str, Value], device.attributes)["power"] = object()
+        cast("dict[str, Value]", device.attributes)["power"] = object()
         seen = replace(device, last_seen=MOMENT + timedelta(seconds=5))
         told = orjson.loads(encoder.encode(seen))
         assert told["attributes"] == kept and told["last_seen"] == "2026-11-20T08:09:16.042Z"
@@ -229,7 +229,7 @@ class TestEncodedDevices:
             {"info": Info(manufacturer="Elgato")},
             {"attributes": {"power": "off"}, "last_seen": MOMENT + timedelta(days=1)},
         ],
-        ids=lambda change: "+".join(change),
+        ids="+".join,
     )
     def test_any_other_change_encodes_it_anew(self, change: dict[str, Any]) -> None:
         encoder, device = DeviceEncoder(), make(1)

@@ -311,7 +311,7 @@ class Asked:
 
 def answer_of(error: Exception) -> tuple[int, dict[str, Any]]:
     """What a request that fails with the error is answered."""
-    answer = error_response(cast(Request, Asked()), error)
+    answer = error_response(cast("Request", Asked()), error)
     assert answer.body is not None
     return answer.status, orjson.loads(answer.body)
 
@@ -343,7 +343,7 @@ async def test_every_error_has_a_status_and_is_told_in_its_own_words() -> None:
         assert status == status_of(error) == next(STATUSES[each] for each in kind.__mro__ if each in STATUSES)
         assert body == {"error": str(error), "code": error.code}
         assert status in CODES[error.code].statuses, kind
-        answer = error_response(cast(Request, Asked()), error)
+        answer = error_response(cast("Request", Asked()), error)
         for name, value in HEADERS.get(kind, {}).items():
             assert answer.headers[name] == value
 

@@ -41,7 +41,7 @@ def test_every_frame_is_what_the_document_says() -> None:
             assert not faults_of(json.loads(encoded)), encoded
             seen.add(json.loads(encoded)["type"])
     assert seen == {frame.type for frame in FRAMES} == set(DOCUMENT["channels"]["events"]["messages"])
-    for encoded in (lag_frame(3), fault_frame(events.SystemError(message="x"))):
+    for encoded in (lag_frame(3), fault_frame(events.SystemErrorReported(message="x"))):
         assert not faults_of(json.loads(encoded))
 
 

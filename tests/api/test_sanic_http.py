@@ -19,7 +19,7 @@ from tests.fakes.house import open_house
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "appliance" / "api" / "sanic_http" / "README.md"
 ROWS = re.findall(
-    r"^\| `([\w.]+):([\w.]+)` \| (.*?) \| .* \| `(tests/[\w/]+\.py)::(\w+)` \|$", PAGE.read_text(), re.M
+    r"^\| `([\w.]+):([\w.]+)` \| (.*?) \| .* \| `(tests/[\w/]+\.py)::(\w+)` \|$", PAGE.read_text(), re.MULTILINE
 )
 
 

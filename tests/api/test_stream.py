@@ -21,7 +21,7 @@ from appliance.api.stream import encode_text_frame
 from appliance.errors import Fault
 from appliance.home import events
 from appliance.home.commands import Command
-from appliance.home.events import Event, SystemError
+from appliance.home.events import Event, SystemErrorReported
 from appliance.home.model import Device, Group, Info, Kind, Metadata, Room
 from appliance.simulators.light import LightSimulator
 from appliance.simulators.tv import TvSimulator
@@ -126,7 +126,7 @@ TOLD: list[tuple[Event, dict[str, Any] | None]] = [
         {"type": "variable.changed", "name": "mode", "value": None},
     ),
     (events.TimerFired(name="off", payload=None, due_at=MOMENT, late_secs=None), None),
-    (SystemError(message="desk: no answer"), {"type": "system.error", "message": "desk: no answer"}),
+    (SystemErrorReported(message="desk: no answer"), {"type": "system.error", "message": "desk: no answer"}),
     *[
         (events.CatalogReloadStarted(target=target), {"type": f"{begins}_started", "target": target})
         for target, begins in RELOADS.items()
@@ -178,9 +178,9 @@ def quiet_house(**more: Any) -> Any:
     return open_house(clock=clock, light=light, tv=tv, **more)
 
 
-def note(number: int, size: int = 0) -> SystemError:
+def note(number: int, size: int = 0) -> SystemErrorReported:
     """An event that can be told from others of its sort."""
-    return SystemError(message=f"{number}:{'x' * size}")
+    return SystemErrorReported(message=f"{number}:{'x' * size}")
 
 
 def number_of(told: dict[str, Any]) -> int:
@@ -211,8 +211,8 @@ class TestFrames:
     @pytest.mark.parametrize("size", [0, 125, 126, 127, 65_535, 65_536, 200_000])
     async def test_a_frame_of_any_size_arrives_whole(self, size: int) -> None:
         async with quiet_house() as house, read_events(house.url) as stream, house.stream() as client:
-            overhead = len(frame_of(SystemError(message="")) or b"")
-            house.hub.bus.publish(SystemError(message="x" * max(0, size - overhead)))
+            overhead = len(frame_of(SystemErrorReported(message="")) or b"")
+            house.hub.bus.publish(SystemErrorReported(message="x" * max(0, size - overhead)))
             opcode, payload = await stream.frame()
             assert opcode == TEXT and len(payload) == max(size, overhead)
             assert await client.next() == json.loads(payload)
@@ -279,11 +279,11 @@ class TestReading:
 
         async with quiet_house() as house, AsyncExitStack() as stack:
             counting = Counting()
-            house.hub.bus.publish(events.RoomAdded(room=cast(Room, counting)))
+            house.hub.bus.publish(events.RoomAdded(room=cast("Room", counting)))
             assert counting.looks == 0, "nobody reads"
             streams = [await stack.enter_async_context(read_events(house.url)) for _ in range(50)]
             for round_ in range(1, 4):
-                house.hub.bus.publish(events.RoomAdded(room=cast(Room, counting)))
+                house.hub.bus.publish(events.RoomAdded(room=cast("Room", counting)))
                 for stream in streams:
                     assert (await stream.event())["room"]["id"] == "counting"
                 assert counting.looks == round_
@@ -549,7 +549,7 @@ class Counter(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Ask for the stream."""
-        cast(asyncio.Transport, transport).write(request("GET", "/events", KEY, *UPGRADE))
+        cast("asyncio.Transport", transport).write(request("GET", "/events", KEY, *UPGRADE))
 
     def data_received(self, data: bytes) -> None:
         """Count and digest."""
@@ -610,5 +610,5 @@ async def test_what_was_wrong_at_the_start_reaches_the_first_reader_and_no_other
     async with open_house(root=tmp_path, adapters={}) as house, read_events(house.url) as first:
         assert (await first.event())["message"].startswith("left out: config/scenes/broken.lua")
         async with read_events(house.url) as second:
-            house.hub.bus.publish(SystemError(message="now"))
+            house.hub.bus.publish(SystemErrorReported(message="now"))
             assert (await first.event())["message"] == (await second.event())["message"] == "now"

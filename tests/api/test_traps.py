@@ -23,7 +23,7 @@ from appliance.api.sanic_http.connection import LINGER_SECS
 from appliance.api.server import Server
 from appliance.clock import Clock
 from appliance.home.changes import PutRoom
-from appliance.home.events import RoomAdded, SystemError
+from appliance.home.events import RoomAdded, SystemErrorReported
 from appliance.home.model import Room
 from appliance.settings import Address
 from tests.api.caller import CLOSE, KEY, TEXT, UPGRADE, Caller, call, frame, read_events, request, shown
@@ -120,7 +120,7 @@ class TestStopping:
             stuck = await readers.enter_async_context(read_events(house.url, small=True))
             stuck.take_nothing()
             for _ in range(300):
-                house.hub.bus.publish(SystemError(message="x" * 1500))
+                house.hub.bus.publish(SystemErrorReported(message="x" * 1500))
             await asyncio.gather(*(take(stream, 300) for stream in streams))
             assert await stop(stack, 0.5 + SLACK) >= 0.5, "it waited for the one"
             goodbyes = await asyncio.gather(*(stream.frame() for stream in streams))
@@ -304,9 +304,9 @@ async def test_an_event_that_cannot_be_encoded_is_said_to_every_reader_and_close
 ) -> None:
     caplog.set_level(logging.INFO)
     async with open_house() as house, read_events(house.url) as one, house.stream() as other:
-        broken = Room(id="hall", name=cast(str, object()))
+        broken = Room(id="hall", name=cast("str", object()))
         house.hub.bus.publish(RoomAdded(room=broken))
-        house.hub.bus.publish(SystemError(message="go on"))
+        house.hub.bus.publish(SystemErrorReported(message="go on"))
         for said in ("an event could not be encoded (RoomAdded); the log says why", "go on"):
             assert await one.event() == await other.next() == {"type": "system.error", "message": said}
         assert (await house.get("/health")).status == 200

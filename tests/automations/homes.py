@@ -36,7 +36,7 @@ def device(attributes: Mapping[str, Any], device_id: str = LAMP) -> Device:
         room_id=None,
         kind=Kind.LIGHT,
         attributes=attributes,
-        metadata=Metadata(source=device_id.split(":")[0]),
+        metadata=Metadata(source=device_id.split(":", maxsplit=1)[0]),
         updated_at=NOW,
         last_seen=NOW,
     )

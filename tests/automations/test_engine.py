@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from appliance.home.events import AdapterStarted, SystemError
+from appliance.home.events import AdapterStarted, SystemErrorReported
 from tests.automations.homes import NOW, TROMSO
 from tests.fakes.automations import LAMP, ON, TV, Card, automation, bench, secs
 
@@ -78,10 +78,10 @@ async def test_a_change_of_the_wanted_attribute_fires_with_the_values_before_and
             lambda it: [it.bus.publish(AdapterStarted(adapter=name)) for name in ("desk", "tv")],
             1,
         ),
-        ({"type": "system_error"}, lambda it: it.bus.publish(SystemError(message="oh")), 1),
+        ({"type": "system_error"}, lambda it: it.bus.publish(SystemErrorReported(message="oh")), 1),
         (
             {"type": "system_error", "contains": "tv:"},
-            lambda it: [it.bus.publish(SystemError(message=text)) for text in ("tv: gone", "desk: gone")],
+            lambda it: [it.bus.publish(SystemErrorReported(message=text)) for text in ("tv: gone", "desk: gone")],
             1,
         ),
     ],

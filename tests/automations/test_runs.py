@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from appliance.history.runs import RunStatus
-from appliance.home.events import SystemError
+from appliance.home.events import SystemErrorReported
 from tests.automations.homes import NOW
 from tests.fakes.automations import LAMP, Bench, Card, automation, bench
 
@@ -112,7 +112,7 @@ async def test_a_condition_that_does_not_hold_takes_neither_cooldown_nor_the_eve
 
 def complain(it: Bench, message: str = "oh") -> None:
     """Something fails."""
-    it.bus.publish(SystemError(message=message))
+    it.bus.publish(SystemErrorReported(message=message))
 
 
 # --- cooldown ------------------------------------------------------------------------------------

@@ -98,7 +98,7 @@ class Acting(Stage):
     def start(self, source: Any, context: Any, event: Mapping[str, Any], *, name: str) -> Play:
         """Begin a run whose calls wait as those of the context it is given."""
         play = super().start(source, context, event, name=name)
-        nobody = cast(Any, None)
+        nobody = cast("Any", None)
         calls = Context(nobody, nobody, Clock(), name, {"act": self._act})
         calls.after = context.after
         self._acts.add(asyncio.get_running_loop().create_task(self._run(play, calls)))

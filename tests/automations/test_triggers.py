@@ -21,7 +21,7 @@ from appliance.home.events import (
     DeviceRemoved,
     DeviceStateChanged,
     Event,
-    SystemError,
+    SystemErrorReported,
 )
 from tests.automations.homes import BERLIN, LAMP, NOW, at, change, device
 
@@ -159,10 +159,10 @@ def test_the_event_table_of_a_device_holds_both_values_and_the_snapshot() -> Non
         (AdapterLifecycle(adapter="tv"), AdapterStarted(adapter="tv"), {"adapter": "tv", "event": "started"}),
         (AdapterLifecycle(adapter="desk"), AdapterStarted(adapter="tv"), None),
         (AdapterLifecycle(), AdapterAnswered(adapter="tv", at=NOW), None),
-        (AdapterLifecycle(), SystemError(message="tv"), None),
-        (SystemErrorTrigger(), SystemError(message="tv: gone"), {"message": "tv: gone"}),
-        (SystemErrorTrigger(contains="tv:"), SystemError(message="tv: gone"), {"message": "tv: gone"}),
-        (SystemErrorTrigger(contains="TV"), SystemError(message="tv: gone"), None),
+        (AdapterLifecycle(), SystemErrorReported(message="tv"), None),
+        (SystemErrorTrigger(), SystemErrorReported(message="tv: gone"), {"message": "tv: gone"}),
+        (SystemErrorTrigger(contains="tv:"), SystemErrorReported(message="tv: gone"), {"message": "tv: gone"}),
+        (SystemErrorTrigger(contains="TV"), SystemErrorReported(message="tv: gone"), None),
         (SystemErrorTrigger(contains="gone"), AdapterStarted(adapter="gone"), None),
     ],
 )

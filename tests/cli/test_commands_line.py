@@ -43,7 +43,7 @@ STORE = {"lock", *(f"{kind}.{number:06d}.json" for kind in ("snapshot", "journal
 
 
 def environment(**more: str) -> dict[str, str]:
-    """This process's environment without what would configure the hub, and with what is given."""
+    """The environment without what would configure the hub, and with what is given."""
     ours = ("LARES_", "CONFIGURATION_DIRECTORY", "STATE_DIRECTORY", "JOURNAL_STREAM", "PYTHON")
     bare = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return {**bare, "PYTHONPATH": str(ROOT), **more}
@@ -642,7 +642,7 @@ class TestLogLines:
     def test_the_level_is_the_configurations(self, tmp_path: Path) -> None:
         box(tmp_path, f'{LOOPBACK}[logging]\nlevel = "warning"\n')
         with lares(tmp_path, "run") as running:
-            until(lambda: (tmp_path / "data" / "first-key").exists(), "the key")
+            until((tmp_path / "data" / "first-key").exists, "the key")
             running.says("the master key was made")
             until(lambda: can_be_told_to_stop(running.process.pid), "a hub that hears signals")
             [line] = running.stop().err.splitlines()

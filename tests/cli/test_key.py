@@ -275,7 +275,7 @@ class TestWithAHub:
 
     def test_a_command_waits_for_a_hub_that_is_starting(self, home: Path) -> None:
         with lares(home, "run") as running:
-            until(lambda: (home / "data" / "lock").exists(), "the lock")
+            until((home / "data" / "lock").exists, "the lock")
             assert ended(home, *CREATE).code == 0
             running.url()
 

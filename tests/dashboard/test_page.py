@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from appliance.home.events import SystemError
+from appliance.home.events import SystemErrorReported
 from appliance.home.model import Kind
 from appliance.simulators.light import Light
 from tests.dashboard.conftest import Place, visiting
@@ -253,7 +253,7 @@ async def test_a_reader_that_lagged_fetches_all_anew(browser: Browser) -> None:
         await expect(card(visit.page, "Simulated light")).to_be_visible()
         before = visit.asked("/overview")
         for count in range(200):
-            house.hub.bus.publish(SystemError(message=f"number {count}"))
+            house.hub.bus.publish(SystemErrorReported(message=f"number {count}"))
         await visit.page.wait_for_function(
             "() => performance.getEntriesByName(new URL('/overview', location)).length > 1"
         )
@@ -321,7 +321,7 @@ async def test_hostile_names_and_errors_are_text(browser: Browser) -> None:
             await visit.go(view)
             if view == "box":
                 for text in HOSTILE:
-                    house.hub.bus.publish(SystemError(message=text))
+                    house.hub.bus.publish(SystemErrorReported(message=text))
             for text in HOSTILE[:1] if view.startswith("device") else HOSTILE:
                 shown = text.split("\u202e")[-1].strip()
                 await expect(visit.page.locator("main"), view).to_contain_text(shown, use_inner_text=True)

@@ -170,7 +170,7 @@ class Bench:
 
     def show(self, device_id: str = LAMP, **attributes: Any) -> None:
         """Let the vendor of the device show this, beside what it showed before."""
-        adapter = device_id.split(":")[0]
+        adapter = device_id.split(":", maxsplit=1)[0]
         known = self.registry.find_devices([device_id])
         shown = {**(known[0].attributes if known else {}), **attributes}
         shown.pop("state", None)
@@ -181,7 +181,7 @@ class Bench:
 
     def remove(self, device_id: str = LAMP) -> None:
         """Let the device vanish at its vendor."""
-        self.registry.apply(Report(adapter=device_id.split(":")[0], present=frozenset(), observations=()))
+        self.registry.apply(Report(adapter=device_id.split(":", maxsplit=1)[0], present=frozenset(), observations=()))
 
     async def pass_by(self, seconds: float) -> None:
         """Let time go by."""
@@ -257,7 +257,7 @@ async def bench(
     catalog: Catalog[Definition] = Catalog(
         "automation", Folder(path=folder, name="config/automations"), _describe, automation_parser(locale, clock, 3)
     )
-    executes = partial(Executions, cast(Any, stage), cast(Any, lambda label: _Context(clock)), clock)
+    executes = partial(Executions, cast("Any", stage), cast("Any", lambda label: _Context(clock)), clock)
     async with open_automations(catalog, environment, history, executes) as parts:
         parts.scheduler.after("the end of time", FOREVER, lambda late: None)
         it = Bench(

@@ -26,7 +26,7 @@ from appliance.api.server import Server
 from appliance.clock import Clock
 from appliance.config import Config
 from appliance.home.bus import Bus
-from appliance.home.events import Event, SystemError
+from appliance.home.events import Event, SystemErrorReported
 from appliance.hub import Hub
 from appliance.settings import Address
 from appliance.simulators.light import LightSimulator
@@ -123,7 +123,7 @@ class House:
     async def heard(self, frames: Frames) -> list[Any]:
         """Every frame that the stream sent until now: a marker is sent behind them, and read."""
         marker = f"marker {len(self.events)}"
-        self.hub.bus.publish(SystemError(message=marker))
+        self.hub.bus.publish(SystemErrorReported(message=marker))
         heard = []
         while (frame := await frames.next()).get("message") != marker:
             heard.append(frame)

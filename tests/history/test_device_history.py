@@ -203,7 +203,7 @@ def _report(home: Home, rng: random.Random, events: int, step: float) -> None:
     """Let the devices show so many changes, one each `step` seconds."""
     units = [{"unit": "celsius"}, {"unit": "percent"}, {"unit": "lux"}]
     devices = [[f"custom.d.{number}" for number in range(3 + (index % 3 == 0))] for index in range(60)]
-    shown: list[dict[str, Any]] = [{name: 0 for name in names} for names in devices]
+    shown: list[dict[str, Any]] = [dict.fromkeys(names, 0) for names in devices]
     for number in range(events):
         index = number % 60
         name = rng.choice(devices[index])

@@ -8,7 +8,7 @@ from appliance.home.bus import Bus
 
 def news(number: int) -> events.Event:
     """One of many different events."""
-    return events.SystemError(message=str(number))
+    return events.SystemErrorReported(message=str(number))
 
 
 def test_everybody_hears_everything_in_the_order_of_publishing() -> None:

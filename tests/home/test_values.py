@@ -279,7 +279,7 @@ JSON = st.recursive(
 )
 FIELDS = st.fixed_dictionaries(
     {},
-    optional={name: JSON for name in ("value", "unit", "period", "r", "g", "b", "x", "y", "hue", "saturation")},
+    optional=dict.fromkeys(("value", "unit", "period", "r", "g", "b", "x", "y", "hue", "saturation"), JSON),
 )
 
 

@@ -319,7 +319,7 @@ async def test_by_hand_a_failure_is_400_with_file_line_and_what_was_done_before_
     [entry] = await entries(lua, "fails")
     assert entry["status"] == "error" and entry["error"] in answer.json["error"]
     assert (await lua.get("/automations/fails")).json["last_error"] == entry["error"]
-    assert not [event for event in lua.events if isinstance(event, events.SystemError)]
+    assert not [event for event in lua.events if isinstance(event, events.SystemErrorReported)]
 
 
 # --- validate, reload ----------------------------------------------------------------------------
@@ -424,7 +424,7 @@ async def test_a_hub_starts_without_its_broken_files_and_says_which(
         assert len((await house.get("/automations")).json) == len(FILES)
         needs = "trigger.type sunset needs locale.latitude and locale.longitude in the configuration"
         told = f"left out: config/automations/bad.lua:4: {needs}"
-        assert events.SystemError(message=told) in house.events and told in caplog.text
+        assert events.SystemErrorReported(message=told) in house.events and told in caplog.text
         fault = {"file": "config/automations/bad.lua", "line": 4, "message": needs}
         assert (await house.get("/diagnostics")).json["automations"]["left_out"] == [fault]
 

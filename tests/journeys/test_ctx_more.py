@@ -191,11 +191,11 @@ async def test_to_cancel_ends_what_runs_in_a_sleep_and_what_waits(tmp_path: Path
 
 
 async def test_what_waits_for_its_turn_does_not_begin_once_its_automation_is_switched_off(tmp_path: Path) -> None:
-    from appliance.home.events import SystemError
+    from appliance.home.events import SystemErrorReported
 
     async with open_house(root=write(tmp_path, FILES)) as house:
         for _ in range(3):
-            house.hub.bus.publish(SystemError(message="x"))
+            house.hub.bus.publish(SystemErrorReported(message="x"))
         await until(lambda: house.hub.automations.figures()["waiting"] == 2)
         await house.post("/automations/queue/enabled", {"enabled": False})
         entries = (await house.get("/automations/queue/history")).json["entries"]

@@ -228,7 +228,7 @@ async def test_a_hub_starts_without_its_broken_files_and_says_which(
     async with open_house(root=tmp_path) as house:
         assert await ids(house) == ["one", "two"]
         told = "config/scenes/broken.lua:2: id must be a string, not 1"
-        assert events.SystemError(message=f"left out: {told}") in house.events
+        assert events.SystemErrorReported(message=f"left out: {told}") in house.events
         assert f"left out: {told}" in caplog.text
         fault = {"file": "config/scenes/broken.lua", "line": 2, "message": "id must be a string, not 1"}
         assert (await house.get("/diagnostics")).json["scenes"]["left_out"] == [fault]

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from appliance.adapters.roku_tv.kind import RokuTv
-from appliance.home.events import SystemError
+from appliance.home.events import SystemErrorReported
 from appliance.simulators.light import Light, LightSimulator
 from appliance.simulators.tv import TvSimulator
 from appliance.store.disk import Disk
@@ -274,7 +274,7 @@ class TestFilesThatCannotBeTrusted:
             told = f"journal.000001.json is damaged behind record 2; {lost}; {kept}"
             assert [room["id"] for room in (await house.get("/rooms")).json] == ["room-0", "room-1"]
             assert told in [record.message for record in caplog.records if record.name == "store"]
-            errors = [event.message for event in house.events if isinstance(event, SystemError)]
+            errors = [event.message for event in house.events if isinstance(event, SystemErrorReported)]
             assert errors == [f"store: {told}"]
             recovery = (await store_of(house))["last_recovery"]
             assert (recovery["lost_records"], recovery["notes"]) == (3, [told])
@@ -298,7 +298,7 @@ class TestFilesThatCannotBeTrusted:
             told = "journal.000001.json: 40 bytes of a write that the power cut are left out"
             assert (await store_of(house))["last_recovery"]["notes"] == [told]
             assert told in [record.message for record in caplog.records if record.name == "store"]
-            assert not [event for event in house.events if isinstance(event, SystemError)]
+            assert not [event for event in house.events if isinstance(event, SystemErrorReported)]
 
 
 class TestAStartThatEnds:

@@ -252,7 +252,7 @@ async def test_the_functions_of_lua_that_are_kept_and_gone_are_told() -> None:
         """Whether the editor offers the function: as declared here, else as the library it comes from."""
         if name in told:
             return not told[name].is_deprecated
-        return ("package" if name == "require" else name.split(".")[0]) not in off
+        return ("package" if name == "require" else name.split(".", maxsplit=1)[0]) not in off
 
     assert {name for name in stock | set(told) if is_told(name)} == kept
     assert {name for name, function in told.items() if function.is_deprecated} <= stock - kept

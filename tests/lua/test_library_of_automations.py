@@ -13,7 +13,7 @@ from appliance.home.events import (
     AdapterStarted,
     DeviceEvent,
     DeviceStateChanged,
-    SystemError,
+    SystemErrorReported,
     TimerFired,
     VariableChanged,
 )
@@ -137,7 +137,7 @@ def test_the_fields_of_an_event_are_those_that_triggers_give() -> None:
     happened = (
         DeviceStateChanged(device=bright, previous=LAMP),
         AdapterStarted(adapter="lamp"),
-        SystemError(message="no"),
+        SystemErrorReported(message="no"),
         DeviceEvent(device_id="lamp", event="single", data={}),
         VariableChanged(name="n", value=2, previous=1),
         TimerFired(name="t", payload=1, due_at=NOW, late_secs=3.0),

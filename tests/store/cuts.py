@@ -76,12 +76,12 @@ class PowerCut:
         namings = self._namings()
         for names in namings:
             for choose in (0, -1):
-                yield self._image(names, {number: choose for number in names.values()})
+                yield self._image(names, dict.fromkeys(names.values(), choose))
         for names in (namings[0], namings[-1]):
             for number in names.values():
                 for index in range(len(self._files[number].variants())):
                     for others in (0, -1):
-                        choice = {each: others for each in names.values()}
+                        choice = dict.fromkeys(names.values(), others)
                         yield self._image(names, {**choice, number: index})
         if len(namings) > 1 or sum(len(each.variants()) > 1 for each in self._files.values()) > 1:
             for _ in range(self._bounds.mixtures):

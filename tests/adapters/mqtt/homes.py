@@ -115,7 +115,7 @@ class BrokerHome:
 
     def errors(self) -> list[str]:
         """The system errors so far."""
-        return [each.message for each in self.events if isinstance(each, events.SystemError)]
+        return [each.message for each in self.events if isinstance(each, events.SystemErrorReported)]
 
 
 async def until(holds: Callable[[], bool], said: Callable[[], str] = lambda: "it did not come") -> None:

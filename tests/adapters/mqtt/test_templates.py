@@ -32,7 +32,9 @@ def rendered_json(text: str, payload: Any) -> str:
 
 
 class _Dict(dict[Any, Any]):
-    from_keys = staticmethod(lambda pairs: dict(pairs))
+    @staticmethod
+    def from_keys(pairs: Any) -> dict[Any, Any]:
+        return dict(pairs)
 
 
 def oracle() -> jinja2.Environment:

@@ -130,7 +130,7 @@ def _map(run: Rendering, value: Any, name: Any = None, *arguments: Any, attribut
 
 def _range(run: Rendering, *bounds: Any) -> Any:
     numbers = range(*bounds)
-    run.charge(len(numbers) if len(numbers) < 10_000 else 10_000)
+    run.charge(min(10000, len(numbers)))
     return list(numbers)
 
 

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from appliance.simulators.light import LightSimulator
-from appliance.simulators.tv import TvSimulator
+from appliance.adapters.elgato_lights.simulator import LightSimulator
+from appliance.adapters.roku_tv.simulator import TvSimulator
 from benchmarks._client import one, request
 from benchmarks._processes import KEY, ROOT, Running, ask, free_port
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-from appliance.simulators.light import Light, LightSimulator
+from appliance.adapters.elgato_lights.simulator import Light, LightSimulator
 from benchmarks._client import hammer, one, request, until_ready
 from benchmarks._processes import Running, ask, free_port, hub
 

@@ -30,13 +30,13 @@ FLOORS = {
 }
 """Room to floor."""
 
-BESIDE = {"simulators": ("cli", 1), "lua_worker": ("lua", 0)}
+BESIDE = {"lua_worker": ("lua", 0)}
 """What stands beside the house: who alone knows of it, and up to which floor it knows the house."""
 
 DOORS = {
     "sanic": {"api"},
     "websockets": {"api"},
-    "aiohttp": {"adapters", "simulators"},
+    "aiohttp": {"adapters"},
     "aiomqtt": {"adapters"},
     "tomli": {"config"},
     "argon2": {"api"},

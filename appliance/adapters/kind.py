@@ -4,12 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from appliance.adapters.base import Adapter, AdapterContext
 from appliance.home.model import Kind
 from appliance.sections import Key
 from appliance.settings import POLL_INTERVAL
+
+
+class Vendor(Protocol):
+    """A vendor's device on this machine, listening while entered, as `adapters/simulated.py` makes them."""
+
+    host: str
+    port: int
+
+    @property
+    def url(self) -> str:
+        """The base of its addresses, known once entered."""
+
+    async def __aenter__(self) -> Any: ...
+
+    async def __aexit__(self, kind: Any, error: Any, trace: Any, /) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulation:
+    """How a kind's device is simulated. `device` makes the simulator; a hub that simulates nothing never imports it.
+
+    `settings` are those of a section for that device, once it is entered. In the demo it bears the name `in_demo`;
+    without that the demo has none.
+    """
+
+    device: Callable[[], Vendor]
+    settings: Callable[[Vendor], Any]
+    in_demo: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +46,7 @@ class AdapterKind:
 
     `keys` are the keys of its sections beside `type` and `enabled`; `settings` is the class whose objects hold their
     values, and `build` makes an adapter of one. `device_kinds` are the kinds of device that it may publish: of what
-    is stored, no other is restored as its own.
+    is stored, no other is restored as its own. `simulation` stands in for the vendor's device, where there is one.
     """
 
     name: str
@@ -26,6 +54,7 @@ class AdapterKind:
     settings: type[Any]
     device_kinds: frozenset[Kind]
     build: Callable[[Any, AdapterContext], Adapter]
+    simulation: Simulation | None = None
 
 
 POLLING_KEYS: Mapping[str, Key] = {"poll_interval_secs": POLL_INTERVAL}

@@ -1,4 +1,4 @@
-"""`lares demo`: a home to try, with a simulated light and a simulated TV."""
+"""`lares demo`: a home to try, with a simulated device of each kind of adapter whose row says so."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ import signal
 import socket
 import sys
 import tempfile
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from appliance import config
-from appliance.adapters.elgato_lights.kind import ElgatoLights
-from appliance.adapters.roku_tv.kind import RokuTv
+from appliance.adapters.kinds import KINDS
 from appliance.api.frames import frame_of
 from appliance.api.keys import Token
 from appliance.cli.logs import start_logging
@@ -25,12 +27,9 @@ from appliance.config import Config
 from appliance.home.events import Event
 from appliance.hub import Hub
 from appliance.settings import Address, Auth
-from appliance.simulators.light import LightSimulator
-from appliance.simulators.tv import TvSimulator
 
 LOOPBACK = "127.0.0.1"
 USUAL_PORT = 3000
-POLL_SECS = 2
 
 
 def demo(arguments: argparse.Namespace) -> int:
@@ -49,31 +48,41 @@ def demo(arguments: argparse.Namespace) -> int:
 
 async def _run(settings: Config, data_dir: Path, port: int) -> None:
     make_data_dir(data_dir)
-    async with LightSimulator() as light, TvSimulator() as tv:
+    async with AsyncExitStack() as stack:
+        adapters, urls = await _simulate(stack)
         key = Token.make("demo").text
         home = replace(
             settings,
             auth=Auth(master_key=key, source="the demo"),
             api=replace(settings.api, bind_address=Address(host=LOOPBACK, port=port)),
-            adapters={
-                "elgato_lights": ElgatoLights(base_url=light.url, poll_interval_secs=POLL_SECS),
-                "roku_tv": RokuTv(ip_address=tv.host, port=tv.port, poll_interval_secs=POLL_SECS),
-            },
+            adapters=adapters,
         )
 
         def greet(hub: Hub, port: int) -> None:
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _end)
-            when_ready(hub, lambda: _tell(hub, _greeting(f"{LOOPBACK}:{port}", key, light.url, tv.url)))
+            when_ready(hub, lambda: _tell(hub, _greeting(f"{LOOPBACK}:{port}", key, urls)))
 
         await serve(home, data_dir, greet)
 
 
-def _greeting(address: str, key: str, light_url: str, tv_url: str) -> str:
+async def _simulate(stack: AsyncExitStack) -> tuple[dict[str, Any], dict[str, str]]:
+    """The section of each simulated device by its name, and its URL by what the demo calls it."""
+    adapters, urls = dict[str, Any](), dict[str, str]()
+    for kind in KINDS.values():
+        simulation = kind.simulation
+        if simulation is not None and simulation.in_demo is not None:
+            device = await stack.enter_async_context(simulation.device())
+            adapters[kind.name], urls[simulation.in_demo] = simulation.settings(device), device.url
+    return adapters, urls
+
+
+def _greeting(address: str, key: str, urls: Mapping[str, str]) -> str:
+    devices = " and ".join(f"a {name} ({url})" for name, url in urls.items())
     ask = f"curl -s -H 'Authorization: Bearer {key}' http://{address}"
     dim = '{"capability":"brightness","action":"set","value":80}'
     on = '{"capability":"power","action":"on"}'
     return f"""
-Lares runs a home to try: a light ({light_url}) and a TV ({tv_url}), both simulated.
+Lares runs a home to try: {devices}, {"both" if len(urls) == 2 else "all"} simulated.
 
     page     http://{address}/?token={key}
     REST     http://{address}

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 import aiohttp
 import pytest
 
+from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.http import open_session
-from appliance.simulators.light import LightSimulator
-from appliance.simulators.tv import TvSimulator
+from appliance.adapters.roku_tv.simulator import TvSimulator
 from tests.fakes.clock import VirtualClock
 
 

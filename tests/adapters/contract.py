@@ -13,6 +13,7 @@ from appliance.adapters.dispatch import Dispatcher, Outcome, Status
 from appliance.adapters.http import open_session
 from appliance.adapters.kind import AdapterKind
 from appliance.adapters.runner import AdapterRunner
+from appliance.adapters.simulated import SimulatedDevice
 from appliance.clock import Clock
 from appliance.health import AdapterStatus, Health
 from appliance.home import events
@@ -20,7 +21,6 @@ from appliance.home.bus import Bus
 from appliance.home.commands import Command
 from appliance.home.model import Device
 from appliance.home.registry import Registry
-from appliance.simulators.device import SimulatedDevice
 from tests.fakes.context import context_of
 from tests.fakes.patience import until
 

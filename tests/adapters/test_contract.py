@@ -12,12 +12,12 @@ from typing import Any
 from aiohttp import web
 
 from appliance.adapters.elgato_lights.kind import ELGATO_LIGHTS, ElgatoLights
+from appliance.adapters.elgato_lights.simulator import Light, LightSimulator
 from appliance.adapters.roku_tv.kind import ROKU_TV, RokuTv
+from appliance.adapters.roku_tv.simulator import TvSimulator
+from appliance.adapters.simulated import SimulatedDevice
 from appliance.adapters.wled.kind import WLED, Wled
-from appliance.simulators.device import SimulatedDevice
-from appliance.simulators.light import Light, LightSimulator
-from appliance.simulators.tv import TvSimulator
-from appliance.simulators.wled import WledSimulator, segment
+from appliance.adapters.wled.simulator import WledSimulator, segment
 from tests.adapters.contract import AdapterContract, Subject
 
 

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from appliance.adapters.base import CommandResult
 from appliance.adapters.elgato_lights import adapter as adapter_module
 from appliance.adapters.elgato_lights.adapter import COMMANDS, ElgatoAdapter, mired_of
+from appliance.adapters.elgato_lights.simulator import Light, LightSimulator
 from appliance.errors import Invalid, Unreachable, Unsupported
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.commands import Command
 from appliance.home.model import Info, Kind, Observation, Report
 from appliance.home.values import kelvin_of
-from appliance.simulators.light import Light, LightSimulator
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
 from tests.fakes.wire import Wire

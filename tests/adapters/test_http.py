@@ -10,9 +10,9 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.http import MAX_RESPONSE_BYTES, RETRY_AFTER_SECS, HttpClient, Refused
 from appliance.errors import AdapterFailed, BadAnswer, Unreachable
-from appliance.simulators.light import LightSimulator
 from tests.fakes.clock import VirtualClock
 from tests.fakes.vendor import RawVendor, Speech, endlessly, resetting_after, saying
 

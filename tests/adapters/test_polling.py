@@ -17,8 +17,10 @@ from appliance.adapters import addresses
 from appliance.adapters.addresses import AddressGates
 from appliance.adapters.base import COMMAND_TIMEOUT_SECS, AdapterContext, CommandResult
 from appliance.adapters.elgato_lights.adapter import ElgatoAdapter
+from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.http import CONNECT_TIMEOUT_SECS, HttpClient
 from appliance.adapters.roku_tv.adapter import RokuAdapter
+from appliance.adapters.roku_tv.simulator import TvSimulator
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer, Unreachable
 from appliance.home import events
@@ -26,8 +28,6 @@ from appliance.home.bus import Bus
 from appliance.home.commands import Command
 from appliance.home.model import Device, Report
 from appliance.home.registry import Registry
-from appliance.simulators.light import LightSimulator
-from appliance.simulators.tv import TvSimulator
 from tests.fakes.adapter import StubAdapter
 from tests.fakes.clock import START, VirtualClock
 from tests.fakes.context import context_of

@@ -11,11 +11,11 @@ import pytest
 
 from appliance.adapters.base import CommandResult
 from appliance.adapters.roku_tv.adapter import COMMANDS, RokuAdapter
+from appliance.adapters.roku_tv.simulator import TvSimulator
 from appliance.errors import BadAnswer, Unreachable
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.commands import Command
 from appliance.home.model import Info, Kind, Observation, Report
-from appliance.simulators.tv import TvSimulator
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
 from tests.fakes.wire import Wire

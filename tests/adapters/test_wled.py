@@ -14,9 +14,9 @@ from yarl import URL
 
 from appliance.adapters.http import HttpClient
 from appliance.adapters.wled.adapter import EFFECT, WledAdapter
+from appliance.adapters.wled.simulator import WledSimulator
 from appliance.home.commands import Command
 from appliance.home.model import Info, Kind
-from appliance.simulators.wled import WledSimulator
 from tests.adapters.contract import trial
 from tests.adapters.test_contract import TestWled
 from tests.fakes.clock import VirtualClock

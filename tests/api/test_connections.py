@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.api.connections import MAX_BARREN_PER_SEC, Connections
 from appliance.api.limits import Limits
-from appliance.simulators.light import LightSimulator
 from tests.api.caller import KEY, call, read_events, request
 from tests.api.test_floods import SLACK, is_well, is_well_anew, sockets_to
 from tests.fakes.house import open_house

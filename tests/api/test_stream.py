@@ -15,6 +15,8 @@ from typing import Any, cast
 
 import pytest
 
+from appliance.adapters.elgato_lights.simulator import LightSimulator
+from appliance.adapters.roku_tv.simulator import TvSimulator
 from appliance.api.frames import BY_EVENT, frame_of
 from appliance.api.limits import Limits
 from appliance.api.stream import encode_text_frame
@@ -23,8 +25,6 @@ from appliance.home import events
 from appliance.home.commands import Command
 from appliance.home.events import Event, SystemErrorReported
 from appliance.home.model import Device, Group, Info, Kind, Metadata, Room
-from appliance.simulators.light import LightSimulator
-from appliance.simulators.tv import TvSimulator
 from tests.api.caller import (
     BINARY,
     CLOSE,

@@ -18,13 +18,13 @@ from typing import Any
 
 import pytest
 
+from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.cli import terminal
 from appliance.cli.completion import subcommands
 from appliance.cli.examples import EXAMPLES
 from appliance.cli.help import EXIT_CODES
 from appliance.cli.main import _parser
 from appliance.cli.terminal import size, span
-from appliance.simulators.light import LightSimulator
 from tests.fakes.house import LIGHT
 from tests.fakes.process import ROOT, Process, configure, light_section, running
 

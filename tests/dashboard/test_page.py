@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Page, expect
 
+from appliance.adapters.elgato_lights.simulator import Light
 from appliance.home.events import SystemErrorReported
 from appliance.home.model import Kind
-from appliance.simulators.light import Light
 from tests.dashboard.conftest import Place, visiting
 from tests.dashboard.npm import AXE, JSQR, script
 from tests.fakes import process

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from appliance.simulators.light import LightSimulator
+from appliance.adapters.elgato_lights.simulator import LightSimulator
 from tests.fakes.process import KEY, ROOT, Process, running
 
 DOCS = ROOT / "docs"

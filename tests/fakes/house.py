@@ -17,7 +17,9 @@ from yarl import URL
 
 from appliance import config
 from appliance.adapters.elgato_lights.kind import ElgatoLights
+from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.roku_tv.kind import RokuTv
+from appliance.adapters.roku_tv.simulator import TvSimulator
 from appliance.api.app import build_app
 from appliance.api.auth import Authenticator, Role
 from appliance.api.keys import Token
@@ -29,8 +31,6 @@ from appliance.home.bus import Bus
 from appliance.home.events import Event, SystemErrorReported
 from appliance.hub import Hub
 from appliance.settings import Address
-from appliance.simulators.light import LightSimulator
-from appliance.simulators.tv import TvSimulator
 from appliance.store.disk import Disk
 from tests.fakes import witness
 from tests.fakes.keys import key_of

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
-from appliance.simulators.light import LightSimulator
+from appliance.adapters.elgato_lights.simulator import LightSimulator
 from tests.firmware import walks as package
 from tests.firmware.boxed import configure, started
 

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from appliance.simulators.light import LightSimulator
-from appliance.simulators.tv import TvSimulator
+from appliance.adapters.elgato_lights.simulator import LightSimulator
+from appliance.adapters.roku_tv.simulator import TvSimulator
 from tests.fakes.clock import VirtualClock
 from tests.fakes.house import House, open_house
 

@@ -7,9 +7,9 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from appliance.adapters.elgato_lights.kind import ElgatoLights
+from appliance.adapters.elgato_lights.simulator import Light, LightSimulator
 from appliance.adapters.roku_tv.kind import RokuTv
-from appliance.simulators.light import Light, LightSimulator
-from appliance.simulators.tv import TvSimulator
+from appliance.adapters.roku_tv.simulator import TvSimulator
 from tests.fakes.clock import VirtualClock
 from tests.fakes.house import LIGHT, TV, House, open_house
 from tests.fakes.patience import until

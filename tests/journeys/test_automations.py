@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from appliance.adapters.elgato_lights.simulator import LightSimulator
+from appliance.adapters.roku_tv.simulator import TvSimulator
 from appliance.errors import ConfigFailed
 from appliance.home import events
-from appliance.simulators.light import LightSimulator
-from appliance.simulators.tv import TvSimulator
 from tests.fakes.clock import VirtualClock
 from tests.fakes.house import LARGE, LIGHT, READER, TV, House, Received, open_house
 from tests.fakes.lua import automation, write

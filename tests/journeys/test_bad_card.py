@@ -15,10 +15,10 @@ from typing import Any
 import aiohttp
 import pytest
 
+from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.errors import NotFound, StoreFailed
 from appliance.home.changes import RemoveGroup, RemoveRoom, SetMembers
 from appliance.home.layout import Edit
-from appliance.simulators.light import LightSimulator
 from tests.fakes.card import Card
 from tests.fakes.house import LIGHT, House, open_house
 from tests.fakes.moody_disk import MoodyDisk

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from appliance.simulators.light import Light, LightSimulator
+from appliance.adapters.elgato_lights.simulator import Light, LightSimulator
 from tests.fakes.clock import VirtualClock
 from tests.fakes.house import LARGE, LIGHT, TV, House, open_house
 

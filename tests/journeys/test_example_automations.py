@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from appliance.adapters.elgato_lights.simulator import LightSimulator
+from appliance.adapters.roku_tv.simulator import TvSimulator
 from appliance.home.model import Kind, Observation, Report
-from appliance.simulators.light import LightSimulator
-from appliance.simulators.tv import TvSimulator
 from tests.fakes.clock import VirtualClock
 from tests.fakes.house import LIGHT, House, open_house
 from tests.fakes.lua import write

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from appliance.simulators.light import LightSimulator
-from appliance.simulators.tv import TvSimulator
+from appliance.adapters.elgato_lights.simulator import LightSimulator
+from appliance.adapters.roku_tv.simulator import TvSimulator
 from tests.fakes.clock import VirtualClock
 from tests.fakes.house import LIGHT, TV, House, Received, open_house
 from tests.fakes.patience import until

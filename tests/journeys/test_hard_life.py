@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from appliance.simulators.light import LightSimulator
+from appliance.adapters.elgato_lights.simulator import LightSimulator
 from tests.fakes.clock import VirtualClock
 from tests.fakes.disk import Image, RecordingDisk, Refusal
 from tests.fakes.house import LIGHT, House, open_house

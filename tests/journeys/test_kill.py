@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from appliance.simulators.light import Light, LightSimulator
+from appliance.adapters.elgato_lights.simulator import Light, LightSimulator
 from tests.fakes.process import Process, configure, light_section, running, spawn
 
 WRITERS = 8

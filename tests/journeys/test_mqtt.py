@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from appliance.adapters.elgato_lights.kind import ElgatoLights
-from appliance.simulators.light import LightSimulator
+from appliance.adapters.elgato_lights.simulator import LightSimulator
 from tests.adapters.mqtt.broker import PASSWORD, USER, Mosquitto, running
 from tests.adapters.mqtt.captures import capture
 from tests.adapters.mqtt.homes import PLAIN, until

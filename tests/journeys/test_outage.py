@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from appliance.simulators.device import SimulatedDevice
-from appliance.simulators.light import Light, LightSimulator
-from appliance.simulators.tv import TvSimulator
+from appliance.adapters.elgato_lights.simulator import Light, LightSimulator
+from appliance.adapters.roku_tv.simulator import TvSimulator
+from appliance.adapters.simulated import SimulatedDevice
 from tests.fakes.clock import VirtualClock
 from tests.fakes.house import LIGHT, TV, House, Received, open_house
 from tests.fakes.patience import until

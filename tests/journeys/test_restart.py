@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from appliance.adapters.elgato_lights.simulator import Light, LightSimulator
 from appliance.adapters.roku_tv.kind import RokuTv
+from appliance.adapters.roku_tv.simulator import TvSimulator
 from appliance.home.events import SystemErrorReported
-from appliance.simulators.light import Light, LightSimulator
-from appliance.simulators.tv import TvSimulator
 from appliance.store.disk import Disk
 from tests.fakes.clock import VirtualClock
 from tests.fakes.house import LIGHT, TV, House, open_house

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from appliance.adapters.elgato_lights.kind import ElgatoLights
-from appliance.simulators.light import Light, LightSimulator
+from appliance.adapters.elgato_lights.simulator import Light, LightSimulator
 from tests.fakes.clock import VirtualClock
 from tests.fakes.house import LARGE, LIGHT, TV, House, Received, open_house
 from tests.fakes.patience import until

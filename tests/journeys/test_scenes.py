@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from appliance.simulators.light import LightSimulator
-from appliance.simulators.tv import TvSimulator
+from appliance.adapters.elgato_lights.simulator import LightSimulator
+from appliance.adapters.roku_tv.simulator import TvSimulator
 from tests.fakes.clock import VirtualClock
 from tests.fakes.house import LIGHT, READER, TV, House, Received, open_house
 from tests.fakes.lua import scene, write

@@ -13,8 +13,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from appliance.simulators.light import LightSimulator
-from appliance.simulators.tv import TvSimulator
+from appliance.adapters.elgato_lights.simulator import LightSimulator
+from appliance.adapters.roku_tv.simulator import TvSimulator
 from tests.fakes.patience import until
 from tests.fakes.process import ROOT, Process, configure, light_section, running
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from appliance.simulators.tv import TvSimulator
+from appliance.adapters.roku_tv.simulator import TvSimulator
 from tests.fakes.clock import VirtualClock
 from tests.fakes.house import TV, House, Received, open_house
 from tests.fakes.patience import until

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from appliance.adapters.base import Adapter, AdapterContext
 from appliance.adapters.elgato_lights.adapter import ElgatoAdapter
 from appliance.adapters.http import HttpClient
-from appliance.adapters.kind import POLLING_KEYS, AdapterKind
+from appliance.adapters.kind import POLLING_KEYS, AdapterKind, Simulation, Vendor
 from appliance.home.model import Kind
 from appliance.sections import Key
 from appliance.settings import base_url
@@ -27,10 +27,22 @@ def build(settings: ElgatoLights, context: AdapterContext) -> Adapter:
     return ElgatoAdapter(context, http, settings.poll_interval_secs)
 
 
+def simulate() -> Vendor:
+    """A simulated device. The HTTP server is imported only here."""
+    from appliance.adapters.elgato_lights.simulator import LightSimulator
+
+    return LightSimulator()
+
+
 ELGATO_LIGHTS = AdapterKind(
     name="elgato_lights",
     keys={"base_url": Key(base_url), **POLLING_KEYS},
     settings=ElgatoLights,
     device_kinds=frozenset({Kind.LIGHT}),
     build=build,
+    simulation=Simulation(
+        device=simulate,
+        settings=lambda device: ElgatoLights(base_url=device.url, poll_interval_secs=2),
+        in_demo="light",
+    ),
 )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from appliance.adapters.base import Adapter, AdapterContext
 from appliance.adapters.http import HttpClient
-from appliance.adapters.kind import POLLING_KEYS, AdapterKind
+from appliance.adapters.kind import POLLING_KEYS, AdapterKind, Simulation, Vendor
 from appliance.adapters.roku_tv.adapter import RokuAdapter
 from appliance.home.model import Kind
 from appliance.sections import Key, whole
@@ -29,10 +29,22 @@ def build(settings: RokuTv, context: AdapterContext) -> Adapter:
     return RokuAdapter(context, http, settings.poll_interval_secs)
 
 
+def simulate() -> Vendor:
+    """A simulated device. The HTTP server is imported only here."""
+    from appliance.adapters.roku_tv.simulator import TvSimulator
+
+    return TvSimulator()
+
+
 ROKU_TV = AdapterKind(
     name="roku_tv",
     keys={"ip_address": Key(host), "port": Key(whole(1, 65535), 8060), **POLLING_KEYS},
     settings=RokuTv,
     device_kinds=frozenset({Kind.SWITCH}),
     build=build,
+    simulation=Simulation(
+        device=simulate,
+        settings=lambda device: RokuTv(ip_address=device.host, port=device.port, poll_interval_secs=2),
+        in_demo="TV",
+    ),
 )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from appliance.adapters.base import Adapter, AdapterContext
 from appliance.adapters.http import HttpClient
-from appliance.adapters.kind import POLLING_KEYS, AdapterKind
+from appliance.adapters.kind import POLLING_KEYS, AdapterKind, Simulation, Vendor
 from appliance.adapters.wled.adapter import WledAdapter
 from appliance.home.model import Kind
 from appliance.sections import Key
@@ -27,10 +27,21 @@ def build(settings: Wled, context: AdapterContext) -> Adapter:
     return WledAdapter(context, http, settings.poll_interval_secs)
 
 
+def simulate() -> Vendor:
+    """A simulated device. The HTTP server is imported only here."""
+    from appliance.adapters.wled.simulator import WledSimulator
+
+    return WledSimulator()
+
+
 WLED = AdapterKind(
     name="wled",
     keys={"base_url": Key(base_url), **POLLING_KEYS},
     settings=Wled,
     device_kinds=frozenset({Kind.LIGHT}),
     build=build,
+    simulation=Simulation(
+        device=simulate,
+        settings=lambda device: Wled(base_url=device.url, poll_interval_secs=2),
+    ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from appliance.simulators.light import LightSimulator
+from appliance.adapters.elgato_lights.simulator import LightSimulator
 from tests.fakes.lua import write
 from tests.firmware.boxed import LIGHT, Box
 

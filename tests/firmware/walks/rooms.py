@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from appliance.simulators.light import LightSimulator
+from appliance.adapters.elgato_lights.simulator import LightSimulator
 from tests.firmware.boxed import LIGHT, Box
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from aiohttp import web
 
+from appliance.adapters.simulated import SimulatedDevice
 from appliance.clock import Clock
-from appliance.simulators.device import SimulatedDevice
 
 
 @dataclass(slots=True, kw_only=True)

@@ -11,9 +11,9 @@ import aiohttp
 import pytest
 from elgato import Elgato, ElgatoConnectionError, ElgatoNoBatteryError, PowerOnBehavior
 
-from appliance.simulators.light import Light, LightSimulator
+from appliance.adapters.elgato_lights.simulator import Light, LightSimulator
 
-CAPTURES = Path(__file__).parents[1] / "fixtures" / "elgato"
+CAPTURES = Path(__file__).parents[2] / "fixtures" / "elgato"
 
 
 @pytest.fixture

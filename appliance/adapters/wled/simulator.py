@@ -9,8 +9,8 @@ from typing import Any
 
 from aiohttp import web
 
+from appliance.adapters.simulated import SimulatedDevice
 from appliance.clock import Clock
-from appliance.simulators.device import SimulatedDevice
 
 EFFECTS = ("Solid", "Blink", "RSVD", "Breathe", "Rainbow")
 PALETTES = ("Default", "Random Cycle")

@@ -10,9 +10,9 @@ import aiohttp
 import pytest
 from rokuecp import Roku, RokuError
 
-from appliance.simulators.tv import TvSimulator
+from appliance.adapters.roku_tv.simulator import TvSimulator
 
-CAPTURES = Path(__file__).parents[1] / "fixtures" / "roku"
+CAPTURES = Path(__file__).parents[2] / "fixtures" / "roku"
 
 
 @pytest.fixture

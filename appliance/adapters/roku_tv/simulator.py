@@ -7,9 +7,9 @@ from xml.sax.saxutils import escape, quoteattr
 
 from aiohttp import web
 
+from appliance.adapters.roku_tv.elements import Elements
+from appliance.adapters.simulated import SimulatedDevice
 from appliance.clock import Clock
-from appliance.simulators.device import SimulatedDevice
-from appliance.simulators.elements import Elements
 
 HEADER = '<?xml version="1.0" encoding="UTF-8" ?>\n'
 ON, STANDBY = "PowerOn", "Ready"

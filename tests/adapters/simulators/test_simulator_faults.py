@@ -11,10 +11,10 @@ import pytest
 from elgato import Elgato, ElgatoConnectionError
 from rokuecp import Roku, RokuError
 
+from appliance.adapters.elgato_lights.simulator import Light, LightSimulator
+from appliance.adapters.roku_tv.simulator import TvSimulator
+from appliance.adapters.simulated import SimulatedDevice
 from appliance.clock import Clock
-from appliance.simulators.device import SimulatedDevice
-from appliance.simulators.light import Light, LightSimulator
-from appliance.simulators.tv import TvSimulator
 
 UNCHANGED = Light(temperature=213)
 WRITE = {"numberOfLights": 1, "lights": [{"on": 1}]}

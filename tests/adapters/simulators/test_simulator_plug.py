@@ -10,8 +10,8 @@ import pytest
 from elgato import Elgato, ElgatoConnectionError
 from rokuecp import Roku, RokuConnectionError
 
-from appliance.simulators.light import Light, LightSimulator
-from appliance.simulators.tv import TvSimulator
+from appliance.adapters.elgato_lights.simulator import Light, LightSimulator
+from appliance.adapters.roku_tv.simulator import TvSimulator
 
 
 async def test_an_unplugged_light_refuses_connections_and_comes_back_as_it_was() -> None:

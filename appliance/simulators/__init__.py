@@ -1,1 +1,0 @@
-"""Simulated devices that speak their vendors' protocols on loopback, with faults on demand."""

@@ -45,16 +45,15 @@ class FastClock(Clock):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """One kind: how to simulate its vendor, the settings of a section for that, and a device that has power.
+    """One kind, and a device that has power. `simulate` makes another simulator than the kind's own.
 
     `fewer` takes a device away at the vendor and `more` gives it back, where the kind has more than one.
     """
 
     name: str
     kind: AdapterKind
-    simulate: Callable[[], SimulatedDevice]
-    settings: Callable[[Any], Any]
     device: str
+    simulate: Callable[[], Any] | None = None
     fewer: Callable[[Any], object] | None = None
     more: Callable[[Any], object] | None = None
 
@@ -96,9 +95,11 @@ class Trial:
 @asynccontextmanager
 async def trial(subject: Subject) -> AsyncIterator[Trial]:
     """An adapter of the kind that has seen its vendor once."""
-    async with subject.simulate() as vendor, open_session() as session:
+    simulation = subject.kind.simulation
+    assert simulation is not None
+    async with (subject.simulate or simulation.device)() as vendor, open_session() as session:
         it = Trial(subject, vendor)
-        settings = subject.settings(vendor)
+        settings = simulation.settings(vendor)
         context = context_of(subject.name, session, it.clock, registry=it.registry, bus=it.bus)
         it.runner = AdapterRunner(partial(subject.kind.build, settings), context)
         it.dispatcher = Dispatcher([it.runner], it.bus, it.clock)

@@ -17,8 +17,8 @@ from appliance.adapters.wled.adapter import EFFECT, WledAdapter
 from appliance.adapters.wled.simulator import WledSimulator
 from appliance.home.commands import Command
 from appliance.home.model import Info, Kind
+from tests.adapters import test_contract
 from tests.adapters.contract import trial
-from tests.adapters.test_contract import TestWled
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
 from tests.fakes.patience import until
@@ -103,7 +103,7 @@ async def test_every_percentage_is_shown_as_it_was_set(session: aiohttp.ClientSe
 
 
 async def test_what_somebody_changes_at_the_strip_is_pushed() -> None:
-    async with trial(TestWled.subject) as it:
+    async with trial(test_contract.TestWled.subject) as it:
         strip = cast("WledSimulator", it.vendor)
         await until(lambda: bool(strip._sockets))
         polls = len(strip.requests)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Any, Protocol
 
 from appliance.adapters.base import Adapter, AdapterContext
@@ -24,7 +25,9 @@ class Vendor(Protocol):
 
     async def __aenter__(self) -> Any: ...
 
-    async def __aexit__(self, kind: Any, error: Any, trace: Any, /) -> None: ...
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

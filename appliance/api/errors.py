@@ -46,7 +46,12 @@ HEADERS: Mapping[type[errors.LaresError], dict[str, str]] = {
 """The headers that come with some of them."""
 
 
-_SANIC_CODES: Mapping[int, str] = {400: "invalid_request", 408: "request_timeout", 417: "expectation_failed"}
+_SANIC_CODES: Mapping[int, str] = {
+    400: "invalid_request",
+    408: "request_timeout",
+    417: "expectation_failed",
+    501: "unknown_transfer_coding",
+}
 """The code of what Sanic itself refuses, by its status."""
 
 
@@ -86,6 +91,7 @@ CODES: Mapping[str, Code] = {
     "rate_limited": Code("Too many requests with this key; `Retry-After` says when to try again.", (429,)),
     "internal": Code("The hub has a fault; its log has the traceback.", (500,)),
     "unsupported": Code("The device does not offer this command.", (501,)),
+    "unknown_transfer_coding": Code("The body comes in a `Transfer-Encoding` other than `chunked`.", (501,)),
     "authentication_unavailable": Code("The hub has no memory to check the key with now. Try again.", (503,)),
     "not_ready": Code("The hub is starting; `error` names what is missing.", (503,)),
     "store_unavailable": Code("The card takes no change now; nothing of it counts. Try again.", (503,)),

@@ -38,7 +38,7 @@ _MEANINGS: Mapping[int, str] = {
     423: "It runs already.",
     426: "The path is a WebSocket, and the request does not open one.",
     429: "Too many requests, or too many keys that wait to be checked.",
-    501: "The device does not offer this.",
+    501: "The device does not offer this, or the body comes in an unknown transfer coding.",
     503: "Not now: the hub is starting, its card takes no changes, or there is no memory to check the key.",
 }
 """What each status says; one that is missing here cannot be in a row."""

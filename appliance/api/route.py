@@ -50,8 +50,8 @@ class Call:
         return parse(self.route.query, stated)
 
 
-ANYWHERE = frozenset({400, 405, 408, 413, 417})
-"""What a request may be answered on every path: it is malformed, slow or too large, or its method is another's."""
+ANYWHERE = frozenset({400, 405, 408, 413, 417, 501})
+"""What a request may be answered on every path: it is malformed, slow, too large, or its method is another's."""
 
 Handler = Callable[..., Awaitable[HTTPResponse | None]]
 

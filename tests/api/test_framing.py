@@ -46,9 +46,9 @@ REFUSED: list[bytes] = [
     *(
         LINE + b"\r\nTransfer-Encoding: " + value
         for value in (
-            b"", b"identity", b"gzip", b"xchunked", b"chunkedx", b"chunked gzip", b"chunked, gzip", b"gzip, chunked",
-            b"chunked, chunked", b"chunked, identity", b"identity, chunked", b"chunked;q=1", b"chunked; x",
-            b'"chunked"', b"\x0bchunked", b"chunked\x0c", NBSP + b"chunked", b"chunked" + NBSP,
+            b"", b"chunked gzip", b"chunked, gzip", b"chunked, chunked", b"chunked, gzip, chunked",
+            b"chunked, identity", b"chunked;q=1", b"chunked; x", b", chunked", b"gzip,", b'"chunked"',
+            b"\x0bchunked", b"chunked\x0c", NBSP + b"chunked", b"chunked" + NBSP,
             LATIN_NBSP + b"chunked", b"ch\tunked", b"chun\xc4\xb8ed", b"chunked\x00", b"\xe2\x84\xaahunked",
         )
     ),
@@ -90,6 +90,9 @@ REFUSED: list[bytes] = [
 ]  # fmt: skip
 """Heads that must be refused."""
 
+UNKNOWN = [b"gzip", b"identity", b"xchunked", b"chunkedx", b"gzip, chunked", b"identity,chunked", b"GZIP \t, Chunked"]
+"""Transfer codings that are well said and not known."""
+
 CHUNKS: dict[bytes, int | None] = {
     b"0": 0, b"1": 1, b"a": 10, b"A": 10, b"ff": 255, b"000017": 23, b"7fffffffffffff": 0x7FFFFFFFFFFFFF,
     b"17;a": 23, b"17;a=b": 23, b"17 ; a = b": 23, b"17\t;\ta": 23, b'17;a="b c;d\\""': 23, b"17;a;b=c;d": 23,
@@ -117,6 +120,15 @@ async def test_heads_that_could_be_read_in_two_ways_are_refused() -> None:
         except BadRequest:
             continue
     assert not taken
+
+
+async def test_a_transfer_coding_that_is_not_known_is_told_so_and_ends_the_connection(shared: House) -> None:
+    for value in UNKNOWN:
+        coded = request("POST", "/rooms", KEY, f"Transfer-Encoding: {value.decode()}") + ROOM
+        async with call(shared.url) as caller:
+            reply = await caller.ask(coded)
+            assert (reply.status, reply.json["code"]) == (501, "unknown_transfer_coding"), value
+            assert (reply.header("connection"), await caller.rest()) == ("close", b""), value
 
 
 async def test_sizes_of_chunks_follow_the_grammar() -> None:

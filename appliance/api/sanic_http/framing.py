@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from sanic.exceptions import BadRequest
+from sanic.exceptions import BadRequest, SanicException
 
 _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _TARGET = rb"(?:/[!-~]*|\*|https?://[!-.0->@-~]+/[!-~]*)"
@@ -16,10 +16,17 @@ _QUOTED = rb'"(?:[\t !#-\[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"'
 _EXTENSION = rb"[ \t]*;[ \t]*%b(?:[ \t]*=[ \t]*(?:%b|%b))?" % (_TOKEN, _TOKEN, _QUOTED)
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,15})(?:%b)*" % _EXTENSION)
 _LENGTH = re.compile(rb"[0-9]{1,18}")
+_CODINGS = re.compile(rb"%b(?:[ \t]*,[ \t]*%b)*" % (_TOKEN, _TOKEN))
 _HOST = re.compile(rb"[-A-Za-z0-9._~%!$&'()*+,;=:\[\]]*")
 
 BLANKS = b" \t"
 """What may stand around a field's value and belongs to it no more than its colon: OWS."""
+
+
+class UnknownCoding(SanicException):
+    """The request's body comes in a transfer coding that the hub does not know: 501, and the connection ends."""
+
+    status_code = 501
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +55,10 @@ class Head:
 
 
 def parse_head(head: bytes) -> Head:
-    """The head that these bytes are, without the empty line behind it; `BadRequest` where they are none."""
+    """The head that these bytes are, without the empty line behind it.
+
+    Raises `BadRequest` where they are none, and `UnknownCoding` where the body's transfer coding is not known.
+    """
     if _HEAD.fullmatch(head) is None:
         raise BadRequest("the head of the request is malformed")
     line, *lines = head.split(b"\r\n")
@@ -97,14 +107,26 @@ def _parse_framing(fields: tuple[tuple[bytes, bytes], ...], version: str) -> tup
     if codings:
         if version == "1.0":
             raise BadRequest("HTTP/1.0 knows no Transfer-Encoding")
-        if codings[0].lower() != b"chunked":
-            raise BadRequest("the only Transfer-Encoding that is understood is chunked")
+        _check_coding(codings[0].lower())
         return True, None
     if not lengths:
         return False, 0
     if _LENGTH.fullmatch(lengths[0]) is None:
         raise BadRequest("the Content-Length is malformed")
     return True, int(lengths[0])
+
+
+def _check_coding(value: bytes) -> None:
+    """Raise unless the value is `chunked`: `UnknownCoding` for another coding, `BadRequest` for none.
+
+    Chunks that are not the last coding, or come twice, leave open where the body ends: that is malformed.
+    """
+    if value == b"chunked":
+        return
+    names = [each.strip(BLANKS) for each in value.split(b",")]
+    if _CODINGS.fullmatch(value) is None or b"chunked" in names[:-1] or set(names) == {b"chunked"}:
+        raise BadRequest("the Transfer-Encoding is malformed")
+    raise UnknownCoding("the only Transfer-Encoding that is understood is chunked")
 
 
 def _values(fields: tuple[tuple[bytes, bytes], ...], name: bytes) -> list[bytes]:

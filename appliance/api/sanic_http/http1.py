@@ -48,7 +48,7 @@ class StrictHttp1(Http):
         self._discard_until: float | None = None
 
     async def http1_request_header(self) -> None:
-        """Take the head of the next request; raises what is answered with 400, 408, 413 or 417."""
+        """Take the head of the next request; raises what is answered with 400, 408, 413, 417 or 501."""
         end = self._end_of_head()
         if end < 0:
             end = await self._receive_head()

@@ -41,7 +41,7 @@ STATUSES: Mapping[type[errors.LaresError], int] = {
 HEADERS: Mapping[type[errors.LaresError], dict[str, str]] = {
     errors.Unauthenticated: {"WWW-Authenticate": "Bearer"},
     errors.TooManyChecks: {"Retry-After": "1"},
-    errors.UpgradeRequired: {"Upgrade": "websocket"},
+    errors.UpgradeRequired: {"Upgrade": "websocket", "Sec-WebSocket-Version": "13"},
 }
 """The headers that come with some of them."""
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from sanic import Request
 from websockets.datastructures import Headers
-from websockets.exceptions import InvalidUpgrade
+from websockets.exceptions import InvalidHeader, InvalidUpgrade
 from websockets.frames import Frame, Opcode
 from websockets.http11 import Request as Handshake
 from websockets.protocol import State
@@ -202,7 +202,8 @@ def shake_hands(request: Request, limits: Limits) -> tuple[ServerProtocol, bytes
     protocol = StrictProtocol(limits.message_bytes, select_subprotocol=_select_subprotocol, state=State.OPEN)
     response = protocol.accept(_handshake_of(request))
     if (problem := protocol.handshake_exc) is not None:
-        kind = UpgradeRequired if isinstance(problem, InvalidUpgrade) else MalformedRequest
+        is_other_version = isinstance(problem, InvalidHeader) and problem.name == "Sec-WebSocket-Version"
+        kind = UpgradeRequired if isinstance(problem, InvalidUpgrade) or is_other_version else MalformedRequest
         raise kind(f"this path is a WebSocket, and its handshake failed: {problem}")
     if request.method != "GET":
         raise UpgradeRequired("a WebSocket is opened with GET")

@@ -97,7 +97,7 @@ MALFORMED: dict[str, tuple[bytes, int]] = {
     "a handshake that is not ASCII": (SOCKET + b"Connection: Upgrade\r\nSec-WebSocket-Key: \xff\r\n\r\n", 400),
     "a handshake of another version": (
         SOCKET + "\r\n".join([*UPGRADE[:2], "Sec-WebSocket-Version: 8", UPGRADE[3], "", ""]).encode(),
-        400,
+        426,
     ),
     "a handshake of HTTP/1.0": (
         request("GET", "/events", KEY, *UPGRADE).replace(b" HTTP/1.1", b" HTTP/1.0"),

@@ -109,7 +109,7 @@ def test_headers_are_named_where_they_come() -> None:
     assert {status: names for status, names in told.items() if names} == {
         "401": {"WWW-Authenticate"},
         "405": {"Allow"},
-        "426": {"Upgrade"},
+        "426": {"Upgrade", "Sec-WebSocket-Version"},
         "429": {"Retry-After"},
     }
 

@@ -229,9 +229,9 @@ class DeviceEncoder:
         """The device as JSON, with what it can be commanded."""
         return b'%b,"commands":%b}' % (self.encode(device)[:-1], orjson.dumps(plain.commands(device)))
 
-    def encode_list(self, devices: list[Device]) -> bytes:
+    def encode_list(self, devices: Sequence[Device]) -> bytes:
         """The devices as a JSON array; asked for the same ones again, it gives the same bytes."""
-        if not _are_same(self._last[0], devices):
+        if devices is not self._last[0] and not _are_same(self._last[0], devices):
             self._last = (tuple(devices), b"[%b]" % b",".join([self.encode(device) for device in devices]))
         return self._last[1]
 

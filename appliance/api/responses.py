@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from functools import lru_cache
+from http import HTTPStatus
 from typing import Any
 
 import orjson
 from sanic import HTTPResponse
+from sanic.helpers import has_message_body
 
 JSON_TYPE = "application/json"
 JSON = {"content-type": JSON_TYPE}
 
 
 class Response(HTTPResponse):
-    """A response whose headers are our own words, so that they need no cleaning on their way out."""
+    """A response whose headers are our own words, which need no cleaning as Sanic cleans them."""
 
     def __init__(self, body: bytes, status: int, headers: dict[str, Any]) -> None:
         self.asgi = False
@@ -24,11 +27,21 @@ class Response(HTTPResponse):
         self.headers: Any = headers
         self._cookies = None
 
-    @property
-    def processed_headers(self) -> Iterator[tuple[bytes, bytes]]:
-        """The headers as they go out, without the empty `alt-svc` that Sanic adds."""
-        self.headers.pop("alt-svc", None)
-        return ((name.encode("ascii"), str(value).encode("ascii")) for name, value in self.headers.items())
+
+def encode_head(response: HTTPResponse, *, is_persistent: bool) -> bytes:
+    """Everything that goes out in front of the response's body: the status line, the headers and the empty line."""
+    begin = _encode_headers(response.status, tuple(response.headers.items()), is_persistent)
+    if not has_message_body(response.status):
+        return begin + b"\r\n"
+    return b"%bcontent-length: %d\r\n\r\n" % (begin, len(response.body or b""))
+
+
+@lru_cache(maxsize=64)
+def _encode_headers(status: int, headers: tuple[tuple[str, str], ...], is_persistent: bool) -> bytes:
+    """The same but for the length of the body, in which alone most responses differ."""
+    connection = "keep-alive" if is_persistent else "close"
+    fields = [f"{name}: {value}\r\n" for name, value in (*headers, ("connection", connection))]
+    return f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n{''.join(fields)}".encode("ascii")
 
 
 def json_response(body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> HTTPResponse:

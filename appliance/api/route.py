@@ -15,7 +15,7 @@ from appliance.api.responses import JSON_TYPE
 from appliance.api.validation import Check, Schema, Shape, parse
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)  # not frozen, which would double what making one costs each request
 class Call:
     """One request on its way to a handler. `principal` is whose key came with it, None where none is asked.
 

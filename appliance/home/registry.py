@@ -40,14 +40,17 @@ class Registry:
         self._bus = bus
         self._clock = clock
         self._devices: dict[str, Device] = {}
+        self._listed: tuple[Device, ...] | None = None
         self._by_adapter: defaultdict[str, dict[str, None]] = defaultdict(dict)
         self._unavailable: set[str] = set()
         self._dropped: set[tuple[str, str, str]] = set()
         self.layout = Layout()
 
-    def list_devices(self) -> list[Device]:
-        """Every device, by id."""
-        return _by_id(self._devices)
+    def list_devices(self) -> tuple[Device, ...]:
+        """Every device, by id; the same tuple until one of them is another."""
+        if self._listed is None:
+            self._listed = tuple(_by_id(self._devices))
+        return self._listed
 
     def list_rooms(self) -> list[Room]:
         """Every room, by id."""
@@ -110,7 +113,7 @@ class Registry:
         self._tell_dropped(adapter, device_id, dropped)
         self._unavailable.discard(device_id)
         now = self._clock.now()
-        device = self._devices[device_id] = replace(device, last_seen=now)
+        device = self._put(replace(device, last_seen=now))
         self._show(device, {**device.attributes, **sound, "state": ONLINE}, now)
 
     def remove(self, adapter: str, device_id: str) -> None:
@@ -119,6 +122,7 @@ class Registry:
             del self._by_adapter[adapter][device_id]
             self._unavailable.discard(device_id)
             del self._devices[device_id]
+            self._listed = None
             self._bus.publish(events.DeviceRemoved(device_id=device_id))
 
     def mark(self, adapter: str, state: str) -> None:
@@ -151,6 +155,7 @@ class Registry:
         """Begin with what outlived the last run; nothing is published, for nothing has happened."""
         self.layout = layout
         self._devices = {device.id: device for device in devices}
+        self._listed = None
         self._by_adapter.clear()
         for device in self._devices.values():
             self._by_adapter[device.metadata.source][device.id] = None
@@ -194,7 +199,7 @@ class Registry:
         if device is None:
             self._add(seen, attributes, adapter, now)
             return
-        after = self._devices[device.id] = _after(device, seen, now)
+        after = self._put(_after(device, seen, now))
         if (after.name, after.info) != (device.name, device.info):
             self._bus.publish(events.DeviceUpdated(device=after))
         self._show(after, attributes, now)
@@ -213,7 +218,7 @@ class Registry:
             info=seen.info,
             commands=seen.commands,
         )
-        self._devices[device.id] = device
+        self._put(device)
         self._by_adapter[adapter][device.id] = None
         self._bus.publish(events.DeviceStateChanged(device=device, previous=None))
 
@@ -224,8 +229,13 @@ class Registry:
     def _show(self, device: Device, attributes: dict[str, Value], now: datetime) -> None:
         """Let the device show these attributes; tell it if they differ."""
         if attributes != device.attributes:
-            changed = self._devices[device.id] = replace(device, attributes=attributes, updated_at=now)
+            changed = self._put(replace(device, attributes=attributes, updated_at=now))
             self._bus.publish(events.DeviceStateChanged(device=changed, previous=device))
+
+    def _put(self, device: Device) -> Device:
+        self._devices[device.id] = device
+        self._listed = None
+        return device
 
     def _tell_dropped(self, adapter: str, device_id: str, dropped: Dropped) -> None:
         """Tell what was left out, once for each device and attribute."""
@@ -241,13 +251,13 @@ class Registry:
     def _move(self, device_id: str, room_id: str | None) -> None:
         device = self._devices.get(device_id)
         if device is not None and device.room_id != room_id:
-            self._devices[device_id] = replace(device, room_id=room_id)
+            self._put(replace(device, room_id=room_id))
             self._bus.publish(events.DeviceRoomChanged(device_id=device_id, room_id=room_id))
 
     def _rename(self, device_id: str, name: str | None) -> None:
         device = self._devices.get(device_id)
         if device is not None and device.person_name != name:
-            renamed = self._devices[device_id] = replace(device, person_name=name)
+            renamed = self._put(replace(device, person_name=name))
             if renamed.name != device.name:
                 self._bus.publish(events.DeviceUpdated(device=renamed))
 

@@ -222,7 +222,7 @@ async def test_a_device_that_was_never_there_is_told_of_once(
     for _ in range(5):
         await bench.poll(GONE)
     assert _kinds(bench.happened).count(events.SystemErrorReported) == 1
-    assert bench.registry.list_devices() == []
+    assert bench.registry.list_devices() == ()
 
 
 # --- commands ------------------------------------------------------------------------------------

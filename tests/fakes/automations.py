@@ -277,7 +277,7 @@ async def bench(
             it.show(power="off", brightness=20)
         await it.settle()
         yield it
-        kept.devices = registry.list_devices()
+        kept.devices = [*registry.list_devices()]
 
 
 def secs(**span: float) -> float:

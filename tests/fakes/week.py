@@ -202,7 +202,7 @@ async def open_week(
                 for id_, members in groups.items():
                     registry.put_group(id_, id_, [f"x:{name}" for name in members])
                 yield week
-                card.devices = registry.list_devices()
+                card.devices = [*registry.list_devices()]
 
 
 async def _no_scene(id_: str, chain: tuple[str, ...]) -> Any:

@@ -187,7 +187,7 @@ class TestReports:
     def test_a_device_that_was_never_read_is_not_invented(self) -> None:
         home = Home()
         home.registry.apply(report(also=["a:1"]))
-        assert home.registry.list_devices() == []
+        assert home.registry.list_devices() == ()
         assert home.news() == []
 
     def test_changes_are_told_in_the_order_of_the_report_and_before_removals(self) -> None:
@@ -449,6 +449,23 @@ class TestQuestions:
         assert [device.id for device in home.registry.list_devices()] == ["B", "a:10", "a:2", "b"]
         assert [room.id for room in home.registry.list_rooms()] == ["R", "r", "s"]
         assert [group.id for group in home.registry.list_groups()] == ["R", "r", "s"]
+
+    def test_the_list_of_devices_is_the_same_object_until_one_of_them_is_another(self) -> None:
+        home = Home(report(seen("a:1", power="on")))
+        home.registry.put_room("r", "R")
+        changes = (
+            lambda: home.registry.apply(report(seen("a:1", power="off"))),
+            lambda: home.registry.show("a", "a:1", {"power": "on"}),
+            lambda: home.registry.mark("a", OFFLINE),
+            lambda: home.registry.assign_room("a:1", "r"),
+            lambda: home.registry.restore(home.registry.layout, [home.device()]),
+            lambda: home.registry.remove("a", "a:1"),
+        )
+        for change in changes:
+            before = home.registry.list_devices()
+            assert home.registry.list_devices() is before
+            change()
+            assert home.registry.list_devices() is not before
 
     def test_devices_are_found_in_the_order_asked_for_once_each_and_strangers_left_out(self) -> None:
         home = Home(report(seen("a:1"), seen("a:2"), seen("a:3")))

@@ -47,8 +47,7 @@ class Application(Sanic[Any, Any]):
             response = await handle(request, **ids)
             if response is not None and request.stream is not None:
                 http: Any = request.stream
-                await http.respond(response).send(end_stream=True)
-                http.finish_response()
+                await http.send_response(response)
         except Exception as error:
             await self.handle_exception(request, error, run_middleware=False)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from sanic.compat import Header
 from sanic.exceptions import BadRequest, SanicException
 
 _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
@@ -15,11 +16,12 @@ _TRAILER = re.compile(_FIELD)
 _QUOTED = rb'"(?:[\t !#-\[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"'
 _EXTENSION = rb"[ \t]*;[ \t]*%b(?:[ \t]*=[ \t]*(?:%b|%b))?" % (_TOKEN, _TOKEN, _QUOTED)
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,15})(?:%b)*" % _EXTENSION)
-_LENGTH = re.compile(rb"[0-9]{1,18}")
-_CODINGS = re.compile(rb"%b(?:[ \t]*,[ \t]*%b)*" % (_TOKEN, _TOKEN))
-_HOST = re.compile(rb"[-A-Za-z0-9._~%!$&'()*+,;=:\[\]]*")
+_TOKEN_TEXT = _TOKEN.decode()
+_LENGTH = re.compile(r"[0-9]{1,18}")
+_CODINGS = re.compile(rf"{_TOKEN_TEXT}(?:[ \t]*,[ \t]*{_TOKEN_TEXT})*")
+_HOST = re.compile(r"[-A-Za-z0-9._~%!$&'()*+,;=:\[\]]*")
 
-BLANKS = b" \t"
+BLANKS = " \t"
 """What may stand around a field's value and belongs to it no more than its colon: OWS."""
 
 
@@ -31,27 +33,20 @@ class UnknownCoding(SanicException):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """A request's head. The names of `fields` are in lower case; `version` is `1.0` or `1.1`.
+    """A request's head. The names of `headers` are in lower case; `version` is `1.0` or `1.1`.
 
-    `length` is the body's in bytes, None where it comes in chunks; `has_body` says whether one was announced.
+    `raw` is what it was parsed from. `length` is the body's in bytes, None where it comes in chunks; `has_body` says
+    whether one was announced, `is_persistent` whether the client lets the connection go on after the response.
     """
 
+    raw: bytes
     method: str
-    target: str
+    target: bytes
     version: str
-    fields: tuple[tuple[bytes, bytes], ...]
+    headers: Header
+    is_persistent: bool
     has_body: bool
     length: int | None
-
-    @property
-    def is_persistent(self) -> bool:
-        """Whether the client lets the connection go on after the response."""
-        options = {
-            each.strip(BLANKS).lower() for value in _values(self.fields, b"connection") for each in value.split(b",")
-        }
-        if b"close" in options:
-            return False
-        return options in (set(), {b"keep-alive"}) if self.version == "1.1" else b"keep-alive" in options
 
 
 def parse_head(head: bytes) -> Head:
@@ -61,13 +56,22 @@ def parse_head(head: bytes) -> Head:
     """
     if _HEAD.fullmatch(head) is None:
         raise BadRequest("the head of the request is malformed")
-    line, *lines = head.split(b"\r\n")
-    method, target, protocol = line.decode("ascii").split(" ")
-    version = protocol.removeprefix("HTTP/")
-    fields = tuple(_parse_field(each) for each in lines)
-    _check_host(fields, version)
-    has_body, length = _parse_framing(fields, version)
-    return Head(method=method, target=target, version=version, fields=fields, has_body=has_body, length=length)
+    line, *lines = head.decode(errors="surrogateescape").split("\r\n")
+    method, target, protocol = line.split(" ")
+    version = protocol[-3:]
+    headers = Header([_parse_field(each) for each in lines])
+    _check_host(headers, version)
+    has_body, length = _parse_framing(headers, version)
+    return Head(
+        raw=head,
+        method=method,
+        target=target.encode("ascii"),
+        version=version,
+        headers=headers,
+        is_persistent=_is_persistent(headers, version),
+        has_body=has_body,
+        length=length,
+    )
 
 
 def parse_chunk(line: bytes) -> int:
@@ -84,30 +88,38 @@ def check_trailer(line: bytes) -> None:
         raise BadRequest("what follows the last chunk is malformed")
 
 
-def _parse_field(line: bytes) -> tuple[bytes, bytes]:
-    name, _, value = line.partition(b":")
+def _parse_field(line: str) -> tuple[str, str]:
+    name, _, value = line.partition(":")
     return name.lower(), value.strip(BLANKS)
 
 
-def _check_host(fields: tuple[tuple[bytes, bytes], ...], version: str) -> None:
-    hosts = _values(fields, b"host")
+def _is_persistent(headers: Header, version: str) -> bool:
+    stated = headers.getall("connection", ())
+    options = {each.strip(BLANKS).lower() for value in stated for each in value.split(",")}
+    if "close" in options or not all(map(str.isascii, stated)):
+        return False
+    return options in (set(), {"keep-alive"}) if version == "1.1" else "keep-alive" in options
+
+
+def _check_host(headers: Header, version: str) -> None:
+    hosts = headers.getall("host", ())
     is_missing = not hosts and version == "1.1"
-    if is_missing or len(hosts) > 1 or not all(_HOST.fullmatch(host) for host in hosts):
+    if is_missing or len(hosts) > 1 or (hosts and not _HOST.fullmatch(hosts[0])):
         raise BadRequest("the request must name its Host, once")
 
 
-def _parse_framing(fields: tuple[tuple[bytes, bytes], ...], version: str) -> tuple[bool, int | None]:
+def _parse_framing(headers: Header, version: str) -> tuple[bool, int | None]:
     """Whether there is a body, and its length, None for chunks.
 
     A length beside chunks, or one of them twice, is how a request is smuggled past a proxy; HTTP/1.0 has no chunks.
     """
-    codings, lengths = _values(fields, b"transfer-encoding"), _values(fields, b"content-length")
+    codings, lengths = headers.getall("transfer-encoding", ()), headers.getall("content-length", ())
     if len(codings) + len(lengths) > 1:
         raise BadRequest("the request states more than once how long its body is")
     if codings:
         if version == "1.0":
             raise BadRequest("HTTP/1.0 knows no Transfer-Encoding")
-        _check_coding(codings[0].lower())
+        _check_coding(codings[0])
         return True, None
     if not lengths:
         return False, 0
@@ -116,18 +128,13 @@ def _parse_framing(fields: tuple[tuple[bytes, bytes], ...], version: str) -> tup
     return True, int(lengths[0])
 
 
-def _check_coding(value: bytes) -> None:
-    """Raise unless the value is `chunked`: `UnknownCoding` for another coding, `BadRequest` for none.
+def _check_coding(stated: str) -> None:
+    """Raise unless it states `chunked`: `UnknownCoding` for another coding, `BadRequest` for none.
 
     Chunks that are not the last coding, or come twice, leave open where the body ends: that is malformed.
     """
-    if value == b"chunked":
-        return
-    names = [each.strip(BLANKS) for each in value.split(b",")]
-    if _CODINGS.fullmatch(value) is None or b"chunked" in names[:-1] or set(names) == {b"chunked"}:
+    names = [each.strip(BLANKS) for each in stated.lower().split(",")]
+    if _CODINGS.fullmatch(stated) is None or "chunked" in names[:-1]:
         raise BadRequest("the Transfer-Encoding is malformed")
-    raise UnknownCoding("the only Transfer-Encoding that is understood is chunked")
-
-
-def _values(fields: tuple[tuple[bytes, bytes], ...], name: bytes) -> list[bytes]:
-    return [value for each, value in fields if each == name]
+    if names != ["chunked"]:
+        raise UnknownCoding("the only Transfer-Encoding that is understood is chunked")

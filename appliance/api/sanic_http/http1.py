@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from sanic.compat import Header
 from sanic.exceptions import BadRequest, ExpectationFailed, PayloadTooLarge, RequestTimeout
 from sanic.http import Http, Stage
+from sanic.response import HTTPResponse
 
 from appliance.api.limits import Limits
+from appliance.api.responses import encode_head
 from appliance.api.sanic_http.framing import Head, check_trailer, parse_chunk, parse_head
 
 MAX_DISCARDED_BODIES = 4
 """How many times the limit of a body is read and discarded after a response, so that its sender can hear it."""
 
 MAX_CHUNK_LINE_BYTES = 64
+
+EXPECTATION_FAILED = 417
 
 _CRLF = b"\r\n"
 _END_OF_HEAD = b"\r\n\r\n"
@@ -29,16 +32,18 @@ class StrictHttp1(Http):
     has `head_secs` in all. The rest of a body that nobody wanted is read for `body_secs`, after its response.
     """
 
-    __slots__ = ("HEADER_MAX_SIZE", "_connection", "_discard_until", "_discarded", "_limits")
+    __slots__ = ("HEADER_MAX_SIZE", "_connection", "_discard_until", "_discarded", "_head", "_limits")
 
     recv_buffer: bytearray
     request_body: Any
     response: Any
+    response_func: Any
 
     def __init__(self, protocol: Any) -> None:
         super().__init__(protocol)  # type: ignore[no-untyped-call]
         self._connection = protocol
         self._limits: Limits = protocol.limits
+        self._head: Head | None = None
         self.HEADER_MAX_SIZE = self._limits.head_bytes
 
     def init_for_request(self) -> None:
@@ -54,22 +59,33 @@ class StrictHttp1(Http):
             end = await self._receive_head()
         if end < 0:
             raise PayloadTooLarge("the head of the request is too large")
-        raw = bytes(self.recv_buffer[:end])
-        head = parse_head(raw)
-        self.url = head.target
+        head = self._parse_head(bytes(self.recv_buffer[:end]))
+        self.url = head.target.decode("ascii")
         self.keep_alive = head.is_persistent
         self.head_only = head.method == "HEAD"
-        request = self._make_request(head, raw)
+        request = self._make_request(head)
         self._expect_body(head, request)
         # One CRLF of a head stays where chunks follow: each of them begins with the CRLF that ends what is before it
         del self.recv_buffer[: end + (2 if self.request_body == "chunked" else 4)]
         self.request, request.stream = request, self
         self._connection.note_request()
 
-    def finish_response(self) -> None:
-        """The response was sent. What is left of a body is discarded, of which Sanic would complain after a 2xx."""
-        if self.request_body and self.response is not None:
+    async def send_response(self, response: HTTPResponse) -> None:
+        """Send the response. What is left of a body is then discarded, of which Sanic would complain after a 2xx."""
+        self.respond(response)
+        await self.http1_response_header(b"", end_stream=True)
+        if self.request_body:
             self.response.stream = self.response = None
+
+    async def http1_response_header(self, data: bytes, end_stream: bool) -> None:
+        """Send head and body of the response in one piece; none is streamed, so `data` is empty."""
+        response, self.response_func = self.response, None
+        head = encode_head(response, is_persistent=self.keep_alive)
+        if self.expecting_continue:
+            self.expecting_continue = False
+            head = head if response.status == EXPECTATION_FAILED else _CONTINUE + head
+        await self._send(head if self.head_only else head + response.body)
+        self.stage = Stage.IDLE
 
     def create_empty_request(self) -> None:
         """Make the stand-in for a request whose head could not be read; its target may be what was wrong."""
@@ -87,12 +103,17 @@ class StrictHttp1(Http):
         self.request_body = None
         self.keep_alive = False
 
-    def _make_request(self, head: Head, raw: bytes) -> Any:
-        fields = [(name.decode("ascii"), value.decode(errors="surrogateescape")) for name, value in head.fields]
+    def _parse_head(self, raw: bytes) -> Head:
+        """The head that these bytes are. Clients ask the same again and again: the last one is kept."""
+        if self._head is None or self._head.raw != raw:
+            self._head = parse_head(raw)
+        return self._head
+
+    def _make_request(self, head: Head) -> Any:
         request = self._connection.request_class(
-            url_bytes=head.target.encode("ascii"),
-            headers=Header(fields),
-            head=raw,
+            url_bytes=head.target,
+            headers=head.headers,
+            head=head.raw,
             version=head.version,
             method=head.method,
             transport=self._connection.transport,

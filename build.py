@@ -27,6 +27,7 @@ from firmware.console import (
     BuildFailed,
     report_failure,
     run_captured,
+    run_visible,
     say,
 )
 from firmware.environment import Environment, check_venv, venv_command
@@ -40,10 +41,11 @@ usage: python3 build.py [COMMAND]
   pyz [--target TAG ...]   make dist/lares.pyz, also without a command; with --target a smaller file for each
   demo [ARG ...]           run the hub against a simulated light and TV; ARGs go to the demo
   test [--slow] [ARG ...]  lint, types, tests; --slow adds the long proofs, ARGs go to pytest
+  bench [NAME ...]         measure the hub beside its limits; all of it rewrites benchmarks/RESULTS.md, --check compares
   lock [--upgrade]         for maintainers: rewrite firmware/*.lock from pyproject.toml
 
 pyz keeps what it fetches in build/ or, where that is set, in $BUILD_PY_CACHE or $XDG_CACHE_HOME.
-demo and test first make .venv from firmware/*.lock, where it is missing, out of date or damaged.
+demo, test and bench first make .venv from firmware/*.lock, where it is missing, out of date or damaged.
 """
 
 
@@ -87,12 +89,24 @@ def test(arguments: Sequence[str]) -> int:
     return checks.run_checks(ENVIRONMENT, arguments)
 
 
+def bench(arguments: Sequence[str]) -> int:
+    """Measure what the arguments name, in .venv."""
+    ENVIRONMENT.ensure(ENVIRONMENT.runtime_lock, ENVIRONMENT.test_lock)
+    return run_visible([str(ENVIRONMENT.python), "-m", "benchmarks", *arguments], ROOT, os.environ)
+
+
 def lock(arguments: Sequence[str]) -> int:
     """Rewrite both locks from pyproject.toml."""
     return locks.write_locks(ENVIRONMENT, arguments)
 
 
-COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"pyz": pyz, "demo": demo, "test": test, "lock": lock}
+COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
+    "pyz": pyz,
+    "demo": demo,
+    "test": test,
+    "bench": bench,
+    "lock": lock,
+}
 
 
 def main(argv: Sequence[str]) -> int:

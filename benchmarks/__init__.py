@@ -1,1 +1,1 @@
-"""The measured promises, one file a promise. `python -m benchmarks` prints the table."""
+"""The measured promises: each file a measure, run in a process of its own beside its limit; see `NOTES.md`."""

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from benchmarks._processes import KEY
 
 UPGRADE = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n"
-BATCH = 8
 NONCE = "AAAAAAAAAAAAAAAAAAAAAA=="
+LIMIT = 1 << 22
 
 
 def request(method: str, path: str, body: bytes = b"", extra: str = "") -> bytes:
@@ -22,7 +22,7 @@ def request(method: str, path: str, body: bytes = b"", extra: str = "") -> bytes
 
 async def one(port: int, message: bytes) -> bytes:
     """The body that answers one request."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 22)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=LIMIT)
     try:
         writer.write(message)
         return await read_answer(reader)
@@ -45,56 +45,159 @@ async def read_answer(reader: asyncio.StreamReader) -> bytes:
     head = await reader.readuntil(b"\r\n\r\n")
     if not head.startswith(b"HTTP/1.1 2"):
         raise RuntimeError(head.decode())
-    length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
-    return await reader.readexactly(length)
+    return await reader.readexactly(_length_of(head))
 
 
-async def hammer(port: int, message: bytes, *, clients: int, seconds: float) -> tuple[float, float]:
-    """Answers a second over so many kept connections, and the 99th percentile of a batch's duration in ms.
+async def hammer(port: int, message: bytes, *, clients: int, seconds: float) -> list[float]:
+    """The milliseconds that each request took which so many kept connections sent, one after another, for so long.
 
-    Each client sends its requests in batches and takes the answers, which are all of one length, as they come: so the
-    client needs little of the processor time that the two share.
+    All answers must be of one length, as those of the same message are.
     """
-    durations: list[float] = []
-    deadline = time.perf_counter() + seconds
     length = await _answer_length(port, message)
+    deadline = time.perf_counter() + seconds
+    loop = asyncio.get_running_loop()
+    durations: list[float] = []
+    made = [
+        await loop.create_connection(lambda: _Client(message, length, deadline, durations), "127.0.0.1", port)
+        for _ in range(clients)
+    ]
+    await asyncio.gather(*(client.ended for _, client in made))
+    return durations
 
-    async def ask() -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 22)
-        while (began := time.perf_counter()) < deadline:
-            writer.write(message * BATCH)
-            await reader.readexactly(length * BATCH)
-            durations.append(time.perf_counter() - began)
-        writer.close()
 
-    await asyncio.gather(*(ask() for _ in range(clients)))
-    return BATCH * len(durations) / seconds, 1000 * percentile(durations, 99)
+class _Client(asyncio.Protocol):
+    """Sends the message again as soon as its answer is there, until the deadline."""
+
+    def __init__(self, message: bytes, length: int, deadline: float, durations: list[float]) -> None:
+        self._message, self._length, self._deadline, self._durations = message, length, deadline, durations
+        self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Send the first."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._ask(time.perf_counter())
+
+    def _ask(self, now: float) -> None:
+        self._missing, self._began = self._length, now
+        self._transport.write(self._message)
+
+    def data_received(self, data: bytes) -> None:
+        """Note when the answer is whole, and send the next."""
+        self._missing -= len(data)
+        if self._missing > 0:
+            return
+        now = time.perf_counter()
+        self._durations.append(1000 * (now - self._began))
+        if now < self._deadline:
+            self._ask(now)
+        else:
+            self._transport.close()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Whoever waits for the end is told."""
+        if not self.ended.done():
+            self.ended.set_result(None)
 
 
 async def _answer_length(port: int, message: bytes) -> int:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 22)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=LIMIT)
     writer.write(message)
     head = await reader.readuntil(b"\r\n\r\n")
-    writer.close()
-    return len(head) + int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
-
-
-async def subscribe(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """An event stream of which the handshake is done."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 22)
-    writer.write(request("GET", "/events", extra=UPGRADE.format(key=NONCE)))
-    head = await reader.readuntil(b"\r\n\r\n")
-    if b" 101 " not in head:
+    if not head.startswith(b"HTTP/1.1 2"):
         raise RuntimeError(head.decode())
-    return reader, writer
+    writer.close()
+    return len(head) + _length_of(head)
 
 
-async def read_frame(reader: asyncio.StreamReader) -> bytes:
-    """The payload of one unmasked frame."""
-    _first, length = await reader.readexactly(2)
-    if length == 126:
-        length = int.from_bytes(await reader.readexactly(2), "big")
-    return await reader.readexactly(length)
+def _length_of(head: bytes) -> int:
+    return int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+
+
+class Readers:
+    """So many event streams of a hub, or bare connections, from entering the context to leaving it.
+
+    `frames` counts the frames that have come to all of them.
+    """
+
+    def __init__(self, port: int, count: int, *, is_hub: bool = True) -> None:
+        self._port, self._count, self._is_hub = port, count, is_hub
+        self._goal = 0
+        self._there: asyncio.Future[None] | None = None
+        self._transports: list[asyncio.Transport] = []
+        self.frames = 0
+
+    async def __aenter__(self) -> Readers:
+        loop = asyncio.get_running_loop()
+        opening = request("GET", "/events", extra=UPGRADE.format(key=NONCE)) if self._is_hub else b""
+        made = [
+            await loop.create_connection(lambda: _Reader(self, opening), "127.0.0.1", self._port)
+            for _ in range(self._count)
+        ]
+        self._transports = [transport for transport, _ in made]
+        await asyncio.gather(*(reader.is_open for _, reader in made))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for transport in self._transports:
+            transport.abort()
+
+    async def read(self, frames: int) -> None:
+        """Wait until each has got so many more frames than all had been waited for before."""
+        self._goal += frames * self._count
+        if self.frames < self._goal:
+            self._there = asyncio.get_running_loop().create_future()
+            await self._there
+
+    def take(self, frames: int) -> None:
+        """Count frames that came."""
+        self.frames += frames
+        if self.frames >= self._goal and self._there is not None and not self._there.done():
+            self._there.set_result(None)
+
+
+class _Reader(asyncio.Protocol):
+    """Shakes hands where there is something to say, and counts the unmasked frames that come then."""
+
+    def __init__(self, readers: Readers, opening: bytes) -> None:
+        self._readers, self._opening = readers, opening
+        self._rest = b""
+        self.is_open: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Ask for the stream."""
+        assert isinstance(transport, asyncio.Transport)
+        if self._opening:
+            transport.write(self._opening)
+        else:
+            self.is_open.set_result(None)
+
+    def data_received(self, data: bytes) -> None:
+        """Take the handshake, then frames."""
+        data = self._rest + data
+        if not self.is_open.done():
+            head, end, data = data.partition(b"\r\n\r\n")
+            if not end:
+                self._rest = head
+                return
+            if b" 101 " not in head:
+                raise RuntimeError(head.decode())
+            self.is_open.set_result(None)
+        frames, at = 0, 0
+        while (following := _end_of_frame(data, at)) <= len(data):
+            frames, at = frames + 1, following
+        self._rest = data[at:]
+        if frames:
+            self._readers.take(frames)
+
+
+def _end_of_frame(data: bytes, at: int) -> int:
+    """Where the frame that begins there ends; beyond the data where its head is not whole."""
+    if len(data) < at + 4:
+        return len(data) + 1
+    if data[at + 1] < 126:
+        return at + 2 + data[at + 1]
+    return at + 4 + int.from_bytes(data[at + 2 : at + 4], "big")
 
 
 def percentile(figures: Sequence[float], percent: int) -> float:

@@ -1,4 +1,4 @@
-"""Hubs as processes of their own, for benchmarks that measure from outside."""
+"""Hubs and other servers as processes of their own, for measures that look from outside."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 KEY = "benchmark-master-key"
 ROOT = Path(__file__).parent.parent
+MODULE = (sys.executable, "-m", "appliance")
+"""How the hub is started from the tree."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,44 +28,118 @@ class Running:
     pid: int
     started_after: float
 
+    def pids(self) -> list[int]:
+        """The hub's process and those that it has started, its Lua worker among them."""
+        found = [self.pid]
+        for pid in found:
+            for task in Path(f"/proc/{pid}/task").iterdir():
+                found += [int(child) for child in (task / "children").read_text().split()]
+        return found
+
     def resident_mb(self) -> float:
-        """Resident memory in megabytes (10^6 bytes)."""
+        """Resident memory of the hub's own process in megabytes (10^6 bytes)."""
         return self._status("VmRSS") * 1024 / 1e6
+
+    def pss_mb(self) -> float:
+        """Memory of the hub and its worker in megabytes; what they share with others counts in part."""
+        return sum(_field(f"/proc/{pid}/smaps_rollup", "Pss") for pid in self.pids()) * 1024 / 1e6
 
     def peak_mb(self) -> float:
         """The most memory that was ever resident, in megabytes."""
         return self._status("VmHWM") * 1024 / 1e6
 
     def threads(self) -> int:
-        """Threads."""
+        """Threads of the hub's own process."""
         return self._status("Threads")
 
     def files(self) -> int:
-        """Open file descriptors."""
+        """Open file descriptors of the hub's own process."""
         return len(list(Path(f"/proc/{self.pid}/fd").iterdir()))
 
+    def cpu_secs(self) -> float:
+        """Processor time that the hub and its worker have used."""
+        ticks = 0
+        for pid in self.pids():
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            ticks += int(fields[11]) + int(fields[12])
+        return ticks / os.sysconf("SC_CLK_TCK")
+
+    def wakeups(self) -> int:
+        """How often threads of the hub and its worker have gone to sleep by themselves and were woken."""
+        tasks = [task for pid in self.pids() for task in Path(f"/proc/{pid}/task").iterdir()]
+        return sum(_field(str(task / "status"), "voluntary_ctxt_switches") for task in tasks)
+
+    def written_bytes(self) -> int:
+        """Bytes that the hub's own process has caused to be sent to the card."""
+        return _field(f"/proc/{self.pid}/io", "write_bytes")
+
+    def loop_lag_ms(self) -> float:
+        """The most that the event loop was late since the start, of what the hub measures once a second."""
+        text = ask(self.port, "/metrics").decode()
+        line = next(line for line in text.splitlines() if line.startswith("lares_loop_lag_max_seconds "))
+        return 1000 * float(line.split()[1])
+
     def _status(self, field: str) -> int:
-        lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
-        return int(next(line for line in lines if line.startswith(f"{field}:")).split()[1])
+        return _field(f"/proc/{self.pid}/status", field)
+
+
+def _field(file: str, name: str) -> int:
+    lines = Path(file).read_text().splitlines()
+    return int(next(line for line in lines if line.startswith(f"{name}:")).split()[1])
 
 
 @contextlib.contextmanager
-def hub(adapters: str = "") -> Iterator[Running]:
-    """A `lares run` with these adapter sections, from its first authenticated answer to its end."""
-    with tempfile.TemporaryDirectory(prefix="lares-benchmark-") as folder:
+def hub(
+    config: str = "",
+    *,
+    folder: Path | None = None,
+    command: Sequence[str] = MODULE,
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[Running]:
+    """A `lares run` with these configuration sections, from its first authenticated answer to its end.
+
+    A `folder` keeps configuration and data from one start to the next; without one they are new, and gone afterwards.
+    """
+    with contextlib.ExitStack() as stack:
+        place = folder or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lares-benchmark-")))
         port = free_port()
-        config = Path(folder) / "config" / "default.toml"
-        config.parent.mkdir()
-        config.write_text(f'[api]\nbind_address = "127.0.0.1:{port}"\n[logging]\nlevel = "warning"\n{adapters}')
-        environment = {**os.environ, "LARES_MASTER_KEY": KEY, "PYTHONPATH": str(ROOT)}
+        file = place / "config" / "default.toml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        (place / "data").mkdir(exist_ok=True)
+        file.write_text(f'[api]\nbind_address = "127.0.0.1:{port}"\n[logging]\nlevel = "warning"\n{config}')
+        plain = {name: value for name, value in os.environ.items() if not name.startswith("LARES_")}
+        variables = {**plain, "PYTHONPATH": str(ROOT), **(environment or {}), "LARES_MASTER_KEY": KEY}
         began = time.perf_counter()
-        process = subprocess.Popen([sys.executable, "-m", "appliance", "run"], cwd=folder, env=environment)
+        process = subprocess.Popen([*command, "run"], cwd=place, env=variables, stdout=sys.stderr)
         try:
             ask(port, "/devices")
             yield Running(port=port, pid=process.pid, started_after=time.perf_counter() - began)
         finally:
             process.send_signal(signal.SIGTERM)
-            process.wait(10)
+            process.wait(15)
+
+
+@contextlib.contextmanager
+def peer(name: str, *arguments: str, given: bytes = b"") -> Iterator[Sequence[int]]:
+    """A server of `_peers.py` in a process of its own; the ports that it says it listens at."""
+    command = [sys.executable, "-m", "benchmarks._peers", name, *arguments]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            process.stdin.write(given)
+            process.stdin.close()
+            yield [int(port) for port in process.stdout.readline().split()]
+        finally:
+            process.terminate()
+
+
+def lamps(ports: Sequence[int], poll_secs: int = 3600) -> str:
+    """A section of the configuration for each simulated lamp, `lamp0` and so on."""
+    return "".join(
+        f'[adapters.lamp{number}]\ntype = "elgato_lights"\nbase_url = "http://127.0.0.1:{port}"\n'
+        f"poll_interval_secs = {poll_secs}\n"
+        for number, port in enumerate(ports)
+    )
 
 
 def ask(port: int, path: str, patience: float = 20.0) -> bytes:

@@ -1,76 +1,51 @@
-"""Requests a second, beside a bare Sanic that answers the same bytes without key, home or devices."""
+"""Requests a second and how long each takes, beside a bare Sanic that answers the same bytes without key or home."""
 
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 from collections.abc import Iterator
 
-from appliance.adapters.elgato_lights.simulator import Light, LightSimulator
-from benchmarks._client import hammer, one, request, until_ready
-from benchmarks._processes import Running, ask, free_port, hub
+from benchmarks._client import hammer, one, percentile, request, until_ready
+from benchmarks._frame import Row, Sample
+from benchmarks._processes import hub, lamps, peer
 
-CLIENTS = 16
-SECONDS = 3.0
 DEVICES = 100
+SECONDS = 1.5
+PATHS = {"one device": "/devices/lamp0:light:0", f"{DEVICES} devices": "/devices"}
+LEAST = {"one device": 0.95, f"{DEVICES} devices": 0.9}
+CLIENTS = (1, 16)
+BESIDE = "bare Sanic, the same bytes"
 
-FLOOR = """
-import asyncio, sys
-from sanic import Sanic
-from sanic.response import raw
-body = sys.stdin.buffer.read()
-app = Sanic("floor", configure_logging=False)
-@app.get("/")
-async def answer(request):
-    return raw(body, content_type="application/json")
-async def main():
-    server = await app.create_server("127.0.0.1", int(sys.argv[1]))
-    await server.startup()
-    await server.serve_forever()
-asyncio.run(main())
-"""
-
-
-def measure() -> Iterator[tuple[str, str]]:
-    """Labels and figures."""
-    yield from asyncio.run(_measure())
+RATES = {
+    (what, clients): Row(label=f"GET {what}, {_plural}", unit="requests/s", beside=BESIDE, at_least=LEAST[what])
+    for what in PATHS
+    for clients, _plural in ((1, "1 client"), (16, "16 clients"))
+}
+TIMES = {
+    (what, clients, percent): Row(label=f"GET {what}, {clients} at once, p{percent}", unit="ms", beside=BESIDE)
+    for what in PATHS
+    for clients in CLIENTS
+    for percent in (50, 99)
+}
+LAG = Row(label="loop lag, the most of one look a second", unit="ms", at_most=20)
 
 
-async def _measure() -> list[tuple[str, str]]:
-    async with LightSimulator(lights=[Light(temperature=213) for _ in range(DEVICES)]) as lamp:
-        adapters = f'[adapters.elgato_lights]\nbase_url = "{lamp.url}"\npoll_interval_secs = 3600\n'
-        running = hub(adapters)
-        home = await asyncio.to_thread(running.__enter__)
-        try:
-            return await _figures(home)
-        finally:
-            await asyncio.to_thread(running.__exit__, None, None, None)
+def measure(rounds: int) -> Iterator[Sample]:
+    """Hub and bare Sanic by turns."""
+    with peer("lamps", "1", str(DEVICES)) as ports, hub(lamps(ports)) as home:
+        asyncio.run(until_ready(home.port))
+        for what, path in PATHS.items():
+            body = asyncio.run(one(home.port, request("GET", path)))
+            with peer("fixed", given=body) as [bare]:
+                for clients in (clients for _ in range(rounds) for clients in CLIENTS):
+                    ours = _hammer(home.port, path, clients)
+                    limit = _hammer(bare, "/", clients)
+                    yield RATES[what, clients].sample(len(ours) / SECONDS, len(limit) / SECONDS)
+                    for percent in (50, 99):
+                        row = TIMES[what, clients, percent]
+                        yield row.sample(percentile(ours, percent), percentile(limit, percent))
+        yield LAG.sample(home.loop_lag_ms())
 
 
-async def _figures(home: Running) -> list[tuple[str, str]]:
-    await until_ready(home.port)
-    figures = []
-    for label, path in ((f"GET {DEVICES} devices", "/devices"), ("GET one device", "/devices/elgato_lights:light:0")):
-        body = await one(home.port, request("GET", path))
-        rate, slowest = await hammer(home.port, request("GET", path), clients=CLIENTS, seconds=SECONDS)
-        floor = await asyncio.to_thread(_floor, body)
-        what = f"{label}, {CLIENTS} clients, requests/s (p99 of a batch of 8, ms)"
-        figures.append((what, f"{rate:.0f} ({slowest:.1f})"))
-        figures.append(("  bare Sanic with the same bytes, requests/s", f"{floor:.0f}"))
-        figures.append(("  ratio", f"{rate / floor:.2f}"))
-    return figures
-
-
-def _floor(body: bytes) -> float:
-    port = free_port()
-    process = subprocess.Popen([sys.executable, "-c", FLOOR, str(port)], stdin=subprocess.PIPE)
-    assert process.stdin is not None
-    try:
-        process.stdin.write(body)
-        process.stdin.close()
-        ask(port, "/")
-        return asyncio.run(hammer(port, request("GET", "/"), clients=CLIENTS, seconds=SECONDS))[0]
-    finally:
-        process.terminate()
-        process.wait(10)
+def _hammer(port: int, path: str, clients: int) -> list[float]:
+    return asyncio.run(hammer(port, request("GET", path), clients=clients, seconds=SECONDS))

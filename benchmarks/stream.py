@@ -1,64 +1,110 @@
-"""From a change to the last of its subscribers, and frames a second to all of them."""
+"""From a change to the last of its readers, and frames a second, beside a bare broadcast of fixed bytes."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import statistics
 import time
 from collections.abc import Iterator
 
-from benchmarks._client import one, percentile, read_frame, request, subscribe
-from benchmarks._processes import hub
+from benchmarks._client import NONCE, UPGRADE, Readers, one, percentile, request, until_ready
+from benchmarks._frame import Row, Sample
+from benchmarks._processes import hub, peer
 
 READERS = (1, 50, 200)
-CHANGES = 200
-BURST = 500
+CHANGES = 100
+BATCHES, BATCH = 40, 20
+BESIDE = "bare asyncio broadcast of the same bytes at the same push"
+
+LATENCIES = {
+    (readers, percent): Row(
+        label=f"a strip's push → last of {readers} readers, p{percent}", unit="ms", beside=BESIDE, at_most=1.3
+    )
+    for readers in READERS
+    for percent in (50, 99)
+}
+RENAMED = Row(label=f"room renamed (stored) → last of {READERS[-1]} readers, p50", unit="ms")
+FRAMES = Row(label=f"frames to {READERS[-1]} readers", unit="frames/s", beside=BESIDE, at_least=0.9)
+LAG = Row(label="loop lag, the most of one look a second", unit="ms", at_most=20)
 
 
-def measure() -> Iterator[tuple[str, str]]:
-    """Labels and figures."""
-    with hub() as home:
-        for readers in READERS:
-            latencies = asyncio.run(_latencies(home.port, readers))
-            figure = f"{statistics.median(latencies):.2f} ({percentile(latencies, 99):.2f})"
-            yield f"change to last of {readers} readers, p50 ms (p99)", figure
-        yield f"frames/s to {READERS[-1]} readers", f"{asyncio.run(_throughput(home.port, READERS[-1])):.0f}"
-        yield "resident memory afterwards, MB", f"{home.resident_mb():.1f}"
+def measure(rounds: int) -> Iterator[Sample]:
+    """Hub and bare broadcast by turns, each with a strip of its own."""
+    with peer("strip") as [strip, push], peer("strip") as [other_strip, other_push], hub(_config(strip)) as home:
+        asyncio.run(until_ready(home.port))
+        frame = asyncio.run(_one_frame(home.port, push))
+        with peer("broadcast", str(other_strip), given=frame) as [bare]:
+            for readers in (readers for _ in range(rounds) for readers in READERS):
+                ours = asyncio.run(_latencies(home.port, push, readers))
+                limit = asyncio.run(_latencies(bare, other_push, readers, is_hub=False))
+                for percent in (50, 99):
+                    row = LATENCIES[readers, percent]
+                    yield row.sample(percentile(ours, percent), percentile(limit, percent))
+            for _ in range(rounds):
+                yield RENAMED.sample(asyncio.run(_renames(home.port)))
+                ours_rate = asyncio.run(_rate(home.port, push))
+                yield FRAMES.sample(ours_rate, asyncio.run(_rate(bare, other_push, is_hub=False)))
+        yield LAG.sample(home.loop_lag_ms())
 
 
-async def _latencies(port: int, readers: int) -> list[float]:
-    streams = [await subscribe(port) for _ in range(readers)]
-    latencies = []
-    for number in range(CHANGES):
+def _config(strip: int) -> str:
+    return f'[adapters.strip]\ntype = "wled"\nbase_url = "http://127.0.0.1:{strip}"\npoll_interval_secs = 3600\n'
+
+
+async def _one_frame(port: int, push: int) -> bytes:
+    """The frame of a push as it goes over the wire, once the strip's pushes arrive."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(request("GET", "/events", extra=UPGRADE.format(key=NONCE)))
+    await reader.readuntil(b"\r\n\r\n")
+    _, pushing = await asyncio.open_connection("127.0.0.1", push)
+    while True:  # until the hub has found the way to the strip's WebSocket
+        pushing.write(b"+")
+        with contextlib.suppress(TimeoutError):
+            head = await asyncio.wait_for(reader.readexactly(4), 0.1)
+            length, rest = (int.from_bytes(head[2:], "big"), b"") if head[1] == 126 else (head[1], head[2:])
+            frame = head + await reader.readexactly(length - len(rest))
+            writer.close()
+            return frame
+
+
+async def _latencies(port: int, push: int, count: int, *, is_hub: bool = True) -> list[float]:
+    """Milliseconds from asking the strip to push until the last reader has the frame."""
+    async with Readers(port, count, is_hub=is_hub) as readers:
+        _, pushing = await asyncio.open_connection("127.0.0.1", push)
+        durations = []
+        for _ in range(CHANGES):
+            began = time.perf_counter()
+            pushing.write(b"+")
+            await readers.read(1)
+            durations.append(1000 * (time.perf_counter() - began))
+        pushing.close()
+    return durations
+
+
+async def _rate(port: int, push: int, *, is_hub: bool = True) -> float:
+    """Frames a second to all readers; the strip pushes a batch as soon as the last reader has the one before."""
+    async with Readers(port, READERS[-1], is_hub=is_hub) as readers:
+        _, pushing = await asyncio.open_connection("127.0.0.1", push)
         began = time.perf_counter()
-        change = asyncio.ensure_future(one(port, _rename(number)))
-        await asyncio.gather(*(read_frame(reader) for reader, _ in streams))
-        latencies.append(1000 * (time.perf_counter() - began))
-        await change
-    for _, writer in streams:
-        writer.close()
-    return latencies
+        for _ in range(BATCHES):
+            pushing.write(b"+" * BATCH)
+            await readers.read(BATCH)
+        took = time.perf_counter() - began
+        pushing.close()
+    return BATCHES * BATCH * READERS[-1] / took
 
 
-async def _throughput(port: int, readers: int) -> float:
-    """Frames a second, over all readers, while one client changes things as fast as it is answered."""
-    streams = [await subscribe(port) for _ in range(readers)]
-    began = time.perf_counter()
-
-    async def read_all(reader: asyncio.StreamReader) -> None:
-        for _ in range(BURST):
-            await read_frame(reader)
-
-    reading = asyncio.gather(*(read_all(reader) for reader, _ in streams))
-    for first in range(0, BURST, 10):
-        await asyncio.gather(*(one(port, _rename(1000 + number)) for number in range(first, first + 10)))
-    await reading
-    rate = BURST * readers / (time.perf_counter() - began)
-    for _, writer in streams:
-        writer.close()
-    return rate
-
-
-def _rename(number: int) -> bytes:
-    return request("POST", "/rooms", json.dumps({"id": "kitchen", "name": f"Kitchen {number}"}).encode())
+async def _renames(port: int) -> float:
+    """The median milliseconds from renaming a room until the last reader knows."""
+    async with Readers(port, READERS[-1]) as readers:
+        durations = []
+        for _ in range(CHANGES):
+            body = json.dumps({"id": "kitchen", "name": f"Kitchen {time.monotonic_ns()}"}).encode()
+            began = time.perf_counter()
+            change = asyncio.ensure_future(one(port, request("POST", "/rooms", body)))
+            await readers.read(1)
+            durations.append(1000 * (time.perf_counter() - began))
+            await change
+    return statistics.median(durations)

@@ -1,0 +1,113 @@
+"""`python -m benchmarks._peers NAME`: servers that stand beside the hub, as what limits it or as its devices.
+
+Each prints the ports that it listens at on one line and serves until it is ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import aiohttp
+from sanic import Request, Sanic
+from sanic.response import HTTPResponse, raw
+
+from appliance.simulators.light import Light, LightSimulator
+from appliance.simulators.wled import WledSimulator
+
+
+async def serve_fixed(_: list[str]) -> None:
+    """A bare Sanic that answers what came on standard input, without keys."""
+    body = await asyncio.to_thread(sys.stdin.buffer.read)
+    app: Sanic[Any, Any] = Sanic("fixed", configure_logging=False)
+
+    @app.get("/")
+    async def answer(request: Request) -> HTTPResponse:
+        return raw(body, content_type="application/json")
+
+    bound = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    bound.bind(("127.0.0.1", 0))
+    server = await app.create_server(sock=bound, access_log=False, return_asyncio_server=True)
+    assert server is not None
+    await server.startup()
+    _tell(bound.getsockname()[1])
+    await server.serve_forever()
+
+
+async def serve_lamps(arguments: list[str]) -> None:
+    """As many lights as the first argument says, each at an address of its own, with as many lamps as the second."""
+    each = [Light(temperature=213)] * int(arguments[1])
+    lights = [LightSimulator(lights=each) for _ in range(int(arguments[0]))]
+    for light in lights:
+        await light.__aenter__()
+    _tell(*(light.port for light in lights))
+    await asyncio.Event().wait()
+
+
+async def serve_strip(_: list[str]) -> None:
+    """A WLED strip, and a second port at which each byte makes it push another brightness."""
+    strip = WledSimulator(segments=1)
+    await strip.__aenter__()
+
+    async def push(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while taken := await reader.read(1):
+            strip.state["bri"] = strip.state["bri"] % 250 + 5 * len(taken)
+            await strip.push()
+        writer.close()
+
+    server = await asyncio.start_server(push, "127.0.0.1", 0)
+    _tell(strip.port, server.sockets[0].getsockname()[1])
+    await asyncio.Event().wait()
+
+
+async def serve_broadcast(arguments: list[str]) -> None:
+    """Send each reader the bytes that came on standard input whenever the strip at the given port pushes."""
+    frame = await asyncio.to_thread(sys.stdin.buffer.read)
+    loop, readers = asyncio.get_running_loop(), set[asyncio.Transport]()
+    server = await loop.create_server(lambda: _Reader(readers), "127.0.0.1", 0)
+    async with (
+        aiohttp.ClientSession() as session,
+        session.ws_connect(f"http://127.0.0.1:{arguments[0]}/ws") as pushes,
+    ):
+        await pushes.receive()  # the strip begins with what it shows
+        _tell(server.sockets[0].getsockname()[1])
+        async for _ in pushes:
+            for reader in readers:
+                reader.write(frame)
+
+
+class _Reader(asyncio.Protocol):
+    def __init__(self, readers: set[asyncio.Transport]) -> None:
+        self._readers = readers
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._readers.add(transport)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._readers.discard(self._transport)
+
+
+PEERS: Mapping[str, Callable[[list[str]], Awaitable[None]]] = {
+    "broadcast": serve_broadcast,
+    "fixed": serve_fixed,
+    "lamps": serve_lamps,
+    "strip": serve_strip,
+}
+
+
+def _tell(*ports: int) -> None:
+    print(*ports, flush=True)
+
+
+if __name__ == "__main__":
+    if os.environ.get("LARES_BENCHMARK_LOOP") == "uvloop":
+        import uvloop
+
+        asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
+    asyncio.run(PEERS[sys.argv[1]](sys.argv[2:]))

@@ -1,0 +1,88 @@
+"""Commands at instant simulated lamps, beside the vendor's own round trips done bare with aiohttp."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+
+import aiohttp
+
+from benchmarks._client import percentile, read_answer, request, until_ready
+from benchmarks._frame import Row, Sample
+from benchmarks._processes import hub, lamps, peer
+
+LAMPS = 16
+TIMES = 150
+PATH = "/elgato/lights"
+BESIDE = "bare aiohttp GET, PUT, GET on a kept connection"
+
+ONE = Row(label="command at a lamp, p50", unit="ms", beside=BESIDE, at_most=1.5)
+ONE_P99 = Row(label="command at a lamp, p99", unit="ms", beside=BESIDE)
+MANY = Row(
+    label=f"{LAMPS} commands at {LAMPS} lamps at once, until the last, p50", unit="ms", beside=BESIDE, at_most=1.5
+)
+MANY_P99 = Row(label=f"{LAMPS} commands at {LAMPS} lamps at once, until the last, p99", unit="ms", beside=BESIDE)
+NEW = Row(label="the bare trips on a new connection each, p50", unit="ms", beside=BESIDE)
+LAG = Row(label="loop lag, the most of one look a second", unit="ms", at_most=20)
+
+
+def measure(rounds: int) -> Iterator[Sample]:
+    """Hub and bare trips by turns."""
+    with peer("lamps", str(LAMPS), "1") as ports, hub(lamps(ports)) as home:
+        asyncio.run(until_ready(home.port))
+        for number in range(rounds):
+            one = asyncio.run(_command(home.port, 1, number))
+            bare = asyncio.run(_trips(ports[:1], number))
+            many = asyncio.run(_command(home.port, LAMPS, number))
+            bare_many = asyncio.run(_trips(ports, number))
+            yield ONE.sample(statistics.median(one), statistics.median(bare))
+            yield ONE_P99.sample(percentile(one, 99), percentile(bare, 99))
+            yield MANY.sample(statistics.median(many), statistics.median(bare_many))
+            yield MANY_P99.sample(percentile(many, 99), percentile(bare_many, 99))
+            new = asyncio.run(_trips(ports[:1], number, keep=False))
+            yield NEW.sample(statistics.median(new), statistics.median(bare))
+        yield LAG.sample(home.loop_lag_ms())
+
+
+def _brightness(turn: int, number: int) -> int:
+    """Another one with each command."""
+    return 1 + (turn + number) % 100
+
+
+async def _command(port: int, count: int, turn: int) -> list[float]:
+    """Milliseconds until so many lamps have obeyed, commanded at once over a kept connection each."""
+    streams = [await asyncio.open_connection("127.0.0.1", port) for _ in range(count)]
+    durations = []
+    for number in range(TIMES):
+        body = json.dumps({"capability": "brightness", "action": "set", "value": _brightness(turn, number)}).encode()
+        began = time.perf_counter()
+        for lamp, (_, writer) in enumerate(streams):
+            writer.write(request("POST", f"/devices/lamp{lamp}:light:0/command", body))
+        await asyncio.gather(*(read_answer(reader) for reader, _ in streams))
+        durations.append(1000 * (time.perf_counter() - began))
+    for _, writer in streams:
+        writer.close()
+    return durations
+
+
+async def _trips(ports: Sequence[int], turn: int, *, keep: bool = True) -> list[float]:
+    """Milliseconds of what the vendor asks for at each of the lamps at once: read, write, read again."""
+    connector = aiohttp.TCPConnector(force_close=not keep)
+    durations = []
+    async with aiohttp.ClientSession(connector=connector) as session:
+
+        async def trip(port: int, brightness: int) -> None:
+            url = f"http://127.0.0.1:{port}{PATH}"
+            wish = json.dumps({"lights": [{"brightness": brightness}]})
+            for method, data in (("GET", None), ("PUT", wish), ("GET", None)):
+                async with session.request(method, url, data=data) as answer:
+                    json.loads(await answer.read())
+
+        for number in range(TIMES):
+            began = time.perf_counter()
+            await asyncio.gather(*(trip(port, _brightness(turn, number)) for port in ports))
+            durations.append(1000 * (time.perf_counter() - began))
+    return durations

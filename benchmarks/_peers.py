@@ -6,18 +6,17 @@ Each prints the ports that it listens at on one line and serves until it is ende
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 import aiohttp
 from sanic import Request, Sanic
 from sanic.response import HTTPResponse, raw
 
-from appliance.simulators.light import Light, LightSimulator
-from appliance.simulators.wled import WledSimulator
+from appliance.adapters.elgato_lights.simulator import Light, LightSimulator
+from appliance.adapters.wled.simulator import WledSimulator
 
 
 async def serve_fixed(_: list[str]) -> None:
@@ -93,7 +92,7 @@ class _Reader(asyncio.Protocol):
         self._readers.discard(self._transport)
 
 
-PEERS: Mapping[str, Callable[[list[str]], Awaitable[None]]] = {
+PEERS: Mapping[str, Callable[[list[str]], Coroutine[None, None, None]]] = {
     "broadcast": serve_broadcast,
     "fixed": serve_fixed,
     "lamps": serve_lamps,
@@ -106,8 +105,4 @@ def _tell(*ports: int) -> None:
 
 
 if __name__ == "__main__":
-    if os.environ.get("LARES_BENCHMARK_LOOP") == "uvloop":
-        import uvloop
-
-        asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
     asyncio.run(PEERS[sys.argv[1]](sys.argv[2:]))

@@ -20,7 +20,7 @@ HEAD = """\
 # What was measured
 
 Written by `python3 build.py bench`; `python3 build.py bench --check` compares ratios with this table. Each measure
-runs in a process of its own, the hub as `lares run` in another, and its limit in the same rounds, one after the other.
+runs in a process of its own, the hub as `lares run` in another, its limit in the same rounds, one after the other.
 A figure is the median of the rounds, the least and the most in brackets; a ratio is taken round by round. Times hold
 for this machine and day only, ratios for longer. What was found and changed stands in [NOTES.md](NOTES.md).
 """

@@ -1,0 +1,1 @@
+"""Tests of `benchmarks`: what the bench makes of figures."""

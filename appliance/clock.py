@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import heapq
+import itertools
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+
+SETTLE_TURNS = 20
+"""Turns of the loop that simulated time gives to what is ready before it passes."""
+
+BUSY_POLL_SECS = 0.001
+"""Real seconds after which simulated time looks again whether something is still busy."""
 
 
 class Clock:
@@ -42,15 +51,16 @@ class Clock:
 
 
 class SimulatedClock(Clock):
-    """Simulated time: `wait` returns at once and advances the clock by `seconds`. `over` is set at the end."""
+    """Simulated time, which stands still until `run` lets it pass."""
 
     recheck_secs = 86_400.0
 
-    def __init__(self, start: datetime, until: datetime) -> None:
+    def __init__(self, start: datetime) -> None:
         self._start = start
-        self._until = until
         self._elapsed = 0.0
-        self.over = asyncio.Event()
+        self._numbers = itertools.count()
+        self._waiting: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._is_stopped = False
 
     def now(self) -> datetime:
         """The simulated instant."""
@@ -64,16 +74,59 @@ class SimulatedClock(Clock):
         """Always: simulated time is never wrong."""
         return True
 
+    async def sleep(self, seconds: float) -> None:
+        """Return after this many simulated seconds."""
+        await self._alarm(seconds)
+
     async def wait(self, event: asyncio.Event, seconds: float) -> bool:
-        """Let these seconds be over at once, unless the event has come; from the end on, let nothing be over."""
-        await asyncio.sleep(0)
+        """Wait for the event, at most this many simulated seconds; tell whether it came."""
         if event.is_set():
             return True
-        if self.now() + timedelta(seconds=seconds) >= self._until:
-            self.over.set()
-            await event.wait()
-        self._elapsed += seconds
-        return event.is_set()
+        alarm = self._alarm(seconds)
+        try:
+            async with asyncio.timeout(None) as limit:
+                alarm.add_done_callback(lambda rung: None if rung.cancelled() else limit.reschedule(0))
+                await event.wait()
+        except TimeoutError:
+            return event.is_set()
+        finally:
+            alarm.cancel()
+        return True
+
+    async def run(self, until: datetime, is_busy: Callable[[], bool]) -> None:
+        """Go from one instant that somebody waits for to the next, those before `until`, then stand still there.
+
+        No time passes while `is_busy`: then something is under way that takes real time.
+        """
+        end = (until - self._start).total_seconds()
+        while not self._is_stopped:
+            await _let_others_run()
+            if is_busy():
+                await asyncio.sleep(BUSY_POLL_SECS)
+                continue
+            while self._waiting and self._waiting[0][2].done():
+                heapq.heappop(self._waiting)
+            if not self._waiting or self._waiting[0][0] >= end:
+                self._elapsed = max(self._elapsed, end)
+                return
+            due, _, future = heapq.heappop(self._waiting)
+            self._elapsed = max(self._elapsed, due)
+            future.set_result(None)
+
+    def stop(self) -> None:
+        """Let no more time pass."""
+        self._is_stopped = True
+
+    def _alarm(self, seconds: float) -> asyncio.Future[None]:
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._waiting, (self._elapsed + max(0.0, seconds), next(self._numbers), future))
+        return future
+
+
+async def _let_others_run() -> None:
+    """Let whatever is ready run, and what becomes ready by that; it may wake somebody who does not wait for time."""
+    for _ in range(SETTLE_TURNS):
+        await asyncio.sleep(0)
 
 
 _REAL_TIME = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)

@@ -15,7 +15,11 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "init": ("lares init /etc/lares",),
     "backup": ("lares backup home.tar.gz",),
     "restore": ("lares restore home.tar.gz",),
-    "simulate": ("lares simulate --from 2026-12-24T12:00 --hours 24", "lares simulate --json"),
+    "simulate": (
+        "lares simulate --from 2026-12-24T12:00 --hours 24",
+        "lares simulate --json",
+        "lares simulate --events evening.txt --run",
+    ),
     "clock": ("lares clock trust",),
     "clock trust": ("lares clock trust",),
     "import": ("lares import homecmdr /opt/homecmdr",),

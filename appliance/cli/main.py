@@ -86,6 +86,10 @@ def _parser() -> argparse.ArgumentParser:
     simulate = commands.add_parser("simulate", parents=common, help="tell what the automations would do, and why not")
     simulate.add_argument("--from", dest="start", metavar="T", help="from when, 2026-12-24T18:00 or with Z (now)")
     simulate.add_argument("--hours", type=_hours, default=24, metavar="N", help="how many hours to look ahead (24)")
+    simulate.add_argument(
+        "--events", metavar="FILE", help="let devices do what its lines say: at device attribute value"
+    )
+    simulate.add_argument("--run", action="store_true", help="run the Lua, and print what it would command")
     simulate.add_argument("--json", action="store_true", help="print one JSON object a line")
     commands.add_parser("doctor", parents=common, help="look at paths, card, clock and store")
     clock = commands.add_parser("clock", help="say that the clock is right, where nothing synchronises it")

@@ -4,42 +4,34 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import logging
 import os
 import sys
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
-from zoneinfo import ZoneInfo
 
 import orjson
 
 from appliance import config
-from appliance.automations.alarms import INSTANT
 from appliance.automations.definition import Definition
 from appliance.automations.home_view import CHANGED
-from appliance.automations.setup import Parts, build_environment, catalog_of, open_automations
 from appliance.automations.states import AUTOMATION, TOGGLE
-from appliance.automations.storage import Storage
 from appliance.automations.time_triggers import TimedTrigger
 from appliance.automations.timers import TIMER
 from appliance.automations.variables import VARIABLE
 from appliance.cli import key_socket
+from appliance.cli.device_events import FileEvent, first_instant, read_events, read_instant
 from appliance.cli.paths import Places
-from appliance.clock import Clock, ClockTrust, SimulatedClock, timestamp
+from appliance.cli.rehearsal import Rehearsal, open_rehearsal
+from appliance.cli.simulation_report import Report
+from appliance.clock import Clock, SimulatedClock
 from appliance.config import Config
-from appliance.errors import StartFailed
-from appliance.history.period import Period
-from appliance.history.runs import RunEntry, RunStatus
-from appliance.home.bus import Bus
-from appliance.home.registry import Registry
-from appliance.lua.executions import Ending, Execution, Job
-from appliance.lua.setup import build_runner
+from appliance.errors import Invalid, StartFailed
+from appliance.locale import Locale
 from appliance.store.reading import read_document
-from appliance.store.records import DEVICE, EPOCH, GROUP, PLACE, ROOM, Snapshot, read_devices, read_layout
+from appliance.store.records import DEVICE, GROUP, PLACE, ROOM, Snapshot
 from appliance.store.records import STATE as STATE_OF_DEVICE
 
 STATE = "state"
@@ -48,65 +40,17 @@ STATE = "state"
 SIMULATED = (ROOM, GROUP, PLACE, DEVICE, STATE_OF_DEVICE, TOGGLE, AUTOMATION, VARIABLE, TIMER, CHANGED)
 """What of a home's state a simulation needs, by the prefixes of the keys in the document."""
 
-YEARS = range(1971, 2100)
-"""The years that a simulation may begin in."""
+MAX_EVENTS_BYTES = 16 << 20
+"""How large the file of device events may be."""
 
 
-class Rehearsal:
-    """Takes the place of what runs Lua: every job ends well at once, and nothing is commanded."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Period:
+    """From when to when is simulated. Where `is_present`, what automations remember counts."""
 
-    def __init__(self, clock: Clock, on_end: Callable[[Job, Ending], None]) -> None:
-        self._clock = clock
-        self._on_end = on_end
-
-    async def __aexit__(self, *_: object) -> None:
-        """Nothing is under way."""
-
-    def submit(self, job: Job) -> Execution:
-        """Say that the job ran."""
-        now = self._clock.now()
-        execution = Execution(job, now)
-        ending = Ending(executed_at=now, status=RunStatus.OK, error=None, results=(), duration_ms=0)
-        execution.ended.set_result(ending)
-        self._on_end(job, ending)
-        return execution
-
-    def cancel(self, id_: str) -> int:
-        """Nothing is under way."""
-        return 0
-
-    def skip_waiting(self, id_: str, because: str) -> None:
-        """Nothing waits."""
-
-    def give_up(self) -> None:
-        """Nothing is under way."""
-
-    def figures(self) -> dict[str, Any]:
-        """Nothing runs and nothing waits."""
-        return {}
-
-
-class _Printer:
-    """Takes the place of the history: prints every entry, and counts. `gone` is the end of whoever read them."""
-
-    def __init__(self, tell: Callable[[RunEntry], str], stop: Callable[[], None]) -> None:
-        self._tell = tell
-        self._stop = stop
-        self.fired = 0
-        self.gone: BrokenPipeError | None = None
-
-    def add(self, entry: RunEntry) -> None:
-        """Print what became of a trigger."""
-        self.fired += entry.status is RunStatus.OK
-        try:
-            print(self._tell(entry))
-        except BrokenPipeError as error:
-            self.gone = error
-            self._stop()
-
-    def list_runs(self, subject: str, period: Period) -> list[RunEntry]:
-        """Nothing is kept."""
-        return []
+    start: datetime
+    end: datetime
+    is_present: bool
 
 
 def simulate(arguments: argparse.Namespace) -> int:
@@ -116,15 +60,48 @@ def simulate(arguments: argparse.Namespace) -> int:
     if not file.exists():
         raise StartFailed(f"there is no configuration at {file}; `lares run` writes one there", os.EX_CONFIG)
     settings = config.load(file, os.environ)
-    zone, stored = settings.locale.timezone, asyncio.run(_present_state(places.find_data_dir()))
-    start = Clock().now() if arguments.start is None else _instant(arguments.start, zone)
-    if arguments.start is not None:  # what is remembered now is nothing to a time of its own
+    text = "" if arguments.events is None else _read(arguments.events)
+    period = _period(arguments.start, arguments.hours, text, settings.locale)
+    events = _events(text, arguments.events, settings.locale, period)
+    stored = asyncio.run(_present_state(places.find_data_dir()))
+    if not period.is_present:
         stored = {key: value for key, value in stored.items() if not key.startswith((AUTOMATION, TIMER))}
-    clock = SimulatedClock(start, start + timedelta(hours=arguments.hours))
-    printer = _Printer(_as_json if arguments.json else _as_text(zone), clock.over.set)
-    logging.getLogger("automations").setLevel(logging.ERROR)
-    asyncio.run(_rehearse(settings, Snapshot(stored), clock, printer))
+    clock = SimulatedClock(period.start)
+    zone = None if arguments.json else settings.locale.timezone
+    report = Report(clock, zone, clock.stop, runs_lua=arguments.run)
+    for name in ("automations", "scenes"):  # what they warn of is printed
+        logging.getLogger(name).setLevel(logging.ERROR)
+    asyncio.run(_rehearse(settings, Snapshot(stored), period.end, report, clock, events, arguments))
     return os.EX_OK
+
+
+def _read(name: str) -> str:
+    try:
+        data = Path(name).read_bytes()
+        if len(data) > MAX_EVENTS_BYTES:
+            raise StartFailed(f"{name} is larger than {MAX_EVENTS_BYTES >> 20} MiB", os.EX_DATAERR)
+        return data.decode()
+    except UnicodeDecodeError:
+        raise StartFailed(f"{name} is no UTF-8 text", os.EX_DATAERR) from None
+    except OSError as error:
+        raise StartFailed(f"{name} cannot be read: {error.strerror or error}", os.EX_NOINPUT) from None
+
+
+def _period(start: str | None, hours: float, events: str, locale: Locale) -> _Period:
+    """What is to be simulated: from `--from`, else from the first event that states a date, else from now on."""
+    try:
+        begins = first_instant(events, locale) if start is None else read_instant(start, locale)
+    except Invalid as fault:
+        raise StartFailed(f"--from {fault}", os.EX_USAGE) from None
+    at = Clock().now() if begins is None else begins
+    return _Period(start=at, end=at + timedelta(hours=hours), is_present=begins is None)
+
+
+def _events(text: str, name: str, locale: Locale, period: _Period) -> list[FileEvent]:
+    events, faults = read_events(text, name, locale, period.start, period.end)
+    if faults:
+        raise StartFailed("\nlares: ".join(map(str, faults)), os.EX_DATAERR)
+    return events
 
 
 async def _present_state(data_dir: Path) -> Mapping[str, bytes]:
@@ -136,75 +113,41 @@ async def _present_state(data_dir: Path) -> Mapping[str, bytes]:
         return read_document(data_dir).values
 
 
-async def _rehearse(settings: Config, stored: Snapshot, clock: SimulatedClock, printer: _Printer) -> None:
-    bus = Bus()
-    registry = Registry(bus, clock)
-    layout = read_layout(stored)
-    registry.restore(layout, read_devices(stored, layout))
-    storage = Storage(stored=stored, remember=lambda key, value: None, put=_put_nothing)
-    trust = ClockTrust(clock, EPOCH)
-    stopped_at = clock.now() - INSTANT  # so that what is due at the first instant comes
-    environment = build_environment(registry, bus, clock, trust, storage, stopped_at=stopped_at)
-    zone = settings.locale.timezone
-    runner = build_runner(settings.scripts, settings.automations.runner, zone, settings.root, clock)
-    async with runner:
-        catalog = catalog_of(settings.automations, settings.root, runner.describe, settings.locale, clock)
-        async with open_automations(catalog, environment, printer, partial(Rehearsal, clock)) as parts:
-            for fault in catalog.left_out:
-                print(f"left out: {fault}", file=sys.stderr)
-            if any(_is_timed(each) for each in catalog.list_definitions()):
-                await clock.over.wait()
-            if printer.gone is not None:
-                raise printer.gone
-            _sum_up(parts, printer.fired, settings)
+async def _rehearse(
+    settings: Config,
+    stored: Snapshot,
+    until: datetime,
+    report: Report,
+    clock: SimulatedClock,
+    events: Sequence[FileEvent],
+    arguments: argparse.Namespace,
+) -> None:
+    async with open_rehearsal(settings, stored, clock, report, runs_lua=arguments.run) as rehearsal:
+        for fault in rehearsal.left_out:
+            print(f"left out: {fault}", file=sys.stderr)
+        pretended = await rehearsal.run(until, events)
+        report.is_over = True
+        if report.gone is not None:
+            raise report.gone
+        sys.stdout.flush()
+        for device_id, line in pretended.items():
+            print(
+                f"{arguments.events}:{line}: the home has no device '{device_id}'; it was pretended", file=sys.stderr
+            )
+        _sum_up(rehearsal, report, settings, arguments)
 
 
-def _sum_up(parts: Parts, fired: int, settings: Config) -> None:
+def _sum_up(rehearsal: Rehearsal, report: Report, settings: Config, arguments: argparse.Namespace) -> None:
     """Say on standard error what the lines on standard output do not."""
-    definitions = parts.automations.catalog.list_definitions()
-    waiting = [each.id for each in definitions if not _is_timed(each)]
-    sys.stdout.flush()
-    print(f"automations: {len(definitions)}, runs: {fired}", file=sys.stderr)
+    commands = f", commands: {report.commands}" if arguments.run else ""
+    print(f"automations: {len(rehearsal.definitions)}, runs: {report.fired}{commands}", file=sys.stderr)
     if not settings.automations.enabled:
         print("automations.enabled is false in the configuration", file=sys.stderr)
-    if waiting:
+    waiting = [each.id for each in rehearsal.definitions if not _is_timed(each)]
+    if waiting and arguments.events is None:
         names = ", ".join(waiting)
         print(f"not simulated, since they wait for what devices do or what fails: {names}", file=sys.stderr)
 
 
 def _is_timed(definition: Definition) -> bool:
     return any(isinstance(trigger, TimedTrigger) for trigger in definition.triggers)
-
-
-async def _put_nothing(values: Mapping[str, Any]) -> None:
-    """Nothing that a simulation does is kept."""
-
-
-def _as_json(entry: RunEntry) -> str:
-    fired = entry.status is RunStatus.OK
-    at = timestamp(entry.executed_at)
-    return json.dumps({"at": at, "automation": entry.subject, "fired": fired, "error": entry.error})
-
-
-def _as_text(zone: ZoneInfo) -> Callable[[RunEntry], str]:
-    """How a line for people reads, with the time that their clocks will show."""
-
-    def tell(entry: RunEntry) -> str:
-        local = entry.executed_at.astimezone(zone)
-        what = "fires" if entry.status is RunStatus.OK else f"does not fire: {entry.error}"
-        return f"{local:%a %Y-%m-%d %H:%M:%S %Z}  {entry.subject}  {what}"
-
-    return tell
-
-
-def _instant(text: str, zone: ZoneInfo) -> datetime:
-    """The instant that somebody wrote; without an offset it is what the home's clocks show."""
-    try:
-        instant = datetime.fromisoformat(text)
-        if instant.year not in YEARS:
-            raise ValueError("beyond the calendar")
-    except ValueError:
-        wanted = "a time like 2026-12-24T18:00 (local) or 2026-12-24T17:00:00Z"
-        years = f"in the years {YEARS[0]} to {YEARS[-1]}"
-        raise StartFailed(f"--from must be {wanted}, {years}, not {text!r}", os.EX_USAGE) from None
-    return (instant if instant.tzinfo is not None else instant.replace(tzinfo=zone)).astimezone(UTC)

@@ -1,0 +1,174 @@
+"""The file of device events for `lares simulate --events`: a line for each, `at device attribute value`.
+
+`at` is a time of day (`18:00`, `18:00:30`: the next such time that the home's clocks show) or an instant
+(`2026-12-24T18:00`, local, or with an offset). `value` is JSON or a word; a measurement may be `21.5 celsius`.
+The attribute `event` stands for something that happens (`double`), `state` for being reached (`online`,
+`unavailable`). Empty lines, and those that begin with #, say nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+import orjson
+
+from appliance.automations.wall_clock import next_wall_clock
+from appliance.errors import Fault, Invalid
+from appliance.home.capabilities import ATTRIBUTES, is_custom
+from appliance.home.observations import Dropped, check_attributes, check_device_id, check_event
+from appliance.home.registry import ONLINE, UNAVAILABLE
+from appliance.home.values import Value, is_number, shown
+from appliance.locale import Locale
+from appliance.sections import nearest
+
+EVENT, STATE = "event", "state"
+"""What stands in the place of an attribute for a happening, and for whether the device is reached."""
+
+FIRST_YEAR, LAST_YEAR = 1971, 2099
+"""The years that a simulation may lie in."""
+
+_TIME_OF_DAY = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?\Z")
+_MEASURED = re.compile(r"(-?[0-9]+(?:\.[0-9]+)?)\s+(\S+)\Z")
+_INSTANT = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileEvent:
+    """One line: the device comes to show the value, or, where the attribute is `event`, something happens."""
+
+    at: datetime
+    device_id: str
+    attribute: str
+    value: Value
+    line: int
+
+
+def read_instant(text: str, locale: Locale) -> datetime:
+    """The instant that somebody wrote, by the home's clocks where it states no offset; `Invalid` if it is none."""
+    try:
+        instant = datetime.fromisoformat(text)
+        if not FIRST_YEAR <= instant.year <= LAST_YEAR:
+            raise ValueError("beyond the calendar")
+    except ValueError:
+        wanted = "a time like 2026-12-24T18:00 (local) or 2026-12-24T17:00:00Z"
+        years = f"in the years {FIRST_YEAR} to {LAST_YEAR}"
+        raise Invalid(f"must be {wanted}, {years}, not {text!r}") from None
+    return (instant if instant.tzinfo is not None else instant.replace(tzinfo=locale.timezone)).astimezone(UTC)
+
+
+def first_instant(text: str, locale: Locale) -> datetime | None:
+    """When the first event is, if it states a date; None where a time of day comes first."""
+    for _, words in _lines(text):
+        try:
+            return None if _TIME_OF_DAY.match(words[0]) else read_instant(words[0], locale)
+        except Invalid:
+            return None
+    return None
+
+
+def read_events(
+    text: str, file: str, locale: Locale, start: datetime, end: datetime
+) -> tuple[list[FileEvent], list[Fault]]:
+    """The events of a simulation from `start` to before `end`, in order, and what is wrong with which line."""
+    events: list[FileEvent] = []
+    faults: list[Fault] = []
+    latest = start
+    for number, words in _lines(text):
+        try:
+            event = _event(number, words, locale, latest)
+            if event.at < latest:
+                what = "the simulation begins" if latest == start else "the line above it"
+                raise Invalid(f"{words[0]} is before {what}; the lines must be in order, from --from on")
+            if event.at >= end:
+                raise Invalid(f"{words[0]} is after the simulation; --hours says how long that is")
+        except Invalid as fault:
+            faults.append(Fault(file, number, str(fault)))
+            continue
+        events.append(event)
+        latest = event.at
+    return events, faults
+
+
+def _lines(text: str) -> Iterable[tuple[int, list[str]]]:
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.split(maxsplit=3)
+        if words and not words[0].startswith("#"):
+            yield number, words
+
+
+def _event(number: int, words: list[str], locale: Locale, latest: datetime) -> FileEvent:
+    if len(words) < 4:
+        raise Invalid("a line must say `at device attribute value`: 18:00 hall:motion motion detected")
+    at, device_id, attribute, raw = words
+    check_device_id(device_id)
+    instant = _instant(at, locale, latest)
+    value = _READERS.get(attribute, _attribute_reader(attribute))(raw.strip())
+    return FileEvent(at=instant, device_id=device_id, attribute=attribute, value=value, line=number)
+
+
+def _instant(text: str, locale: Locale, latest: datetime) -> datetime:
+    match = _TIME_OF_DAY.match(text)
+    if match is None:
+        if "T" not in text and "-" not in text:
+            raise Invalid(f"must begin with a time like 18:00 or 2026-12-24T18:00, not {text!r}")
+        return read_instant(text, locale)
+    at = time(int(match[1]), int(match[2]), int(match[3] or 0))
+    found = next_wall_clock(at, locale, latest - _INSTANT, _any_day)
+    assert found is not None  # every day is wanted
+    return found
+
+
+def _any_day(_: date) -> bool:
+    return True
+
+
+def _attribute_reader(attribute: str) -> Callable[[str], Value]:
+    def read(raw: str) -> Value:
+        entry = ATTRIBUTES.get(attribute)
+        if entry is None and not is_custom(attribute):
+            near = nearest(attribute, [*ATTRIBUTES, EVENT])
+            hint = "GET /capabilities lists those there are" if near is None else f"did you mean {near}"
+            raise Invalid(f"{attribute!r} is not an attribute; {hint}")
+        value = _json_or_text(raw)
+        if entry is not None and entry.type == "measurement" and not isinstance(value, dict):
+            value = _measured(raw, value)
+        dropped: Dropped = {}
+        sound = check_attributes({attribute: value}, {}, dropped)
+        if dropped:
+            raise Invalid(f"{attribute} {dropped[attribute]}")
+        return sound[attribute]
+
+    return read
+
+
+def _measured(raw: str, value: Value) -> Value:
+    """The measurement that a number with its unit states."""
+    match = _MEASURED.match(raw)
+    if match is None:
+        hint = f"{raw} celsius" if is_number(value) else "21.5 celsius"
+        raise Invalid(f"must be a number and its unit, like {hint}, not {shown(raw)}")
+    return {"value": orjson.loads(match[1]), "unit": match[2]}
+
+
+def _json_or_text(raw: str) -> Any:
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return raw
+
+
+def _happening(raw: str) -> str:
+    return check_event(raw, {})[0]
+
+
+def _availability(raw: str) -> str:
+    if raw not in (ONLINE, UNAVAILABLE):
+        raise Invalid(f"state must be {ONLINE} or {UNAVAILABLE}, not {shown(raw)}")
+    return raw
+
+
+_READERS = {EVENT: _happening, STATE: _availability}

@@ -1,0 +1,188 @@
+"""The pretended home of `lares simulate`: devices show at once what they are commanded, vendors do nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from appliance.adapters.dispatch import Dispatcher, Outcome, Status
+from appliance.cli.device_events import EVENT, STATE, FileEvent
+from appliance.clock import Clock
+from appliance.errors import LaresError, Unreachable, Unsupported
+from appliance.home.bus import Bus
+from appliance.home.capabilities import CAPABILITIES
+from appliance.home.command_specs import CommandSpec, check_offered
+from appliance.home.commands import Command
+from appliance.home.events import CommandEnded
+from appliance.home.model import Device, Kind, Observation, Report
+from appliance.home.registry import ONLINE, UNAVAILABLE, Registry
+from appliance.home.values import Value, is_number
+from appliance.lua.context import Context, MoreCall
+from appliance.lua.execution import UNCOUNTED
+
+EVERY_COMMAND = tuple(
+    CommandSpec(capability=each.key, actions=each.actions) for each in CAPABILITIES.values() if not each.read_only
+)
+"""What a device takes that the home does not have."""
+
+RESULTS: Mapping[tuple[str, str], Value] = {
+    ("power", "on"): "on",
+    ("power", "off"): "off",
+    ("effect", "stop"): "none",
+    ("muted", "mute"): True,
+    ("muted", "unmute"): False,
+    ("media_playback", "play"): "playing",
+    ("media_playback", "pause"): "paused",
+    ("media_playback", "stop"): "stopped",
+    ("lock", "lock"): "locked",
+    ("lock", "unlock"): "unlocked",
+    ("door", "open"): "open",
+    ("door", "close"): "closed",
+    ("garage_door", "open"): "open",
+    ("garage_door", "close"): "closed",
+    ("cover_position", "open"): 100,
+    ("cover_position", "close"): 0,
+    ("cover_tilt", "open"): 100,
+    ("cover_tilt", "close"): 0,
+}
+"""What a device shows after an action that takes no value."""
+
+Tell = Callable[[str, str, Mapping[str, Any]], None]
+"""Is told who does something, `automation:evening`, what that is in words, and as JSON."""
+
+
+@dataclass(slots=True)
+class Waiting:
+    """How many executions only wait: they sleep, or for others."""
+
+    count: int = 0
+
+
+class PretendedDispatcher(Dispatcher):
+    """Sends nothing: what a device offers comes true at once, and every operation of an adapter is done."""
+
+    def __init__(self, registry: Registry, bus: Bus, clock: Clock, sections: Iterable[str]) -> None:
+        super().__init__((), bus, clock)
+        self._registry = registry
+        self._news = bus
+        self._time = clock
+        self._sections = frozenset(sections)
+
+    async def send(self, devices: Sequence[Device], command: Command, source: str) -> list[Outcome]:
+        """Let each device show what it is commanded; the outcomes come in the order given."""
+        return [self._pretend(device, command, source) for device in devices]
+
+    async def invoke(self, target: str, payload: Mapping[str, Value]) -> Value:
+        """Do nothing; `Unsupported` where there is no such section."""
+        if target.partition(":")[0] not in self._sections:
+            raise Unsupported(f"invoke target '{target}' is not supported")
+        return None
+
+    def _pretend(self, device: Device, command: Command, source: str) -> Outcome:
+        outcome = Outcome(device_id=device.id, status=Status.OK)
+        try:
+            if device.attributes.get("state") == UNAVAILABLE:
+                raise Unreachable(f"{device.id} is unavailable")
+            check_offered(device.id, EVERY_COMMAND if device.commands is None else device.commands, command)
+        except LaresError as error:
+            status = Status.UNSUPPORTED if isinstance(error, Unsupported) else Status.ERROR
+            outcome = Outcome(device_id=device.id, status=status, message=str(error), error=error)
+        ended = CommandEnded(
+            at=self._time.now(),
+            source=source,
+            room_id=device.room_id,
+            device_id=device.id,
+            command=command,
+            status=outcome.status,
+            message=outcome.message,
+        )
+        self._news.publish(ended)
+        if outcome.status is Status.OK:
+            value = _after(command, device.attributes.get(command.capability))
+            shown = {} if value is None else {command.capability: value}
+            self._registry.show(device.metadata.source, device.id, shown)
+        return outcome
+
+
+def _after(command: Command, before: Value) -> Value:
+    """What the attribute of the command's capability is afterwards; None where nobody can tell."""
+    match command.action:
+        case "set":
+            return command.value
+        case "toggle":
+            return "off" if before == "on" else "on"
+        case "increase" | "decrease" if is_number(before) and is_number(command.value):
+            value = before + command.value if command.action == "increase" else before - command.value
+            return min(100, max(0, value)) if CAPABILITIES[command.capability].type == "percentage" else value
+    return RESULTS.get((command.capability, command.action))
+
+
+class PretendedContext(Context):
+    """A `Context` that tells of what Lua says, and asks of others than devices; `waiting` is kept up to date."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        dispatcher: Dispatcher,
+        clock: Clock,
+        source: str,
+        more: Mapping[str, MoreCall],
+        tell: Tell,
+        waiting: Waiting,
+    ) -> None:
+        super().__init__(registry, dispatcher, clock, source, more)
+        self._tell = tell
+        self._waiting = waiting
+
+    async def call(self, operation: str, arguments: Sequence[Any]) -> Any:
+        """As it is; a message to people is told."""
+        if operation == "notify":
+            self._tell(self.source, f"notifies: {arguments[0]}", {"notify": arguments[0], "fields": arguments[1]})
+        self._waiting.count += operation in UNCOUNTED
+        try:
+            return await super().call(operation, arguments)
+        finally:
+            self._waiting.count -= operation in UNCOUNTED
+
+    async def invoke(self, target: str, payload: Mapping[str, Any]) -> Any:
+        """Tell what an adapter is asked."""
+        words = f"invokes {target} {json.dumps(payload)}"
+        self._tell(self.source, words, {"invoke": target, "payload": payload})
+        return await super().invoke(target, payload)
+
+    def log(self, level: str, message: str, fields: Any) -> None:
+        """Tell the line."""
+        self._tell(self.source, f"logs {level}: {message}", {"log": message, "level": level, "fields": fields})
+
+
+def pretend_devices(registry: Registry, events: Iterable[FileEvent]) -> dict[str, int]:
+    """Make the devices that only the events know; which, with the line that names each first."""
+    made: dict[str, int] = {}
+    for event in events:
+        if event.device_id not in made and not registry.find_devices([event.device_id]):
+            made[event.device_id] = event.line
+            seen = Observation(
+                device_id=event.device_id, kind=Kind.VIRTUAL, attributes={}, commands=EVERY_COMMAND, is_available=True
+            )
+            registry.apply(Report(adapter=event.device_id.partition(":")[0], observations=(seen,)))
+    return made
+
+
+def see_all(registry: Registry) -> None:
+    """Let every device be reached as it was last seen, so that whatever it shows from now on is a change."""
+    for device in registry.list_devices():
+        registry.show(device.metadata.source, device.id, {})
+
+
+def happen(registry: Registry, event: FileEvent) -> None:
+    """Let the event come true."""
+    [device] = registry.find_devices([event.device_id])
+    source = device.metadata.source
+    if event.attribute == EVENT:
+        registry.tell_event(source, device.id, event.value, {})
+    elif event.attribute == STATE:
+        registry.mark_device(source, device.id, is_available=event.value == ONLINE)
+    else:
+        registry.show(source, device.id, {event.attribute: event.value})

@@ -1,0 +1,155 @@
+"""Rehearsals: the automations of a configuration in a pretended home, whose time passes in no time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from appliance.automations.alarms import INSTANT
+from appliance.automations.calls import AutomationCalls
+from appliance.automations.definition import Definition
+from appliance.automations.environment import Environment
+from appliance.automations.runs import MakesExecutions
+from appliance.automations.setup import build_environment, catalog_of, open_automations
+from appliance.automations.storage import Storage
+from appliance.cli.device_events import FileEvent
+from appliance.cli.pretended_home import (
+    PretendedContext,
+    PretendedDispatcher,
+    Waiting,
+    happen,
+    pretend_devices,
+    see_all,
+)
+from appliance.cli.simulation_report import Report
+from appliance.clock import Clock, ClockTrust, SimulatedClock
+from appliance.config import Config
+from appliance.errors import Fault
+from appliance.history.runs import RunStatus
+from appliance.home.bus import Bus
+from appliance.home.registry import Registry
+from appliance.lua.context import Context, MoreCall
+from appliance.lua.executions import Ending, Execution, Executions, Job
+from appliance.lua.setup import build_runner
+from appliance.scenes import Scenes, build_catalog
+from appliance.store.records import EPOCH, Snapshot, read_devices, read_layout
+from appliance.tasks import Tasks
+
+
+class NoLua:
+    """Takes the place of what runs Lua: every job ends well at once, and nothing is commanded."""
+
+    def __init__(self, clock: Clock, on_end: Callable[[Job, Ending], None]) -> None:
+        self._clock = clock
+        self._on_end = on_end
+
+    async def __aexit__(self, *_: object) -> None:
+        """Nothing is under way."""
+
+    def submit(self, job: Job) -> Execution:
+        """Say that the job ran."""
+        now = self._clock.now()
+        execution = Execution(job, now)
+        ending = Ending(executed_at=now, status=RunStatus.OK, error=None, results=(), duration_ms=0)
+        execution.ended.set_result(ending)
+        self._on_end(job, ending)
+        return execution
+
+    def cancel(self, id_: str) -> int:
+        """Nothing is under way."""
+        return 0
+
+    def skip_waiting(self, id_: str, because: str) -> None:
+        """Nothing waits."""
+
+    def give_up(self) -> None:
+        """Nothing is under way."""
+
+    def figures(self) -> dict[str, Any]:
+        """Nothing runs and nothing waits."""
+        return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rehearsal:
+    """Automations that are armed and wait for time to pass, which it does in `run`."""
+
+    definitions: Sequence[Definition]
+    left_out: Sequence[Fault]
+    clock: SimulatedClock
+    registry: Registry
+    is_busy: Callable[[], bool]
+
+    async def run(self, until: datetime, events: Sequence[FileEvent]) -> dict[str, int]:
+        """Let time pass and the events come true; the devices that only the events know, by the line that does."""
+        see_all(self.registry)
+        pretended = pretend_devices(self.registry, events)
+        async with Tasks() as tasks:
+            tasks.start(self._feed(events), "device events")
+            await self.clock.run(until, self.is_busy)
+        return pretended
+
+    async def _feed(self, events: Sequence[FileEvent]) -> None:
+        for event in events:
+            await self.clock.sleep((event.at - self.clock.now()).total_seconds())
+            happen(self.registry, event)
+
+
+@asynccontextmanager
+async def open_rehearsal(
+    settings: Config, stored: Snapshot, clock: SimulatedClock, report: Report, *, runs_lua: bool
+) -> AsyncIterator[Rehearsal]:
+    """The automations with the home as it is stored; nothing that they do is kept or leaves the process."""
+    bus, limits = Bus(), settings.automations.runner
+    environment = _environment(settings, stored, bus, clock)
+    registry = environment.registry
+    dispatcher = PretendedDispatcher(registry, bus, clock, settings.adapter_names)
+    calls: dict[str, MoreCall] = {}
+    waiting = Waiting()
+
+    def new_context(label: str) -> Context:
+        report.begin(label)
+        return PretendedContext(registry, dispatcher, clock, label, calls, report.tell, waiting)
+
+    async with build_runner(settings.scripts, limits, settings.locale.timezone, settings.root, clock) as runner:
+        executes: MakesExecutions = (
+            partial(Executions, runner, new_context, clock) if runs_lua else partial(NoLua, clock)
+        )
+        catalog = catalog_of(settings.automations, settings.root, runner.describe, settings.locale, clock)
+        in_scenes = build_catalog(settings.scenes, settings.root, runner, limits.default_max_concurrent)
+        async with (
+            Scenes(in_scenes, runner, new_context, clock) as scenes,
+            open_automations(catalog, environment, report, executes) as parts,
+        ):
+            calls.update(AutomationCalls(environment, parts.timers, scenes.run, settings.notify.targets).table())
+            bus.listen(report.hear)
+            yield Rehearsal(
+                definitions=catalog.list_definitions(),
+                left_out=(*in_scenes.left_out, *catalog.left_out) if runs_lua else catalog.left_out,
+                clock=clock,
+                registry=registry,
+                is_busy=lambda: runner.running > waiting.count,
+            )
+
+
+def _environment(settings: Config, stored: Snapshot, bus: Bus, clock: Clock) -> Environment:
+    registry = Registry(bus, clock)
+    layout = read_layout(stored)
+    registry.restore(layout, read_devices(stored, layout))
+    return build_environment(
+        registry,
+        bus,
+        clock,
+        ClockTrust(clock, EPOCH),
+        Storage(stored=stored, remember=lambda key, value: None, put=_put_nothing),
+        limits=settings.automations.runner,
+        stopped_at=clock.now() - INSTANT,  # so that what is due at the first instant comes
+    )
+
+
+async def _put_nothing(values: Mapping[str, Any]) -> None:
+    """Nothing that a simulation does is kept."""

@@ -1,0 +1,91 @@
+"""What `lares simulate` prints: a line for everything that an automation does, or why it does nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from appliance.clock import Clock, timestamp
+from appliance.history.period import Period
+from appliance.history.runs import RunEntry, RunStatus
+from appliance.home.events import CommandEnded, Event
+
+NOT_RUN = (RunStatus.SKIPPED, RunStatus.DROPPED)
+
+
+class Report:
+    """Prints what happens when it happens, and counts it; takes the place of the history.
+
+    `zone` is that of the times for people; None prints a JSON object a line. Where `runs_lua`, an automation fires
+    when its Lua begins, else when it would. `stop` is called when whoever read the lines is gone; `gone` is set then.
+    """
+
+    def __init__(self, clock: Clock, zone: ZoneInfo | None, stop: Callable[[], None], *, runs_lua: bool) -> None:
+        self._clock = clock
+        self._zone = zone
+        self._stop = stop
+        self._runs_lua = runs_lua
+        self.fired = 0
+        self.commands = 0
+        self.is_over = False
+        self.gone: BrokenPipeError | None = None
+
+    def begin(self, source: str) -> None:
+        """The Lua of `automation:<id>` or `scene:<id>` begins."""
+        if source.startswith("automation:"):
+            self._fire(self._clock.now(), source)
+        else:
+            self._say(self._clock.now(), source, "runs", {"runs": True})
+
+    def add(self, entry: RunEntry) -> None:
+        """What became of a trigger."""
+        source = f"automation:{entry.subject}"
+        if entry.status in NOT_RUN:
+            told = {"fired": False, "error": entry.error}
+            self._say(entry.executed_at, source, f"does not fire: {entry.error}", told)
+        elif entry.status is not RunStatus.OK:
+            self._say(self._clock.now(), source, f"fails: {entry.error}", {"fired": True, "error": entry.error})
+        elif not self._runs_lua:
+            self._fire(entry.executed_at, source)
+
+    def list_runs(self, subject: str, period: Period) -> list[RunEntry]:
+        """Nothing is kept."""
+        return []
+
+    def hear(self, event: Event) -> None:
+        """Tell of a command."""
+        if not isinstance(event, CommandEnded):
+            return
+        self.commands += 1
+        command = event.command
+        value = "" if command.value is None else f" {json.dumps(command.value)}"
+        failure = "" if event.message is None else f", which comes to nothing: {event.message}"
+        told = {"capability": command.capability, "action": command.action, "value": command.value}
+        told |= {"device_id": event.device_id, "status": event.status, "message": event.message}
+        self._say(event.at, event.source, f"commands {event.device_id}: {command}{value}{failure}", {"command": told})
+
+    def tell(self, source: str, what: str, told: Mapping[str, Any]) -> None:
+        """Tell of something else that Lua does."""
+        self._say(self._clock.now(), source, what, told)
+
+    def _fire(self, at: datetime, source: str) -> None:
+        self.fired += 1
+        self._say(at, source, "fires", {"fired": True, "error": None})
+
+    def _say(self, at: datetime, source: str, what: str, told: Mapping[str, Any]) -> None:
+        if self.is_over:
+            return
+        kind, _, id_ = source.partition(":")
+        if self._zone is None:
+            line = json.dumps({"at": timestamp(at), kind: id_, **told})
+        else:
+            name = id_ if kind == "automation" else f"{kind} {id_}"
+            line = f"{at.astimezone(self._zone):%a %Y-%m-%d %H:%M:%S %Z}  {name}  {what}"
+        try:
+            print(line)
+        except BrokenPipeError as error:
+            self.gone = error
+            self._stop()

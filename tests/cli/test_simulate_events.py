@@ -1,0 +1,201 @@
+"""`lares simulate --events --run`: devices do what a file says, Lua runs for a pretended home, and it is told."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_backup import home
+from tests.cli.test_commands_line import Ended, ended
+from tests.cli.test_simulate import BERLIN, furnish, image
+from tests.fakes.lua import automation, write
+
+MOTION = "{ type = 'device_state_change', device_id = 'x:hall', attribute = 'motion', equals = 'detected' }"
+DOUBLE = "{ type = 'device_event', device_id = 'x:button', event = 'double' }"
+WARM = "{ type = 'device_state_change', device_id = 'x:hall', attribute = 'temperature', above = 20 }"
+
+LIT = automation(
+    "lit",
+    MOTION,
+    body="""
+  ctx:command('x:lamp', { capability = 'power', action = 'on' })
+  ctx:sleep(90)
+  ctx:command('x:lamp', { capability = 'power', action = 'toggle' })
+  ctx:start_timer('later', 100)""",
+)
+LATER = automation(
+    "later",
+    "{ type = 'timer', name = 'later' }",
+    body="""
+  ctx:log('warn', 'the lamp is ' .. ctx:get_device('x:lamp').attributes.power)
+  ctx:set('seen', ctx:wait_for('x:lamp', { attribute = 'power', equals = 'on', timeout_secs = 30 }))
+  ctx:notify('over')
+  ctx:run_scene('all')""",
+)
+SEEN = automation(
+    "seen",
+    "{ type = 'variable_change', name = 'seen' }",
+    body="ctx:invoke('nobody:tell', { a = 1 })",
+)
+SCENE = """return { id = 'all', name = 'all', execute = function(ctx)
+  ctx:command('x:nobody', { capability = 'power', action = 'off' })
+  ctx:command('x:lamp', { capability = 'brightness', action = 'set', value = 40 })
+end }"""
+
+EVENTS = """
+# what happens in the hall
+2026-12-24T18:00 x:hall motion clear
+18:00 x:lamp power off
+  18:01 x:hall motion detected
+18:01:30 x:hall motion clear
+"""
+
+
+def simulate(folder: Path, events: str, *arguments: str) -> Ended:
+    """What a simulation with these events comes to."""
+    (folder / "events.txt").write_text(events)
+    return ended(folder, "simulate", "--events", "events.txt", *arguments)
+
+
+def test_lua_runs_for_a_pretended_home_and_what_it_does_is_told_in_order(tmp_path: Path) -> None:
+    furnish(tmp_path, BERLIN, LIT, LATER, SEEN)
+    write(tmp_path, {"scenes/all.lua": SCENE})
+    before = image(tmp_path / "config")
+    said = simulate(tmp_path, EVENTS, "--run", "--hours", "2")
+    lines = [line.removeprefix("Thu 2026-12-24 ") for line in said.out.splitlines()]
+    assert [line[:8] for line in lines] == sorted(line[:8] for line in lines)
+    assert [line for line in lines if "  seen  " not in line] == [
+        "18:01:00 CET  lit  fires",
+        "18:01:00 CET  lit  commands x:lamp: power on",
+        "18:02:30 CET  lit  commands x:lamp: power toggle",
+        "18:04:10 CET  later  fires",
+        "18:04:10 CET  later  logs warn: the lamp is off",
+        "18:04:40 CET  later  notifies: over",
+        "18:04:40 CET  scene all  runs",
+        "18:04:40 CET  scene all  commands x:nobody: power off, which comes to nothing: device 'x:nobody' not found",
+        "18:04:40 CET  scene all  commands x:lamp: brightness set 40",
+    ]
+    assert [line for line in lines if "  seen  " in line] == [
+        "18:04:40 CET  seen  fires",
+        '18:04:40 CET  seen  invokes nobody:tell {"a": 1}',
+        "18:04:40 CET  seen  fails: config/automations/2.lua:6: invoke target 'nobody:tell' is not supported",
+    ]
+    assert said.code == 0 and said.err.splitlines() == [
+        "events.txt:3: the home has no device 'x:hall'; it was pretended",
+        "events.txt:4: the home has no device 'x:lamp'; it was pretended",
+        "automations: 3, runs: 3, commands: 4",
+    ]
+    assert image(tmp_path / "config") == before and not (tmp_path / "data").exists()
+
+
+def test_without_run_what_would_fire_is_told_and_no_lua_runs(tmp_path: Path) -> None:
+    furnish(tmp_path, BERLIN, LIT, LATER)
+    said = simulate(tmp_path, EVENTS, "--json")
+    assert [json.loads(line) for line in said.out.splitlines()] == [
+        {"at": "2026-12-24T17:01:00.000Z", "automation": "lit", "fired": True, "error": None}
+    ]
+
+
+def test_as_json_each_line_says_who_does_what(tmp_path: Path) -> None:
+    furnish(tmp_path, BERLIN, LIT)
+    lines = [json.loads(line) for line in simulate(tmp_path, EVENTS, "--json", "--run").out.splitlines()]
+    assert [sorted(line) for line in lines] == [
+        ["at", "automation", "error", "fired"],
+        ["at", "automation", "command"],
+        ["at", "automation", "command"],
+    ]
+    assert lines[2]["command"] == {
+        "device_id": "x:lamp",
+        "capability": "power",
+        "action": "toggle",
+        "value": None,
+        "status": "ok",
+        "message": None,
+    }
+
+
+def test_the_stored_home_is_where_it_begins(tmp_path: Path) -> None:
+    stored = {
+        "device/x:hall": {"kind": "Sensor", "source": "x", "vendor_specific": {}},
+        "state/x:hall": {"at": 1767225600000, "is": {"motion": "clear", "temperature": {"value": 19, "unit": "C"}}},
+        "device/x:lamp": {"kind": "Light", "source": "x", "vendor_specific": {}, "commands": []},
+        "state/x:lamp": {"at": 1767225600000, "is": {"power": "off"}},
+    }
+    home(tmp_path, stored)
+    furnish(tmp_path, "", LIT, automation("warm", WARM), automation("double", DOUBLE))
+    events = """2026-12-24T18:00:00Z x:hall motion detected
+18:01 x:hall temperature 21.5 C
+18:02 x:button event single
+18:03 x:button event double
+18:04 x:lamp state unavailable
+18:05 x:hall motion clear
+18:06 x:hall motion detected
+"""
+    said = simulate(tmp_path, events, "--run", "--hours", "0.15")
+    refused = "which comes to nothing: device 'x:lamp' does not offer power"
+    assert [line[21:] for line in said.out.splitlines()] == [
+        "00 UTC  lit  fires",
+        f"00 UTC  lit  commands x:lamp: power on, {refused} on",
+        "00 UTC  warm  fires",
+        f"30 UTC  lit  commands x:lamp: power toggle, {refused} toggle",
+        "00 UTC  double  fires",
+        "00 UTC  lit  fires",
+        "00 UTC  lit  commands x:lamp: power on, which comes to nothing: x:lamp is unavailable",
+        "30 UTC  lit  commands x:lamp: power toggle, which comes to nothing: x:lamp is unavailable",
+    ]
+
+
+FAULTS = {
+    "18:00 x:a power": "a line must say `at device attribute value`: 18:00 hall:motion motion detected",
+    "25:00 x:a power on": "must begin with a time like 18:00 or 2026-12-24T18:00, not '25:00'",
+    "2026-13-24T18:00 x:a power on": "must be a time like 2026-12-24T18:00 (local) or 2026-12-24T17:00:00Z",
+    "2026-12-23T18:00 x:a power on": "2026-12-23T18:00 is before the simulation begins; the lines must be in order",
+    "2026-12-26T18:00 x:a power on": "2026-12-26T18:00 is after the simulation; --hours says how long that is",
+    "18:00 x:a powr on": "'powr' is not an attribute; did you mean power",
+    "18:00 x:a power maybe": "power must be one of on, off, not 'maybe'",
+    "18:00 x:a brightness 101": "brightness must be an integer from 0 to 100, not 101",
+    "18:00 x:a temperature 4": "must be a number and its unit, like 4 celsius, not '4'",
+    '18:00 x:a temperature {"value": true}': "temperature lacks the field unit",
+    "18:00 x:a state offline": "state must be online or unavailable, not 'offline'",
+    "18:00 x:a event \x07": "must not contain control characters",
+    f"18:00 {'x' * 300} power on": "must have 1 to 256 characters, not 300",
+}
+
+
+def test_every_bad_line_is_named_with_what_is_wrong(tmp_path: Path) -> None:
+    furnish(tmp_path, BERLIN, LIT)
+    text = "\n".join(["# nothing", *FAULTS])
+    said = simulate(tmp_path, text, "--from", "2026-12-24", "--run")
+    assert (said.code, said.out) == (65, "")
+    told = said.err.splitlines()
+    assert len(told) == len(FAULTS), said.err
+    for number, (line, sentence) in enumerate(zip(told, FAULTS.values(), strict=True), 2):
+        assert line.startswith(f"lares: events.txt:{number}: "), line
+        assert sentence in line, line
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "code", "sentence"),
+    [
+        ("nothing.txt", None, 66, "nothing.txt cannot be read: No such file or directory"),
+        (".", None, 66, ". cannot be read: Is a directory"),
+        ("latin.txt", b"18:00 caf\xe9 power on", 65, "latin.txt is no UTF-8 text"),
+        ("large.txt", b"#" * ((16 << 20) + 1), 65, "large.txt is larger than 16 MiB"),
+    ],
+)
+def test_a_file_that_is_none_is_said(name: str, data: bytes | None, code: int, sentence: str, tmp_path: Path) -> None:
+    furnish(tmp_path, "", LIT)
+    if data is not None:
+        (tmp_path / name).write_bytes(data)
+    said = ended(tmp_path, "simulate", "--events", name)
+    assert (said.code, said.err) == (code, f"lares: {sentence}\n")
+
+
+def test_the_documents_example_is_a_sound_file(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "lua.md").read_text()
+    [events] = re.findall(r"```text\n(# at device.*?)```", text, re.DOTALL)
+    furnish(tmp_path, BERLIN, LIT)
+    assert simulate(tmp_path, events, "--run").code == 0

@@ -111,6 +111,7 @@ class Hub:
         self._calls: dict[str, MoreCall] = {}
         self._left_out: list[str] = []
         self._has_failed = False
+        self._lock: Lock | None = None
         self.folders: Mapping[str, LuaFolder] = {
             "scenes": config.scenes,
             "automations": config.automations,
@@ -205,6 +206,11 @@ class Hub:
         await self.recorder.trust_clock()
         self.schedule.recheck()
 
+    def note_stop(self) -> None:
+        """Note that the process was asked to end: should it be cut off from now on, that is no crash."""
+        if self._lock is not None:
+            self._lock.note_stop()
+
     def begin_to_stop(self) -> None:
         """Let nothing begin by itself any more; what is under way goes on."""
         self.timers.hold()
@@ -219,7 +225,7 @@ class Hub:
     async def _enter_store(self, stack: AsyncExitStack) -> None:
         """Lock the data directory, recover the document, restore the registry, and record from then on."""
         self._began = self.clock.monotonic()
-        lock = Lock(self._disk.folder)
+        lock = self._lock = Lock(self._disk.folder)
         stack.callback(lock.release)
         self._stopped_at, self._has_crashed = lock.stopped_at, lock.was_left
         finish_at_start(self._disk.folder, self.clock.now())

@@ -52,16 +52,15 @@ async def serve(
     `on_listening` is called with the hub and the port as soon as requests are answered. A hub that `is_safe` runs no
     automations. `log_buffer` holds what was logged before.
     """
-    stop, hangup = _listen_to_signals()
     clock = Clock()
+    hub = Hub(config, Disk(data_dir), clock, is_safe=is_safe, log_buffer=log_buffer)
+    stop, hangup = _listen_to_signals(hub)
     notifier = Notifier(os.environ, clock)
     limits = Limits.of(config.api)
     async with AsyncExitStack() as stack:
         tasks = await stack.enter_async_context(Tasks())
         tasks.start(notifier.feed_watchdog(), "watchdog")
-        hub = await stack.enter_async_context(
-            Hub(config, Disk(data_dir), clock, is_safe=is_safe, log_buffer=log_buffer)
-        )
+        await stack.enter_async_context(hub)
         door = stack.enter_context(closing(await build_authenticator(config.auth, hub.keys, data_dir)))
         more = {**_answers_of(hub), **Inquiries(hub).actions}
         desk = Desk(Keyring(hub.keys, door.hasher, clock), config.auth, data_dir, more)
@@ -129,11 +128,12 @@ async def _reload_on(hangup: asyncio.Event, hub: Hub, notifier: Notifier) -> Non
         notifier.ready()
 
 
-def _listen_to_signals() -> tuple[asyncio.Event, asyncio.Event]:
+def _listen_to_signals(hub: Hub) -> tuple[asyncio.Event, asyncio.Event]:
     """What is set by the first signal that asks for the end, and by each that asks for a reload."""
     loop, stop, hangup = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
 
     def ask_to_stop(number: int) -> None:
+        hub.note_stop()
         if stop.is_set():
             os._exit(128 + number)
         limit_stop()

@@ -29,6 +29,9 @@ SIGNING_TRIES = 4
 _BRIEF = b"brief "
 """How the lock file begins that a command holds, which will be done soon; what it said before stands behind."""
 
+_STOPPING = b"stopping\n"
+"""What follows process and boot id in the lock file of a hub that was asked to end."""
+
 _STOPPED = b"stopped "
 """How the lock file begins that a hub left behind which stopped in order; else it holds the process id and
 the machine's boot id."""
@@ -40,7 +43,7 @@ class Lock:
     Making one raises `StartFailed` when a hub holds it, and names that process. A hub waits for the end of one that
     is brief, as a command's, which leaves what the file says as it was. `stopped_at` is when the hub before this one
     stopped in order; None where it did not, or nobody knows. `was_left` says that the process before this one ended
-    without releasing it, and the machine was not started anew since.
+    without releasing it and without having been asked to, and the machine was not started anew since.
     """
 
     def __init__(self, folder: Path, *, is_brief: bool = False) -> None:
@@ -49,7 +52,13 @@ class Lock:
         self.stopped_at = _parse_stop(before)
         boot = read_boot_id().encode()
         self.was_left = bool(boot) and before[:1].isdigit() and before.split()[1:] == [boot]
-        self._sign(self._descriptor, _BRIEF + before if is_brief else b"%d\n%b\n" % (os.getpid(), boot))
+        self._own = b"%d\n%b\n" % (os.getpid(), boot)
+        self._sign(self._descriptor, _BRIEF + before if is_brief else self._own)
+
+    def note_stop(self) -> None:
+        """Note that the process was asked to end: however it ends from now on, nobody finds that it `was_left`."""
+        if self._descriptor is not None:
+            self._sign(self._descriptor, self._own + _STOPPING)
 
     def release(self) -> None:
         """Let others have the directory; what the process before this one left is there again."""

@@ -25,6 +25,7 @@ from typing import Any
 import pytest
 
 from appliance.cli.paths import bundled_config
+from appliance.store.lock import Lock
 from appliance.version import VERSION
 
 ROOT = Path(__file__).parent.parent.parent
@@ -568,6 +569,9 @@ class TestSignals:
                 running.tell(signal.SIGINT)
                 assert running.end().code == 130
                 assert time.monotonic() - began < 1.5
+        lock = Lock(tmp_path / "data")
+        assert not lock.was_left, "it was asked to end: that is no crash"
+        lock.release()
 
     def test_a_hangup_ends_it_neither_while_it_starts_nor_while_it_runs(self, tmp_path: Path) -> None:
         with lares(box(tmp_path), "run") as running:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from appliance.store import crashes
 from appliance.store.crashes import CrashCounter
-from appliance.store.lock import Lock
+from appliance.store.lock import Lock, holder_of
 from appliance.store.records import CRASHES
 from tests.fakes.clock import VirtualClock
 
@@ -107,6 +108,19 @@ def test_the_lock_knows_who_was_killed_and_who_was_not_the_hub(tmp_path: Path) -
     last = Lock(tmp_path)
     assert not last.was_left and last.stopped_at == datetime(2026, 1, 1, tzinfo=UTC)
     last.release()
+
+
+def test_whoever_was_asked_to_end_has_not_crashed_however_it_ended(tmp_path: Path) -> None:
+    asked = Lock(tmp_path)
+    asked.note_stop()
+    assert holder_of(tmp_path) == str(os.getpid())
+    asked.release_after_fault()
+    command = Lock(tmp_path, is_brief=True)
+    command.release()
+    later = Lock(tmp_path)
+    assert (later.was_left, later.stopped_at) == (False, None)
+    later.release()
+    later.note_stop()
 
 
 def test_a_lock_of_before_the_machine_was_started_anew_tells_of_no_crash(tmp_path: Path) -> None:

@@ -57,6 +57,11 @@ class Archive:
 
 def write(file: Path, archive: Archive) -> None:
     """Write the archive for this user's eyes only, whole or not at all; `StartFailed` if it cannot be written."""
+    write_private(file, pack(archive))
+
+
+def pack(archive: Archive) -> bytes:
+    """The archive as bytes; `StartFailed` where they would be more than a backup takes."""
     formats = {"format": FORMAT, "store_format": STORE_FORMAT}
     page = {"kind": "lares-backup", **formats, "version": VERSION, "created_at": archive.created_at}
     members = {
@@ -71,7 +76,7 @@ def write(file: Path, archive: Archive) -> None:
             "move what is not configuration out of it",
             os.EX_DATAERR,
         )
-    write_private(file, gzip.compress(tar))
+    return gzip.compress(tar)
 
 
 def read(file: Path) -> Archive:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 from pathlib import Path, PurePosixPath
 
@@ -14,9 +15,11 @@ from appliance.cli.master_key import key_of, without_key
 from appliance.cli.paths import MARKER, Places, config_folder
 from appliance.cli.terminal import progress
 from appliance.clock import Clock, timestamp
-from appliance.errors import StartFailed
-from appliance.store.reading import read_document
+from appliance.errors import Invalid, StartFailed
 from appliance.store.records import CARD, CRASHES, MASTER_KEY
+from appliance.store.replacement import read_present
+
+log = logging.getLogger("hub")
 
 OF_THE_BOX = (CARD, CRASHES, MASTER_KEY)
 """What tells of this box and no other."""
@@ -27,33 +30,51 @@ def backup(arguments: argparse.Namespace) -> int:
     places = Places.of_process(arguments.config, arguments.data_dir)
     config, data_dir = places.find_config(), places.find_data_dir()
     file = Path(arguments.file)
-    _check_places(file, config, data_dir)
-    found = read_document(data_dir)
-    made = Archive(
-        created_at=timestamp(Clock().now()),
-        main=config.name,
-        values={key: orjson.loads(value) for key, value in found.values.items() if key not in OF_THE_BOX},
-        files=_gather(config),
-    )
+    _check_target(file, config)
+    made, warnings = collect(config, data_dir)
     with progress(f"writing {file}"):
         archive.write(file, made)
-    for note in found.damage:
-        print(f"warning: {note}")
+    for warning in warnings:
+        print(f"warning: {warning}")
     print(f"{file}: {len(made.values)} entries of state and {len(made.files)} files of configuration")
     return os.EX_OK
 
 
-def _check_places(file: Path, config: Path, data_dir: Path) -> None:
-    """Raise `StartFailed` where there is nothing to back up, or where the backup would be part of the next one."""
+def pack_backup(config: Path, data_dir: Path) -> bytes:
+    """The archive as bytes, for who asks the running hub for it; `Invalid` says why there is none.
+
+    May be called on any thread; what there is to warn of goes to the log.
+    """
+    try:
+        made, warnings = collect(config, data_dir)
+        packed = archive.pack(made)
+    except StartFailed as failed:
+        raise Invalid(str(failed)) from None
+    for warning in warnings:
+        log.warning("backup: %s", warning)
+    return packed
+
+
+def collect(config: Path, data_dir: Path) -> tuple[Archive, list[str]]:
+    """What a backup of this configuration and data holds, and what to warn of. Raises `StartFailed`."""
     if not config.exists() and not data_dir.is_dir():
         raise StartFailed(f"there is nothing to back up: neither {config} nor {data_dir} exists", os.EX_NOINPUT)
+    found = read_present(data_dir)
+    files, copies = _gather(config)
+    values = {key: orjson.loads(value) for key, value in found.values.items() if key not in OF_THE_BOX}
+    made = Archive(created_at=timestamp(Clock().now()), main=config.name, values=values, files=files)
+    return made, [*found.damage, *copies]
+
+
+def _check_target(file: Path, config: Path) -> None:
+    """Raise `StartFailed` where the backup would be part of the next one."""
     folder = config_folder(config)
     if file.resolve().is_relative_to(folder.resolve()):
         raise StartFailed(f"{file} lies in {folder}, which is backed up; name another place", os.EX_CANTCREAT)
 
 
-def _gather(config: Path) -> dict[PurePosixPath, bytes]:
-    """The files of the configuration's folder, the master key left out of the main one."""
+def _gather(config: Path) -> tuple[dict[PurePosixPath, bytes], list[str]]:
+    """The files of the configuration's folder, the master key left out of the main one; where else that key is."""
     folder = config.parent
     try:
         paths = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / MARKER)
@@ -61,17 +82,13 @@ def _gather(config: Path) -> dict[PurePosixPath, bytes]:
     except OSError as error:
         raise StartFailed(f"{error.filename} cannot be read: {error.strerror}", os.EX_NOINPUT) from None
     name = PurePosixPath(config.name)
-    if name in files:
-        text = decode(files[name], config)
-        files[name] = without_key(text, str(config)).encode()
-        _warn_of_copies(key_of(text, str(config)), files, folder)
-    return files
-
-
-def _warn_of_copies(key: str | None, files: dict[PurePosixPath, bytes], folder: Path) -> None:
-    for path, data in files.items():
-        if key and key.encode() in data:
-            print(f"warning: {folder / path} holds the master key too, and so does the backup")
+    if name not in files:
+        return files, []
+    text = decode(files[name], config)
+    files[name] = without_key(text, str(config)).encode()
+    key = key_of(text, str(config))
+    copies = [path for path, data in files.items() if key and key.encode() in data]
+    return files, [f"{folder / path} holds the master key too, and so does the backup" for path in copies]
 
 
 def decode(data: bytes, file: Path) -> str:

@@ -18,9 +18,9 @@ from appliance.cli.paths import Places
 from appliance.clock import Clock, ClockTrust, timestamp
 from appliance.errors import ConfigFailed, StartFailed
 from appliance.store.lock import holder_of
-from appliance.store.reading import read_document
 from appliance.store.records import CARD, KEY, MASTER_KEY, Snapshot, Told
 from appliance.store.recovery import Recovered
+from appliance.store.replacement import read_present
 from appliance.store.times import newest_time
 
 NOTHING = Snapshot({})
@@ -128,7 +128,7 @@ def _look_at_folder(folder: Path) -> Finding:
 
 def _look_at_store(folder: Path) -> Iterator[Finding]:
     try:
-        found = read_document(folder)
+        found = read_present(folder)
     except StartFailed as error:
         yield "care", "store", str(error)
         yield _look_at_clock(NOTHING)

@@ -25,6 +25,7 @@ from appliance.store.disk import Disk
 from appliance.store.document import Document
 from appliance.store.keys import Keys
 from appliance.store.lock import Lock
+from appliance.store.replacement import finish_at_start
 
 PATIENCE_SECS = 10.0
 """How long a hub may take to start, or another command to end."""
@@ -65,6 +66,7 @@ def _read_auth(places: Places) -> Auth | LaresError:
 async def ask(data_dir: Path, request: dict[str, Any], alone: Callable[[], Awaitable[Reply]]) -> Reply:
     """The answer of the hub that holds the data directory, or that of `alone`, which has the store to itself.
 
+    A restore that was cut off is finished first, else it would undo what `alone` changes.
     Raises `StartFailed` where neither can be had within ten seconds.
     """
     clock = Clock()
@@ -82,6 +84,7 @@ async def ask(data_dir: Path, request: dict[str, Any], alone: Callable[[], Await
                     raise StartFailed(f"{in_use}, which does not answer; try again", os.EX_TEMPFAIL) from None
         else:
             try:
+                finish_at_start(data_dir, clock.now())
                 return await alone()
             finally:
                 lock.release()

@@ -27,3 +27,22 @@ def as_owner(folder: Path) -> Iterator[None]:
         if os.geteuid() != user:
             os.seteuid(user)
             os.setegid(group)
+
+
+@contextmanager
+def give_new_files(folder: Path) -> Iterator[None]:
+    """What is made in the folder within the context belongs to the folder's owner, or to its parent's if it is new.
+
+    It may be made by root, who can read what the owner cannot.
+    """
+    if os.geteuid() != 0:
+        yield
+        return
+    before = {folder, *folder.rglob("*")} if folder.exists() else set()
+    try:
+        yield
+    finally:
+        like = (folder if folder in before else folder.parent).stat()
+        for path in {folder, *folder.rglob("*")} - before:
+            if path.exists():
+                os.chown(path, like.st_uid, like.st_gid)

@@ -17,7 +17,7 @@ from appliance.api.auth import Authenticator
 from appliance.api.keyring import Keyring
 from appliance.api.limits import Limits
 from appliance.api.server import Server
-from appliance.cli.backup_download import pack_backup
+from appliance.cli.backup import pack_backup
 from appliance.cli.clock import TRUST
 from appliance.cli.deadline import limit_stop
 from appliance.cli.doctor import LUA

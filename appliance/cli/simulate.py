@@ -30,9 +30,9 @@ from appliance.clock import Clock, SimulatedClock
 from appliance.config import Config
 from appliance.errors import Invalid, StartFailed
 from appliance.locale import Locale
-from appliance.store.reading import read_document
 from appliance.store.records import DEVICE, GROUP, PLACE, ROOM, Snapshot
 from appliance.store.records import STATE as STATE_OF_DEVICE
+from appliance.store.replacement import read_present
 
 STATE = "state"
 """What a hub that runs is asked for."""
@@ -110,7 +110,7 @@ async def _present_state(data_dir: Path) -> Mapping[str, bytes]:
         reply = await key_socket.ask(data_dir, {"do": STATE})
         return {key: orjson.dumps(value) for key, value in reply["values"].items()}
     except (OSError, KeyError, StartFailed):
-        return read_document(data_dir).values
+        return read_present(data_dir).values
 
 
 async def _rehearse(

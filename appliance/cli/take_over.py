@@ -12,6 +12,7 @@ from typing import Any
 from appliance import config
 from appliance.adapters.kinds import KINDS
 from appliance.cli.homecmdr import LUA_FOLDERS, Home, Source, find_source, read_home
+from appliance.cli.owner import as_owner, give_new_files
 from appliance.cli.paths import Places, bundled_config, config_folder, make_data_dir, write_config
 from appliance.cli.toml_edit import set_key, toml_value
 from appliance.clock import Clock
@@ -21,6 +22,7 @@ from appliance.store.disk import Disk
 from appliance.store.document import Document
 from appliance.store.lock import Lock
 from appliance.store.records import GROUP, PLACE, ROOM
+from appliance.store.replacement import finish_at_start
 
 KEYS = ("locale.timezone", "locale.latitude", "locale.longitude", "logging.level", "api.bind_address")
 """Keys of its configuration that mean the same here, beside those of the adapters."""
@@ -45,10 +47,15 @@ def take_over(arguments: argparse.Namespace) -> int:
     places = Places.of_process(arguments.config, arguments.data_dir)
     file, data_dir = places.find_config(), places.find_data_dir()
     make_data_dir(data_dir)
-    lock = Lock(data_dir)
+    with as_owner(data_dir):
+        lock = Lock(data_dir)
     try:
-        told = [*_take_config(source, file), *_take_lua(source, config_folder(file))]
-        told += asyncio.run(_take_home(home, data_dir))
+        with as_owner(data_dir):
+            finish_at_start(data_dir, Clock().now())
+        with give_new_files(file.parent):
+            told = [*_take_config(source, file), *_take_lua(source, config_folder(file))]
+        with as_owner(data_dir):
+            told += asyncio.run(_take_home(home, data_dir))
     finally:
         lock.release()
     for is_taken, sentence in told:

@@ -36,13 +36,12 @@ def replace_document(folder: Path, values: Mapping[str, Any], stamp: str, *, own
     Values of the keys in `own` stay as they are in the folder. Only for who holds the folder's lock. A power cut or a
     failure leaves the old document or the new one.
     """
-    disk, present = Disk(folder), _read_what_can_be(folder)
+    disk, present = Disk(folder), read_what_can_be(folder)
     old = [name for name in disk.list_names() if names.generations([name])]
     kept = {name: f"{name}.before-restore-{stamp}" for name in old}
     for name in old:
         disk.link(name, kept[name])
-    encoded = {key: orjson.dumps(value) for key, value in values.items() if value is not None and key not in own}
-    encoded |= {key: present.values[key] for key in own if key in present.values}
+    encoded = combine(values, present.values, own)
     files = Files(disk, stamp)
     try:
         files.begin(encoded, above=max(names.generations(old), default=0), sequence=present.sequence)
@@ -54,7 +53,13 @@ def replace_document(folder: Path, values: Mapping[str, Any], stamp: str, *, own
     return [folder / name for name in kept.values()]
 
 
-def _read_what_can_be(folder: Path) -> Recovered:
+def combine(values: Mapping[str, Any], present: Mapping[str, bytes], own: Iterable[str]) -> dict[str, bytes]:
+    """The values, encoded; those of the keys in `own` as they are at present."""
+    encoded = {key: orjson.dumps(value) for key, value in values.items() if value is not None and key not in own}
+    return encoded | {key: present[key] for key in own if key in present}
+
+
+def read_what_can_be(folder: Path) -> Recovered:
     """The folder's document; an empty one where it is damaged beyond recovery or of another Lares."""
     try:
         return read_document(folder)

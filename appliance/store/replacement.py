@@ -18,7 +18,8 @@ import orjson
 
 from appliance.errors import StartFailed
 from appliance.store.atomic import sync_folder, write_file
-from appliance.store.reading import replace_document
+from appliance.store.reading import combine, read_document, read_what_can_be, replace_document
+from appliance.store.recovery import Recovered
 
 log = logging.getLogger("store")
 
@@ -46,14 +47,11 @@ def finish(folder: Path, stamp: str) -> list[Path]:
 
     The paths under which the old files are kept. Raises `OSError`; it can be called again then.
     """
-    try:
-        pending = orjson.loads((folder / PENDING).read_bytes())
-    except FileNotFoundError:
-        return []
-    except orjson.JSONDecodeError:  # not ours: what we write is whole
+    pending = _read_pending(folder)
+    if pending is None:
         return []
     kept = []
-    if _is_marked(Path(pending["marker"]), pending["token"]):
+    if _is_marked(pending):
         kept = replace_document(folder, pending["values"], stamp, own=pending[OWN_KEYS])
     forget(folder)
     return kept
@@ -69,8 +67,31 @@ def finish_at_start(folder: Path, now: datetime) -> None:
         log.warning("a restore that was cut off is finished; what was there is kept as %s", kept[0])
 
 
-def _is_marked(marker: Path, token: str) -> bool:
+def read_present(folder: Path) -> Recovered:
+    """The document that counts now, for who only reads: what a restore that was cut off has brought, if it has.
+
+    Raises what `read_document` raises.
+    """
+    pending = _read_pending(folder)
+    if pending is None or not _is_marked(pending):
+        return read_document(folder)
+    found = read_what_can_be(folder)
+    found.values = combine(pending["values"], found.values, pending[OWN_KEYS])
+    found.notes = [*found.notes, "a restore was cut off behind its last step; the next start of the hub finishes it"]
+    return found
+
+
+def _read_pending(folder: Path) -> dict[str, Any] | None:
+    """What was put aside, if anything was that is ours: what we write is whole."""
     try:
-        return marker.read_text() == token
+        pending: dict[str, Any] = orjson.loads((folder / PENDING).read_bytes())
+    except (FileNotFoundError, orjson.JSONDecodeError):
+        return None
+    return pending
+
+
+def _is_marked(pending: Mapping[str, Any]) -> bool:
+    try:
+        return bool(Path(pending["marker"]).read_text() == pending["token"])
     except FileNotFoundError:
         return False

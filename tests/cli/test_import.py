@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from pathlib import Path
 
 import pytest
 
+from appliance.store.reading import read_document
+from appliance.store.replacement import PENDING, prepare
 from tests.cli.test_reports import lares
 from tests.fakes.process import running
 
@@ -114,6 +117,24 @@ def test_nothing_is_overwritten(other: Path, tmp_path: Path) -> None:
     again = lares(home, "import", "homecmdr", str(other))
     assert again.returncode == 0 and "took" not in again.stdout and "is there already" in again.stdout
     assert {file: file.read_bytes() for file in (home / "config").rglob("*") if file.is_file()} == before
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root imports for somebody else")
+def test_what_root_takes_over_belongs_to_the_one_who_runs_the_hub(other: Path, open_folder: Path) -> None:
+    nobody, config, data = 65534, open_folder / "config", open_folder / "data"
+    for folder in (config, data):
+        folder.mkdir()
+        os.chown(folder, nobody, nobody)
+    prepare(data, {"room/cut": {"name": "Cut"}}, config / ".restored", "token", own=[])
+    (config / ".restored").write_text("token")
+    for path in (config / ".restored", data / PENDING):
+        os.chown(path, nobody, nobody)
+    assert lares(open_folder, "import", "homecmdr", str(other)).returncode == 0
+    made = {path: path.stat().st_uid for path in (*config.rglob("*"), *data.rglob("*"))}
+    assert set(made.values()) == {nobody}, made
+    assert {"room/cut", "room/office"} <= set(read_document(data).values), (
+        "a restore that was cut off is finished first"
+    )
 
 
 def test_a_database_alone_will_do_and_what_is_none_is_said(other: Path, tmp_path: Path) -> None:

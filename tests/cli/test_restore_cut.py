@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -11,6 +12,8 @@ from pathlib import Path
 import orjson
 import pytest
 
+from appliance.cli.archive import read
+from appliance.cli.simulate import _present_state
 from appliance.store.lock import Lock
 from appliance.store.reading import read_document
 from appliance.store.replacement import PENDING, finish, prepare
@@ -107,6 +110,21 @@ def test_a_cut_behind_the_exchange_is_finished_by_the_next_start(tmp_path: Path,
     prepare(old / "data", NEW, marker, "token", own=[])
     marker.write_text("token")
     assert present(old)[0] == NEW
+
+
+def test_between_a_cut_and_the_next_start_every_command_sees_the_new_home(
+    tmp_path: Path, old: Path, archive: Path, command: Command
+) -> None:
+    prepare(old / "data", NEW, old / "config" / ".restored", "token", own=[])
+    (old / "config" / ".restored").write_text("token")
+    command(old, "backup", str(tmp_path / "meanwhile"))
+    assert read(tmp_path / "meanwhile").values == NEW
+    assert asyncio.run(_present_state(old / "data")) == {"room/new": b'{"name":"New"}'}
+    assert "the next start of the hub finishes it" in command(old, "doctor")[1]
+    assert (old / "data" / PENDING).exists(), "who only reads changes nothing"
+    command(old, "key", "create", "--label", "x", "--role", "read")
+    kinds = {key.partition("/")[0] for key in present(old)[0]}
+    assert kinds == {"key", "room"}, "the start does not undo what was made before it"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root restores for somebody else")

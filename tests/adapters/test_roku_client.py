@@ -238,7 +238,7 @@ async def test_a_key_press_is_never_repeated_and_a_reading_once(
     assert len(answers.requests[("GET", URL(INFO))]) == 6
 
 
-@given(st.binary(max_size=200) | st.text(max_size=80).map(lambda text: _xml(text)))  # noqa: PLW0108 - it stands below
+@given(st.binary(max_size=200) | st.text(max_size=80).map(_xml))
 def test_any_bytes_are_a_device_or_a_bad_answer(body: bytes) -> None:
     try:
         info = DeviceInfo.parse(body)

@@ -219,5 +219,6 @@ def _add(app: Application, route: Route, handle: Handle) -> None:
         methods=route.methods,
         name=f"{route.handler.__qualname__} {route.path}",
         strict_slashes=True,
+        error_format="json",  # else Sanic parses the handler's source, of each route at each start
         unquote=True,
     )

@@ -406,3 +406,8 @@ async def test_a_port_can_be_served_again_at_once() -> None:
             Clock(),
         ) as again:
             assert again.port == port
+
+
+async def test_no_start_reads_the_source_of_the_handlers(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sanic.mixins.routes.getsource", lambda _: pytest.fail("Sanic parses what it need not know"))
+    assert build_app(house.hub, Authenticator(house.hub.keys.find, master_key=MASTER), Limits(), 10)

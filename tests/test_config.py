@@ -21,7 +21,8 @@ from appliance.adapters.kinds import KINDS
 from appliance.adapters.roku_tv.kind import RokuTv
 from appliance.config import Config
 from appliance.errors import ConfigFailed, Fault
-from appliance.settings import SECTIONS, Address
+from appliance.settings import SECTIONS
+from appliance.tables.addresses import Address
 
 MANUAL = (Path(__file__).parent.parent / "config" / "default.toml").read_text(encoding="utf-8")
 
@@ -46,7 +47,7 @@ NEEDED = {
 
 ALL_KEYS = [
     *[(section, key) for section, keys in SECTIONS.items() for key in keys],
-    *[(f"adapters.{kind}", key) for kind, row in KINDS.items() for key in ("enabled", *row.keys)],
+    *[(f"adapters.{kind}", key) for kind, row in KINDS.items() for key in ("enabled", *row.fields)],
 ]
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol
 
 from appliance.adapters.base import Adapter, AdapterContext
 from appliance.home.model import Kind
-from appliance.sections import Key
 from appliance.settings import POLL_INTERVAL
+from appliance.tables.fields import Fields
 
 
 class Vendor(Protocol):
@@ -47,18 +47,18 @@ class Simulation:
 class AdapterKind:
     """One kind of adapter.
 
-    `keys` are the keys of its sections beside `type` and `enabled`; `settings` is the class whose objects hold their
+    `fields` are those of its sections beside `type` and `enabled`; `settings` is the class whose objects hold their
     values, and `build` makes an adapter of one. `device_kinds` are the kinds of device that it may publish: of what
     is stored, no other is restored as its own. `simulation` stands in for the vendor's device, where there is one.
     """
 
     name: str
-    keys: Mapping[str, Key]
+    fields: Fields
     settings: type[Any]
     device_kinds: frozenset[Kind]
     build: Callable[[Any, AdapterContext], Adapter]
     simulation: Simulation | None = None
 
 
-POLLING_KEYS: Mapping[str, Key] = {"poll_interval_secs": POLL_INTERVAL}
+POLLING_FIELDS: Fields = {"poll_interval_secs": POLL_INTERVAL}
 """What every kind that polls has."""

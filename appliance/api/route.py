@@ -43,7 +43,7 @@ class Call:
         """
         given = self.request.get_args(keep_blank_values=True) if self.request.query_string else {}
         stated = {
-            name: given[name] if field.is_array else given[name][-1]
+            name: given[name] if field.check.is_array else given[name][-1]
             for name, field in self.route.query.items()
             if name in given
         }

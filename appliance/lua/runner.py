@@ -35,6 +35,9 @@ class Function:
 
     line: int
 
+    def __str__(self) -> str:
+        return "a function"
+
 
 class Runner:
     """Owns the workers and every execution. Leaving the context ends all at once.

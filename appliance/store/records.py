@@ -23,7 +23,7 @@ from appliance.home.layout import Edit, Layout
 from appliance.home.model import Device, Group, Info, Kind, Metadata, Room
 from appliance.home.observations import Dropped, check_attributes
 from appliance.home.registry import OFFLINE
-from appliance.home.values import shown
+from appliance.tables.checks import shown
 
 T = TypeVar("T")
 

@@ -17,7 +17,7 @@ from appliance.api.auth import Authenticator
 from appliance.api.limits import Limits
 from appliance.api.server import RESERVED_FILES, Server
 from appliance.clock import Clock
-from appliance.settings import Address
+from appliance.tables.addresses import Address
 from tests.api.caller import (
     BINARY,
     CLOSE,

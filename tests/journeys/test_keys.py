@@ -41,7 +41,10 @@ WRONG_BODIES: tuple[tuple[Any, str], ...] = (
     ({"label": 7, "role": "read"}, "label must be a string, not 7"),
     ({"label": None, "role": "read"}, "label must be a string, not null"),
     ({"label": "x", "role": "owner"}, "role must be one of read, write, admin, automation, not 'owner'"),
-    ({"label": "x", "role": "Read"}, "role must be one of read, write, admin, automation, not 'Read'"),
+    (
+        {"label": "x", "role": "Read"},
+        "role must be one of read, write, admin, automation, not 'Read'; did you mean read",
+    ),
     ({"label": "x", "role": ""}, "role must be one of read, write, admin, automation, not ''"),
     ({"label": "x", "role": None}, "role must be one of read, write, admin, automation, not null"),
     ({"label": "x", "role": ["read"]}, "role must be one of read, write, admin, automation, not an array"),

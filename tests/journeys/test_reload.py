@@ -178,7 +178,7 @@ RETURNED: tuple[tuple[str, str | None], ...] = (
     ("", "must return a table, not nothing"),
     ("return nil", "must return a table"),
     ("return 'x'", "must return a table"),
-    ("return { 1, 2 }", "what the file returns must be a table with names like id, not a list"),
+    ("return { 1, 2 }", "must return a table with named fields, not a list"),
     ("return {}", "id is missing"),
     ("return { id = 'x', name = 'X', execute = print, 7 }", ""),
     ("return setmetatable({}, { __index = { id = 'x' } })", "id is missing"),

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 from appliance.adapters.base import Adapter, AdapterContext
 from appliance.adapters.http import HttpClient
-from appliance.adapters.kind import POLLING_KEYS, AdapterKind, Simulation, Vendor
+from appliance.adapters.kind import POLLING_FIELDS, AdapterKind, Simulation, Vendor
 from appliance.adapters.roku_tv.adapter import RokuAdapter
 from appliance.home.model import Kind
-from appliance.sections import Key, whole
-from appliance.settings import host
+from appliance.tables.addresses import host
+from appliance.tables.checks import whole
+from appliance.tables.fields import Field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +39,7 @@ def simulate() -> Vendor:
 
 ROKU_TV = AdapterKind(
     name="roku_tv",
-    keys={"ip_address": Key(host), "port": Key(whole(1, 65535), 8060), **POLLING_KEYS},
+    fields={"ip_address": Field(host), "port": Field(whole(1, 65535), 8060), **POLLING_FIELDS},
     settings=RokuTv,
     device_kinds=frozenset({Kind.SWITCH}),
     build=build,

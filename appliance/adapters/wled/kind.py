@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from appliance.adapters.base import Adapter, AdapterContext
 from appliance.adapters.http import HttpClient
-from appliance.adapters.kind import POLLING_KEYS, AdapterKind, Simulation, Vendor
+from appliance.adapters.kind import POLLING_FIELDS, AdapterKind, Simulation, Vendor
 from appliance.adapters.wled.adapter import WledAdapter
 from appliance.home.model import Kind
-from appliance.sections import Key
-from appliance.settings import base_url
+from appliance.tables.addresses import base_url
+from appliance.tables.fields import Field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ def simulate() -> Vendor:
 
 WLED = AdapterKind(
     name="wled",
-    keys={"base_url": Key(base_url), **POLLING_KEYS},
+    fields={"base_url": Field(base_url), **POLLING_FIELDS},
     settings=Wled,
     device_kinds=frozenset({Kind.LIGHT}),
     build=build,

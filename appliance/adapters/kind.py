@@ -8,9 +8,11 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from appliance.adapters.base import Adapter, AdapterContext
+from appliance.adapters.http import HttpClient
 from appliance.home.model import Kind
 from appliance.settings import POLL_INTERVAL
-from appliance.tables.fields import Fields
+from appliance.tables.addresses import base_url
+from appliance.tables.fields import Field, Fields
 
 
 class Vendor(Protocol):
@@ -62,3 +64,26 @@ class AdapterKind:
 
 POLLING_FIELDS: Fields = {"poll_interval_secs": POLL_INTERVAL}
 """What every kind that polls has."""
+
+POLLED_URL_FIELDS: Fields = {"base_url": Field(base_url), **POLLING_FIELDS}
+"""What every kind has that polls the URL of one device."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolledUrl:
+    """An enabled section of a kind that polls the URL of one device, every so many seconds."""
+
+    base_url: str
+    poll_interval_secs: int
+
+
+def build_polling(
+    adapter: Callable[[AdapterContext, HttpClient, int], Adapter],
+) -> Callable[[Any, AdapterContext], Adapter]:
+    """What makes such an adapter of settings that have a `base_url` and `poll_interval_secs`."""
+
+    def build(settings: Any, context: AdapterContext) -> Adapter:
+        http = HttpClient(context.session, settings.base_url, context.clock)
+        return adapter(context, http, settings.poll_interval_secs)
+
+    return build

@@ -4,27 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from appliance.adapters.base import Adapter, AdapterContext
 from appliance.adapters.elgato_lights.adapter import ElgatoAdapter
-from appliance.adapters.http import HttpClient
-from appliance.adapters.kind import POLLING_FIELDS, AdapterKind, Simulation, Vendor
+from appliance.adapters.kind import POLLED_URL_FIELDS, AdapterKind, PolledUrl, Simulation, Vendor, build_polling
 from appliance.home.model import Kind
-from appliance.tables.addresses import base_url
-from appliance.tables.fields import Field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ElgatoLights:
+class ElgatoLights(PolledUrl):
     """An enabled section of this kind."""
-
-    base_url: str
-    poll_interval_secs: int
-
-
-def build(settings: ElgatoLights, context: AdapterContext) -> Adapter:
-    """The adapter of a section."""
-    http = HttpClient(context.session, settings.base_url, context.clock)
-    return ElgatoAdapter(context, http, settings.poll_interval_secs)
 
 
 def simulate() -> Vendor:
@@ -36,10 +23,10 @@ def simulate() -> Vendor:
 
 ELGATO_LIGHTS = AdapterKind(
     name="elgato_lights",
-    fields={"base_url": Field(base_url), **POLLING_FIELDS},
+    fields=POLLED_URL_FIELDS,
     settings=ElgatoLights,
     device_kinds=frozenset({Kind.LIGHT}),
-    build=build,
+    build=build_polling(ElgatoAdapter),
     simulation=Simulation(
         device=simulate,
         settings=lambda device: ElgatoLights(base_url=device.url, poll_interval_secs=2),

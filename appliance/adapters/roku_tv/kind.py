@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from appliance.adapters.base import Adapter, AdapterContext
-from appliance.adapters.http import HttpClient
-from appliance.adapters.kind import POLLING_FIELDS, AdapterKind, Simulation, Vendor
+from appliance.adapters.kind import POLLING_FIELDS, AdapterKind, Simulation, Vendor, build_polling
 from appliance.adapters.roku_tv.adapter import RokuAdapter
 from appliance.home.model import Kind
 from appliance.tables.addresses import host
@@ -22,12 +20,11 @@ class RokuTv:
     port: int
     poll_interval_secs: int
 
-
-def build(settings: RokuTv, context: AdapterContext) -> Adapter:
-    """The adapter of a section."""
-    name = f"[{settings.ip_address}]" if ":" in settings.ip_address else settings.ip_address
-    http = HttpClient(context.session, f"http://{name}:{settings.port}", context.clock)
-    return RokuAdapter(context, http, settings.poll_interval_secs)
+    @property
+    def base_url(self) -> str:
+        """The base of the TV's addresses."""
+        host = f"[{self.ip_address}]" if ":" in self.ip_address else self.ip_address
+        return f"http://{host}:{self.port}"
 
 
 def simulate() -> Vendor:
@@ -42,7 +39,7 @@ ROKU_TV = AdapterKind(
     fields={"ip_address": Field(host), "port": Field(whole(1, 65535), 8060), **POLLING_FIELDS},
     settings=RokuTv,
     device_kinds=frozenset({Kind.SWITCH}),
-    build=build,
+    build=build_polling(RokuAdapter),
     simulation=Simulation(
         device=simulate,
         settings=lambda device: RokuTv(ip_address=device.host, port=device.port, poll_interval_secs=2),

@@ -12,7 +12,7 @@ from appliance.api import payloads, schemas
 from appliance.api.auth import Role
 from appliance.api.payloads import DeviceEncoder
 from appliance.api.responses import json_response
-from appliance.api.route import Call, Route
+from appliance.api.route import Call, Route, routes_of
 from appliance.api.validation import anything, array_of, list_of, member_of
 from appliance.home.changes import AssignRoom, RenameDevice
 from appliance.home.registry import Registry
@@ -78,7 +78,8 @@ class Devices:
 _INCLUDE = {"include": Field(list_of(member_of(Include)), required=False)}
 """The query's parameter that asks for more of each device."""
 
-ROUTES = (
+ROUTES = routes_of(
+    Devices,
     Route(
         method="GET",
         path="/devices",

@@ -8,7 +8,7 @@ from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.periods import PERIOD
 from appliance.api.responses import json_response
-from appliance.api.route import Call, Route
+from appliance.api.route import Call, Route, routes_of
 from appliance.api.validation import (
     ANY,
     INSTANT,
@@ -100,7 +100,8 @@ _COMMAND_ENTRY = record(
     message=maybe(TEXT),
 )
 
-ROUTES = (
+ROUTES = routes_of(
+    History,
     Route(
         method="GET",
         path="/devices/<device_id>/history",

@@ -9,7 +9,7 @@ from sanic import HTTPResponse
 from appliance.api.auth import Role
 from appliance.api.periods import LIMIT
 from appliance.api.responses import json_response
-from appliance.api.route import Call, Route
+from appliance.api.route import Call, Route, routes_of
 from appliance.api.validation import INSTANT, OBJECT, TEXT, anything, array_of, choice, record
 from appliance.clock import timestamp
 from appliance.log_buffer import LEVELS, LogBuffer, LogEntry, LogQuery
@@ -45,7 +45,8 @@ def entry_json(entry: LogEntry) -> dict[str, Any]:
     }
 
 
-ROUTES = (
+ROUTES = routes_of(
+    Log,
     Route(
         method="GET",
         path="/diagnostics/log",

@@ -9,15 +9,12 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
-from appliance.adapters.addresses import AddressGates
-from appliance.adapters.base import AdapterContext
 from appliance.adapters.dispatch import Dispatcher
-from appliance.adapters.http import HttpSession, open_session
 from appliance.adapters.kinds import kind_of
 from appliance.adapters.mqtt.access import access_of
 from appliance.adapters.mqtt.kind import open_outlets
-from appliance.adapters.publisher import Publisher
-from appliance.adapters.runner import AdapterRunner
+from appliance.adapters.session import LateSession
+from appliance.adapters.setup import AdapterStart
 from appliance.automations.automations import Automations
 from appliance.automations.calls import AutomationCalls
 from appliance.automations.known_names import KnownNames
@@ -121,6 +118,7 @@ class Hub:
         self.bus = Bus()
         self.log = log_buffer or LogBuffer()
         self.loop_lag = LoopLag()
+        self.adapters = AdapterStart(config.adapters)
         self.registry = Registry(self.bus, clock)
         budget = config.history.max_mb << 20
         self.history = DeviceHistory(self.bus, clock, budget - budget // AUDIT_SHARE)
@@ -134,14 +132,16 @@ class Hub:
             await self._enter_store(stack)
             await self._count_crashes()
             self.health = Health(self._config.adapters, self.bus)
-            session = await stack.enter_async_context(open_session())
-            runners = self._build_runners(session)
+            session = await stack.enter_async_context(LateSession())
+            secrets = partial(AdapterSecrets, self.document)
+            runners = self.adapters.build_runners(
+                self.registry, self.bus, self.clock, secrets, session, self._config.root
+            )
             self.dispatcher = await stack.enter_async_context(Dispatcher(runners, self.bus, self.clock))
             await self._enter_scripts(stack)
             for runner in runners:
                 await stack.enter_async_context(runner)
             access = access_of(self.registry, self.bus, self.dispatcher, self.scenes, self.automations)
-            secrets = partial(AdapterSecrets, self.document)
             for outlet in await open_outlets(self._config.adapters, secrets, access, self.clock, self._config.root):
                 await stack.enter_async_context(outlet)
             self._stack = stack.pop_all()
@@ -175,25 +175,6 @@ class Hub:
             self.timers.release()
             log.info("safe mode is over: the automations were reloaded")
         return count, faults
-
-    def _build_runners(self, session: HttpSession) -> list[AdapterRunner]:
-        """A runner for each enabled section, in the order of the configuration."""
-        gates = AddressGates()
-        return [
-            AdapterRunner(
-                partial(kind_of(settings).build, settings),
-                AdapterContext(
-                    name=name,
-                    clock=self.clock,
-                    publish=Publisher(name, self.registry, self.bus, self.clock),
-                    secrets=AdapterSecrets(self.document, name),
-                    session=session,
-                    gates=gates,
-                    root=self._config.root,
-                ),
-            )
-            for name, settings in self._config.adapters.items()
-        ]
 
     async def reload(self) -> None:
         """Reload every folder of Lua files that is enabled, one after another."""

@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import watchfiles
-
 from appliance.clock import Clock
 from appliance.tasks import Tasks
 
@@ -60,10 +58,16 @@ Look = Callable[..., Iterator[Changes]]
 """`watchfiles.watch`, or what stands for it in a test."""
 
 
+def _watch(*folders: Path, **more: Any) -> Iterator[Changes]:
+    import watchfiles
+
+    return watchfiles.watch(*folders, **more)
+
+
 class Watcher:
     """Watches its targets from entering the context to leaving it, on one thread; on none if there are no targets."""
 
-    def __init__(self, targets: Sequence[Target], clock: Clock, look: Look = watchfiles.watch) -> None:
+    def __init__(self, targets: Sequence[Target], clock: Clock, look: Look = _watch) -> None:
         self._targets = targets
         self._clock = clock
         self._look = look

@@ -7,9 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, Self, TypeVar
-
-import aiohttp
+from typing import Any, Protocol, Self, TypeVar
 
 from appliance.adapters.addresses import AddressGate, AddressGates
 from appliance.adapters.publisher import Publisher
@@ -38,6 +36,18 @@ class Secrets(Protocol):
         """Keep the text; it is on the card when this returns. Raises `StoreFailed`."""
 
 
+class Session(Protocol):
+    """What adapters use of `aiohttp.ClientSession`; it means here what it means there."""
+
+    @property
+    def request(self) -> Any:
+        """Send a request."""
+
+    @property
+    def ws_connect(self) -> Any:
+        """Open a WebSocket."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdapterContext:
     """What an adapter is handed. `name` is its section's, and the first part of its devices' ids.
@@ -49,7 +59,7 @@ class AdapterContext:
     clock: Clock
     publish: Publisher
     secrets: Secrets
-    session: aiohttp.ClientSession
+    session: Session
     gates: AddressGates
     root: Path = Path()
 

@@ -17,6 +17,7 @@ import aiohttp
 import orjson
 from aiohttp import ClientHandlerType, ClientMiddlewareType, ClientRequest, ClientResponse
 
+from appliance.adapters.base import Session
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer, Unreachable
 
@@ -28,10 +29,6 @@ RETRY_AFTER_SECS = 0.25
 
 MAX_RESPONSE_BYTES = 256 * 1024
 """Bytes of an answer that are read; no device of a home says more about itself."""
-
-
-HttpSession = aiohttp.ClientSession
-"""What every client's requests go through; one for all of the house."""
 
 
 def open_session() -> aiohttp.ClientSession:
@@ -119,9 +116,7 @@ class HttpClient:
     Every request ends within the time that the command or poll has; answers beyond 256 KiB are refused.
     """
 
-    def __init__(
-        self, session: aiohttp.ClientSession, address: str, clock: Clock, access: HttpAccess | None = None
-    ) -> None:
+    def __init__(self, session: Session, address: str, clock: Clock, access: HttpAccess | None = None) -> None:
         self.address = address
         self.answers = 0
         self._session = session

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol
 
 from appliance.adapters.base import Adapter, AdapterContext
-from appliance.adapters.http import HttpClient
 from appliance.home.model import Kind
+from appliance.sections import Key
 from appliance.settings import POLL_INTERVAL
-from appliance.tables.addresses import base_url
-from appliance.tables.fields import Field, Fields
 
 
 class Vendor(Protocol):
@@ -49,41 +47,21 @@ class Simulation:
 class AdapterKind:
     """One kind of adapter.
 
-    `fields` are those of its sections beside `type` and `enabled`; `settings` is the class whose objects hold their
+    `keys` are the keys of its sections beside `type` and `enabled`; `settings` is the class whose objects hold their
     values, and `build` makes an adapter of one. `device_kinds` are the kinds of device that it may publish: of what
-    is stored, no other is restored as its own. `simulation` stands in for the vendor's device, where there is one.
+    is stored, no other is restored as its own. `late` names the modules that `build` imports: where a section is
+    enabled, the hub imports them on a thread once it answers. `simulation` stands in for the vendor's device, where
+    there is one.
     """
 
     name: str
-    fields: Fields
+    keys: Mapping[str, Key]
     settings: type[Any]
     device_kinds: frozenset[Kind]
     build: Callable[[Any, AdapterContext], Adapter]
+    late: Sequence[str] = ()
     simulation: Simulation | None = None
 
 
-POLLING_FIELDS: Fields = {"poll_interval_secs": POLL_INTERVAL}
+POLLING_KEYS: Mapping[str, Key] = {"poll_interval_secs": POLL_INTERVAL}
 """What every kind that polls has."""
-
-POLLED_URL_FIELDS: Fields = {"base_url": Field(base_url), **POLLING_FIELDS}
-"""What every kind has that polls the URL of one device."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolledUrl:
-    """An enabled section of a kind that polls the URL of one device, every so many seconds."""
-
-    base_url: str
-    poll_interval_secs: int
-
-
-def build_polling(
-    adapter: Callable[[AdapterContext, HttpClient, int], Adapter],
-) -> Callable[[Any, AdapterContext], Adapter]:
-    """What makes such an adapter of settings that have a `base_url` and `poll_interval_secs`."""
-
-    def build(settings: Any, context: AdapterContext) -> Adapter:
-        http = HttpClient(context.session, settings.base_url, context.clock)
-        return adapter(context, http, settings.poll_interval_secs)
-
-    return build

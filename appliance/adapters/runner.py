@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from appliance.adapters.addresses import AddressGate
-from appliance.adapters.base import Adapter, AdapterContext, CommandResult
+from appliance.adapters.base import COMMAND_TIMEOUT_SECS, Adapter, AdapterContext, CommandResult
 from appliance.errors import AdapterFailed, BadAnswer, LaresError, Unreachable
 from appliance.home.commands import Command
 from appliance.home.values import Value
@@ -30,9 +30,12 @@ Build = Callable[[AdapterContext], Adapter]
 
 
 class AdapterRunner:
-    """Runs one adapter from entering the context to leaving it, made anew by `build` whenever it fails."""
+    """Runs one adapter from entering the context to leaving it, made anew by `build` whenever it fails.
 
-    def __init__(self, build: Build, context: AdapterContext) -> None:
+    Where `begin` is given, the adapter is first made when that is set; commands wait for it until then.
+    """
+
+    def __init__(self, build: Build, context: AdapterContext, begin: asyncio.Event | None = None) -> None:
         self.name = context.name
         self.adapter: Adapter | None = None
         self._build = build
@@ -40,6 +43,8 @@ class AdapterRunner:
         self._tasks = Tasks()
         self._current: asyncio.Task[None] | None = None
         self._failures = 0
+        self._begin = begin
+        self._is_made = asyncio.Event()
 
     async def __aenter__(self) -> AdapterRunner:
         self._tasks.start(self._keep_running(), f"running of {self.name}")
@@ -64,6 +69,7 @@ class AdapterRunner:
 
         Raises `AdapterFailed` where it failed for all of them, and whatever an adapter at fault raises.
         """
+        await self._wait_until_made()
         async with self.gate.turn():
             adapter = self._running()
             try:
@@ -87,8 +93,16 @@ class AdapterRunner:
 
     async def invoke(self, operation: str, payload: Mapping[str, Value]) -> Value:
         """What an operation of the adapter's own returns."""
+        await self._wait_until_made()
         adapter = self._running()
         return await adapter.within_limit(adapter.operations[operation](payload))
+
+    async def _wait_until_made(self) -> None:
+        """Wait until the adapter has been made or has failed for the first time, as long as a command may take."""
+        if self._begin is not None and not self._is_made.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(COMMAND_TIMEOUT_SECS):
+                    await self._is_made.wait()
 
     def _running(self) -> Adapter:
         if self.adapter is None:
@@ -111,6 +125,8 @@ class AdapterRunner:
 
     async def _keep_running(self) -> None:
         clock = self._context.clock
+        if self._begin is not None:
+            await self._begin.wait()
         while True:
             began = clock.monotonic()
             self._current = self._tasks.start(self._run_once(), f"adapter {self.name}")
@@ -136,6 +152,7 @@ class AdapterRunner:
             await adapter.__aenter__()
             try:
                 self.adapter = adapter
+                self._is_made.set()
                 await adapter.run()
             finally:
                 self.adapter = None
@@ -147,10 +164,13 @@ class AdapterRunner:
             self._context.publish.crashed(error, is_first=self._failures == 0)
         except BaseException as error:  # also what would end the process: an adapter may raise anything
             self._context.publish.crashed(error, is_first=self._failures == 0)
+        self._is_made.set()
         self._context.publish.started()
 
     async def _watch_start(self) -> None:
         """Let the hub become ready though the adapter says nothing."""
+        if self._begin is not None:
+            await self._begin.wait()
         try:
             async with asyncio.timeout(START_TIMEOUT_SECS):
                 await self._context.publish.has_started.wait()

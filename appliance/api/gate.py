@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable
+from functools import cached_property
 
 from sanic import HTTPResponse, Request
 from sanic.exceptions import MethodNotAllowed, NotFound
@@ -26,11 +27,14 @@ class Gate:
         self._buckets = buckets
         self._cors = cors
         self._fixed: defaultdict[str, list[frozenset[str]]] = defaultdict(list)
-        for route in routes:
-            self._fixed[route.path].append(route.methods)
-        self._methods = [
-            (re.compile(re.sub(r"<\w+>", "[^/]+", re.escape(route.path))), route.methods) for route in routes
-        ]
+        self._routes = [(route.path, route.methods) for route in routes]
+        for path, methods in self._routes:
+            self._fixed[path].append(methods)
+
+    @cached_property
+    def _methods(self) -> list[tuple[re.Pattern[str], frozenset[str]]]:
+        """The methods of every path, as a pattern: for requests that no route takes."""
+        return [(re.compile(re.sub(r"<\w+>", "[^/]+", re.escape(path))), methods) for path, methods in self._routes]
 
     async def authorize(self, request: Request, route: Route) -> Principal | None:
         """Whose key came with the request, if it may do what the route does; else raise what says why not."""

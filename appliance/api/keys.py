@@ -9,15 +9,10 @@ import secrets
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TypeVar
-
-from argon2 import PasswordHasher, Type, extract_parameters
-from argon2.exceptions import Argon2Error, InvalidHashError, VerifyMismatchError
+from functools import cache
+from typing import Any, TypeVar
 
 from appliance.errors import AuthenticationUnavailable
-
-_HASHER = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1, type=Type.ID)
-"""19 MiB and some 30 ms a check on a PC: dear to guess, bearable on a box with 512 MB (OWASP's first choice)."""
 
 T = TypeVar("T")
 
@@ -71,10 +66,20 @@ class Hasher:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
 
+@cache
+def _argon2id() -> Any:
+    """19 MiB and some 30 ms a check on a PC: dear to guess, bearable on a box with 512 MB (OWASP's first choice)."""
+    from argon2 import PasswordHasher, Type
+
+    return PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1, type=Type.ID)
+
+
 def hash_token(text: str) -> str:
     """The hash to keep of a token. Takes some 30 ms and 19 MiB: never call it on the loop."""
+    from argon2.exceptions import Argon2Error
+
     try:
-        return _HASHER.hash(text)
+        return str(_argon2id().hash(text))
     except (Argon2Error, MemoryError) as error:
         raise AuthenticationUnavailable(f"keys cannot be made now: {error or 'no memory'}") from None
 
@@ -86,12 +91,15 @@ def hint_of(text: str) -> str:
 
 def is_hash(text: str) -> bool:
     """Whether this could be what `hash_token` returned."""
+    from argon2 import Type, extract_parameters
+    from argon2.exceptions import InvalidHashError
+
     try:
         found = extract_parameters(text)
     except InvalidHashError:
         return False
     lengths = (found.salt_len, found.hash_len)
-    return found.type is Type.ID and lengths == (_HASHER.salt_len, _HASHER.hash_len)
+    return found.type is Type.ID and lengths == (_argon2id().salt_len, _argon2id().hash_len)
 
 
 def matches(stored_hash: str, text: str) -> bool:
@@ -99,10 +107,12 @@ def matches(stored_hash: str, text: str) -> bool:
 
     Raises `AuthenticationUnavailable` where there is no memory for it: a valid key must not be called invalid.
     """
+    from argon2.exceptions import Argon2Error, VerifyMismatchError
+
     if not is_hash(stored_hash):
         return False
     try:
-        return _HASHER.verify(stored_hash, text)
+        return bool(_argon2id().verify(stored_hash, text))
     except (VerifyMismatchError, ValueError):
         return False
     except (Argon2Error, MemoryError) as error:

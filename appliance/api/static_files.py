@@ -1,4 +1,4 @@
-"""The dashboard's files: read once, named after their content, compressed when somebody first asks."""
+"""The dashboard's files: read once, named after their content, made smaller when somebody first asks."""
 
 from __future__ import annotations
 
@@ -35,27 +35,35 @@ _FILES = b'"{{files}}"'
 _COMMENTS = re.compile(rb"^//.*\n|^/\*[^*]*\*/\n|[ \t]+// [^\"'`\n]*$|^[ \t]*// .*\n", re.MULTILINE)
 _INDENTATION = re.compile(rb"^[ \t]+|^\n", re.MULTILINE)
 _LAYOUT: Mapping[str, Sequence[tuple[re.Pattern[bytes], bytes]]] = {
-    ".js": (
+    TYPES[".js"]: (
         (_COMMENTS, b""),
         (_INDENTATION, b""),
         (re.compile(rb"(?<=[,({\[>&?=])\n|\n(?=[)}\]])"), b""),
         (re.compile(rb"^import \{ (.*) \} from ", re.MULTILINE), rb"import{\1}from"),
     ),
-    ".css": ((_COMMENTS, b""), (_INDENTATION, b""), (re.compile(rb"\s*([{};,>])\s*|(?<=:) "), rb"\1")),
+    TYPES[".css"]: ((_COMMENTS, b""), (_INDENTATION, b""), (re.compile(rb"\s*([{};,>])\s*|(?<=:) "), rb"\1")),
 }
-"""What is replaced in files by their suffix. No line of a script's texts may begin or end with a bracket or comma."""
+"""What is replaced in files by their type. No line of a script's texts may begin or end with a bracket or comma."""
 
 _PLAIN_HOST = re.compile(r"[A-Za-z0-9.:\[\]_-]+")
 
 
 @dataclass(frozen=True)
 class StaticFile:
-    """One file as it is served; `path` is its address."""
+    """One file as it is served; `path` is its address, `source` what it was before layout was taken out."""
 
     path: str
     type: str
-    body: bytes
+    source: bytes
     caching: str
+
+    @cached_property
+    def body(self) -> bytes:
+        """The source; of scripts and styles without comments and layout, which browsers only throw away."""
+        body = self.source
+        for pattern, instead in _LAYOUT.get(self.type, ()):
+            body = pattern.sub(instead, body)
+        return body
 
     @cached_property
     def etag(self) -> str:
@@ -76,7 +84,7 @@ def load_files(folder: Path = FOLDER) -> dict[str, StaticFile]:
     page, the service worker and the manifest are given that digest in the place of `{{version}}`.
     """
     bodies = {
-        path.relative_to(folder).as_posix(): _without_layout(path)
+        path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))
         if path.suffix in TYPES and path.is_file()
     }
@@ -87,7 +95,7 @@ def load_files(folder: Path = FOLDER) -> dict[str, StaticFile]:
     for name in UNHASHED & bodies.keys():
         body = bodies[name].replace(_VERSION, version.encode()).replace(_FILES, listed)
         address = ROOT if name == PAGE else ROOT + name
-        files.append(StaticFile(path=address, type=_type(name), body=body, caching=ALWAYS_ASK))
+        files.append(StaticFile(path=address, type=_type(name), source=body, caching=ALWAYS_ASK))
     return {file.path: file for file in files}
 
 
@@ -119,16 +127,8 @@ def security_headers(host: str) -> dict[str, str]:
     }
 
 
-def _without_layout(path: Path) -> bytes:
-    """What the file holds; scripts and styles without comments and layout, which browsers only throw away."""
-    body = path.read_bytes()
-    for pattern, instead in _LAYOUT.get(path.suffix, ()):
-        body = pattern.sub(instead, body)
-    return body
-
-
 def _hashed(name: str, body: bytes, version: str) -> StaticFile:
-    return StaticFile(path=f"{ROOT}{version}/{name}", type=_type(name), body=body, caching=FOREVER)
+    return StaticFile(path=f"{ROOT}{version}/{name}", type=_type(name), source=body, caching=FOREVER)
 
 
 def _type(name: str) -> str:

@@ -8,10 +8,6 @@ from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from functools import lru_cache
 
-from astral import Observer
-from astral.julian import julianday, julianday_to_juliancentury
-from astral.sun import elevation, eq_of_time
-
 from appliance.locale import Locale
 
 HORIZON = -0.8333
@@ -93,7 +89,7 @@ def _solar_date(instant: datetime, longitude: float) -> date:
 
 @lru_cache(maxsize=512)
 def _day(latitude: float, longitude: float, day: date) -> SunDay:
-    observer = Observer(latitude, longitude)
+    observer = latitude, longitude
     before, noon, after = _noons(longitude, day)
     midnights = before + (noon - before) / 2, noon + (after - noon) / 2
     ups = [_is_up(observer, instant) for instant in (midnights[0], noon, midnights[1])]
@@ -108,16 +104,22 @@ def _day(latitude: float, longitude: float, day: date) -> SunDay:
 
 def _noons(longitude: float, day: date) -> Iterator[datetime]:
     """When the sun passes the meridian on the day before, on the day and on the day after."""
+    from astral.julian import julianday, julianday_to_juliancentury
+    from astral.sun import eq_of_time
+
     for n in (-1, 0, 1):
         mean = datetime.combine(day, time(12), UTC) + timedelta(days=n, minutes=-4 * longitude)
         yield mean - timedelta(minutes=eq_of_time(julianday_to_juliancentury(julianday(mean))))
 
 
-def _is_up(observer: Observer, instant: datetime) -> bool:
-    return elevation(observer, instant, with_refraction=False) >= HORIZON
+def _is_up(observer: tuple[float, float], instant: datetime) -> bool:
+    from astral import Observer
+    from astral.sun import elevation
+
+    return elevation(Observer(*observer), instant, with_refraction=False) >= HORIZON
 
 
-def _crossing(observer: Observer, start: datetime, end: datetime) -> datetime:
+def _crossing(observer: tuple[float, float], start: datetime, end: datetime) -> datetime:
     """The second in which the sun crosses the horizon, which it does once between the two."""
     rises = _is_up(observer, end)
     low, high = 0, round((end - start).total_seconds())

@@ -17,7 +17,6 @@ from appliance.api.auth import Authenticator
 from appliance.api.keyring import Keyring
 from appliance.api.limits import Limits
 from appliance.api.server import Server
-from appliance.cli.backup import pack_backup
 from appliance.cli.clock import TRUST
 from appliance.cli.deadline import limit_stop
 from appliance.cli.doctor import LUA
@@ -32,6 +31,7 @@ from appliance.clock import Clock, timestamp
 from appliance.config import Config
 from appliance.home.events import Event
 from appliance.hub import Hub
+from appliance.late import FIRST_ANSWER_SECS
 from appliance.log_buffer import LogBuffer
 from appliance.store.disk import Disk
 from appliance.tasks import Tasks
@@ -71,13 +71,20 @@ async def serve(
         on_listening(hub, server.port)
         when_ready(hub, notifier.ready)
         tasks.start(finish_upgrade(clock), "single file")
-        async with Tasks() as reloads:
-            reloads.start(_reload_on(hangup, hub, notifier), "reload on SIGHUP")
+        async with Tasks() as working:
+            working.start(_start_adapters(hub), "start of the adapters")
+            working.start(_reload_on(hangup, hub, notifier), "reload on SIGHUP")
             await stop.wait()
         log.info("stopping")
         hub.begin_to_stop()
         notifier.stopping()
     log.info("stopped")
+
+
+async def _start_adapters(hub: Hub) -> None:
+    """Let the adapters begin once whoever has waited for the hub to listen may have an answer."""
+    await hub.clock.sleep(FIRST_ANSWER_SECS)
+    await hub.adapters.begin()
 
 
 def _answers_of(hub: Hub) -> Mapping[str, Action]:
@@ -104,8 +111,14 @@ def _build_app(hub: Hub, door: Authenticator, limits: Limits, config: Config, da
         limits,
         config.runtime.event_bus_capacity,
         has_dashboard=config.dashboard.enabled,
-        make_backup=partial(pack_backup, Path(config.file), data_dir),
+        make_backup=partial(_pack_backup, Path(config.file), data_dir),
     )
+
+
+def _pack_backup(config: Path, data_dir: Path) -> bytes:
+    from appliance.cli.backup import pack_backup
+
+    return pack_backup(config, data_dir)
 
 
 def when_ready(hub: Hub, tell: Callable[[], None]) -> None:

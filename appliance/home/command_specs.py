@@ -9,8 +9,7 @@ from typing import Any
 from appliance.errors import Invalid, Unsupported
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.commands import Command
-from appliance.home.values import CHECKS, Value, kelvin_of
-from appliance.tables.checks import is_number, shown
+from appliance.home.values import CHECKS, Value, is_number, kelvin_of, shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

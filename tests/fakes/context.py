@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import aiohttp
-
 from appliance.adapters.addresses import AddressGates
-from appliance.adapters.base import AdapterContext
+from appliance.adapters.base import AdapterContext, Session
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.home.bus import Bus
@@ -29,7 +27,7 @@ class KeptInMemory:
 
 def context_of(
     name: str,
-    session: aiohttp.ClientSession,
+    session: Session,
     clock: Clock,
     *,
     registry: Registry | None = None,

@@ -30,8 +30,8 @@ from appliance.config import Config
 from appliance.home.bus import Bus
 from appliance.home.events import Event, SystemErrorReported
 from appliance.hub import Hub
+from appliance.settings import Address
 from appliance.store.disk import Disk
-from appliance.tables.addresses import Address
 from tests.fakes import witness
 from tests.fakes.keys import key_of
 
@@ -192,6 +192,7 @@ async def open_house(
         events = _record(hub.bus)
         await stack.enter_async_context(hub)
         server = await stack.enter_async_context(_serve(hub, settings, limits or Limits(), event_capacity))
+        await hub.adapters.begin()
         session = await stack.enter_async_context(aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)))
         url = f"http://127.0.0.1:{server.port}"
         house = House(hub=hub, url=url, light=lamp, tv=set_, session=session, events=events)

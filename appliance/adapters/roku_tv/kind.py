@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from appliance.adapters.kind import POLLING_FIELDS, AdapterKind, Simulation, Vendor, build_polling
-from appliance.adapters.roku_tv.adapter import RokuAdapter
+from appliance.adapters.base import Adapter, AdapterContext
+from appliance.adapters.kind import POLLING_KEYS, AdapterKind, Simulation, Vendor
 from appliance.home.model import Kind
-from appliance.tables.addresses import host
-from appliance.tables.checks import whole
-from appliance.tables.fields import Field
+from appliance.sections import Key, whole
+from appliance.settings import host
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,11 +19,15 @@ class RokuTv:
     port: int
     poll_interval_secs: int
 
-    @property
-    def base_url(self) -> str:
-        """The base of the TV's addresses."""
-        host = f"[{self.ip_address}]" if ":" in self.ip_address else self.ip_address
-        return f"http://{host}:{self.port}"
+
+def build(settings: RokuTv, context: AdapterContext) -> Adapter:
+    """The adapter of a section. The HTTP client is imported only here, where a section asks for it."""
+    from appliance.adapters.http import HttpClient
+    from appliance.adapters.roku_tv.adapter import RokuAdapter
+
+    name = f"[{settings.ip_address}]" if ":" in settings.ip_address else settings.ip_address
+    http = HttpClient(context.session, f"http://{name}:{settings.port}", context.clock)
+    return RokuAdapter(context, http, settings.poll_interval_secs)
 
 
 def simulate() -> Vendor:
@@ -36,10 +39,11 @@ def simulate() -> Vendor:
 
 ROKU_TV = AdapterKind(
     name="roku_tv",
-    fields={"ip_address": Field(host), "port": Field(whole(1, 65535), 8060), **POLLING_FIELDS},
+    keys={"ip_address": Key(host), "port": Key(whole(1, 65535), 8060), **POLLING_KEYS},
     settings=RokuTv,
     device_kinds=frozenset({Kind.SWITCH}),
-    build=build_polling(RokuAdapter),
+    build=build,
+    late=("appliance.adapters.http", "appliance.adapters.roku_tv.adapter"),
     simulation=Simulation(
         device=simulate,
         settings=lambda device: RokuTv(ip_address=device.host, port=device.port, poll_interval_secs=2),

@@ -7,7 +7,7 @@ from sanic import HTTPResponse
 from appliance.api import payloads, schemas
 from appliance.api.auth import Role
 from appliance.api.responses import json_response
-from appliance.api.route import Call, Route, routes_of
+from appliance.api.route import Call, Route
 from appliance.api.validation import array_of
 from appliance.health import Health
 
@@ -29,8 +29,7 @@ class Adapters:
         return json_response(payloads.adapter(self._health.get_adapter(name)))
 
 
-ROUTES = routes_of(
-    Adapters,
+ROUTES = (
     Route(
         method="GET",
         path="/adapters",

@@ -9,7 +9,7 @@ from sanic import HTTPResponse
 
 from appliance.api.auth import Role
 from appliance.api.responses import Response
-from appliance.api.route import Call, Route, routes_of
+from appliance.api.route import Call, Route
 from appliance.api.validation import TEXT
 
 MakeBackup = Callable[[], bytes]
@@ -33,8 +33,7 @@ class Backup:
         return Response(body, 200, {"content-type": GZIP, **headers})
 
 
-ROUTES = routes_of(
-    Backup,
+ROUTES = (
     Route(
         method="GET",
         path="/diagnostics/backup",

@@ -13,7 +13,7 @@ from appliance.api.auth import Role
 from appliance.api.frames import FRAMES
 from appliance.api.openapi import describe
 from appliance.api.responses import json_response
-from appliance.api.route import Call, Route, routes_of
+from appliance.api.route import Call, Route
 
 
 class Document:
@@ -39,8 +39,7 @@ class Document:
         return orjson.dumps(describe_events(FRAMES))
 
 
-ROUTES = routes_of(
-    Document,
+ROUTES = (
     Route(
         method="GET",
         path="/openapi.json",

@@ -2,42 +2,56 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sanic import HTTPResponse
 
 from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.periods import PERIOD
 from appliance.api.responses import json_response
-from appliance.api.route import Call, Route, routes_of
+from appliance.api.route import Call, Route
 from appliance.api.validation import (
     ANY,
     INSTANT,
     OBJECT,
     TEXT,
+    Check,
+    Field,
     array_of,
-    choice,
     identifier,
     maybe,
+    one_of,
     record,
 )
 from appliance.clock import timestamp
+from appliance.errors import Invalid
 from appliance.history.commands import CommandAudit
 from appliance.history.devices import DeviceHistory, Resolution
 from appliance.history.period import Period
 from appliance.home import plain
 from appliance.home.registry import Registry
-from appliance.tables.fields import Field
+from appliance.home.values import shown
 
-_RESOLUTION = choice(
-    *(each.name.lower() for each in Resolution),
-    default="all",
-    description="minute, hour or day: of each only the last entry.",
-)
+_RESOLUTIONS = tuple(each.name.lower() for each in Resolution)
+
+
+def _resolution(value: Any) -> Resolution:
+    if value not in _RESOLUTIONS:
+        raise Invalid(f"must be one of {', '.join(_RESOLUTIONS)}, not {shown(value)}")
+    return Resolution[value.upper()]
+
+
+_RESOLUTION_SCHEMA = {
+    **one_of(*_RESOLUTIONS),
+    "default": "all",
+    "description": "minute, hour or day: of each only the last entry.",
+}
 _DEVICE_QUERY = {
     **PERIOD,
-    "resolution": Field(_RESOLUTION, required=False),
+    "resolution": Field(check=Check(schema=_RESOLUTION_SCHEMA, run=_resolution), required=False),
 }
-_AUDIT_QUERY = {**PERIOD, "device_id": Field(identifier, required=False)}
+_AUDIT_QUERY = {**PERIOD, "device_id": Field(check=identifier, required=False)}
 
 
 class History:
@@ -82,7 +96,7 @@ class History:
 
 def _asked_for(call: Call) -> tuple[Period, Resolution]:
     query = call.query()
-    resolution = Resolution[(query.pop("resolution") or "all").upper()]
+    resolution = query.pop("resolution") or Resolution.ALL
     return Period(**query), resolution
 
 
@@ -100,8 +114,7 @@ _COMMAND_ENTRY = record(
     message=maybe(TEXT),
 )
 
-ROUTES = routes_of(
-    History,
+ROUTES = (
     Route(
         method="GET",
         path="/devices/<device_id>/history",

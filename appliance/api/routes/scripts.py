@@ -7,7 +7,7 @@ from sanic import HTTPResponse
 from appliance.api import payloads, schemas
 from appliance.api.auth import Role
 from appliance.api.responses import json_response
-from appliance.api.route import Call, Route, routes_of
+from appliance.api.route import Call, Route
 from appliance.lua.reload import Reloader
 
 
@@ -22,8 +22,7 @@ class Scripts:
         return json_response(payloads.reload(await self._reloader.reload()))
 
 
-ROUTES = routes_of(
-    Scripts,
+ROUTES = (
     Route(
         method="POST",
         path="/scripts/reload",

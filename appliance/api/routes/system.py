@@ -13,7 +13,7 @@ from sanic import HTTPResponse
 from appliance.api import payloads, schemas
 from appliance.api.auth import Role
 from appliance.api.responses import json_response
-from appliance.api.route import Call, Route, routes_of
+from appliance.api.route import Call, Route
 from appliance.errors import NotReady
 from appliance.health import Health
 from appliance.settings import LuaFolder
@@ -86,8 +86,7 @@ def probe_process() -> dict[str, Any]:
     return {"resident_bytes": resident, "threads": threading.active_count()}
 
 
-ROUTES = routes_of(
-    System,
+ROUTES = (
     Route(
         method="GET",
         path="/health",

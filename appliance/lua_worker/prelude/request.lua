@@ -3,7 +3,7 @@
 -- what a library function calls, the thread waits.
 local lares = ...
 local rawequal, running, yield, is_yieldable = rawequal, coroutine.running, coroutine.yield, coroutine.isyieldable
-local ask, take, limit, place_at = lares.ask, lares.take, lares.limit, lares.place_at
+local ask, take, relimit = lares.ask, lares.take, lares.relimit
 
 local ok, body, name           -- the answer
 
@@ -14,14 +14,13 @@ end
 -- The raw answer: its text, and for a script also its name.
 function lares.request(operation, payload)
   if lares.stopped then lares.stop(lares.stopped) end
-  local place = place_at(4)
   if is_yieldable() and rawequal(running(), lares.main) then
-    yield(operation, payload, place)
+    yield(operation, payload)
   else
-    local answer = ask(operation, payload, place)
+    local answer = ask(operation, payload)
     if not answer then lares.check() end
     ok, body, name = answer == 1, take(), take()
-    limit()
+    relimit()
   end
   local text, file = body, name
   body, name = nil, nil

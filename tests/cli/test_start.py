@@ -1,0 +1,52 @@
+"""A start: the first answer needs nothing of what `late.py` names, whatever adapters are enabled."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from appliance.late import LATE
+
+ROOT = Path(__file__).parent.parent.parent
+
+START = """
+import asyncio, json, os, sys
+from pathlib import Path
+from appliance import config
+from appliance.cli.serve import serve
+
+def tell(hub, port):
+    print(json.dumps(sorted(sys.modules)), flush=True)
+    os._exit(0)
+
+folder = Path(sys.argv[1])
+settings = config.load(folder / "config" / "default.toml", os.environ)
+asyncio.run(serve(settings, folder / "data", tell))
+"""
+
+ADAPTERS = """
+[adapters.elgato_lights]
+base_url = "http://127.0.0.1:9"
+[adapters.roku_tv]
+ip_address = "127.0.0.1"
+port = 9
+"""
+
+
+@pytest.mark.parametrize("adapters", ["", ADAPTERS])
+def test_the_first_answer_needs_no_module_that_is_imported_late(tmp_path: Path, adapters: str) -> None:
+    config = tmp_path / "config" / "default.toml"
+    config.parent.mkdir()
+    (tmp_path / "data").mkdir()
+    folders = "".join(f"[{each}]\nwatch = false\n" for each in ("automations", "scenes", "scripts"))
+    config.write_text(f'[api]\nbind_address = "127.0.0.1:0"\n{folders}{adapters}')
+    environment = {**os.environ, "LARES_MASTER_KEY": "key", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", START, str(tmp_path)]
+    told = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
+    imported = {name for name in json.loads(told.stdout) if name in LATE}
+    assert imported == set()

@@ -12,7 +12,8 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 
 from benchmarks._client import one, percentile, request
-from benchmarks._processes import KEY, Running, hub
+from benchmarks._frame import Row, Sample
+from benchmarks._processes import KEY, hub
 
 ATTACK_SECS = 6.0
 MAX_P99_MS = 50
@@ -24,14 +25,17 @@ PEER = "127.0.0.2"
 ATTACK = "import asyncio, sys; from benchmarks.attacks import run; asyncio.run(run(sys.argv[1], int(sys.argv[2])))"
 """The attack comes from a process of its own, so that the good client waits for the hub and not for it."""
 
+LARGE_HOME = "entries"
+ENTRIES, FILLERS = 25_000, 50
+
 Attack = Callable[[int], Awaitable[None]]
 
 
-def measure() -> Iterator[tuple[str, str]]:
-    """Labels and figures."""
+def measure() -> Iterator[Sample]:
+    """A good client's waits during each attack, and what the hub's memory gained by it."""
     for name, (label, _) in ATTACKS.items():
         with hub() as home:
-            asyncio.run(_ask_while(home.port, time.perf_counter() + 1.0))
+            asyncio.run(_prepare(name, home.port))
             before = home.resident_mb()
             command = [sys.executable, "-c", ATTACK, name, str(home.port)]
             with subprocess.Popen(command, stdout=subprocess.PIPE) as attack:
@@ -39,22 +43,22 @@ def measure() -> Iterator[tuple[str, str]]:
                 attack.stdout.readline()
                 kept, anew = asyncio.run(_ask_while(home.port, time.perf_counter() + ATTACK_SECS))
                 attack.terminate()
-            yield from _figures(label, home, before, kept, anew)
+            yield from _samples(label, home.peak_mb() - before, kept, anew)
 
 
-def _figures(
-    label: str, home: Running, before: float, kept: list[float], anew: list[float]
-) -> Iterator[tuple[str, str]]:
-    yield label, f"{len(kept)} changes, {len(anew)} new connections of a good client"
-    yield f"  on a kept connection, p50 / p99 in ms (p99 below {MAX_P99_MS})", _shown(kept)
-    yield f"  on a new connection each time, p50 / p99 in ms (p99 below {MAX_P99_MS})", _shown(anew)
-    yield f"  memory that the hub gained, MB (below {MAX_GROWTH_MB})", f"{home.peak_mb() - before:.1f}"
-    answer = asyncio.run(one(home.port, request("GET", "/diagnostics")))
-    yield "  sockets", ", ".join(f"{count} {what}" for what, count in json.loads(answer)["sockets"].items())
+async def _prepare(name: str, port: int) -> None:
+    """Let the hub warm up, and fill its home where the attack is one on a large home."""
+    if name == LARGE_HOME:
+        await _fill(port)
+    await _ask_while(port, time.perf_counter() + 1.0)
 
 
-def _shown(durations: list[float]) -> str:
-    return f"{percentile(durations, 50):.1f} / {percentile(durations, 99):.1f}"
+def _samples(label: str, growth: float, kept: list[float], anew: list[float]) -> Iterator[Sample]:
+    waits = {"a change on a kept connection": kept, "a reading on a new connection": anew}
+    for what, durations in waits.items():
+        row = Row(label=f"{label}: {what}, p99", unit="ms", at_most=MAX_P99_MS)
+        yield row.sample(percentile(durations, 99))
+    yield Row(label=f"{label}: memory gained", unit="MB", at_most=MAX_GROWTH_MB).sample(growth)
 
 
 async def _ask_while(port: int, until: float) -> tuple[list[float], list[float]]:
@@ -64,8 +68,7 @@ async def _ask_while(port: int, until: float) -> tuple[list[float], list[float]]
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     while (began := time.perf_counter()) < until:
         writer.write(request("POST", "/rooms", b'{"id":"den","name":"Den %d"}' % (len(kept) % 10)))
-        head = await reader.readuntil(b"\r\n\r\n")
-        await reader.readexactly(int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0]))
+        await _read(reader)
         kept.append(1000 * (time.perf_counter() - began))
         began = time.perf_counter()
         await one(port, request("GET", "/devices"))
@@ -148,16 +151,79 @@ async def _guess(port: int) -> None:
         for number in range(1 << 30):
             token = f"{stem}{client:03}{number:040}"
             writer.write(request("GET", "/devices").replace(KEY.encode(), token.encode()))
-            head = await reader.readuntil(b"\r\n\r\n")
-            await reader.readexactly(int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0]))
+            await _read(reader)
 
     await asyncio.gather(*(send(client) for client in range(20)))
+
+
+async def _ask_as_a_page(port: int) -> None:
+    """What a page of the Internet can send by DNS rebinding: requests without a key, under its own name."""
+    paths = (
+        "/health",
+        "/ready",
+        "/",
+        "/dashboard/",
+        "/devices",
+        "/rooms",
+        "/diagnostics",
+        "/openapi.json",
+        "/nothing",
+    )
+
+    async def send() -> None:
+        while True:
+            with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+                reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(PEER, 0))
+                for number in range(1000):
+                    path = paths[number % len(paths)]
+                    writer.write(
+                        f"GET {path} HTTP/1.1\r\nHost: evil.example\r\nOrigin: http://evil.example\r\n\r\n".encode()
+                    )
+                    await _read(reader)
+                writer.close()
+
+    await asyncio.gather(*(send() for _ in range(6)))
+
+
+async def _fill(port: int) -> None:
+    """Make a home of so many rooms."""
+
+    async def send(client: int) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for number in range(client, ENTRIES, FILLERS):
+            writer.write(request("POST", "/rooms", b'{"id":"room %d","name":"Room"}' % number))
+            await _read(reader)
+        writer.close()
+
+    await asyncio.gather(*(send(client) for client in range(FILLERS)))
+
+
+async def _change_all(port: int) -> None:
+    """Rename one room after another of a large home, over four connections."""
+
+    async def send(client: int) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(PEER, 0))
+        for number in range(1 << 30):
+            body = b'{"id":"room %d","name":"Room %d"}' % (number * 4 % ENTRIES + client, number)
+            writer.write(request("POST", "/rooms", body))
+            await _read(reader)
+
+    await asyncio.gather(*(send(client) for client in range(4)))
+
+
+async def _read(reader: asyncio.StreamReader) -> None:
+    """Take one response."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
+    await reader.readexactly(int(length or 0))
 
 
 ATTACKS: Mapping[str, tuple[str, Attack]] = {
     "connects": ("600 connections every 150 ms from one address", _connect_and_leave),
     "idle": ("2,000 idle connections from four addresses", _stay_idle),
     "smuggling": ("malformed framing over 20 connections at once", _smuggle),
+    LARGE_HOME: (f"changes over 4 connections in a home of {ENTRIES:,} entries", _change_all),
+    "page": ("requests without a key over 6 connections, as a page by DNS rebinding", _ask_as_a_page),
     "guesses": ("guesses at a key over 20 connections", _guess),
 }
 """What is done to the hub."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Protocol
 
-MAX_BARREN_PER_SEC = 1500
-"""Connections of one peer that may end in one second without a request; more come only from a flood."""
+MAX_BARREN = 600
+"""Connections of one peer that may end without a request, more than are forgiven; more come only from a flood."""
+
+FORGIVEN_PER_SEC = 300.0
+"""How many of them are forgotten in a second."""
 
 
 class Closable(Protocol):
@@ -27,13 +30,13 @@ class Connections:
     `capacity` is how many there may be in all, `per_peer` how many of one peer. Where all places are taken, the peer
     that has the most loses its connection that has been idle longest: to a newcomer, but not to one of a peer that
     has more than half of all places itself. A peer that opens and closes connections without asking for anything is
-    turned away for the rest of the second, which costs a tenth of serving it. `now` tells seconds.
+    turned away while it goes on, which costs a tenth of serving it. `now` tells seconds.
     """
 
     def __init__(self, capacity: int, per_peer: int, now: Callable[[], float]) -> None:
         self._now = now
-        self._second = 0
-        self._barren: Counter[str] = Counter()
+        self._forgave_at = now()
+        self._barren: dict[str, float] = {}
         self._unasked: set[Closable] = set()
         self.capacity = capacity
         self.refused = 0
@@ -45,7 +48,7 @@ class Connections:
     def make_room(self, peer: str) -> bool:
         """Whether this peer may have one more connection, for which an idle one may have been closed."""
         held = len(self._open.get(peer, ()))
-        may_come = held < self._per_peer and self._count_barren(peer, 0) < MAX_BARREN_PER_SEC
+        may_come = held < self._per_peer and self._count_barren(peer, 0) < MAX_BARREN
         if may_come and (self.count < self.capacity or (held * 2 <= self.count and self._evict())):
             return True
         self.refused += 1
@@ -77,14 +80,16 @@ class Connections:
         if not held:
             del self._open[peer]
 
-    def _count_barren(self, peer: str, more: int) -> int:
-        """Count so many more of the peer's that ended without a request; how many did in this second."""
-        if (second := int(self._now())) != self._second:
-            self._second = second
-            self._barren.clear()
+    def _count_barren(self, peer: str, more: int) -> float:
+        """Count so many more of the peer's that ended without a request; how many did that are not forgiven."""
+        now = self._now()
+        forgiven = FORGIVEN_PER_SEC * (now - self._forgave_at)
+        if forgiven >= 1:
+            self._forgave_at = now
+            self._barren = {each: count - forgiven for each, count in self._barren.items() if count > forgiven}
         if more:
-            self._barren[peer] += more
-        return self._barren[peer]
+            self._barren[peer] = self._barren.get(peer, 0) + more
+        return self._barren.get(peer, 0)
 
     def figures(self) -> dict[str, int]:
         """What `/diagnostics` shows."""

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator
-from appliance.api.connections import MAX_BARREN_PER_SEC, Connections
+from appliance.api.connections import FORGIVEN_PER_SEC, MAX_BARREN, Connections
 from appliance.api.limits import Limits
 from tests.api.caller import KEY, call, read_events, request
 from tests.api.test_floods import SLACK, is_well, is_well_anew, sockets_to
@@ -94,22 +94,33 @@ class TestTable:
         assert connections.count == 0 and not connections._open
 
 
-def test_a_peer_that_comes_and_goes_without_a_request_is_turned_away_for_a_second_and_no_other() -> None:
+def test_a_peer_that_comes_and_goes_without_a_request_is_turned_away_while_it_does_and_no_other() -> None:
     now = [5.0]
     connections = Connections(capacity=10, per_peer=10, now=lambda: now[0])
-    for number in range(3 * MAX_BARREN_PER_SEC):
+
+    def come_and_go() -> bool:
+        if may_come := connections.make_room("comes and goes"):
+            one = Fake()
+            connections.add("comes and goes", one)
+            connections.remove("comes and goes", one)
+        return may_come
+
+    for number in range(3 * MAX_BARREN):
         one = Fake()
         assert connections.make_room("asks")
         connections.add("asks", one)
         connections.refresh("asks", one)
         connections.remove("asks", one)
-        if connections.make_room("comes and goes"):
-            assert number < MAX_BARREN_PER_SEC
-            connections.add("comes and goes", one)
-            connections.remove("comes and goes", one)
-    assert connections.refused == 2 * MAX_BARREN_PER_SEC
-    now[0] += 1.0
-    assert connections.make_room("comes and goes") and not connections._unasked
+        assert come_and_go() == (number < MAX_BARREN)
+    assert connections.refused == 2 * MAX_BARREN
+    let_in = 0
+    for _ in range(4000):  # ten seconds of a flood
+        now[0] += 1 / 400
+        let_in += come_and_go()
+    assert let_in == pytest.approx(10 * FORGIVEN_PER_SEC, abs=2), "a flood that goes on gets no fresh start"
+    now[0] += MAX_BARREN / FORGIVEN_PER_SEC + 1
+    assert come_and_go() and not connections._unasked
+    assert list(connections._barren) == ["comes and goes"]
 
 
 async def test_idle_ones_of_four_addresses_yield_to_newcomers_and_those_who_read_stay(

@@ -7,19 +7,18 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
 
 import orjson
 
-from appliance.automations.alarms import Timer as Alarm
 from appliance.automations.brake import Brake
 from appliance.automations.environment import Environment
 from appliance.automations.policy import instant_of, millis_of
+from appliance.automations.running_timers import RunningTimer, TimerQueue
 from appliance.automations.scheduler import Scheduler
 from appliance.errors import Invalid, LaresError, NotFound, StoreFailed
 from appliance.home.events import TimerFired
 from appliance.home.texts import LONGEST_ID, cut
-from appliance.home.values import Value, is_number
+from appliance.home.values import Value, is_number, to_bytes
 from appliance.tasks import Tasks
 
 TIMER = "timer/"
@@ -43,17 +42,6 @@ class Timer:
     payload: Value
 
 
-@dataclass(slots=True, kw_only=True)
-class _Running:
-    """A timer that is under way. `due` is the monotonic second, None while nobody knows the time that it needs."""
-
-    payload: Value
-    started_at: datetime
-    due_at: datetime
-    is_dated: bool
-    alarm: Alarm | None = None
-
-
 class Timers:
     """The timers by name. They run on real seconds; after a restart they are due by the clock, once it is trusted.
 
@@ -74,7 +62,7 @@ class Timers:
         self._turn = asyncio.Lock()
         self._is_held = False
         stored = environment.storage.stored.items(TIMER)
-        self._running = {name: timer for name, raw in stored if (timer := _decode(raw)) is not None}
+        self._running = {name: timer for name, raw in stored if (timer := RunningTimer.of(name, raw)) is not None}
 
     async def __aenter__(self) -> Timers:
         return self
@@ -85,14 +73,14 @@ class Timers:
 
     def begin(self, scheduler: Scheduler) -> None:
         """Set going what was under way at the last stop, and follow the clock from now on."""
-        self._scheduler = scheduler
+        self._queue = TimerQueue(self._clock, scheduler, self._ring)
         scheduler.on_step(self._date_anew)
         scheduler.when_trusted(self._resume_dated)
-        for name, timer in self._running.items():
+        for timer in self._running.values():
             if self._trust.is_trusted() and timer.is_dated:
-                self._resume(name, timer)
+                self._resume(timer)
             elif not timer.is_dated:  # nobody knows how much of it is over
-                self._arm(name, timer, (timer.due_at - timer.started_at).total_seconds())
+                self._queue.start(timer, timer.whole_secs)
 
     def hold(self) -> None:
         """Let none fire, since no automation listens: what falls due stays on the card, for `release` or a start."""
@@ -105,7 +93,10 @@ class Timers:
 
     def list_all(self) -> list[Timer]:
         """Every timer that is under way, by name."""
-        return [self._view(name, timer) for name, timer in sorted(self._running.items())]
+        return [
+            Timer(name=name, due_at=self._due_at(timer), payload=timer.load_payload())
+            for name, timer in sorted(self._running.items())
+        ]
 
     async def start(self, name: str, secs: float, payload: Value, source: str) -> None:
         """Start the timer, anew where it is under way; returns when it is on the card.
@@ -148,18 +139,13 @@ class Timers:
     async def _start(self, name: str, secs: float, payload: Value, source: str) -> None:
         if name not in self._running and len(self._running) >= MAX_TIMERS:
             raise Invalid(f"timer '{name}': {MAX_TIMERS} are under way already; cancel one first")
-        now = self._clock.now()
-        began = self._clock.monotonic()
-        timer = _Running(
-            payload=payload,
-            started_at=now,
-            due_at=now + timedelta(seconds=secs),
-            is_dated=self._trust.is_trusted(),
-        )
-        await self._put({TIMER + name: _encode(timer)})
+        started_at, began = millis_of(self._clock.now()), self._clock.monotonic()
+        due_at = started_at + round(secs * 1000)
+        timer = RunningTimer(name, to_bytes(payload), started_at, due_at, self._trust.is_trusted())
+        await self._put({TIMER + name: timer.to_json()})
         self._drop(name)
         self._running[name] = timer
-        self._arm(name, timer, secs - (self._clock.monotonic() - began))
+        self._queue.start(timer, secs - (self._clock.monotonic() - began))
         if secs < MIN_DELAY_SECS:
             self._brake.note_effect(source, "timer", name)
 
@@ -170,17 +156,13 @@ class Timers:
 
     def _drop(self, name: str) -> None:
         timer = self._running.pop(name, None)
-        if timer is not None and timer.alarm is not None:
-            self._scheduler.cancel(timer.alarm)
+        if timer is not None:
+            self._queue.remove(timer)
 
-    def _arm(self, name: str, timer: _Running, secs: float, late_secs: float | None = None) -> None:
-        ring = partial(self._ring, name, timer, late_secs)
-        timer.alarm = self._scheduler.after(f"timer '{name}'", max(0.0, secs), ring)
-
-    def _resume(self, name: str, timer: _Running) -> None:
-        left = (timer.due_at - self._clock.now()).total_seconds()
-        whole = (timer.due_at - timer.started_at).total_seconds()
-        self._arm(name, timer, min(left, whole), -left if left < 0 else None)
+    def _resume(self, timer: RunningTimer) -> None:
+        left = timer.due_at / 1000 - self._clock.now().timestamp()
+        timer.late_secs = -left if left < 0 else None
+        self._queue.start(timer, min(left, timer.whole_secs))
 
     def _resume_dated(self) -> None:
         """The clock is trusted: those that waited for the time go on, and the others get their right times."""
@@ -188,31 +170,32 @@ class Timers:
         self._date_anew()
 
     def _resume_waiting(self) -> None:
-        for name, timer in self._running.items():
-            if timer.alarm is None:
-                self._resume(name, timer)
+        for timer in self._running.values():
+            if timer.due is None:
+                self._resume(timer)
 
     def _date_anew(self) -> None:
         """The clock was set: what runs is due at another time by it."""
         for name, timer in self._running.items():
-            if timer.alarm is not None:
-                due_at = self._view(name, timer).due_at
+            if timer.due is not None:
+                due_at = millis_of(self._due_at(timer))
                 timer.started_at, timer.due_at = due_at - (timer.due_at - timer.started_at), due_at
                 timer.is_dated = self._trust.is_trusted()
-                self._remember(TIMER + name, _encode(timer))
+                self._remember(TIMER + name, timer.to_json())
 
-    def _ring(self, name: str, timer: _Running, late_secs: float | None, _: float) -> None:
-        timer.alarm = None
-        self._tasks.start(self._fire(name, timer, late_secs), f"end of the timer {name}")
+    def _ring(self, timer: RunningTimer) -> None:
+        self._tasks.start(self._fire(timer), f"end of the timer {timer.name}")
 
-    async def _fire(self, name: str, timer: _Running, late_secs: float | None) -> None:
+    async def _fire(self, timer: RunningTimer) -> None:
+        name = timer.name
         async with self._turn:
             if self._is_held or self._running.get(name) is not timer:
                 return
             del self._running[name]
-            late = None if late_secs is None else round(late_secs, 3)
+            late = None if timer.late_secs is None else round(timer.late_secs, 3)
+            payload, due_at = timer.load_payload(), instant_of(timer.due_at)
+            assert due_at is not None  # as it was checked when it was read
             stored = asyncio.Event()
-            payload, due_at = timer.payload, timer.due_at
             self._bus.publish(TimerFired(name=name, payload=payload, due_at=due_at, late_secs=late, stored=stored))
             await self._make_gone(name, stored)  # in the same step: nothing that follows is stored before it
 
@@ -226,11 +209,13 @@ class Timers:
         finally:
             stored.set()
 
-    def _view(self, name: str, timer: _Running) -> Timer:
-        due_at = timer.due_at
-        if timer.alarm is not None:
-            due_at = self._clock.now() + timedelta(seconds=timer.alarm.due - self._clock.monotonic())
-        return Timer(name=name, due_at=due_at, payload=timer.payload)
+    def _due_at(self, timer: RunningTimer) -> datetime:
+        """When it is due by the clock as it is now."""
+        if timer.due is not None:
+            return self._clock.now() + timedelta(seconds=timer.due - self._clock.monotonic())
+        due_at = instant_of(timer.due_at)
+        assert due_at is not None
+        return due_at
 
 
 def _check(name: str, secs: float, payload: Value) -> str:
@@ -245,22 +230,3 @@ def _check(name: str, secs: float, payload: Value) -> str:
     if size > MAX_PAYLOAD_BYTES:
         raise Invalid(f"timer '{name}': the payload takes {size} bytes as JSON; {MAX_PAYLOAD_BYTES} are allowed")
     return name
-
-
-def _encode(timer: _Running) -> dict[str, Any]:
-    return {
-        "started_at": millis_of(timer.started_at),
-        "due_at": millis_of(timer.due_at),
-        "is_dated": timer.is_dated,
-        "payload": timer.payload,
-    }
-
-
-def _decode(raw: Any) -> _Running | None:
-    """The timer that was stored; None for what is not of that form."""
-    fields = raw if isinstance(raw, dict) else {}
-    started_at, due_at = instant_of(fields.get("started_at")), instant_of(fields.get("due_at"))
-    if started_at is None or due_at is None:
-        return None
-    is_dated = fields.get("is_dated") is not False
-    return _Running(payload=fields.get("payload"), started_at=started_at, due_at=due_at, is_dated=is_dated)

@@ -11,6 +11,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import orjson
+
 from appliance.errors import Invalid
 
 Value = Any
@@ -24,6 +26,14 @@ _HEX_COLOR = re.compile(r"#[0-9a-fA-F]{6}\Z")
 
 MAX_JSON_DEPTH = 32
 """How deep arrays and objects may be nested in a value that no schema describes."""
+
+
+def to_bytes(value: Value) -> bytes:
+    """The value as JSON, in bytes to be kept. What orjson itself returns holds on to 4 KiB, however short it is.
+
+    Raises `TypeError` for what JSON cannot hold.
+    """
+    return bytes(memoryview(orjson.dumps(value)))
 
 
 def kelvin_of(mired: float) -> int:

@@ -19,6 +19,7 @@ import orjson
 
 from appliance.clock import Clock, timestamp
 from appliance.errors import LaresError, StartFailed, StoreFailed
+from appliance.home.values import to_bytes
 from appliance.store.disk import Disk
 from appliance.store.files import Files
 from appliance.store.queue import ChangeQueue
@@ -138,7 +139,7 @@ def encode_value(key: str, value: object) -> bytes | None:
     """
     try:
         orjson.dumps(key)
-        encoded = orjson.dumps(value)
+        encoded = to_bytes(value)
     except TypeError as error:
         raise TypeError(f"{key!r} cannot be stored: {error}") from None
     return None if encoded == b"null" else encoded

@@ -6,9 +6,8 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import orjson
-
 from appliance.errors import StartFailed
+from appliance.home.values import to_bytes
 from appliance.store import journal, names, snapshot
 from appliance.store.disk import Disk
 from appliance.store.journal import Reading
@@ -176,7 +175,7 @@ def _apply(reading: Reading, upto: int | None, result: Recovered) -> None:
             if value is None:
                 result.values.pop(key, None)
             else:
-                result.values[key] = orjson.dumps(value)
+                result.values[key] = to_bytes(value)
         result.sequence = record["seq"]
         result.records += 1
 

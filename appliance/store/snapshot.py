@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from appliance.home.values import to_bytes
 from appliance.store.disk import Disk
 from appliance.store.names import FORMAT
 from appliance.store.seal import seal, unseal
@@ -74,4 +75,4 @@ def write_new(disk: Disk, name: str, data: bytes) -> None:
 
 def _entry(line: bytes) -> tuple[str, bytes]:
     entry: dict[str, Any] = orjson.loads(line)
-    return entry["key"], orjson.dumps(entry["value"])
+    return entry["key"], to_bytes(entry["value"])

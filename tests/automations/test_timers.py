@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -150,3 +152,40 @@ async def test_a_card_that_takes_nothing_keeps_no_timer_from_firing_once(tmp_pat
         it.card.is_bad = True
         await it.pass_by(700)
         assert it.fired == ["a"]
+
+
+async def test_a_thousand_timers_take_little_more_than_their_bytes_and_one_alarm(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(OFF)) as it:
+        await start(it, "first", 10_000)
+        waits = it.clock.sleepers
+        tracemalloc.start()
+        try:
+            for number in range(1_000):
+                await start(it, f"timer {number}", 20_000 + number, {"lamp": number})
+            it.card.values.clear()
+            gc.collect()
+            taken, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        await it.settle()
+        assert it.clock.sleepers == waits
+        assert taken / 1_000 < 600
+        for number in range(1_000):
+            assert await it.parts.timers.cancel(f"timer {number}")
+        await it.pass_by(10_000)
+        assert [event["name"] for event in it.events] == []
+
+
+async def test_of_many_that_are_restarted_and_cancelled_each_fires_when_it_is_due(tmp_path: Path) -> None:
+    listens = [automation({"type": "timer", "name": f"t{number}"}, id_=f"a{number}") for number in range(20)]
+    due = {number: (number * 7) % 20 + 1 for number in range(20)}
+    async with bench(tmp_path, *listens) as it:
+        for _ in range(10):
+            for number, secs in due.items():
+                await start(it, f"t{number}", secs)
+        for number in range(0, 20, 3):
+            await it.parts.timers.cancel(f"t{number}")
+        for _ in range(20):
+            await it.pass_by(1)
+        wanted = sorted((number for number in due if number % 3), key=lambda number: due[number])
+        assert [event["name"] for event in it.events] == [f"t{number}" for number in wanted]

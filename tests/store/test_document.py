@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import threading
+import tracemalloc
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -362,3 +364,18 @@ async def test_a_card_that_takes_nothing_at_the_start_is_told_and_so_is_that_it_
         await document.put_many({"a": 1})
     told = [record.getMessage() for record in caplog.records if record.name == "store"]
     assert told[0].startswith("changes cannot be stored: ") and told[-1] == "changes are stored again"
+
+
+async def test_a_value_takes_no_more_memory_than_it_is_long(tmp_path: Path) -> None:
+    values = {f"variable/v{number:04}": {"value": number} for number in range(1_000)}
+    for _ in range(2):  # as it was put, and as it was read back
+        gc.collect()
+        tracemalloc.start()
+        try:
+            async with Document(Disk(tmp_path), Clock()) as document:
+                await document.put_many(values)
+                gc.collect()
+                taken, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert taken / 1_000 < 1_000

@@ -1,0 +1,132 @@
+"""Running timers: what is kept of each in memory, as little as it takes, and one alarm for the next that is due."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from appliance.automations.alarms import Timer as Alarm
+from appliance.automations.scheduler import Scheduler
+from appliance.clock import Clock
+from appliance.home.values import Value, is_number, to_bytes
+
+MAX_STALE = 64
+"""Cancelled timers that stay in the queue, beyond which they are cleared away once they are the most."""
+
+SAME_SECS = 1e-6
+"""What is due sooner than this after an alarm is due with it: sums of floating point may differ."""
+
+MAX_MILLIS = 253_402_300_799_999
+"""The end of the year 9999."""
+
+
+@dataclass(slots=True, eq=False)
+class RunningTimer:
+    """A timer that is under way: `payload` as JSON, the times in milliseconds since 1970; `is_dated` tells whether
+    the clock was trusted then.
+
+    `due` is the monotonic second, None while it does not run: nobody knows the time that it needs, or it is over.
+    `late_secs` is how long it was overdue when it went on after a start.
+    """
+
+    name: str
+    payload: bytes
+    started_at: int
+    due_at: int
+    is_dated: bool
+    due: float | None = None
+    late_secs: float | None = None
+    is_gone: bool = False
+
+    def __lt__(self, other: RunningTimer) -> bool:
+        return (self.due or 0.0) < (other.due or 0.0)
+
+    @staticmethod
+    def of(name: str, raw: Any) -> RunningTimer | None:
+        """The timer that `to_json` told; None for what is not of that form."""
+        fields = raw if isinstance(raw, dict) else {}
+        started_at, due_at = _millis(fields.get("started_at")), _millis(fields.get("due_at"))
+        if started_at is None or due_at is None:
+            return None
+        payload = to_bytes(fields.get("payload"))
+        return RunningTimer(name, payload, started_at, due_at, fields.get("is_dated") is not False)
+
+    def to_json(self) -> dict[str, Any]:
+        """What is kept of it over restarts."""
+        told = {"started_at": self.started_at, "due_at": self.due_at, "is_dated": self.is_dated}
+        return {**told, "payload": self.load_payload()}
+
+    def load_payload(self) -> Value:
+        """The payload, None for none."""
+        return orjson.loads(self.payload)
+
+    @property
+    def whole_secs(self) -> float:
+        """How long it takes from its start to its end."""
+        return (self.due_at - self.started_at) / 1000
+
+
+def _millis(raw: Value) -> int | None:
+    return int(raw) if is_number(raw) and 0 <= raw <= MAX_MILLIS else None
+
+
+class TimerQueue:
+    """The timers that run, by when they are due. However many there are, one alarm of the scheduler's waits."""
+
+    def __init__(self, clock: Clock, scheduler: Scheduler, ring: Callable[[RunningTimer], None]) -> None:
+        self._clock = clock
+        self._scheduler = scheduler
+        self._ring = ring
+        self._heap: list[RunningTimer] = []
+        self._stale = 0
+        self._alarm: Alarm | None = None
+        self._armed_for: float | None = None
+
+    def start(self, timer: RunningTimer, secs: float) -> None:
+        """Ring the timer, which does not run, so many seconds from now."""
+        timer.due = self._clock.monotonic() + max(0.0, secs)
+        heapq.heappush(self._heap, timer)
+        self._arm()
+
+    def remove(self, timer: RunningTimer) -> None:
+        """Never ring the timer, which is not used again."""
+        timer.is_gone = True
+        if timer.due is None:
+            return
+        self._stale += 1
+        if self._stale > max(MAX_STALE, len(self._heap) // 2):
+            self._heap = [each for each in self._heap if not each.is_gone]
+            heapq.heapify(self._heap)
+            self._stale = 0
+        self._arm()
+
+    def _arm(self) -> None:
+        """Let the one alarm be for the next that is due."""
+        while self._heap and self._heap[0].is_gone:
+            heapq.heappop(self._heap)
+            self._stale -= 1
+        due = self._heap[0].due if self._heap else None
+        if due == self._armed_for:
+            return
+        if self._alarm is not None:
+            self._scheduler.cancel(self._alarm)
+        self._alarm, self._armed_for = None, due
+        if due is not None:
+            left = max(0.0, due - self._clock.monotonic())
+            self._alarm = self._scheduler.after("timers", left, self._ring_due)
+
+    def _ring_due(self, _: float) -> None:
+        self._alarm, self._armed_for = None, None
+        now = self._clock.monotonic() + SAME_SECS
+        while self._heap and (self._heap[0].is_gone or (self._heap[0].due or 0.0) <= now):
+            timer = heapq.heappop(self._heap)
+            if timer.is_gone:
+                self._stale -= 1
+                continue
+            timer.due = None
+            self._ring(timer)
+        self._arm()

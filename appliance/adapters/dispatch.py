@@ -107,7 +107,7 @@ class Dispatcher:
         """Call an adapter's own operation, `<adapter>:<operation>`; `Unsupported` when there is no such thing."""
         name, _, operation = target.partition(":")
         runner = self._runners.get(name)
-        if runner is None or not runner.has_operation(operation):
+        if runner is None or not operation:
             raise Unsupported(f"invoke target '{target}' is not supported")
         return await runner.invoke(operation, payload)
 

@@ -7,12 +7,15 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 
 from appliance.clock import Clock
-from appliance.errors import LaresError
+from appliance.errors import AdapterFailed, LaresError
 from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.model import Observation, Report
 from appliance.home.registry import OFFLINE, ONLINE, Registry
 from appliance.home.values import Value
+
+MAX_FAULTS = 100
+"""Faults of an adapter's code that are told apart; of further ones the log says nothing."""
 
 log = logging.getLogger("adapters")
 
@@ -33,6 +36,7 @@ class Publisher:
         self._clock = clock
         self._is_lost = False
         self._is_faulty = False
+        self._faults: set[str] = set()
 
     def full_list(self, observations: Iterable[Observation], present: Iterable[str] = ()) -> None:
         """These devices, and those in `present` that could not be read, are all there are; others are removed."""
@@ -107,6 +111,18 @@ class Publisher:
         if is_first:
             self._report(said, lambda words, message: log.error(words, message, exc_info=error))
 
+    def faulted(self, error: BaseException) -> AdapterFailed:
+        """A command failed as nobody foresaw: the first time, that is logged with the traceback. The error to raise.
+
+        The adapter goes on, since its polling may be well.
+        """
+        said = f"({type(error).__name__}: {error})"
+        self.note(AdapterFailed(f"a command failed {said}"))
+        if (fault := _place_of(error)) not in self._faults and len(self._faults) < MAX_FAULTS:
+            self._faults.add(fault)
+            log.error("%s: a command failed %s", self.name, said, exc_info=error)
+        return AdapterFailed(f"the adapter failed {said}")
+
     def note(self, error: LaresError) -> None:
         """Something failed that is said elsewhere; the adapter's health shows it."""
         told = events.AdapterErrored(adapter=self.name, message=str(error), at=self._clock.now())
@@ -116,3 +132,12 @@ class Publisher:
         message = f"{self.name}: {error}"
         write("%s", message)
         self._bus.publish(events.SystemErrorReported(message=message))
+
+
+def _place_of(error: BaseException) -> str:
+    """What tells one fault from another: its class and where it was raised."""
+    at, place = error.__traceback__, ""
+    while at is not None:
+        place = f"{at.tb_frame.f_code.co_filename}:{at.tb_lineno}"
+        at = at.tb_next
+    return f"{type(error).__name__} {place}"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 from appliance.adapters.addresses import AddressGate
 from appliance.adapters.base import COMMAND_TIMEOUT_SECS, Adapter, AdapterContext, CommandResult
-from appliance.errors import AdapterFailed, BadAnswer, LaresError, Unreachable
+from appliance.errors import AdapterFailed, BadAnswer, LaresError, Unreachable, Unsupported
 from appliance.home.commands import Command
 from appliance.home.values import Value
 from appliance.tasks import Tasks
@@ -27,6 +28,15 @@ HEALTHY_AFTER_SECS = 120.0
 """An adapter that ran for so long before it failed begins with the shortest pause again."""
 
 Build = Callable[[AdapterContext], Adapter]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Result(Generic[T]):
+    """What work returned, where it raised nothing."""
+
+    value: T
 
 
 class AdapterRunner:
@@ -67,35 +77,51 @@ class AdapterRunner:
     async def command(self, device_ids: Sequence[str], command: Command) -> list[LaresError | None]:
         """Send the command to the devices, in the adapter's turn, and take in what was read; for each why it failed.
 
-        Raises `AdapterFailed` where it failed for all of them, and whatever an adapter at fault raises.
+        Raises `LaresError` where it failed for all of them.
         """
         await self._wait_until_made()
         async with self.gate.turn():
             adapter = self._running()
-            try:
-                results = await adapter.within_limit(_ask(adapter, device_ids, command))
-            except Unreachable as error:
-                adapter.on_unreachable(error)
-                raise
-            except AdapterFailed as error:
-                self._context.publish.reached()
-                self._context.publish.note(error)
-                raise
-            except Exception as error:
-                if not isinstance(error, LaresError):
-                    self._context.publish.note(AdapterFailed(f"a command failed ({type(error).__name__}: {error})"))
-                raise
-            return [self._conclude(result) for result in results]
-
-    def has_operation(self, operation: str) -> bool:
-        """Whether the adapter may have an operation of this name; while it is made anew nobody knows."""
-        return self.adapter is None or operation in self.adapter.operations
+            return await self._contained(adapter, self._command(adapter, device_ids, command))
 
     async def invoke(self, operation: str, payload: Mapping[str, Value]) -> Value:
-        """What an operation of the adapter's own returns."""
+        """What an operation of the adapter's own returns; `Unsupported` where it has none of this name."""
         await self._wait_until_made()
         adapter = self._running()
-        return await adapter.within_limit(adapter.operations[operation](payload))
+        return await self._contained(adapter, _invoke(adapter, operation, payload))
+
+    async def _command(
+        self, adapter: Adapter, device_ids: Sequence[str], command: Command
+    ) -> list[LaresError | None]:
+        try:
+            results = await adapter.within_limit(_ask(adapter, device_ids, command))
+        except Unreachable as error:
+            adapter.on_unreachable(error)
+            raise
+        except AdapterFailed as error:
+            self._context.publish.reached()
+            self._context.publish.note(error)
+            raise
+        return [self._conclude(result) for result in results]
+
+    async def _contained(self, adapter: Adapter, work: Coroutine[Any, Any, T]) -> T:
+        """The result of the adapter's work, or the `LaresError` that it raised.
+
+        Whatever else it does is `AdapterFailed`: it may raise what would end the process, and it may refuse to end;
+        then it is left to itself `EXIT_TIMEOUT_SECS` after its time was up.
+        """
+        ending = self._tasks.start(_ending_of(work), f"work of {self.name}")
+        limit = COMMAND_TIMEOUT_SECS + EXIT_TIMEOUT_SECS
+        try:
+            ended, _ = await asyncio.wait({ending}, timeout=limit)
+        finally:
+            await self._end(ending)
+        error = ending.result() if ended else TimeoutError(f"it does not end after {limit:g} s")
+        if isinstance(error, _Result):
+            return error.value
+        if not isinstance(error, LaresError):
+            raise self._context.publish.faulted(error) from None
+        raise error
 
     async def _wait_until_made(self) -> None:
         """Wait until the adapter has been made or has failed for the first time, as long as a command may take."""
@@ -133,17 +159,19 @@ class AdapterRunner:
             try:
                 await asyncio.wait({self._current})
             finally:
-                await self._end_current()
+                await self._end(self._current)
             self._failures = 0 if clock.monotonic() - began >= HEALTHY_AFTER_SECS else self._failures + 1
             await clock.sleep(restart_delay(self._failures))
 
-    async def _end_current(self) -> None:
-        """End the adapter's task; one that will not end is left to itself after a second."""
-        if self._current is not None and not self._current.done():
-            self._current.cancel()
-            await asyncio.wait({self._current}, timeout=EXIT_TIMEOUT_SECS)
-            if not self._current.done():
-                self._tasks.abandon(self._current)
+    async def _end(self, task: asyncio.Task[Any]) -> None:
+        """End a task of the adapter's; one that will not end is left to itself after a second."""
+        if not task.done():
+            task.cancel()
+            try:
+                await asyncio.wait({task}, timeout=EXIT_TIMEOUT_SECS)
+            finally:
+                if not task.done():
+                    self._tasks.abandon(task)
 
     async def _run_once(self) -> None:
         """Make the adapter and run it to its end; whatever it raises is told, and goes no further."""
@@ -155,8 +183,9 @@ class AdapterRunner:
                 self._is_made.set()
                 await adapter.run()
             finally:
-                self.adapter = None
-                await _leave(adapter)
+                if self.adapter is adapter:  # not the one that came after, where this one would not end
+                    self.adapter = None
+                await self._leave(adapter)
             raise AdapterFailed("it ended by itself")
         except asyncio.CancelledError as error:
             if _is_cancelled():
@@ -166,6 +195,15 @@ class AdapterRunner:
             self._context.publish.crashed(error, is_first=self._failures == 0)
         self._is_made.set()
         self._context.publish.started()
+
+    async def _leave(self, adapter: Adapter) -> None:
+        leaving = self._tasks.start(_ending_of(adapter.__aexit__(None, None, None)), f"end of {self.name}")
+        try:
+            ended, _ = await asyncio.wait({leaving}, timeout=EXIT_TIMEOUT_SECS)
+        finally:
+            await self._end(leaving)
+        if ended and not isinstance(error := leaving.result(), _Result):
+            self._context.publish.faulted(error)
 
     async def _watch_start(self) -> None:
         """Let the hub become ready though the adapter says nothing."""
@@ -195,10 +233,19 @@ async def _ask(adapter: Adapter, device_ids: Sequence[str], command: Command) ->
     return [await adapter.command(device_id, command) for device_id in device_ids]
 
 
-async def _leave(adapter: Adapter) -> None:
-    with suppress(TimeoutError):
-        async with asyncio.timeout(EXIT_TIMEOUT_SECS):
-            await adapter.__aexit__(None, None, None)
+async def _invoke(adapter: Adapter, operation: str, payload: Mapping[str, Value]) -> Value:
+    operations = adapter.operations
+    if operation not in operations:
+        raise Unsupported(f"invoke target '{adapter.name}:{operation}' is not supported")
+    return await adapter.within_limit(operations[operation](payload))
+
+
+async def _ending_of(work: Awaitable[T]) -> _Result[T] | BaseException:
+    """How the work ends; never raises, since what ends the process does so out of any task."""
+    try:
+        return _Result(await work)
+    except BaseException as error:
+        return error
 
 
 def _is_cancelled() -> bool:

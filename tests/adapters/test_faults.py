@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Any
+from contextlib import ExitStack, suppress
+from typing import Any, cast
+from unittest.mock import patch
 
 import aiohttp
 import pytest
@@ -36,24 +38,45 @@ LAMPS = 40
 
 
 class Scripted(Adapter):
-    """Does one step after another each time it is run, and then works without end."""
+    """Does one step after another each time it is run, and then works without end.
+
+    `orders` are what it does for one command after another, `farewell` what it does when it is left.
+    """
 
     steps: list[Callable[[Scripted], Any]]
+    orders: list[Callable[[Scripted], Any]]
+    farewell: Callable[[Scripted], Any]
+    is_over = asyncio.Event()
     runs = 0
 
     async def run(self) -> None:
         """The steps."""
         Scripted.runs += 1
         for step in self.steps:
-            result = step(self)
-            if asyncio.iscoroutine(result):
-                await result
+            await self._do(step)
         self.publish.started()
         await asyncio.Event().wait()
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
         """As it is told."""
-        return CommandResult()
+        return cast("CommandResult", await self._do(self.orders.pop(0))) if self.orders else CommandResult()
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._do(self.farewell)
+
+    async def _do(self, step: Callable[[Scripted], Any]) -> Any:
+        result = step(self)
+        return await result if asyncio.iscoroutine(result) else result
+
+    @classmethod
+    def play(
+        cls,
+        steps: list[Callable[[Scripted], Any]],
+        orders: list[Callable[[Scripted], Any]] | None = None,
+        farewell: Callable[[Scripted], Any] = lambda _: None,
+    ) -> None:
+        """What the next of them do."""
+        cls.runs, cls.steps, cls.orders, cls.farewell = 0, steps, orders or [], staticmethod(farewell)
 
 
 class Bridge(Adapter):
@@ -125,7 +148,7 @@ async def test_an_adapter_that_fails_is_made_anew_with_back_off_and_said_once_wi
 ) -> None:
     stage = Stage(session, clock)
     health = Health(["bad"], stage.bus)
-    Scripted.runs, Scripted.steps = 0, [_fail(ZeroDivisionError("by zero"))]
+    Scripted.play([_fail(ZeroDivisionError("by zero"))])
     async with stage.runner("bad", Scripted):
         await clock.advance(300.0, sleepers=1)
         assert 7 <= Scripted.runs <= 12, "1, 2, 4 … 60 s apart"
@@ -149,6 +172,47 @@ def test_the_pause_between_two_tries_doubles_up_to_a_minute() -> None:
 async def _raise_later(error: BaseException) -> None:
     await asyncio.sleep(0)
     raise error
+
+
+async def _hang(_: Scripted) -> None:
+    await asyncio.Event().wait()
+
+
+async def _swallow(_: Scripted) -> None:
+    """Refuse to be cancelled, for as long as the test runs."""
+    while not Scripted.is_over.is_set():
+        with suppress(asyncio.CancelledError):
+            await Scripted.is_over.wait()
+
+
+async def test_a_command_that_fails_unforeseen_fails_alone_with_one_traceback(
+    session: aiohttp.ClientSession, clock: VirtualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    stage = Stage(session, clock)
+    health = Health(["bad"], stage.bus)
+    lamp = Observation(device_id="bad:1", kind=Kind.LIGHT, attributes={"power": "off"}, commands=POWER)
+    fail = _fail(ZeroDivisionError("by zero"))
+    Scripted.play([lambda adapter: adapter.publish.device(lamp)], [fail, fail, fail, _fail(SystemExit(3))])
+    runner = stage.runner("bad", Scripted)
+    async with runner, Dispatcher([runner], stage.bus, clock) as dispatcher:
+        await until(runner._context.publish.has_started.is_set)
+        messages = []
+        for _ in range(5):
+            [outcome] = await dispatcher.send([stage.registry.get_device("bad:1")], ON, "device")
+            messages.append(outcome.message)
+        assert messages == [
+            *["the adapter failed (ZeroDivisionError: by zero)"] * 3,
+            "the adapter failed (SystemExit: 3)",
+            None,
+        ]
+        assert health.get_adapter("bad").last_error == "a command failed (SystemExit: 3)"
+        assert Scripted.runs == 1, "the polling of an adapter may be well though a command is not"
+    records = [each for each in caplog.records if each.levelno >= logging.ERROR]
+    assert [each.message for each in records] == [
+        "bad: a command failed (ZeroDivisionError: by zero)",
+        "bad: a command failed (SystemExit: 3)",
+    ]
+    assert all(each.exc_info is not None for each in records)
 
 
 JUNK = st.recursive(
@@ -197,39 +261,73 @@ def _is_sound(value: Value) -> bool:
     return True
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[*HealthCheck])
-@given(steps=st.lists(STEPS, min_size=1, max_size=8))
-def test_whatever_an_adapter_does_the_others_go_on_and_it_is_started_again(steps: list[Any]) -> None:
+ENDINGS = st.sampled_from([_hang, _swallow]) | st.builds(_fail, ERRORS)
+ORDERS = ENDINGS | st.builds(
+    lambda result: lambda _: result, JUNK | st.builds(CommandResult, report=JUNK, error=JUNK)
+)
+
+
+@settings(max_examples=80, deadline=None, derandomize=True, suppress_health_check=[*HealthCheck])
+@given(
+    steps=st.lists(STEPS, max_size=8),
+    end=st.just(lambda _: None) | ENDINGS,
+    orders=st.lists(ORDERS, max_size=2),
+    farewell=st.just(lambda _: None) | ENDINGS,
+)
+def test_whatever_an_adapter_does_the_others_go_on_and_it_is_started_again(
+    steps: list[Any], end: Any, orders: list[Any], farewell: Any
+) -> None:
+    Scripted.play([*steps, end], list(orders), farewell)
     logging.disable(logging.CRITICAL)
     try:
-        asyncio.run(_play(steps))
+        with ExitStack() as stack:
+            for name in ("COMMAND_TIMEOUT_SECS", "EXIT_TIMEOUT_SECS", "START_TIMEOUT_SECS"):
+                stack.enter_context(patch(f"appliance.adapters.runner.{name}", 0.01))
+            stack.enter_context(patch("appliance.adapters.base.COMMAND_TIMEOUT_SECS", 0.01))
+            asyncio.run(_play())
     finally:
         logging.disable(logging.NOTSET)
 
 
-async def _play(steps: list[Any]) -> None:
+async def _play() -> None:
+    Scripted.is_over = asyncio.Event()
     clock = VirtualClock()
-    async with open_session() as session:
-        stage = Stage(session, clock)
-        Scripted.runs, Scripted.steps = 0, steps
-        good = stage.runner("good", Bridge)
-        async with stage.runner("bad", Scripted), good, Dispatcher([good], stage.bus, clock) as dispatcher:
-            await until(lambda: events.AdapterStarted(adapter="bad") in stage.happened and Scripted.runs > 0)
-            await until(lambda: len(stage.registry.find_devices(["good:0"])) == 1)
-            [outcome] = await dispatcher.send([stage.registry.get_device("good:0")], ON, "device")
-            assert outcome.status is Status.OK
-            assert stage.registry.get_device("good:0").attributes == {"power": "on", "state": "online"}
-            for device in stage.registry.list_devices():
-                assert _is_sound(dict(device.attributes)) and _is_sound(dict(device.metadata.vendor_specific))
-                assert device.name and device.id.encode()
-            if any(
-                isinstance(each, events.SystemErrorReported) and "started again" in each.message
-                for each in stage.happened
-            ):
-                Scripted.steps = []
-                runs = Scripted.runs
+    try:
+        async with open_session() as session, asyncio.timeout(5):
+            await _play_on(Stage(session, clock), clock)
+    finally:
+        Scripted.is_over.set()
+
+
+async def _play_on(stage: Stage, clock: VirtualClock) -> None:
+    runners = [stage.runner("good", Bridge), stage.runner("bad", Scripted)]
+    async with runners[0], runners[1], Dispatcher(runners, stage.bus, clock) as dispatcher:
+        await until(lambda: events.AdapterStarted(adapter="bad") in stage.happened and Scripted.runs > 0)
+        await until(lambda: len(stage.registry.find_devices(["good:0"])) == 1)
+        commanding = asyncio.ensure_future(_command_all(stage, dispatcher, "bad:"))
+        assert await _command_all(stage, dispatcher, "good:0") == {Status.OK}
+        await commanding
+        assert stage.registry.get_device("good:0").attributes == {"power": "on", "state": "online"}
+        for device in stage.registry.list_devices():
+            assert _is_sound(dict(device.attributes)) and _is_sound(dict(device.metadata.vendor_specific))
+            assert device.name and device.id.encode()
+        if _has_failed(stage):
+            Scripted.steps, runs = [], Scripted.runs
+            while Scripted.runs == runs:
                 await clock.advance(70.0, sleepers=0)
-                await until(lambda: Scripted.runs > runs)
+                await asyncio.sleep(0.001)
+
+
+async def _command_all(stage: Stage, dispatcher: Dispatcher, prefix: str) -> set[Status]:
+    """Switch on the devices whose ids begin so; what came of it."""
+    devices = [device for device in stage.registry.list_devices() if device.id.startswith(prefix)]
+    return {outcome.status for outcome in await dispatcher.send(devices, ON, "group")}
+
+
+def _has_failed(stage: Stage) -> bool:
+    """Whether the adapter failed as it ran."""
+    errors = [each.message for each in stage.happened if isinstance(each, events.SystemErrorReported)]
+    return any("started again" in each for each in errors)
 
 
 @pytest.mark.parametrize("kind", [Bridge, Pair])

@@ -17,7 +17,6 @@ class Tasks:
 
     def __init__(self) -> None:
         self._running: set[asyncio.Task[Any]] = set()
-        self._has_changed = asyncio.Event()
 
     def start(self, work: Coroutine[Any, Any, T], name: str) -> asyncio.Task[T]:
         """Run the work in the background; `name` is what a failure is logged under."""
@@ -30,29 +29,17 @@ class Tasks:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        cancelled: set[asyncio.Task[Any]] = set()
-        while self._running:
-            for task in self._running - cancelled:
-                task.cancel()
-            cancelled |= self._running
-            self._has_changed.clear()
-            await self._has_changed.wait()
-
-    def abandon(self, task: asyncio.Task[Any]) -> None:
-        """Wait no longer for a task that was cancelled and will not end."""
-        self._forget(task)
+        while remaining := list(self._running):
+            self.cancel()
+            await asyncio.gather(*remaining, return_exceptions=True)
 
     def cancel(self) -> None:
         """Ask every task that runs to end."""
         for task in tuple(self._running):
             task.cancel()
 
-    def _forget(self, task: asyncio.Task[Any]) -> None:
-        self._running.discard(task)
-        self._has_changed.set()
-
     def _ended(self, task: asyncio.Task[Any]) -> None:
-        self._forget(task)
+        self._running.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("%s ended: %s: %s", task.get_name(), type(error).__name__, error, exc_info=error)
 

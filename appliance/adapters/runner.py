@@ -51,6 +51,8 @@ class AdapterRunner:
         self._build = build
         self._context = context
         self._tasks = Tasks()
+        # What the adapter does: whoever waits for it ends it, by cancelling once, since what leaves needs its time.
+        self._work = Tasks()
         self._current: asyncio.Task[None] | None = None
         self._failures = 0
         self._begin = begin
@@ -110,7 +112,7 @@ class AdapterRunner:
         Whatever else it does is `AdapterFailed`: it may raise what would end the process, and it may refuse to end;
         then it is left to itself `EXIT_TIMEOUT_SECS` after its time was up.
         """
-        ending = self._tasks.start(_ending_of(work), f"work of {self.name}")
+        ending = self._work.start(_ending_of(work), f"work of {self.name}")
         limit = COMMAND_TIMEOUT_SECS + EXIT_TIMEOUT_SECS
         try:
             ended, _ = await asyncio.wait({ending}, timeout=limit)
@@ -155,7 +157,7 @@ class AdapterRunner:
             await self._begin.wait()
         while True:
             began = clock.monotonic()
-            self._current = self._tasks.start(self._run_once(), f"adapter {self.name}")
+            self._current = self._work.start(self._run_once(), f"adapter {self.name}")
             try:
                 await asyncio.wait({self._current})
             finally:
@@ -167,11 +169,7 @@ class AdapterRunner:
         """End a task of the adapter's; one that will not end is left to itself after a second."""
         if not task.done():
             task.cancel()
-            try:
-                await asyncio.wait({task}, timeout=EXIT_TIMEOUT_SECS)
-            finally:
-                if not task.done():
-                    self._tasks.abandon(task)
+            await asyncio.wait({task}, timeout=EXIT_TIMEOUT_SECS)
 
     async def _run_once(self) -> None:
         """Make the adapter and run it to its end; whatever it raises is told, and goes no further."""
@@ -197,7 +195,7 @@ class AdapterRunner:
         self._context.publish.started()
 
     async def _leave(self, adapter: Adapter) -> None:
-        leaving = self._tasks.start(_ending_of(adapter.__aexit__(None, None, None)), f"end of {self.name}")
+        leaving = self._work.start(_ending_of(adapter.__aexit__(None, None, None)), f"end of {self.name}")
         try:
             ended, _ = await asyncio.wait({leaving}, timeout=EXIT_TIMEOUT_SECS)
         finally:

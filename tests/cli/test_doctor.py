@@ -120,10 +120,9 @@ def test_a_data_directory_that_others_can_enter_needs_care(tmp_path: Path, comma
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
 @pytest.mark.parametrize("mode", [0o700, 0o755])
-def test_a_user_who_may_not_use_the_data_is_told_so(tmp_path: Path, mode: int) -> None:
+def test_a_user_who_may_not_use_the_data_is_told_so(open_folder: Path, mode: int) -> None:
+    tmp_path = open_folder
     (home(tmp_path) / "data").chmod(mode)
-    for folder in (tmp_path, *tmp_path.parents[:3]):
-        folder.chmod(0o755)
     said = subprocess.run(
         [sys.executable, "-c", AS_NOBODY], cwd=tmp_path, env=environment(), capture_output=True, text=True
     )

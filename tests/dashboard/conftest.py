@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, BrowserContext, Page, async_playwright
+from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
 from tests.fakes.house import MASTER, House, open_house
 
@@ -21,6 +21,15 @@ SWITCHES = (
     *("--disable-component-update", "--disable-sync", "--js-flags=--expose-gc"),
 )
 PATIENCE_MS = 20_000
+expect.set_options(timeout=PATIENCE_MS)  # it has one of its own, too short for a busy machine
+
+GO = """(hash) => new Promise((done) => {
+    if (location.hash === hash || (location.hash === "" && hash === "#/")) return done();
+    const afterDrawing = () => requestAnimationFrame(() => requestAnimationFrame(done));
+    addEventListener("hashchange", afterDrawing, { once: true });
+    location.hash = hash;
+})"""
+"""The page draws in the frame after the address has changed; what looked before would see the view before."""
 
 
 def find_browser() -> str:
@@ -57,8 +66,8 @@ class Visit:
             await self.page.wait_for_selector("main:not(.offline)")
 
     async def go(self, view: str) -> None:
-        """Go to a view by its address."""
-        await self.page.evaluate("(view) => { location.hash = `#/${view}` }", view)
+        """Go to a view by its address; it is drawn when this returns."""
+        await self.page.evaluate(GO, f"#/{view}")
         await self.page.wait_for_function("() => document.querySelector('main h1')")
 
     def asked(self, path: str) -> int:

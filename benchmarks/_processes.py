@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,7 +94,6 @@ def hub(
     *,
     folder: Path | None = None,
     command: Sequence[str] = MODULE,
-    environment: Mapping[str, str] | None = None,
 ) -> Iterator[Running]:
     """A `lares run` with these configuration sections, from its first authenticated answer to its end.
 
@@ -107,8 +106,7 @@ def hub(
         file.parent.mkdir(parents=True, exist_ok=True)
         (place / "data").mkdir(exist_ok=True)
         file.write_text(f'[api]\nbind_address = "127.0.0.1:{port}"\n[logging]\nlevel = "warning"\n{config}')
-        plain = {name: value for name, value in os.environ.items() if not name.startswith("LARES_")}
-        variables = {**plain, "PYTHONPATH": str(ROOT), **(environment or {}), "LARES_MASTER_KEY": KEY}
+        variables = {**environment(), "PYTHONPATH": str(ROOT), "LARES_MASTER_KEY": KEY}
         began = time.perf_counter()
         process = subprocess.Popen([*command, "run"], cwd=place, env=variables, stdout=sys.stderr)
         try:
@@ -117,6 +115,11 @@ def hub(
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(15)
+
+
+def environment() -> dict[str, str]:
+    """The environment of a user, who has told neither the hub nor Python anything."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("LARES_", "PYTHON"))}
 
 
 @contextlib.contextmanager

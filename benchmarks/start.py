@@ -1,58 +1,70 @@
-"""From the start of the process to its first authenticated answer; memory and threads when idle."""
+"""From the start of the process to its first authenticated answer, beside `python -c "import sanic"`."""
 
 from __future__ import annotations
 
-import statistics
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
 
-from benchmarks._processes import Running, hub
+from benchmarks._frame import Row, Sample
+from benchmarks._processes import MODULE, ROOT, environment, hub, lamps, peer
 
-ROUNDS = 7
+SECTIONS = 100
+FILE = ROOT / "dist" / "lares.pyz"
+PYTHON: str = getattr(sys, "_base_executable", sys.executable)
+AS_FILE = (PYTHON, "-I", "-S", str(FILE))
+SANIC, EMPTY = 'python -c "import sanic"', "the same without a section"
 
-LIGHT_AND_TV = """
-[adapters.elgato_lights]
-base_url = "http://127.0.0.1:9"
-[adapters.roku_tv]
-ip_address = "127.0.0.1"
-port = 9
-"""
-IMPORTS = "import sanic, aiohttp, orjson, tomli, argon2, defusedxml.ElementTree"
-
-
-def measure() -> Iterator[tuple[str, str]]:
-    """Labels and figures; medians of the rounds, least and most in brackets."""
-    bare = [_run("pass") for _ in range(ROUNDS)]
-    imports = [_run(IMPORTS) for _ in range(ROUNDS)]
-    empty = [_start("") for _ in range(ROUNDS)]
-    home = [_start(LIGHT_AND_TV) for _ in range(ROUNDS)]
-    yield "python -c pass, ms", _spread([1000 * each for each in bare])
-    yield "python importing what the hub imports, ms", _spread([1000 * each for each in imports])
-    yield "lares run to first answer, no adapters, ms", _spread([1000 * each[0] for each in empty])
-    yield "lares run to first answer, light and TV, ms", _spread([1000 * each[0] for each in home])
-    ratio = statistics.median(each[0] for each in home) / statistics.median(imports)
-    yield "ratio of that to the imports alone", f"{ratio:.2f}"
-    yield "resident memory, light and TV, MB", _spread([each[1] for each in home])
-    yield "threads", _spread([float(each[2]) for each in home])
+WARM = {
+    "module": Row(label="as module, warm", unit="ms", beside=SANIC, at_most=1.6),
+    "file": Row(label="as single file, warm", unit="ms", beside=SANIC, at_most=1.6),
+}
+FRESH = {
+    "module": Row(label="as module, with nothing stored", unit="ms", beside=SANIC, at_most=1.6),
+    "file": Row(label="as single file, unpacking first", unit="ms", beside="its warm start", at_most=2),
+}
+MANY = {
+    name: Row(label=f"{label}, warm, {SECTIONS} sections", unit="ms", beside=EMPTY, at_most=1.2)
+    for name, label in (("module", "as module"), ("file", "as single file"))
+}
+PASS = Row(label="python -c pass", unit="ms")
+MEMORY = Row(label="memory of the hub's own process then", unit="MB", at_most=60)
 
 
-def _start(adapters: str) -> tuple[float, float, int]:
-    with hub(adapters) as running:
-        time.sleep(0.3)
-        return _figures(running)
+def measure(rounds: int) -> Iterator[Sample]:
+    """Every way to start, one after the other, round by round; the single file where it has been made."""
+    ways = {"module": MODULE, "file": AS_FILE} if FILE.exists() else {"module": MODULE}
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lares-benchmark-")))
+        config = lamps(stack.enter_context(peer("lamps", str(SECTIONS), "1")))
+        for way, command in ways.items():  # compiles what is imported
+            _start(command, folder / way)
+            _start(command, folder / way, config)
+        for number in range(rounds):
+            yield PASS.sample(_run("pass"))
+            for way, command in ways.items():
+                sanic = _run("import sanic")
+                fresh, _ = _start(command, folder / f"{way}-{number}")
+                warm, memory = _start(command, folder / way)
+                many, _ = _start(command, folder / way, config)
+                yield WARM[way].sample(warm, sanic)
+                yield FRESH[way].sample(fresh, sanic if way == "module" else warm)
+                yield MANY[way].sample(many, warm)
+                yield MEMORY.sample(memory)
 
 
-def _figures(running: Running) -> tuple[float, float, int]:
-    return running.started_after, running.resident_mb(), running.threads()
+def _start(command: Sequence[str], folder: Path, config: str = "") -> tuple[float, float]:
+    """Milliseconds to the first answer, and megabytes then."""
+    with hub(config, folder=folder, command=command) as running:
+        return 1000 * running.started_after, running.resident_mb()
 
 
 def _run(code: str) -> float:
+    """Milliseconds that Python takes for the code, from its start to its end."""
     began = time.perf_counter()
-    subprocess.run([sys.executable, "-c", code], check=True)
-    return time.perf_counter() - began
-
-
-def _spread(figures: list[float]) -> str:
-    return f"{statistics.median(figures):.1f} ({min(figures):.1f} to {max(figures):.1f})"
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment())
+    return 1000 * (time.perf_counter() - began)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import importlib
 import importlib.machinery
 import io
@@ -16,6 +15,7 @@ from typing import Any, NoReturn
 
 from appliance.cli.completion import SHELLS, subcommands
 from appliance.cli.examples import EXAMPLES
+from appliance.cli.quick_import import quick_import
 from appliance.cli.single_file import list_targets
 from appliance.errors import LaresError, StartFailed
 from appliance.log_buffer import LEVELS, MAX_ENTRIES
@@ -50,10 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _command(parsed: argparse.Namespace) -> int:
     """Import the command's own module, and only that, and do it; without a command, run."""
     name = {"import": "take_over"}.get(parsed.command, parsed.command or "run")
-    gc.disable()  # next to nothing that importing makes is garbage; looking for it takes a tenth of a start
-    do: Callable[[argparse.Namespace], int] = getattr(importlib.import_module(f"appliance.cli.{name}"), name)
-    gc.freeze()
-    gc.enable()
+    with quick_import():
+        do: Callable[[argparse.Namespace], int] = getattr(importlib.import_module(f"appliance.cli.{name}"), name)
     return do(parsed)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,8 @@ from typing import Any
 import tomli
 
 from appliance.adapters.kinds import KINDS
-from appliance.errors import ConfigFailed, Fault
+from appliance.errors import ConfigFailed, Fault, Invalid
 from appliance.locale import Locale
-from appliance.sections import Key, Reader, boolean, nearest, shown, string
 from appliance.settings import (
     SECTIONS,
     Api,
@@ -32,10 +31,14 @@ from appliance.settings import (
     Scripts,
     master_key,
 )
+from appliance.tables.checks import TOML, boolean, nearest, shown, string
+from appliance.tables.fields import Field, Fields, Findings, Problem, Table, dotted, line_at, located
+from appliance.tables.sections import hint_of_keys, line_finder
 
 SHORTEST_MASTER_KEY = 16
 
 MASTER_KEY = ("auth", "master_key")
+BIND_ADDRESS = ("api", "bind_address")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,20 +82,20 @@ def load(file: Path, environment: Mapping[str, str]) -> Config:
 def parse(text: str, name: str, environment: Mapping[str, str]) -> Config:
     """As `load`, for a text that was read already; `name` is what faults call the file."""
     raw = parse_toml(text, name)
-    reader = Reader(raw, text, [f"{section}.{key}" for section, keys in SECTIONS.items() for key in keys])
-    sections = {section: _read_section(reader, section) for section in SECTIONS}
-    reader.refuse_unknown((), raw, [*_names_in(""), "adapters"])
-    _check_place(reader, raw.get("locale"))
-    adapters = _read_adapters(reader, raw.get("adapters", {}))
-    faults = [Fault(name, line, message) for line, message in reader.faults]
+    root, line_of = Table(raw, Findings(TOML)), line_finder(text)
+    sections = {section: _read_section(root, section) for section in SECTIONS}
+    _refuse_others(root, "", [*_names_in(""), "adapters"])
+    _check_place(root)
+    adapters = _read_adapters(root)
+    faults = located(root.findings.faults, name, line_of)
     api = Api(
         **sections["api"], rate_limit=RateLimit(**sections["api.rate_limit"]), cors=Cors(**sections["api.cors"])
     )
     runner = AutomationRunner(**sections["automations.runner"])
-    in_file = Auth(**sections["auth"], source=name, line=reader.line_of(MASTER_KEY))
+    in_file = Auth(**sections["auth"], source=name, line=line_at(MASTER_KEY, line_of))
     auth = _choose_key(in_file, environment, faults)
     weaknesses = _weaknesses(auth)
-    if not api.bind_address.is_loopback or any("api.bind_address" in message for _, message in reader.faults):
+    if not api.bind_address.is_loopback or any(each.path == BIND_ADDRESS for each in root.findings.faults):
         faults += weaknesses
     if faults:
         raise ConfigFailed(sorted(faults))
@@ -134,20 +137,43 @@ def _names_in(section: str) -> list[str]:
     return [name.rpartition(".")[2] for name in SECTIONS if name.rpartition(".")[0] == section]
 
 
-def _read_section(reader: Reader, section: str) -> dict[str, Any]:
-    return reader.section(tuple(section.split(".")), SECTIONS[section], inner=_names_in(section))
+def _read_section(root: Table, section: str) -> dict[str, Any]:
+    outer, _, name = section.rpartition(".")
+    around = root
+    if outer:
+        raw = root.raw(outer)
+        around = Table(raw if isinstance(raw, dict) else {}, root.findings, (outer,))
+    table = _section_in(around, name)
+    if table is None:
+        return {name: key.default for name, key in SECTIONS[section].items()}
+    values = table.read(SECTIONS[section])
+    _refuse_others(table, section, _names_in(section))
+    return values
 
 
-def _check_place(reader: Reader, table: Any) -> None:
+def _section_in(table: Table, name: str) -> Table | None:
+    """The section of this name inside another; None where it is none, which is noted."""
+    return table.table(name, f"a section, [{dotted((*table.path, name))}]")
+
+
+def _refuse_others(table: Table, section: str, more: Iterable[str] = ()) -> None:
+    table.refuse_others("a key of Lares", hint_of_keys(section, _EVERY_KEY), more)
+
+
+_EVERY_KEY = [f"{section}.{key}" for section, keys in SECTIONS.items() for key in keys]
+
+
+def _check_place(root: Table) -> None:
     """Note a coordinate that stands alone: the sun needs both."""
+    table = root.raw("locale")
     for one, other in (("latitude", "longitude"), ("longitude", "latitude")):
         if isinstance(table, dict) and one in table and other not in table:
-            reader.fault(("locale", one), f"needs locale.{other} beside it")
+            root.findings.faults.append(Problem(("locale", one), f"needs locale.{other} beside it"))
 
 
-_ADAPTER_KEYS: Mapping[str, Key] = {
-    "type": Key(string, optional=True),
-    "enabled": Key(boolean, default=True),
+_ADAPTER_FIELDS: Fields = {
+    "type": Field(string, required=False),
+    "enabled": Field(boolean, default=True),
 }
 
 
@@ -156,48 +182,55 @@ def _names_of(tables: Any) -> Iterator[str]:
     yield from (str(name) for name in tables) if isinstance(tables, dict) else ()
 
 
-def _read_adapters(reader: Reader, tables: Any) -> dict[str, Any]:
-    if not isinstance(tables, dict):
-        reader.fault(("adapters",), "must hold sections like [adapters.elgato_lights]")
+def _read_adapters(root: Table) -> dict[str, Any]:
+    raw = root.raw("adapters")
+    if raw is not None and not isinstance(raw, dict):
+        root.fault("adapters", "must hold sections like [adapters.elgato_lights]")
         return {}
-    read = {name: _read_adapter(reader, name, table) for name, table in tables.items()}
+    adapters = Table(raw or {}, root.findings, ("adapters",))
+    read = {name: _read_adapter(adapters, name) for name in raw or {}}
     return {name: settings for name, settings in read.items() if settings is not None}
 
 
-def _read_adapter(reader: Reader, name: str, table: Any) -> Any:
+def _read_adapter(adapters: Table, name: str) -> Any:
     """The settings of one section, or None when it is not enabled or has faults, which are noted."""
-    path = ("adapters", name)
-    before = len(reader.faults)
+    faults = adapters.findings.faults
+    before = len(faults)
     if re.fullmatch(r"[a-z0-9_]+", name) is None:
-        reader.fault(path, "is not a name for an adapter; use a-z, 0-9 and _ only")
-    kind = _read_kind(reader, name, table)
-    if kind is None:
+        adapters.fault(name, "is not a name for an adapter; use a-z, 0-9 and _ only")
+    raw = adapters.raw(name)
+    kind = _read_kind(adapters, name, raw)
+    table = None if kind is None else _section_in(adapters, name)
+    if kind is None or table is None:
         return None
-    keys = KINDS[kind].keys
-    is_enabled = not isinstance(table, dict) or table.get("enabled", True) is not False
-    found = reader.section(path, {**_ADAPTER_KEYS, **keys}, needed=is_enabled)
-    if not is_enabled or len(reader.faults) > before:
+    fields = KINDS[kind].fields
+    is_enabled = raw.get("enabled", True) is not False
+    found = table.read({**_ADAPTER_FIELDS, **fields}, is_needed=is_enabled)
+    _refuse_others(table, dotted(table.path))
+    if not is_enabled or len(faults) > before:
         return None
     try:
-        return KINDS[kind].settings(**{key: found[key] for key in keys})
-    except ValueError as fault:  # keys that do not go together
-        reader.fault(path, str(fault))
+        return KINDS[kind].settings(**{key: found[key] for key in fields})
+    except Invalid as fault:  # keys that do not go together
+        adapters.fault(name, str(fault))
         return None
 
 
-def _read_kind(reader: Reader, name: str, table: Any) -> str | None:
+def _read_kind(adapters: Table, name: str, raw: Any) -> str | None:
     """The kind that the section states or is named after, or None when there is no such kind, which is noted."""
     kinds = " or ".join(KINDS)
-    if isinstance(table, dict) and "type" in table:
-        if isinstance(table["type"], str) and table["type"] in KINDS:
-            return table["type"]
-        reader.fault(("adapters", name, "type"), f"must be {kinds}, not {shown(table['type'])}")
+    if isinstance(raw, dict) and "type" in raw:
+        if isinstance(raw["type"], str) and raw["type"] in KINDS:
+            return raw["type"]
+        adapters.findings.faults.append(
+            Problem(("adapters", name, "type"), f"must be {kinds}, not {shown(raw['type'], TOML)}")
+        )
     elif name in KINDS:
         return name
     elif near := nearest(name, KINDS):
-        reader.fault(("adapters", name), f"needs a type, {kinds}; or did you mean adapters.{near}")
+        adapters.fault(name, f"needs a type, {kinds}; or did you mean adapters.{near}")
     else:
-        reader.fault(("adapters", name), f"needs a type, {kinds}")
+        adapters.fault(name, f"needs a type, {kinds}")
     return None
 
 
@@ -213,7 +246,7 @@ def _choose_key(in_file: Auth, environment: Mapping[str, str], faults: list[Faul
         return Auth(master_key=master_key(key), source=source)
     except OSError as error:
         faults.append(Fault(source, 0, f"cannot be read (LARES_MASTER_KEY_FILE names it): {error.strerror}"))
-    except ValueError as fault:
+    except Invalid as fault:
         faults.append(Fault(source, 0, f"the master key {fault}"))
     return Auth(master_key=None, source=source)
 

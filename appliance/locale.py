@@ -9,7 +9,7 @@ from importlib.resources import files
 from zoneinfo import ZoneInfo
 
 from appliance.errors import Invalid
-from appliance.sections import nearest, shown
+from appliance.tables.checks import nearest, shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,15 +13,16 @@ from appliance import settings
 from appliance.clock import Clock
 from appliance.history.period import Period
 from appliance.history.runs import RunEntry, RunHistory, RunStatus
-from appliance.home.texts import LONGEST_ID, LONGEST_NAME
+from appliance.home.texts import LONGEST_ID, LONGEST_NAME, text
 from appliance.lua.catalog import Catalog
 from appliance.lua.context import Context
 from appliance.lua.executions import CANCELLED, Ending, Execution, Executions, Job, entry_of
-from appliance.lua.fields import Reader, function, string, text
+from appliance.lua.fields import function
 from appliance.lua.modes import Mode, ModeType, mode_check
 from appliance.lua.runner import Runner
 from appliance.lua.setup import folder_of
-from appliance.sections import Key
+from appliance.tables.checks import string
+from appliance.tables.fields import Field, Fields, Table
 
 log = logging.getLogger("scenes")
 
@@ -36,19 +37,19 @@ class Scene:
     mode: Mode
 
 
-def scene_parser(default_max: int) -> Callable[[Reader], Scene]:
+def scene_parser(default_max: int) -> Callable[[Table], Scene]:
     """What reads a scene from what its file returned; `default_max` holds where its mode states no max."""
-    fields = {
-        "id": text(LONGEST_ID),
-        "name": text(LONGEST_NAME),
-        "description": Key(string, ""),
-        "execute": Key(function),
-        "mode": Key(mode_check(default_max), Mode(type=ModeType.PARALLEL, max=default_max)),
+    fields: Fields = {
+        "id": Field(text(LONGEST_ID)),
+        "name": Field(text(LONGEST_NAME)),
+        "description": Field(string, ""),
+        "execute": Field(function),
+        "mode": Field(mode_check(default_max), Mode(type=ModeType.PARALLEL, max=default_max)),
     }
 
-    def parse(reader: Reader) -> Scene:
-        found = reader.fields(fields)
-        reader.finish()
+    def parse(table: Table) -> Scene:
+        found = table.read(fields)
+        table.refuse_others("a field")
         return Scene(**{name: found[name] for name in ("id", "name", "description", "mode")})
 
     return parse

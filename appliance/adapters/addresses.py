@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
-from appliance.errors import Busy
+from appliance.errors import Busy, Unreachable
 
-TURN_TIMEOUT_SECS = 6.0
+TURN_TIMEOUT_SECS = 30.0
 """How long a command waits for those before it at the same address."""
 
 _DEFAULT_PORTS = {"http": 80, "https": 443, "mqtt": 1883, "mqtts": 8883}
@@ -25,18 +25,31 @@ class AddressGate:
         self.commands_under_way = 0
         self.commands_ended = 0
         self._free = asyncio.Semaphore(concurrency)
+        self._outage: list[Unreachable] = []  # shared by those who wait now; whoever comes after it gets a new one
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Hold one of the places; raises `Busy` when none is free in time, and then nothing was sent."""
+        """Hold one of the places; raises `Busy` when none is free in time, and then nothing was sent.
+
+        Nor is anything where one of those before it found nobody meanwhile: that is raised again, so that many who
+        wait for a device that is gone are told so at once, and not one after another.
+        """
+        outage = self._outage
         try:
             async with asyncio.timeout(TURN_TIMEOUT_SECS):
                 await self._free.acquire()
         except TimeoutError:
             raise Busy(f"{self.address} is busy with earlier commands; this one was not sent") from None
+        if outage:
+            self._free.release()
+            raise Unreachable(str(outage[0]))
         self.commands_under_way += 1
         try:
             yield
+        except Unreachable as error:
+            self._outage.append(error)
+            self._outage = []
+            raise
         finally:
             self.commands_under_way -= 1
             self.commands_ended += 1

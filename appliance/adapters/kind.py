@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol
 
 from appliance.adapters.base import Adapter, AdapterContext
 from appliance.home.model import Kind
-from appliance.sections import Key
 from appliance.settings import POLL_INTERVAL
+from appliance.tables.addresses import base_url
+from appliance.tables.fields import Field, Fields
 
 
 class Vendor(Protocol):
@@ -47,7 +48,7 @@ class Simulation:
 class AdapterKind:
     """One kind of adapter.
 
-    `keys` are the keys of its sections beside `type` and `enabled`; `settings` is the class whose objects hold their
+    `fields` are those of its sections beside `type` and `enabled`; `settings` is the class whose objects hold their
     values, and `build` makes an adapter of one. `device_kinds` are the kinds of device that it may publish: of what
     is stored, no other is restored as its own. `late` names the modules that `build` imports: where a section is
     enabled, the hub imports them on a thread once it answers. `simulation` stands in for the vendor's device, where
@@ -55,7 +56,7 @@ class AdapterKind:
     """
 
     name: str
-    keys: Mapping[str, Key]
+    fields: Fields
     settings: type[Any]
     device_kinds: frozenset[Kind]
     build: Callable[[Any, AdapterContext], Adapter]
@@ -63,5 +64,33 @@ class AdapterKind:
     simulation: Simulation | None = None
 
 
-POLLING_KEYS: Mapping[str, Key] = {"poll_interval_secs": POLL_INTERVAL}
+POLLING_FIELDS: Fields = {"poll_interval_secs": POLL_INTERVAL}
 """What every kind that polls has."""
+
+POLLED_URL_FIELDS: Fields = {"base_url": Field(base_url), **POLLING_FIELDS}
+"""What every kind has that polls the URL of one device."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolledUrl:
+    """An enabled section of a kind that polls the URL of one device, every so many seconds."""
+
+    base_url: str
+    poll_interval_secs: int
+
+
+def build_polling(
+    make: Callable[[AdapterContext, Any, int], Adapter],
+) -> Callable[[Any, AdapterContext], Adapter]:
+    """What builds such an adapter of settings that have a `base_url` and `poll_interval_secs`.
+
+    `make` is given an `HttpClient` for the URL; that is imported only where a section asks for it.
+    """
+
+    def build(settings: Any, context: AdapterContext) -> Adapter:
+        from appliance.adapters.http import HttpClient
+
+        http = HttpClient(context.session, settings.base_url, context.clock)
+        return make(context, http, settings.poll_interval_secs)
+
+    return build

@@ -97,7 +97,7 @@ def build_app(
     own = [pages, document.Document(api), *([] if make_backup is None else [backup.Backup(make_backup)])]
     resources = {
         **_build_resources(hub, stream, app.ctx.connections, keyring, shown),
-        **{type(each).__name__: each for each in own},
+        **{type(each): each for each in own},
     }
     for route in routes:
         _add(app, route, requests.measure(route, _bind(route, resources, gate, limits)))
@@ -110,8 +110,8 @@ def _build_resources(
     connections: Connections,
     keyring: Keyring,
     shown: Metrics,
-) -> Mapping[str, object]:
-    """One of each resource, by the name of its class; each gets the parts that it uses."""
+) -> Mapping[type[Any], object]:
+    """One of each resource, by its class; each gets the parts that it uses."""
     encoder = DeviceEncoder()
     hub.bus.listen(encoder.forget_removed)
     built = (
@@ -131,7 +131,7 @@ def _build_resources(
         overview.Overview(hub.registry, hub.health, hub.scenes, hub.automations, encoder),
         uses.Uses(hub.registry, hub.automations, hub.scenes),
     )
-    return {type(each).__name__: each for each in built}
+    return {type(each): each for each in built}
 
 
 def _build_probes(hub: Hub, stream: EventStream, connections: Connections) -> Mapping[str, system.Probe]:
@@ -197,17 +197,16 @@ def _probe_counts(hub: Hub) -> dict[str, int]:
     }
 
 
-def _bind(route: Route, resources: Mapping[str, object], gate: Gate, limits: Limits) -> Handle:
+def _bind(route: Route, resources: Mapping[type[Any], object], gate: Gate, limits: Limits) -> Handle:
     """What Sanic calls for the route."""
-    owner, _, _ = route.handler.__qualname__.partition(".")
-    resource = resources[owner]
+    answer = partial(route.handler, resources[route.resource])
 
     async def handle(request: Request, **ids: str) -> HTTPResponse | None:
         principal = await gate.authorize(request, route)
         recheck = partial(gate.recheck, principal)
         call = Call(request=request, route=route, limits=limits, principal=principal, recheck=recheck)
-        answer = await route.handler(resource, call, **ids)
-        return None if answer is None else gate.add_cors_headers(request, answer)
+        response = await answer(call, **ids)
+        return None if response is None else gate.add_cors_headers(request, response)
 
     return handle
 
@@ -217,7 +216,7 @@ def _add(app: Application, route: Route, handle: Handle) -> None:
         handle,
         route.path,
         methods=route.methods,
-        name=f"{route.handler.__qualname__} {route.path}",
+        name=f"{route.method} {route.path}",
         strict_slashes=True,
         error_format="json",  # else Sanic parses the handler's source, of each route at each start
         unquote=True,

@@ -85,7 +85,7 @@ def statuses_of(route: Route) -> set[int]:
 
 
 def _operation(route: Route) -> dict[str, Any]:
-    owner, _, verb = route.handler.__qualname__.partition(".")
+    owner, verb = route.resource.__name__, route.handler.__name__
     operation: dict[str, Any] = {
         "operationId": f"{owner}_{verb}".lower(),
         "tags": [owner],

@@ -13,7 +13,6 @@ from appliance.adapters.dispatch import Outcome
 from appliance.api.auth import Role
 from appliance.api.errors import error_body
 from appliance.api.validation import (
-    Field,
     Shape,
     body,
     boolean,
@@ -40,20 +39,21 @@ from appliance.lua.executions import Ending
 from appliance.lua.reload import Reload
 from appliance.scenes import Scene
 from appliance.store.keys import Key
+from appliance.tables.fields import Field
 
 MAX_LABEL_CHARS = 100
 
-_ROOM: Shape = {"id": Field(check=identifier), "name": Field(check=name)}
+_ROOM: Shape = {"id": Field(identifier), "name": Field(name)}
 
 ROOM = body("RoomRequest", _ROOM)
-GROUP = body("GroupRequest", {**_ROOM, "members": Field(check=list_of(identifier), required=False)})
-MEMBERS = body("MembersRequest", {"members": Field(check=list_of(identifier))})
-SWITCH = body("SwitchRequest", {"enabled": Field(check=boolean)})
-VARIABLE = body("VariableRequest", {"value": Field(check=json_value)})
-BY_HAND = body("ByHandRequest", {"trigger_payload": Field(check=nullable(table), required=False)})
-NAMING = body("NamingRequest", {"name": Field(check=nullable(name))})
-ASSIGNMENT = body("AssignmentRequest", {"room_id": Field(check=nullable(identifier))})
-KEY = body("KeyRequest", {"label": Field(check=text(MAX_LABEL_CHARS)), "role": Field(check=member_of(Role))})
+GROUP = body("GroupRequest", {**_ROOM, "members": Field(list_of(identifier), required=False)})
+MEMBERS = body("MembersRequest", {"members": Field(list_of(identifier))})
+SWITCH = body("SwitchRequest", {"enabled": Field(boolean)})
+VARIABLE = body("VariableRequest", {"value": Field(json_value)})
+BY_HAND = body("ByHandRequest", {"trigger_payload": Field(nullable(table), required=False)})
+NAMING = body("NamingRequest", {"name": Field(nullable(name))})
+ASSIGNMENT = body("AssignmentRequest", {"room_id": Field(nullable(identifier))})
+KEY = body("KeyRequest", {"label": Field(text(MAX_LABEL_CHARS)), "role": Field(member_of(Role))})
 
 
 def key(thing: Key) -> dict[str, Any]:

@@ -6,10 +6,11 @@ import re
 from datetime import datetime
 from typing import Any
 
-from appliance.api.validation import INSTANT, INTEGER, Check, Field, Schema, Shape
+from appliance.api.validation import INSTANT, INTEGER, Check, Schema, Shape
 from appliance.errors import Invalid
 from appliance.history.period import DEFAULT_LIMIT
-from appliance.home.values import shown
+from appliance.tables.checks import shown
+from appliance.tables.fields import Field
 
 MAX_LIMIT = 1000
 """Entries that one response holds at most."""
@@ -34,10 +35,10 @@ def _limit(value: Any) -> int:
 
 
 _MOMENT: Schema = {**INSTANT, "description": "RFC 3339; it is included itself."}
-_WHEN = Field(check=Check(schema=_MOMENT, run=_instant), required=False)
+_WHEN = Field(Check(schema=_MOMENT, run=_instant), required=False)
 _COUNT = {**INTEGER, "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT}
 
-LIMIT = Field(check=Check(schema=_COUNT, run=_limit), required=False)
+LIMIT = Field(Check(schema=_COUNT, run=_limit), required=False)
 """How many entries are wanted."""
 
 PERIOD: Shape = {

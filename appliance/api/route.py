@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sanic import HTTPResponse, Request
@@ -43,7 +43,7 @@ class Call:
         """
         given = self.request.get_args(keep_blank_values=True) if self.request.query_string else {}
         stated = {
-            name: given[name] if field.is_array else given[name][-1]
+            name: given[name] if field.check.is_array else given[name][-1]
             for name, field in self.route.query.items()
             if name in given
         }
@@ -63,9 +63,9 @@ RELOADS = frozenset({"/scenes/reload", "/automations/reload", "/scripts/reload"}
 class Route:
     """One method of one path.
 
-    `role` is what a key needs, None where none is asked. `handler` is a method of a resource; it gets the call and
-    the path's ids. `statuses` are those that it may give itself; beside them come 401, 403 and 429 where a role
-    is asked, and those of `ANYWHERE`. `response_schema` describes its 2xx, None where that has no body;
+    `role` is what a key needs, None where none is asked. `handler` is a method of the class `resource`; it gets the
+    call and the path's ids. `statuses` are those that it may give itself; beside them come 401, 403 and 429 where a
+    role is asked, and those of `ANYWHERE`. `response_schema` describes its 2xx, None where that has no body;
     that is JSON unless `media_type` says otherwise.
     `body` checks the request's JSON, None where it is not read; where it is `body_optional`, no body counts as an
     empty object. `query` checks the parameters of the query.
@@ -83,6 +83,7 @@ class Route:
     query: Shape = field(default_factory=dict)
     summary: str
     is_websocket: bool = False
+    resource: type[Any] = object
 
     @property
     def methods(self) -> frozenset[str]:
@@ -94,3 +95,8 @@ class Route:
         """Whether requests of it count against the rate limit of their key."""
         is_write = self.method in ("POST", "PUT", "DELETE")
         return is_write and self.role is not None and self.path not in RELOADS and not self.path.startswith("/auth/")
+
+
+def routes_of(resource: type[Any], *rows: Route) -> tuple[Route, ...]:
+    """The rows whose handlers are methods of this class."""
+    return tuple(replace(row, resource=resource) for row in rows)

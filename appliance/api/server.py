@@ -19,7 +19,7 @@ from appliance.api.listener import Listener
 from appliance.api.sanic_http.connection import Connection
 from appliance.clock import Clock
 from appliance.errors import StartFailed
-from appliance.settings import Address
+from appliance.tables.addresses import Address
 
 POLL_INTERVAL_SECS = 0.02
 

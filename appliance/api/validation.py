@@ -8,8 +8,11 @@ from enum import StrEnum
 from typing import Any
 
 from appliance.errors import Invalid, MalformedRequest
-from appliance.home.texts import LONGEST_ID, LONGEST_NAME, cut
-from appliance.home.values import shown, string
+from appliance.home import texts
+from appliance.home.texts import LONGEST_ID, LONGEST_NAME
+from appliance.tables import checks
+from appliance.tables.checks import Mismatch, shown
+from appliance.tables.fields import Field, Findings, Table
 
 MAX_DEPTH = 32
 """How deep the tables may be nested that Lua is given."""
@@ -64,25 +67,17 @@ class Check:
     schema: Schema
     run: Callable[[Any], Any]
 
+    @property
+    def is_array(self) -> bool:
+        """Whether a query may give it again and again."""
+        return self.schema.get("type") == "array"
+
     def __call__(self, value: Any) -> Any:
         """The value, checked."""
         return self.run(value)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
-    """One field of a request: how its value is checked, and whether it may be missing."""
-
-    check: Check
-    required: bool = True
-
-    @property
-    def is_array(self) -> bool:
-        """Whether a query may give it again and again."""
-        return self.check.schema.get("type") == "array"
-
-
-Shape = Mapping[str, Field]
+Shape = Mapping[str, Field[Check]]
 """The fields of a request's object. Others that it may hold are ignored."""
 
 
@@ -101,39 +96,33 @@ def parse(shape: Shape, raw: Any) -> dict[str, Any]:
     """The fields of the object, checked; one that is missing and may be is None. `Invalid` names the first fault."""
     if not isinstance(raw, dict):
         raise MalformedRequest(f"the body must be a JSON object, not {shown(raw)}")
-    return {name: _parse_field(name, field, raw) for name, field in shape.items()}
-
-
-def _parse_field(name: str, field: Field, raw: dict[str, Any]) -> Any:
-    if name not in raw:
-        if field.required:
-            raise MalformedRequest(f"{name} is missing")
-        return None
-    try:
-        return field.check(raw[name])
-    except Invalid as fault:
-        raise Invalid(f"{name} {fault}") from None
+    table = Table(raw, Findings())
+    values = table.read(shape)
+    for fault in table.findings.faults:
+        raise MalformedRequest(str(fault)) if fault.is_missing else Invalid(str(fault))
+    return values
 
 
 def text(longest: int) -> Check:
     """A check for a non-empty string of at most so many characters, without control characters."""
-
-    def check(value: Any) -> str:
-        return cut(string(value), longest)
-
     said = "White space around it is cut; control characters are refused."
-    return Check(schema={**TEXT, "minLength": 1, "maxLength": longest, "description": said}, run=check)
+    schema = {**TEXT, "minLength": 1, "maxLength": longest, "description": said}
+    return Check(schema=schema, run=texts.text(longest))
+
+
+def choice(*words: str, default: str | None = None, description: str | None = None) -> Check:
+    """A check for one of these strings. `default` and `description` are for those who read the schema."""
+    said = {"default": default, "description": description}
+    return Check(
+        schema={**one_of(*words), **{key: value for key, value in said.items() if value is not None}},
+        run=checks.one_of(*words),
+    )
 
 
 def member_of(choices: type[StrEnum]) -> Check:
     """A check for one of the enumeration's strings; its result is the member."""
-
-    def check(value: Any) -> Any:
-        if not isinstance(value, str) or value not in {*choices}:
-            raise Invalid(f"must be one of {', '.join(choices)}, not {shown(value)}")
-        return choices(value)
-
-    return Check(schema=one_of(*choices), run=check)
+    check = checks.one_of(*choices)
+    return Check(schema=one_of(*choices), run=lambda value: choices(check(value)))
 
 
 def nullable(check: Check) -> Check:
@@ -152,21 +141,15 @@ def list_of(check: Check) -> Check:
 
     def check_all(value: Any) -> tuple[Any, ...]:
         if not isinstance(value, list):
-            raise Invalid(f"must be an array, not {shown(value)}")
+            raise Mismatch("an array", value)
         return tuple(check_item(index, item) for index, item in enumerate(value))
 
     return Check(schema=array_of(check.schema), run=check_all)
 
 
-def _boolean(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise Invalid(f"must be true or false, not {shown(value)}")
-    return value
-
-
 def _table(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise Invalid(f"must be an object, not {shown(value)}")
+        raise Mismatch("an object", value)
     if not _is_within(value, MAX_DEPTH - 1):
         raise Invalid(f"must not be nested more than {MAX_DEPTH} deep")
     return value
@@ -183,7 +166,7 @@ def _is_within(value: Any, levels: int) -> bool:
     return levels >= 0 and all(_is_within(each, levels - 1) for each in inner if isinstance(each, dict | list))
 
 
-boolean = Check(schema=BOOLEAN, run=_boolean)
+boolean = Check(schema=BOOLEAN, run=checks.boolean)
 table = Check(schema=OBJECT, run=_table)
 json_value = Check(schema=ANY, run=_json_value)
 identifier = text(LONGEST_ID)

@@ -7,8 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from appliance.automations.environment import Environment
-from appliance.automations.fields import Fields, Notes
-from appliance.automations.matcher_fields import take_attribute, take_matcher
+from appliance.automations.fields import take_attribute, take_matcher
 from appliance.automations.matchers import Anything, Matcher
 from appliance.automations.notifier import Notifier
 from appliance.automations.timers import Timers
@@ -20,9 +19,11 @@ from appliance.home.commands import Command
 from appliance.home.events import DeviceStateChanged, Event
 from appliance.home.model import Device
 from appliance.home.registry import Registry
-from appliance.home.values import Value, boolean, number
+from appliance.home.values import Value
 from appliance.lua.context import Context, MoreCall
 from appliance.lua.executions import Ending
+from appliance.tables.checks import LUA, boolean, number
+from appliance.tables.fields import Findings, Table
 
 MAX_WAIT_SECS = 3600
 
@@ -142,27 +143,27 @@ class AutomationCalls:
         return [await context.send_to(device_id, command) for device_id, command in commands]
 
 
-def _options(raw: Any, call: str) -> Fields:
+def _options(raw: Any, call: str) -> Table:
     if raw is not None and not isinstance(raw, dict) and raw != []:
         raise Invalid(f"{call}: the options must be a table with named fields")
-    return Fields(raw or {}, "", Notes())
+    return Table(raw or {}, Findings(LUA))
 
 
-def _finish(fields: Fields, call: str) -> None:
-    fields.refuse_others(call)
-    if fields.notes.faults:
-        raise Invalid(f"{call}: {fields.notes.faults[0]}")
+def _finish(table: Table, call: str) -> None:
+    table.refuse_others(f"a field of {call}")
+    if table.findings.faults:
+        raise Invalid(f"{call}: {table.findings.faults[0]}")
 
 
 def _wanted(raw: Any) -> tuple[str, Matcher, float]:
     """What `ctx:wait_for` waits for: an attribute, what it must be, and for how many seconds at most."""
-    fields = _options(raw, "ctx:wait_for")
-    attribute = take_attribute(fields)
-    if not fields.has("attribute"):
-        fields.fault("attribute", "is missing")
-    matcher = take_matcher(fields, attribute)
-    secs = fields.need("timeout_secs", number)
-    _finish(fields, "ctx:wait_for")
+    table = _options(raw, "ctx:wait_for")
+    attribute = take_attribute(table)
+    if not table.has("attribute"):
+        table.fault("attribute", "is missing")
+    matcher = take_matcher(table, attribute)
+    secs = table.need("timeout_secs", number)
+    _finish(table, "ctx:wait_for")
     if isinstance(matcher, Anything) or attribute is None or secs is None:
         raise Invalid("ctx:wait_for: needs equals, above or below")
     if not 0 <= secs <= MAX_WAIT_SECS:

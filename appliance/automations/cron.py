@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
 from appliance.errors import Invalid
-from appliance.sections import nearest, shown
+from appliance.tables.checks import nearest, shown
 
 FIRST_YEAR, LAST_YEAR = 1970, 2099
 

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar
 
 from appliance.automations.condition_kinds import parse_conditions
 from appliance.automations.conditions import Condition
-from appliance.automations.fields import Fields, Notes, as_table, seconds
+from appliance.automations.fields import seconds
 from appliance.automations.known_names import KnownNames
 from appliance.automations.policy import Policy
 from appliance.automations.time_triggers import TimedTrigger
 from appliance.automations.trigger_kinds import parse_trigger
 from appliance.automations.triggers import Trigger
 from appliance.clock import Clock
-from appliance.errors import Invalid
-from appliance.home import values
-from appliance.home.texts import LONGEST_ID, LONGEST_NAME
-from appliance.home.values import Value
+from appliance.home.texts import LONGEST_ID, LONGEST_NAME, text
 from appliance.locale import Locale
-from appliance.lua.fields import Reader, function, text
+from appliance.lua.fields import function
 from appliance.lua.modes import Mode, ModeType, mode_check
-
-T = TypeVar("T")
+from appliance.tables.checks import boolean, string
+from appliance.tables.fields import Table
 
 RESERVED_IDS = ("reload",)
 """Ids that automations cannot have: `/automations/reload` is no automation."""
@@ -45,66 +41,39 @@ class Definition:
     mode: Mode
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parsed:
-    """What became of a file's table: the definition, or None and the faults; and warnings in either case."""
-
-    definition: Definition | None
-    faults: tuple[str, ...]
-    warnings: tuple[str, ...]
-
-
 def automation_parser(
     locale: Locale, clock: Clock, default_max: int, known: KnownNames | None = None
-) -> Callable[[Reader], Definition]:
+) -> Callable[[Table], Definition | None]:
     """What reads an automation from what its file returned; `default_max` holds where its mode states no max.
 
     What the file names and is not among the `known` names is a warning.
     """
 
-    def read(reader: Reader) -> Definition:
-        parsed = parse(reader.described, locale, clock.now(), default_max)
-        for sentence in parsed.faults:
-            reader.refuse(sentence)
-        for sentence in parsed.warnings:
-            reader.warn(sentence)
-        reader.finish()
-        assert parsed.definition is not None
-        if known is not None:
-            for sentence in known.warnings_of(parsed.definition.triggers, parsed.definition.conditions):
-                reader.warn(sentence)
-        return parsed.definition
+    def read(table: Table) -> Definition | None:
+        definition = parse(table, locale, clock.now(), default_max)
+        if definition is not None and known is not None:
+            table.findings.warnings += known.warnings_of(definition.triggers, definition.conditions)
+        return definition
 
     return read
 
 
-def parse(raw: Value, locale: Locale, now: datetime, default_max: int) -> Parsed:
+def parse(table: Table, locale: Locale, now: datetime, default_max: int) -> Definition | None:
     """The definition that a table states, for a home at this place; what can never come after `now` is a fault.
 
-    Each fault is a sentence that begins with the field's path.
+    None where something is wrong without which there is none; the table's findings hold every fault.
     """
-    notes = Notes()
-    definition = _definition(raw, locale, now, default_max, notes)
-    found = None if notes.faults else definition
-    return Parsed(definition=found, faults=tuple(notes.faults), warnings=tuple(notes.warnings))
-
-
-def _definition(raw: Value, locale: Locale, now: datetime, default_max: int, notes: Notes) -> Definition | None:
-    if not isinstance(raw := as_table(raw), Mapping):
-        notes.faults.append(f"the file must return a table, not {values.shown(raw)}")
-        return None
-    fields = Fields(raw, "", notes)
-    id_ = fields.need("id", _or_invalid(text(LONGEST_ID).check))
+    id_ = table.need("id", text(LONGEST_ID))
     if id_ in RESERVED_IDS:
-        fields.fault("id", f"must not be '{id_}', which is a path of the API; choose another")
-    name = fields.need("name", _or_invalid(text(LONGEST_NAME).check))
-    description = fields.take("description", values.string)
-    triggers = _triggers(fields, locale, now)
-    conditions = parse_conditions(fields, locale)
-    policy = _policy(fields, triggers)
-    mode = fields.take("mode", _or_invalid(mode_check(default_max)))
-    fields.need("execute", _or_invalid(function))
-    fields.refuse_others("an automation")
+        table.fault("id", f"must not be '{id_}', which is a path of the API; choose another")
+    name = table.need("name", text(LONGEST_NAME))
+    description = table.take("description", string)
+    triggers = _triggers(table, locale, now)
+    conditions = parse_conditions(table, locale)
+    policy = _policy(table, triggers)
+    mode = table.take("mode", mode_check(default_max))
+    table.need("execute", function)
+    table.refuse_others("a field of an automation")
     if id_ is None or name is None or not triggers:
         return None
     return Definition(
@@ -118,62 +87,47 @@ def _definition(raw: Value, locale: Locale, now: datetime, default_max: int, not
     )
 
 
-def _triggers(fields: Fields, locale: Locale, now: datetime) -> tuple[Trigger, ...]:
+def _triggers(table: Table, locale: Locale, now: datetime) -> tuple[Trigger, ...]:
     """What `trigger` states, or each table of the list `triggers`."""
-    raw, many = as_table(fields.raw("trigger")), as_table(fields.raw("triggers"))
-    if raw is not None and many is not None:
-        fields.fault("triggers", "cannot stand beside trigger; choose one")
+    table.raw("trigger")
+    if table.raw("triggers") is not None and table.has("trigger"):
+        table.fault("triggers", "cannot stand beside trigger; choose one")
         return ()
-    if raw is None and many is None:
-        fields.fault("trigger", "is missing")
+    if table.has("trigger"):
+        one = table.table("trigger")
+        tables = [] if one is None else [one]
+    elif not table.has("triggers"):
+        table.fault("trigger", "is missing")
         return ()
-    if raw is not None and not isinstance(raw, Mapping):
-        fields.fault("trigger", f"must be a table, not {values.shown(raw)}")
-        return ()
-    if many == {}:
-        fields.fault("triggers", "must hold at least one trigger")
-    tables = fields.tables("triggers", EXAMPLE) if raw is None else [Fields(raw, "trigger", fields.notes)]
-    found = [parse_trigger(table, locale, now) for table in tables]
+    else:
+        tables = table.tables("triggers", EXAMPLE)
+        if table.raw("triggers") in ({}, []):
+            table.fault("triggers", "must hold at least one trigger")
+    found = [parse_trigger(each, locale, now) for each in tables]
     triggers = tuple(each for each in found if each is not None)
-    _refuse_same_ids(fields, triggers)
+    _refuse_same_ids(table, triggers)
     return triggers
 
 
-def _refuse_same_ids(fields: Fields, triggers: tuple[Trigger, ...]) -> None:
+def _refuse_same_ids(table: Table, triggers: tuple[Trigger, ...]) -> None:
     seen: set[str] = set()
     for trigger in triggers:
         if trigger.id is not None and trigger.id in seen:
-            fields.fault("triggers", f"hold the id '{trigger.id}' twice; give each its own")
+            table.fault("triggers", f"hold the id '{trigger.id}' twice; give each its own")
         seen |= set() if trigger.id is None else {trigger.id}
 
 
-def _or_invalid(check: Callable[[Any], T]) -> Callable[[Any], T]:
-    """The check of a definition's field, made of one that raises `ValueError`."""
-
-    def checked(value: Any) -> T:
-        try:
-            return check(value)
-        except ValueError as fault:
-            raise Invalid(str(fault)) from None
-
-    return checked
-
-
-def _policy(fields: Fields, triggers: tuple[Trigger, ...]) -> Policy:
-    raw = fields.raw("state")
-    if raw is None:
+def _policy(table: Table, triggers: tuple[Trigger, ...]) -> Policy:
+    state = table.table("state")
+    if state is None:
         return Policy()
-    if not isinstance(raw := as_table(raw), Mapping):
-        fields.fault("state", f"must be a table, not {values.shown(raw)}")
-        return Policy()
-    inner = Fields(raw, "state", fields.notes)
     policy = Policy(
-        cooldown_secs=inner.take("cooldown_secs", seconds) or 0,
-        dedupe_window_secs=inner.take("dedupe_window_secs", seconds) or 0,
-        resumable_schedule=inner.take("resumable_schedule", values.boolean) or False,
+        cooldown_secs=state.take("cooldown_secs", seconds) or 0,
+        dedupe_window_secs=state.take("dedupe_window_secs", seconds) or 0,
+        resumable_schedule=state.take("resumable_schedule", boolean) or False,
     )
-    inner.refuse_others("state")
+    state.refuse_others("a field of state")
     if policy.resumable_schedule and triggers and not any(isinstance(each, TimedTrigger) for each in triggers):
         kinds = " and ".join(dict.fromkeys(each.type for each in triggers))
-        fields.notes.warnings.append(f"state.resumable_schedule does nothing: {kinds} has no schedule")
+        state.warn("resumable_schedule", f"does nothing: {kinds} has no schedule")
     return policy

@@ -1,19 +1,18 @@
-"""Fields: reads the table that a definition is, and gathers every fault in it as a sentence."""
+"""Fields: the checks of what a definition's fields may hold, and the fields that triggers and conditions share."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from datetime import date
-from typing import TypeVar
 
+from appliance.automations.matchers import NUMERIC, Anything, Equal, Matcher, Within, check_equal
 from appliance.errors import Invalid
-from appliance.home import values
+from appliance.home.capabilities import CAPABILITIES
 from appliance.home.texts import LONGEST_ID, cut, refuse_control
 from appliance.home.values import Value
-from appliance.sections import nearest
-
-T = TypeVar("T")
+from appliance.tables.checks import Mismatch, integer, is_number, nearest, number, one_of, shown, string
+from appliance.tables.fields import Table
 
 LONGEST_SECS = 366 * 24 * 3600
 """The longest wait or interval that an automation may ask for, in seconds: a year."""
@@ -36,127 +35,43 @@ LEAP_YEAR = 2028
 
 VARIABLE_NAME = re.compile(r"[a-z0-9_.]{1,64}")
 
+_CUSTOM = re.compile(r"custom\.[^.\s]+\.\S+\Z")
+
+PRESENCE = "presence"
+"""The attribute that a presence condition asks for unless it names another; no capability has this name."""
+
 _DATE = re.compile(r"(?:([0-9]{4})-)?([0-9]{2})-([0-9]{2})\Z")
-
-
-class Notes:
-    """What is wrong with a definition, and what its writer may not have meant: sentences that name the field."""
-
-    def __init__(self) -> None:
-        self.faults: list[str] = []
-        self.warnings: list[str] = []
-
-
-class Fields:
-    """One table of a definition. `path` is where it stands, `trigger` or `conditions[2]`; the outermost has none."""
-
-    def __init__(self, raw: Mapping[str, Value], path: str, notes: Notes) -> None:
-        self._raw = raw
-        self._path = path
-        self._asked: dict[str, None] = {}
-        self.notes = notes
-
-    def name(self, key: str) -> str:
-        """The field as sentences name it."""
-        return f"{self._path}.{key}" if self._path else key
-
-    def fault(self, key: str, sentence: str) -> None:
-        """Note what is wrong with the field."""
-        self.notes.faults.append(f"{self.name(key)} {sentence}")
-
-    def has(self, key: str) -> bool:
-        """Whether the table holds the field."""
-        return self._raw.get(key) is not None
-
-    def raw(self, key: str) -> Value:
-        """The field as it stands, None where it is left out."""
-        self._asked[key] = None
-        return self._raw.get(key)
-
-    def take(self, key: str, check: Callable[[Value], T]) -> T | None:
-        """The field's value as the check types it; None where it is left out, or wrong, which is noted."""
-        value = self.raw(key)
-        if value is None:
-            return None
-        try:
-            return check(value)
-        except Invalid as fault:
-            self.fault(key, str(fault))
-            return None
-
-    def need(self, key: str, check: Callable[[Value], T]) -> T | None:
-        """As `take`, for a field that must be there."""
-        if not self.has(key):
-            self._asked[key] = None
-            self.fault(key, "is missing")
-            return None
-        return self.take(key, check)
-
-    def tables(self, key: str, example: str) -> list[Fields]:
-        """The field's tables, each as fields of its own; none where it is left out, or is no list, which is noted."""
-        raw = self.raw(key)
-        if raw is None or raw in ({}, []):
-            return []
-        if isinstance(raw, Mapping):
-            self.fault(key, f"must be a list of tables: {example}")
-            return []
-        if not isinstance(raw, list | tuple):
-            self.fault(key, f"must be a list of tables, not {values.shown(raw)}")
-            return []
-        numbered = ((f"{key}[{number}]", as_table(each)) for number, each in enumerate(raw, 1))
-        return [table for place, each in numbered if (table := self._table(place, each)) is not None]
-
-    def _table(self, key: str, raw: Value) -> Fields | None:
-        if isinstance(raw, Mapping):
-            return Fields(raw, self.name(key), self.notes)
-        self.fault(key, f"must be a table, not {values.shown(raw)}")
-        return None
-
-    def refuse_others(self, what: str) -> None:
-        """Note every field that nobody asked for, with the nearest that exists; `what` is the kind of table."""
-        for key in self._raw:
-            if key not in self._asked:
-                near = nearest(str(key), self._asked)
-                hint = f"did you mean {near}" if near is not None else f"there are {', '.join(self._asked)}"
-                self.fault(str(key), f"is not a field of {what}; {hint}")
-
-
-def as_table(value: Value) -> Value:
-    """The value, but an empty list as an empty table: in Lua they are the same."""
-    return {} if value == [] else value
 
 
 def text(value: Value) -> str:
     """A check: a string that is not blank and holds no control characters."""
-    string = values.string(value)
-    if not string.strip():
+    if not string(value).strip():
         raise Invalid("must not be empty")
-    return refuse_control(string)
+    return refuse_control(value)
 
 
 def seconds(value: Value) -> float:
     """A check: seconds from 0 to a year."""
-    if not 0 <= values.number(value) <= LONGEST_SECS:
-        raise Invalid(f"must be from 0 to {LONGEST_SECS} seconds (a year), not {values.shown(value)}")
+    if not 0 <= number(value) <= LONGEST_SECS:
+        raise Mismatch(f"from 0 to {LONGEST_SECS} seconds (a year)", value)
     return value  # type: ignore[no-any-return]
 
 
 def period(value: Value) -> float:
     """A check: seconds, more than 0; what is less than a clock can tell apart is as good as 0."""
-    if values.is_number(value) and value < SHORTEST_SECS:
-        wanted = "must be greater than 0" if value <= 0 else f"must be at least {SHORTEST_SECS}"
-        raise Invalid(f"{wanted}, not {values.shown(value)}")
+    if is_number(value) and value < SHORTEST_SECS:
+        raise Mismatch("greater than 0" if value <= 0 else f"at least {SHORTEST_SECS}", value)
     return seconds(value)
 
 
 def offset(value: Value) -> int:
     """A check: whole minutes, at most a day before or after."""
-    return values.integer(value, -LONGEST_OFFSET_MINS, LONGEST_OFFSET_MINS)
+    return integer(value, -LONGEST_OFFSET_MINS, LONGEST_OFFSET_MINS)
 
 
-def whole(low: int, high: int) -> Callable[[Value], int]:
-    """A check: a whole number from `low` to `high`."""
-    return lambda value: values.integer(value, low, high)
+def integer_from(low: int, high: int) -> Callable[[Value], int]:
+    """A check: an integer from `low` to `high`."""
+    return lambda value: integer(value, low, high)
 
 
 def texts(value: Value) -> tuple[str, ...]:
@@ -164,22 +79,22 @@ def texts(value: Value) -> tuple[str, ...]:
     if isinstance(value, str):
         return (text(value),)
     if not isinstance(value, list | tuple) or not value or len(value) > MAX_IDS:
-        raise Invalid(f"must be a string or a list of at most {MAX_IDS} strings, not {values.shown(value)}")
+        raise Mismatch(f"a string or a list of at most {MAX_IDS} strings", value)
     return tuple(dict.fromkeys(text(each) for each in value))
 
 
 def weekdays(value: Value) -> frozenset[int]:
     """A check: a list of days, `{"mon", "tue"}`; the numbers of the days, 0 is Monday."""
     if not isinstance(value, list | tuple) or not value:
-        raise Invalid(f'must be a list of days like {{ "mon", "fri" }}, not {values.shown(value)}')
-    return frozenset(WEEKDAYS.index(one_of(WEEKDAYS)(each)) for each in value)
+        raise Mismatch('a list of days like { "mon", "fri" }', value)
+    return frozenset(WEEKDAYS.index(one_of(*WEEKDAYS)(each)) for each in value)
 
 
 def day_of_year(value: Value) -> tuple[int, int]:
     """A check: a day of the year written `MM-DD`; `(month, day)`."""
     year, month, day = date_on(value)
     if year is not None:
-        raise Invalid(f"must be a day of the year like 12-24, not {values.shown(value)}")
+        raise Mismatch("a day of the year like 12-24", value)
     return month, day
 
 
@@ -192,31 +107,66 @@ def date_on(value: Value) -> tuple[int | None, int, int]:
         year = None if match[1] is None else int(match[1])
         found = date(LEAP_YEAR if year is None else year, int(match[2]), int(match[3]))
     except ValueError:
-        raise Invalid(f"must be a date like 12-24 or 2026-12-24, not {values.shown(value)}") from None
+        raise Mismatch("a date like 12-24 or 2026-12-24", value) from None
     return year, found.month, found.day
 
 
 def variable_name(value: Value) -> str:
     """A check: the name of a variable."""
     if not isinstance(value, str) or VARIABLE_NAME.fullmatch(value) is None:
-        raise Invalid(f"must be a name of a-z, 0-9, _ and dots, at most 64 characters, not {values.shown(value)}")
+        raise Mismatch("a name of a-z, 0-9, _ and dots, at most 64 characters", value)
     return value
 
 
 def timer_name(value: Value) -> str:
     """A check: the name of a timer, as it is kept: without the white space around it."""
-    return cut(values.string(value), LONGEST_ID)
+    return cut(string(value), LONGEST_ID)
 
 
-def one_of(words: Iterable[str]) -> Callable[[Value], str]:
-    """A check: one of these words; the refusal names the nearest."""
-    known = list(words)
+def take_attribute(table: Table) -> str | None:
+    """The field `attribute`: a capability, `presence`, or `custom.<adapter>.<field>`."""
 
     def check(value: Value) -> str:
-        if isinstance(value, str) and value in known:
-            return value
-        near = nearest(value, known) if isinstance(value, str) else None
-        hint = "" if near is None else f"; did you mean {near}"
-        raise Invalid(f"must be one of {', '.join(known)}, not {values.shown(value)}{hint}")
+        if text(value) in CAPABILITIES or value == PRESENCE or _CUSTOM.match(value):
+            return value  # type: ignore[no-any-return]
+        near = nearest(value, [*CAPABILITIES, PRESENCE])
+        hint = "GET /capabilities lists those there are" if near is None else f"did you mean {near}"
+        raise Invalid(f"{shown(value)} is not a capability or custom.<adapter>.<field>; {hint}")
 
-    return check
+    return table.take("attribute", check)
+
+
+def take_matcher(table: Table, attribute: str | None) -> Matcher:
+    """The fields `equals`, or `above` and `below`, as they fit the attribute; anything where all are left out."""
+    within = Within(above=_bound(table, "above", attribute), below=_bound(table, "below", attribute))
+    if table.has("equals") and (table.has("above") or table.has("below")):
+        table.fault("equals", "cannot stand beside above or below; choose one")
+    if table.has("equals"):
+        return take_equal(table, attribute)
+    if within == Within():
+        table.raw("equals")
+        return Anything()
+    if within.above is not None and within.below is not None and not within.above < within.below:
+        table.fault("below", f"must be greater than above ({within.above}), or no number lies between")
+    return within
+
+
+def take_equal(table: Table, attribute: str | None, default: Value = None) -> Matcher:
+    """The field `equals`, a value that the attribute can take; `default` is what it is where it is left out."""
+    value = table.raw("equals")
+    value = default if value is None else value
+    if attribute is None:
+        return Equal(value=value)
+    try:
+        return Equal(value=check_equal(attribute, value))
+    except Invalid as fault:
+        table.fault("equals", f"{fault}, for {attribute}" if table.has("equals") else f"is missing: it {fault}")
+        return Equal(value=value)
+
+
+def _bound(table: Table, name: str, attribute: str | None) -> float | None:
+    bound = table.take(name, number)
+    entry = CAPABILITIES.get(attribute or "")
+    if table.has(name) and entry is not None and entry.type not in NUMERIC:
+        table.fault(name, f"needs an attribute that is a number, which {attribute} is not")
+    return bound

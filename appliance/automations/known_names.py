@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from appliance.automations.conditions import Combination, Condition, DeviceState, PlaceState
 from appliance.automations.device_triggers import DeviceEventTrigger, DeviceTrigger
 from appliance.automations.triggers import Trigger
-from appliance.sections import nearest
+from appliance.tables.checks import nearest
+from appliance.tables.fields import Path, Problem
 
 Names = Callable[[], Collection[str]]
 
@@ -21,39 +22,40 @@ class KnownNames:
     rooms: Names | None = None
     groups: Names | None = None
 
-    def warnings_of(self, triggers: tuple[Trigger, ...], conditions: tuple[Condition, ...]) -> Iterator[str]:
-        """A sentence for each name that is not there; it begins with the field's path."""
+    def warnings_of(self, triggers: tuple[Trigger, ...], conditions: tuple[Condition, ...]) -> Iterator[Problem]:
+        """Each name that is not there, with the nearest that is."""
         for number, trigger in enumerate(triggers, 1):
-            path = "trigger" if len(triggers) == 1 else f"triggers[{number}]"
+            path: Path = ("trigger",) if len(triggers) == 1 else ("triggers", number)
             if isinstance(trigger, DeviceTrigger | DeviceEventTrigger):
                 devices = trigger.devices
                 for device_id in devices.ids:
                     yield from self._device(path, device_id)
                 yield from self._place(path, "room", devices.room_id)
                 yield from self._place(path, "group", devices.group_id)
-        yield from self._of_conditions("conditions", conditions)
+        yield from self._of_conditions(("conditions",), conditions)
 
-    def _of_conditions(self, path: str, conditions: tuple[Condition, ...]) -> Iterator[str]:
+    def _of_conditions(self, path: Path, conditions: tuple[Condition, ...]) -> Iterator[Problem]:
         for number, condition in enumerate(conditions, 1):
-            place = f"{path}[{number}]"
+            place = (*path, number)
             if isinstance(condition, DeviceState):
                 yield from self._device(place, condition.device_id)
             elif isinstance(condition, PlaceState):
                 yield from self._place(place, condition.kind, condition.place_id)
             elif isinstance(condition, Combination):
-                yield from self._of_conditions(f"{place}.conditions", condition.conditions)
+                yield from self._of_conditions((*place, "conditions"), condition.conditions)
 
-    def _device(self, path: str, device_id: str) -> Iterator[str]:
+    def _device(self, path: Path, device_id: str) -> Iterator[Problem]:
         section = device_id.partition(":")[0]
         if section not in self.adapters:
             near = nearest(section, self.adapters)
             hint = "" if near is None else f"; did you mean {near}{device_id[len(section) :]}"
-            yield f"{path}.device_id names {device_id!r}, and there is no section [adapters.{section}]{hint}"
+            message = f"names {device_id!r}, and there is no section [adapters.{section}]{hint}"
+            yield Problem((*path, "device_id"), message)
 
-    def _place(self, path: str, kind: str, id_: str | None) -> Iterator[str]:
+    def _place(self, path: Path, kind: str, id_: str | None) -> Iterator[Problem]:
         names = self.rooms if kind == "room" else self.groups
         if id_ is None or names is None or id_ in (there := names()):
             return
         near = nearest(id_, there)
         hint = "" if near is None else f"; did you mean {near}"
-        yield f"{path}.{kind}_id names {id_!r}, and there is no such {kind}{hint}"
+        yield Problem((*path, f"{kind}_id"), f"names {id_!r}, and there is no such {kind}{hint}")

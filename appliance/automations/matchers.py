@@ -8,6 +8,7 @@ from appliance.errors import Invalid
 from appliance.home import values
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.values import Value
+from appliance.tables.checks import integer, is_number, shown
 
 WITH_UNIT = frozenset({"measurement", "accumulation", "color_temperature"})
 """The schema types of values that carry a unit and count by their `value`."""
@@ -31,7 +32,7 @@ def number_in(value: Value) -> int | float | None:
     """The number that a value counts by: itself, or the `value` of one with a unit; None where there is none."""
     if isinstance(value, dict):
         value = value.get("value")
-    return value if values.is_number(value) else None
+    return value if is_number(value) else None
 
 
 def told(value: Value) -> str:
@@ -39,7 +40,7 @@ def told(value: Value) -> str:
     number = number_in(value)
     if isinstance(value, dict) and number is not None and isinstance(value.get("unit"), str):
         return f"{number} {value['unit']}"
-    return values.shown(value)
+    return shown(value)
 
 
 def check_equal(attribute: str, value: Value) -> Value:
@@ -50,9 +51,9 @@ def check_equal(attribute: str, value: Value) -> Value:
     entry = CAPABILITIES.get(attribute)
     if entry is None:
         return value
-    if entry.type == "color_temperature" and values.is_number(value):
+    if entry.type == "color_temperature" and is_number(value):
         return _color_temperature(value)
-    if entry.type in WITH_UNIT and values.is_number(value):
+    if entry.type in WITH_UNIT and is_number(value):
         return value
     return entry.check(value)
 
@@ -60,10 +61,10 @@ def check_equal(attribute: str, value: Value) -> Value:
 def _color_temperature(value: Value) -> int:
     """A colour temperature without its unit."""
     (low, high), (warm, cold) = values.KELVIN_RANGE, values.MIRED_RANGE
-    number = values.integer(value)
+    number = integer(value)
     if not (low <= number <= high or warm <= number <= cold):
         ranges = f"{low} to {high} (kelvin) or {warm} to {cold} (mireds)"
-        raise Invalid(f"must be from {ranges}, not {values.shown(value)}")
+        raise Invalid(f"must be from {ranges}, not {shown(value)}")
     return number
 
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from appliance.automations.verdict import HOLDS, Verdict, refused
-from appliance.home.values import Value, is_number
+from appliance.home.values import Value
+from appliance.tables.checks import is_number
 
 MOST_REMEMBERED = 1000
 """How many different events a dedupe window remembers; beyond that the oldest are forgotten."""

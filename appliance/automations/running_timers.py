@@ -12,7 +12,8 @@ import orjson
 from appliance.automations.alarms import Timer as Alarm
 from appliance.automations.scheduler import Scheduler
 from appliance.clock import Clock
-from appliance.home.values import Value, is_number, to_bytes
+from appliance.home.values import Value, to_bytes
+from appliance.tables.checks import is_number
 
 MAX_STALE = 64
 """Cancelled timers that stay in the queue, beyond which they are cleared away once they are the most."""

@@ -18,7 +18,8 @@ from appliance.automations.scheduler import Scheduler
 from appliance.errors import Invalid, LaresError, NotFound, StoreFailed
 from appliance.home.events import TimerFired
 from appliance.home.texts import LONGEST_ID, cut
-from appliance.home.values import Value, is_number, to_bytes
+from appliance.home.values import Value, to_bytes
+from appliance.tables.checks import is_number
 from appliance.tasks import Tasks
 
 TIMER = "timer/"

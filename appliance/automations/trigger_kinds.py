@@ -10,8 +10,7 @@ from functools import partial
 from appliance.automations import fields as check
 from appliance.automations.cron import LAST_YEAR, Cron
 from appliance.automations.device_triggers import DeviceEventTrigger, Devices, DeviceTrigger
-from appliance.automations.fields import Fields
-from appliance.automations.matcher_fields import take_attribute, take_matcher
+from appliance.automations.fields import take_attribute, take_matcher
 from appliance.automations.sun import SunEvent
 from appliance.automations.time_triggers import CronTrigger, DateTrigger, Interval, SunTrigger, WallClock
 from appliance.automations.triggers import (
@@ -25,36 +24,38 @@ from appliance.automations.wall_clock import parse_time
 from appliance.errors import Invalid
 from appliance.home import values
 from appliance.locale import Locale
+from appliance.tables.checks import one_of, string
+from appliance.tables.fields import Table
 
 _NEED_ATTRIBUTE = ("equals", "above", "below", "debounce_secs", "duration_secs")
 
 _WHOSE = ("device_id", "room_id", "group_id")
 
 
-def parse_trigger(fields: Fields, locale: Locale, now: datetime) -> Trigger | None:
+def parse_trigger(table: Table, locale: Locale, now: datetime) -> Trigger | None:
     """The trigger that a table states, for a home at this place; None where something is wrong, which is noted.
 
     What can never come after `now` is wrong, too.
     """
-    kind = fields.need("type", check.one_of(TRIGGER_KINDS))
+    kind = table.need("type", one_of(*TRIGGER_KINDS))
     if kind is None:
         return None
-    id_ = fields.take("id", check.text)
-    trigger = TRIGGER_KINDS[kind](fields, locale, now)
-    fields.refuse_others(f"the trigger {kind}")
+    id_ = table.take("id", check.text)
+    trigger = TRIGGER_KINDS[kind](table, locale, now)
+    table.refuse_others(f"a field of the trigger {kind}")
     return trigger if trigger is None or id_ is None else replace(trigger, id=id_)
 
 
-def _device(kind: str, fields: Fields, locale: Locale, now: datetime) -> Trigger | None:
-    devices = _devices(fields)
-    attribute = take_attribute(fields)
-    matcher = take_matcher(fields, attribute)
-    debounce = fields.take("debounce_secs", check.seconds)
-    duration = fields.take("duration_secs", check.seconds)
-    if fields.has("debounce_secs") and fields.has("duration_secs"):
-        fields.fault("duration_secs", "cannot stand beside debounce_secs; choose one wait")
-    if not fields.has("attribute"):
-        _demand_attribute(kind, fields)
+def _device(kind: str, table: Table, locale: Locale, now: datetime) -> Trigger | None:
+    devices = _devices(table)
+    attribute = take_attribute(table)
+    matcher = take_matcher(table, attribute)
+    debounce = table.take("debounce_secs", check.seconds)
+    duration = table.take("duration_secs", check.seconds)
+    if table.has("debounce_secs") and table.has("duration_secs"):
+        table.fault("duration_secs", "cannot stand beside debounce_secs; choose one wait")
+    if not table.has("attribute"):
+        _demand_attribute(kind, table)
     if devices is None:
         return None
     return DeviceTrigger(
@@ -67,113 +68,113 @@ def _device(kind: str, fields: Fields, locale: Locale, now: datetime) -> Trigger
     )
 
 
-def _devices(fields: Fields) -> Devices | None:
+def _devices(table: Table) -> Devices | None:
     """Whose event is meant: `device_id`, a text or a list, or `room_id`, or `group_id`."""
-    ids = fields.take("device_id", check.texts)
-    room_id, group_id = fields.take("room_id", check.text), fields.take("group_id", check.text)
-    stated = [name for name in _WHOSE if fields.has(name)]
+    ids = table.take("device_id", check.texts)
+    room_id, group_id = table.take("room_id", check.text), table.take("group_id", check.text)
+    stated = [name for name in _WHOSE if table.has(name)]
     if not stated:
-        fields.fault("device_id", "is missing")
+        table.fault("device_id", "is missing")
         return None
     if len(stated) > 1:
-        fields.fault(stated[1], f"cannot stand beside {stated[0]}; choose one")
+        table.fault(stated[1], f"cannot stand beside {stated[0]}; choose one")
     if ids is None and room_id is None and group_id is None:
         return None
     return Devices(ids=ids or (), room_id=room_id, group_id=group_id)
 
 
-def _demand_attribute(kind: str, fields: Fields) -> None:
+def _demand_attribute(kind: str, table: Table) -> None:
     """Note that an attribute is missing, where the kind or another field needs one."""
-    needing = [name for name in _NEED_ATTRIBUTE if fields.has(name)]
+    needing = [name for name in _NEED_ATTRIBUTE if table.has(name)]
     if needing:
-        fields.fault("attribute", f"is missing; {', '.join(needing)} must know which attribute is meant")
+        table.fault("attribute", f"is missing; {', '.join(needing)} must know which attribute is meant")
     elif kind == "weather_state":
-        fields.fault("attribute", "is missing")
+        table.fault("attribute", "is missing")
 
 
-def _adapter_lifecycle(fields: Fields, locale: Locale, now: datetime) -> Trigger:
-    fields.take("event", check.one_of(["started"]))
-    return AdapterLifecycle(adapter=fields.take("adapter", check.text))
+def _adapter_lifecycle(table: Table, locale: Locale, now: datetime) -> Trigger:
+    table.take("event", one_of("started"))
+    return AdapterLifecycle(adapter=table.take("adapter", check.text))
 
 
-def _system_error(fields: Fields, locale: Locale, now: datetime) -> Trigger:
-    return SystemErrorTrigger(contains=fields.take("contains", check.text))
+def _system_error(table: Table, locale: Locale, now: datetime) -> Trigger:
+    return SystemErrorTrigger(contains=table.take("contains", check.text))
 
 
-def _device_event(fields: Fields, locale: Locale, now: datetime) -> Trigger | None:
-    devices, event = _devices(fields), fields.take("event", check.text)
+def _device_event(table: Table, locale: Locale, now: datetime) -> Trigger | None:
+    devices, event = _devices(table), table.take("event", check.text)
     return None if devices is None else DeviceEventTrigger(devices=devices, event=event)
 
 
-def _variable(fields: Fields, locale: Locale, now: datetime) -> Trigger | None:
-    name = fields.need("name", check.variable_name)
-    matcher = take_matcher(fields, None)
+def _variable(table: Table, locale: Locale, now: datetime) -> Trigger | None:
+    name = table.need("name", check.variable_name)
+    matcher = take_matcher(table, None)
     return None if name is None else VariableTrigger(name=name, matcher=matcher)
 
 
-def _timer(fields: Fields, locale: Locale, now: datetime) -> Trigger | None:
-    name = fields.need("name", check.timer_name)
+def _timer(table: Table, locale: Locale, now: datetime) -> Trigger | None:
+    name = table.need("name", check.timer_name)
     return None if name is None else TimerTrigger(name=name)
 
 
-def _wall_clock(fields: Fields, locale: Locale, now: datetime) -> Trigger | None:
-    weekdays = fields.take("weekdays", check.weekdays) or frozenset()
-    at = fields.take("time", parse_time)
-    if fields.has("time"):
+def _wall_clock(table: Table, locale: Locale, now: datetime) -> Trigger | None:
+    weekdays = table.take("weekdays", check.weekdays) or frozenset()
+    at = table.take("time", parse_time)
+    if table.has("time"):
         for name in ("hour", "minute"):
-            if fields.raw(name) is not None:
-                fields.fault(name, "cannot stand beside time; choose one")
+            if table.raw(name) is not None:
+                table.fault(name, "cannot stand beside time; choose one")
     else:
-        hour = fields.need("hour", check.whole(0, 23))
-        minute = fields.need("minute", check.whole(0, 59))
+        hour = table.need("hour", check.integer_from(0, 23))
+        minute = table.need("minute", check.integer_from(0, 59))
         at = None if hour is None or minute is None else time(hour, minute)
     return None if at is None else WallClock(at=at, weekdays=weekdays, locale=locale)
 
 
-def _cron(fields: Fields, locale: Locale, now: datetime) -> Trigger | None:
-    cron = fields.need("expression", _expression)
-    zone = fields.take("timezone", check.one_of(["utc", "local"]))
+def _cron(table: Table, locale: Locale, now: datetime) -> Trigger | None:
+    cron = table.need("expression", _expression)
+    zone = table.take("timezone", one_of("utc", "local"))
     if cron is None:
         return None
     if cron.next_after(now) is None:
-        fields.fault("expression", f"never comes again up to the year {LAST_YEAR}")
+        table.fault("expression", f"never comes again up to the year {LAST_YEAR}")
     if cron.warning is not None:
-        fields.notes.warnings.append(f"{fields.name('expression')}: {cron.warning}")
+        table.warn("expression", f"counts days from 1: {cron.warning}")
     return CronTrigger(cron=cron, locale=locale if zone == "local" else None)
 
 
 def _expression(value: values.Value) -> Cron:
     try:
-        return Cron.parse(values.string(value))
+        return Cron.parse(string(value))
     except Invalid as fault:
         raise Invalid(f"is no cron expression: {fault}") from None
 
 
-def _date(fields: Fields, locale: Locale, now: datetime) -> Trigger | None:
-    on, at = fields.need("on", check.date_on), fields.need("time", parse_time)
+def _date(table: Table, locale: Locale, now: datetime) -> Trigger | None:
+    on, at = table.need("on", check.date_on), table.need("time", parse_time)
     if on is None or at is None:
         return None
     trigger = DateTrigger(year=on[0], month=on[1], day=on[2], at=at, locale=locale)
     if trigger.next_after(now) is None:
-        fields.notes.warnings.append(f"{fields.name('on')} {trigger.on} is past: it never comes again")
+        table.warn("on", f"{trigger.on} is past: it never comes again")
     return trigger
 
 
-def _sun(event: SunEvent, fields: Fields, locale: Locale, now: datetime) -> Trigger | None:
-    offset_mins = fields.take("offset_mins", check.offset) or 0
-    weekdays = fields.take("weekdays", check.weekdays) or frozenset()
+def _sun(event: SunEvent, table: Table, locale: Locale, now: datetime) -> Trigger | None:
+    offset_mins = table.take("offset_mins", check.offset) or 0
+    weekdays = table.take("weekdays", check.weekdays) or frozenset()
     if not locale.is_placed:
-        fields.fault("type", f"{event} needs locale.latitude and locale.longitude in the configuration")
+        table.fault("type", f"{event} needs locale.latitude and locale.longitude in the configuration")
         return None
     return SunTrigger(sun_event=event, offset_mins=offset_mins, weekdays=weekdays, locale=locale)
 
 
-def _interval(fields: Fields, locale: Locale, now: datetime) -> Trigger | None:
-    every_secs = fields.need("every_secs", check.period)
+def _interval(table: Table, locale: Locale, now: datetime) -> Trigger | None:
+    every_secs = table.need("every_secs", check.period)
     return None if every_secs is None else Interval(every_secs=every_secs)
 
 
-TRIGGER_KINDS: Mapping[str, Callable[[Fields, Locale, datetime], Trigger | None]] = {
+TRIGGER_KINDS: Mapping[str, Callable[[Table, Locale, datetime], Trigger | None]] = {
     "device_state_change": partial(_device, "device_state_change"),
     "weather_state": partial(_device, "weather_state"),
     "device_event": _device_event,

@@ -26,7 +26,8 @@ from appliance.cli.serve import serve, when_ready
 from appliance.config import Config
 from appliance.home.events import Event
 from appliance.hub import Hub
-from appliance.settings import Address, Auth
+from appliance.settings import Auth
+from appliance.tables.addresses import Address
 
 LOOPBACK = "127.0.0.1"
 USUAL_PORT = 3000

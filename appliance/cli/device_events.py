@@ -21,9 +21,9 @@ from appliance.errors import Fault, Invalid
 from appliance.home.capabilities import ATTRIBUTES, is_custom
 from appliance.home.observations import Dropped, check_attributes, check_device_id, check_event
 from appliance.home.registry import ONLINE, UNAVAILABLE
-from appliance.home.values import Value, is_number, shown
+from appliance.home.values import Value
 from appliance.locale import Locale
-from appliance.sections import nearest
+from appliance.tables.checks import is_number, nearest, shown
 
 EVENT, STATE = "event", "state"
 """What stands in the place of an attribute for a happening, and for whether the device is reached."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from appliance.api.routes.log import LEVEL, entry_json
 from appliance.api.routes.system import probe_process
-from appliance.api.validation import COUNT, Check, Field, body, identifier, nullable, text
+from appliance.api.validation import COUNT, Check, body, identifier, nullable, text
 from appliance.cli.reasons import Reasons
 from appliance.clock import timestamp
 from appliance.errors import Invalid
@@ -16,6 +16,7 @@ from appliance.history.period import Period
 from appliance.history.runs import RunEntry
 from appliance.hub import Hub
 from appliance.log_buffer import MAX_ENTRIES, LogQuery
+from appliance.tables.fields import Field
 from appliance.version import VERSION
 
 FAULTS = LogQuery(level="warning", limit=5)
@@ -30,10 +31,10 @@ def _count(value: Any) -> int:
     return value
 
 
-_NUMBER = Field(check=Check(schema=COUNT, run=_count), required=False)
-_TEXT = Field(check=nullable(text(1000)), required=False)
+_NUMBER = Field(Check(schema=COUNT, run=_count), required=False)
+_TEXT = Field(nullable(text(1000)), required=False)
 LOG = body("LogRequest", {"level": LEVEL, "part": _TEXT, "contains": _TEXT, "limit": _NUMBER, "after": _NUMBER})
-WHY = body("WhyRequest", {"id": Field(check=identifier)})
+WHY = body("WhyRequest", {"id": Field(identifier)})
 
 
 class Inquiries:

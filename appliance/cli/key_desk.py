@@ -10,12 +10,13 @@ from typing import Any
 
 from appliance.api import payloads
 from appliance.api.keyring import Keyring
-from appliance.api.validation import Field, body, identifier
+from appliance.api.validation import body, identifier
 from appliance.cli.first_key import first_key
 from appliance.errors import Invalid, LaresError, NotFound, StoreFailed
 from appliance.settings import Auth
+from appliance.tables.fields import Field
 
-REVOKE = body("RevokeRequest", {"id": Field(check=identifier)})
+REVOKE = body("RevokeRequest", {"id": Field(identifier)})
 
 Action = Callable[[Any], Awaitable[dict[str, Any]]]
 """What is done for a request, and answered."""

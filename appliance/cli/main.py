@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - or Python tries to flush the old one at its end
         return os.EX_IOERR
     except Exception as error:
-        logging.getLogger("lares").debug("failed", exc_info=error)
+        logging.getLogger("lares").error("a fault of Lares itself; please report it", exc_info=error)
         return _fail(f"failed unexpectedly: {type(error).__name__}: {error}", os.EX_SOFTWARE)
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from appliance.config import MASTER_KEY, parse_toml
 from appliance.errors import ConfigFailed, Fault
-from appliance.sections import line_of
+from appliance.tables.fields import line_at
+from appliance.tables.sections import line_finder
 
 LEFT_OUT = "# master_key: left out of the backup; restoring keeps the one on the box"
 
@@ -27,7 +28,7 @@ def without_key(text: str, name: str) -> str:
     key = key_of(text, name)
     if key is None:
         return text
-    number, lines = line_of(text, MASTER_KEY) or line_of(text, MASTER_KEY[:1]), text.split("\n")
+    number, lines = line_at(MASTER_KEY, line_finder(text)), text.split("\n")
     lines[number - 1] = LEFT_OUT
     changed = "\n".join(lines)
     if not _tell_the_same(changed, text) or key_of(changed, name) is not None:

@@ -18,9 +18,10 @@ from appliance.home.commands import Command
 from appliance.home.events import CommandEnded
 from appliance.home.model import Device, Kind, Observation, Report
 from appliance.home.registry import ONLINE, UNAVAILABLE, Registry
-from appliance.home.values import Value, is_number
+from appliance.home.values import Value
 from appliance.lua.context import Context, MoreCall
 from appliance.lua.execution import UNCOUNTED
+from appliance.tables.checks import is_number
 
 EVERY_COMMAND = tuple(
     CommandSpec(capability=each.key, actions=each.actions) for each in CAPABILITIES.values() if not each.read_only

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+import orjson
+
 from appliance.automations.automations import View
 from appliance.clock import timestamp
 from appliance.errors import NotFound
@@ -14,6 +16,7 @@ from appliance.history.runs import RunEntry, RunStatus
 from appliance.home.model import Device
 from appliance.hub import Hub
 from appliance.log_buffer import value_text
+from appliance.store.records import STATE
 
 MAX_DECISIONS = 10
 
@@ -40,9 +43,16 @@ class Reasons:
         raise NotFound("automation", id_)
 
     def state_since(self, device: Device) -> datetime:
-        """Since when the device has been online or offline, as far back as is known."""
+        """Since when the device has been online or offline, as far back as is known.
+
+        One that was online when the hub stopped and was not seen since has been offline since the start.
+        """
         entries = self._hub.history.list_values(device.id, "state", Period(limit=1))
-        return entries[0].observed_at if entries else device.updated_at
+        if entries:
+            return entries[0].observed_at
+        stored = orjson.loads(self._hub.document.get(STATE + device.id) or b"{}")
+        was_offline = stored.get("is", {}).get("state") == device.attributes.get("state")
+        return device.updated_at if was_offline else self._hub.started_at
 
     def _of_automation(self, id_: str) -> tuple[str, list[str], list[Decision]]:
         automations = self._hub.automations

@@ -9,6 +9,7 @@ from typing import Literal
 
 from appliance.home import values
 from appliance.home.values import Value
+from appliance.tables.checks import one_of
 
 SchemaType = Literal[
     "measurement",
@@ -44,7 +45,7 @@ class Capability:
     def check(self, value: Value) -> Value:
         """The value in canonical form; `Invalid` says what the type wants instead."""
         if self.type == "enum":
-            return values.one_of(value, self.values)
+            return one_of(*self.values)(value)
         return values.CHECKS[self.type](value)
 
 

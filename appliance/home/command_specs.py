@@ -9,7 +9,8 @@ from typing import Any
 from appliance.errors import Invalid, Unsupported
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.commands import Command
-from appliance.home.values import CHECKS, Value, is_number, kelvin_of, shown
+from appliance.home.values import CHECKS, Value, kelvin_of
+from appliance.tables.checks import is_number, shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

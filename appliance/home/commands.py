@@ -10,6 +10,7 @@ from appliance.errors import Invalid, MalformedRequest
 from appliance.home import values
 from appliance.home.capabilities import CAPABILITIES, Capability, is_custom
 from appliance.home.values import Value
+from appliance.tables.checks import is_number, shown
 
 VALUED_ACTIONS = frozenset({"set", "increase", "decrease"})
 """The actions that need a value; no other takes one."""
@@ -50,7 +51,7 @@ class Command:
 
 def _capability(key: str) -> Capability:
     if key not in CAPABILITIES:
-        raise Invalid(f"unknown capability {values.shown(key)}; GET /capabilities lists them")
+        raise Invalid(f"unknown capability {shown(key)}; GET /capabilities lists them")
     return CAPABILITIES[key]
 
 
@@ -58,7 +59,7 @@ def _action(raw: dict[str, Any], capability: Capability) -> str:
     action = _word(raw, "action")
     if action not in capability.actions:
         offered = ", ".join(capability.actions)
-        raise Invalid(f"{capability.key} has no action {values.shown(action)}; its actions are: {offered}")
+        raise Invalid(f"{capability.key} has no action {shown(action)}; its actions are: {offered}")
     return action
 
 
@@ -96,6 +97,6 @@ def _checked(check: Callable[[Value], Value], value: Value, key: str) -> Value:
 def _transition(seconds: Value) -> float | None:
     if seconds is None:
         return None
-    if not values.is_number(seconds) or seconds < 0:
-        raise Invalid(f"transition_secs must be a number of seconds from 0 on, not {values.shown(seconds)}")
+    if not is_number(seconds) or seconds < 0:
+        raise Invalid(f"transition_secs must be a number of seconds from 0 on, not {shown(seconds)}")
     return float(seconds)

@@ -11,7 +11,8 @@ from appliance.home.capabilities import ATTRIBUTES, is_custom
 from appliance.home.command_specs import CommandSpec
 from appliance.home.model import Info, Kind, Observation
 from appliance.home.texts import LONGEST_ID, LONGEST_NAME, cut
-from appliance.home.values import MAX_JSON_DEPTH, Value, json_copy, shown
+from appliance.home.values import MAX_JSON_DEPTH, Value, json_copy
+from appliance.tables.checks import shown
 
 Dropped = dict[str, str]
 """What was left out, by the attribute's or field's name, each with the rest of a sentence that says why."""

@@ -20,7 +20,8 @@ from appliance.home.changes import Change
 from appliance.home.layout import Edit, Layout, LayoutView, get_group, get_room
 from appliance.home.model import Device, Group, Info, Metadata, Observation, Report, Room
 from appliance.home.observations import Dropped, check_attributes, check_event, check_observation
-from appliance.home.values import Value, shown
+from appliance.home.values import Value
+from appliance.tables.checks import shown
 
 ONLINE, OFFLINE, UNAVAILABLE = "online", "offline", "unavailable"
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import Any
 
 from appliance.errors import Invalid
+from appliance.tables.checks import string
 
 LONGEST_ID = 256
 LONGEST_NAME = 1000
@@ -28,3 +31,8 @@ def cut(text: str, longest: int) -> str:
     if not 1 <= len(stripped) <= longest:
         raise Invalid(f"must have 1 to {longest} characters, not {len(stripped)}")
     return stripped
+
+
+def text(longest: int) -> Callable[[Any], str]:
+    """A check: a string that `cut` takes."""
+    return lambda value: cut(string(value), longest)

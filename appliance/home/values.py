@@ -6,14 +6,14 @@ raises `Invalid` with a sentence that says what was expected.
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
 
 from appliance.errors import Invalid
+from appliance.tables.checks import Mismatch, boolean, integer, is_number, number, shown, string
 
 Value = Any
 """A JSON value: what `orjson.loads` can return."""
@@ -53,7 +53,7 @@ def json_copy(value: Value, levels: int = MAX_JSON_DEPTH) -> Value:
         return [json_copy(each, levels - 1) for each in value]
     if is_number(value):
         return float(value) if isinstance(value, float) else int(value)
-    raise Invalid(f"must be a JSON value, at most {MAX_JSON_DEPTH} levels deep, not {shown(value)}")
+    raise Mismatch(f"a JSON value, at most {MAX_JSON_DEPTH} levels deep", value)
 
 
 def _key(key: Any) -> str:
@@ -68,42 +68,6 @@ def _is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def is_number(value: Value) -> bool:
-    """A finite float, or an integer that 64 bits can hold, as JSON does; a boolean is not a number."""
-    if isinstance(value, int):
-        return not isinstance(value, bool) and -(1 << 63) <= value < 1 << 64
-    return isinstance(value, float) and math.isfinite(value)
-
-
-def number(value: Value) -> int | float:
-    """Any finite number, as it is."""
-    if not is_number(value):
-        raise Invalid(f"must be a number, not {shown(value)}")
-    return value  # type: ignore[no-any-return]
-
-
-def integer(value: Value, low: int | None = None, high: int | None = None) -> int:
-    """An integer within the bounds, both included; `50.0` counts as `50`."""
-    is_whole = is_number(value) and value == int(value) and is_number(int(value))
-    if not is_whole or (low is not None and value < low) or (high is not None and value > high):
-        raise Invalid(f"must be an integer{_bounds(low, high)}, not {shown(value)}")
-    return int(value)
-
-
-def string(value: Value) -> str:
-    """Any string."""
-    if not isinstance(value, str):
-        raise Invalid(f"must be a string, not {shown(value)}")
-    return value
-
-
-def boolean(value: Value) -> bool:
-    """`true` or `false`."""
-    if not isinstance(value, bool):
-        raise Invalid(f"must be true or false, not {shown(value)}")
-    return value
 
 
 def integer_or_string(value: Value) -> int | str:
@@ -137,7 +101,7 @@ def rgb_color(value: Value) -> dict[str, int]:
 def hex_color(value: Value) -> str:
     """A colour written `#rrggbb`."""
     if not isinstance(value, str) or _HEX_COLOR.match(value) is None:
-        raise Invalid(f"must be a colour like #ffa500, not {shown(value)}")
+        raise Mismatch("a colour like #ffa500", value)
     return value
 
 
@@ -184,38 +148,15 @@ CHECKS: Mapping[str, Callable[[Value], Value]] = {
 """The check of each schema type but `enum`, whose values its capability lists."""
 
 
-def one_of(value: Value, values: Sequence[str]) -> str:
-    """One of the strings that an `enum` lists."""
-    if not isinstance(value, str) or value not in values:
-        raise Invalid(f"must be one of {', '.join(values)}, not {shown(value)}")
-    return value
-
-
-def shown(value: Value) -> str:
-    """The value as a sentence shows it, on one line and never longer than that bears."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int) and value.bit_length() > 64:
-        return f"a number of {value.bit_length()} bits"
-    if isinstance(value, dict):
-        return "an object"
-    if isinstance(value, list):
-        return "an array"
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}…"
-
-
 def _unit_interval(value: Value) -> float:
     if not 0 <= number(value) <= 1:
-        raise Invalid(f"must be a number from 0 to 1, not {shown(value)}")
+        raise Mismatch("a number from 0 to 1", value)
     return value  # type: ignore[no-any-return]
 
 
 def _fields(value: Value, *names: str) -> dict[str, Value]:
     if not isinstance(value, dict):
-        raise Invalid(f"must be an object with {', '.join(names)}, not {shown(value)}")
+        raise Mismatch(f"an object with {', '.join(names)}", value)
     for name in names:
         if name not in value:
             raise Invalid(f"lacks the field {name}")
@@ -227,7 +168,3 @@ def _in(name: str, check: Callable[[Value], Value], fields: Mapping[str, Value])
         return check(fields[name])
     except Invalid as fault:
         raise Invalid(f"{name} {fault}") from None
-
-
-def _bounds(low: int | None, high: int | None) -> str:
-    return "" if low is None else f" from {low} to {high}"

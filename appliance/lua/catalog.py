@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from appliance.errors import ConfigFailed, Fault, NotFound, Resource, ScriptFailed
-from appliance.lua.fields import Reader
+from appliance.lua.fields import Parse, read
 from appliance.lua.folder import Contents, Folder
 from appliance.lua.source import Source
 
@@ -33,9 +33,6 @@ log = logging.getLogger("lua")
 
 Describe = Callable[[Source], Awaitable[Mapping[str, Any]]]
 """Runs a file's top-level code and tells what it returned; `ScriptFailed` where that cannot be had."""
-
-Parse = Callable[[Reader], T]
-"""Reads what a file returned; `ConfigFailed` holds what is wrong with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,9 +160,8 @@ class Catalog(Generic[T]):
             return failed.faults
 
     def _check_fields(self, source: Source, described: Mapping[str, Any]) -> Asset[T]:
-        reader = Reader(source, described)
-        definition = self._parse(reader)
-        return Asset(definition=definition, source=source, warnings=tuple(reader.warnings))
+        definition, warnings = read(described, source, self._parse)
+        return Asset(definition=definition, source=source, warnings=warnings)
 
 
 NOTHING = Contents(sources=(), faults=())

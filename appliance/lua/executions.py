@@ -7,18 +7,19 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from appliance.clock import Clock
-from appliance.errors import RunCancelled, ScriptFailed
+from appliance.errors import RunCancelled
 from appliance.history.runs import RunEntry, RunStatus
 from appliance.lua.context import Context
 from appliance.lua.execution import Execution as LuaExecution
+from appliance.lua.execution import Failure
 from appliance.lua.modes import Decision, Lanes, Mode
 from appliance.lua.runner import Runner
 from appliance.lua.source import Source
 from appliance.lua.trace import MAX_STEPS
-from appliance.tasks import Tasks
 
 REPLACED = "a later execution replaced it (mode restart)"
 STOPPED = "the hub stopped"
@@ -83,23 +84,17 @@ def entry_of(job: Job, ending: Ending) -> RunEntry:
 
 
 class Execution:
-    """One execution from its admission on; `ended` comes to its `Ending`."""
+    """One execution from its admission on; `ended` comes to its `Ending`. Until it runs it has no `lua`."""
 
     def __init__(self, job: Job, at: datetime) -> None:
         self.job = job
         self.at = at
         self.decision = Decision.RUN
         self.ended: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
-
-
-@dataclass(slots=True, kw_only=True)
-class _Run:
-    """What Lua does for an execution, and why it must end, if it must."""
-
-    lua: LuaExecution
-    context: Context
-    began: float
-    end_because: str | None = None
+        self.context: Context | None = None
+        self.lua: LuaExecution | None = None
+        self.began = 0.0
+        self.end_because = STOPPED
 
 
 class Executions:
@@ -117,29 +112,28 @@ class Executions:
         self._clock = clock
         self._on_end = on_end
         self._lanes: Lanes[Execution] = Lanes()
-        self._runs: dict[Execution, _Run] = {}
+        self._running: dict[Execution, None] = {}
         self._ended = dict.fromkeys(RunStatus, 0)
-        self._tasks = Tasks()
 
     async def __aenter__(self) -> Executions:
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self.give_up()
-        await self._tasks.__aexit__()
-        for execution in tuple(self._runs):  # those whose task was cancelled before it had begun
-            self._end(execution, RunStatus.CANCELLED, STOPPED)
+        await asyncio.gather(*(execution.ended for execution in self._running))
 
     def give_up(self) -> None:
         """End what runs, in a sleep too, and what waits: who waits for an ending learns that the hub stopped."""
-        for execution in (*self._lanes.empty(), *self._runs):
-            self._cancel(execution, STOPPED)
-        self._tasks.cancel()
+        for execution in self._lanes.empty():
+            if execution.lua is None:
+                self._end(execution, RunStatus.CANCELLED, STOPPED)
+        for execution in tuple(self._running):
+            self.abort(execution, STOPPED)
 
     def figures(self) -> dict[str, Any]:
         """How many run at present, replaced ones too, how many wait, and how those before them ended."""
         ended = {status.value: count for status, count in self._ended.items()}
-        return {"running": len(self._runs), "waiting": self._lanes.waiting, "ended": ended}
+        return {"running": len(self._running), "waiting": self._lanes.waiting, "ended": ended}
 
     def submit(self, job: Job) -> Execution:
         """Let the job run, wait for its turn, or be dropped, as its mode says of those of its id under way."""
@@ -160,7 +154,7 @@ class Executions:
     def cancel(self, id_: str) -> int:
         """End what runs and waits of this id at once, in a sleep too; how many those were."""
         waiting = self._lanes.take_waiting(id_)
-        running = [execution for execution in self._runs if execution.job.id == id_]
+        running = [execution for execution in self._running if execution.job.id == id_]
         for execution in waiting:
             self._end(execution, RunStatus.CANCELLED, CANCELLED)
         for execution in running:
@@ -169,10 +163,9 @@ class Executions:
 
     def abort(self, execution: Execution, because: str) -> None:
         """End one that runs at once, in a sleep or a command too."""
-        run = self._runs.get(execution)
-        if run is not None:
-            run.end_because = because
-            run.lua.abort()
+        if execution.lua is not None:
+            execution.end_because = because
+            execution.lua.abort()
 
     def skip_waiting(self, id_: str, because: str) -> None:
         """Let nothing that waits for its turn run any more."""
@@ -188,28 +181,28 @@ class Executions:
 
     def _begin(self, execution: Execution) -> None:
         job = execution.job
-        execution.at = self._clock.now()
-        context = self._new_context(job.label)
+        execution.at, execution.began = self._clock.now(), self._clock.monotonic()
+        execution.context = context = self._new_context(job.label)
         context.chain, context.after = (*job.chain, job.label), job.after
-        lua = self._runner.start(job.source, context, job.event, name=job.label)
-        self._runs[execution] = _Run(lua=lua, context=context, began=self._clock.monotonic())
-        self._tasks.start(self._follow(execution, self._runs[execution]), job.label)
+        on_end = partial(self._on_lua_end, execution)
+        execution.lua = self._runner.start(job.source, context, job.event, name=job.label, on_end=on_end)
+        self._running[execution] = None
 
     def _cancel(self, execution: Execution, because: str) -> None:
         """End one that runs as soon as its Lua lets it, and one that waits at once."""
-        run = self._runs.get(execution)
-        if run is None:
+        if execution.lua is None:
             self._end(execution, RunStatus.CANCELLED, because)
         else:
-            run.end_because = because
-            run.lua.cancel()
+            execution.end_because = because
+            execution.lua.cancel()
 
-    async def _follow(self, execution: Execution, run: _Run) -> None:
-        outcome: tuple[RunStatus, str | None] = (RunStatus.CANCELLED, STOPPED)
-        try:
-            outcome = await _outcome(run)
-        finally:
-            self._leave(execution, *outcome)
+    def _on_lua_end(self, execution: Execution, failure: Failure) -> None:
+        if failure is None:
+            self._leave(execution, RunStatus.OK, None)
+        elif isinstance(failure, RunCancelled):
+            self._leave(execution, RunStatus.CANCELLED, execution.end_because)
+        else:
+            self._leave(execution, RunStatus(failure.status), str(failure))
 
     def _leave(self, execution: Execution, status: RunStatus, error: str | None) -> None:
         """Note the end, and let the next one begin."""
@@ -219,31 +212,19 @@ class Executions:
             self._start(following)
 
     def _end(self, execution: Execution, status: RunStatus, error: str | None) -> None:
-        run = self._runs.pop(execution, None)
+        self._running.pop(execution, None)
         self._ended[status] += 1
+        context = execution.context
         ending = Ending(
             executed_at=execution.at,
             status=status,
             error=error,
-            results=() if run is None else tuple(run.context.results),
-            duration_ms=0 if run is None else round((self._clock.monotonic() - run.began) * 1000),
-            trace=(*execution.job.steps, *(() if run is None else run.context.trace.list_steps()))[-MAX_STEPS:],
+            results=() if context is None else tuple(context.results),
+            duration_ms=0 if context is None else round((self._clock.monotonic() - execution.began) * 1000),
+            trace=(*execution.job.steps, *(() if context is None else context.trace.list_steps()))[-MAX_STEPS:],
         )
         try:
             self._on_end(execution.job, ending)
         except Exception as failure:  # who waits is answered, and the place is given back, whatever cannot be noted
             log.error("the end of '%s' could not be noted", execution.job.label, exc_info=failure)
         execution.ended.set_result(ending)
-
-
-async def _outcome(run: _Run) -> tuple[RunStatus, str | None]:
-    try:
-        await run.lua.wait()
-    except RunCancelled:
-        return RunStatus.CANCELLED, run.end_because or STOPPED
-    except ScriptFailed as failed:
-        return RunStatus(failed.status), str(failed)
-    except Exception as error:
-        log.debug("an execution", exc_info=error)
-        return RunStatus.ERROR, f"it failed unexpectedly: {type(error).__name__}: {error}"
-    return RunStatus.OK, None

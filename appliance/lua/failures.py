@@ -36,19 +36,16 @@ _TIMEOUTS = frozenset({Reason.BACKSTOP, Reason.CPU, Reason.STUCK})
 
 
 def failure_of(frame: Frame, files: Sequence[Source], limits: Limits) -> ScriptFailed | RunCancelled:
-    """What FAILED or STOPPED comes to; `files` are those that the execution has read, its own first."""
+    """What FAILED, STOPPED or LOST comes to; `files` are those that the execution has read, its own first."""
     if frame.kind is Kind.FAILED:
         return ScriptFailed(_fault(*(part.decode(errors="replace") for part in frame.parts), files=files))
+    if frame.kind is Kind.LOST:
+        return ScriptFailed(Fault(files[0].name, 0, frame.parts[0].decode()))
     reason, place = Reason(frame.parts[0][0]), frame.parts[1].decode(errors="replace")
     if reason is Reason.CANCELLED:
         return RunCancelled(f"{files[0].name} was cancelled before it was done")
-    file, line = _place(place, files)
+    file, line = _place(place, files, unknown=0)
     return ScriptFailed(Fault(file, line, _STOPPED[reason](limits)), "timeout" if reason in _TIMEOUTS else "error")
-
-
-def lost(sentence: str, files: Sequence[Source]) -> ScriptFailed:
-    """The failure of an execution whose worker is gone."""
-    return ScriptFailed(Fault(files[0].name, 0, sentence))
 
 
 def _fault(message: str, place: str, absent: str, *, files: Sequence[Source]) -> Fault:
@@ -71,10 +68,10 @@ def _hinted(file: str, line: int, trouble: Trouble) -> Fault:
     return Fault(file, line, trouble.message + hint_of(trouble))
 
 
-def _place(place: str, files: Sequence[Source]) -> tuple[str, int]:
+def _place(place: str, files: Sequence[Source], unknown: int = 1) -> tuple[str, int]:
     name, _, line = place.rpartition(":")
     source = _file(name, files)
-    return (source.name, int(line)) if source is not None else (files[0].name, 1)
+    return (source.name, int(line)) if source is not None else (files[0].name, unknown)
 
 
 def _file(short: str, files: Sequence[Source]) -> Source | None:

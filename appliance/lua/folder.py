@@ -7,7 +7,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from appliance.errors import Fault
+from appliance.errors import Fault, Invalid
 from appliance.lua.source import Source, load
 
 LARGEST_IN_ALL = 16 << 20
@@ -89,7 +89,7 @@ class Folder:
             return _check(load(file, name))
         except OSError as error:
             return Fault(name, 0, f"cannot be read: {error.strerror}")
-        except ValueError as error:
+        except Invalid as error:
             return Fault(name, 0, str(error))
 
 

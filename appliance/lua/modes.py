@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
-from appliance.lua.fields import shown
-from appliance.sections import nearest
+from appliance.errors import Invalid
+from appliance.tables.checks import Mismatch, nearest, one_of, shown
 
 R = TypeVar("R")
 
@@ -42,27 +42,22 @@ def mode_check(default_max: int) -> Callable[[Any], Mode]:
         if isinstance(value, str):
             return _mode(value, None, default_max)
         if not isinstance(value, Mapping):
-            wanted = 'a name like "single", or a table like { type = "queued", max = 3 }'
-            raise ValueError(f"must be {wanted}, not {shown(value)}")
+            raise Mismatch('a name like "single", or a table like { type = "queued", max = 3 }', value)
         for name in value:
             if name not in ("type", "max"):
-                raise ValueError(f"has no field {name}; did you mean {nearest(name, ['type', 'max'], 0.0)}")
+                raise Invalid(f"has no field {name}; did you mean {nearest(name, ['type', 'max'], 0.0)}")
         if "type" not in value:
-            raise ValueError(f"needs a type: one of {', '.join(ModeType)}")
+            raise Invalid(f"needs a type: one of {', '.join(ModeType)}")
         return _mode(value["type"], value.get("max"), default_max)
 
     return check
 
 
 def _mode(name: Any, most: Any, default_max: int) -> Mode:
-    if not isinstance(name, str) or name not in list(ModeType):
-        near = nearest(name, ModeType) if isinstance(name, str) else None
-        hint = "" if near is None else f"; did you mean {near}"
-        raise ValueError(f"must be one of {', '.join(ModeType)}, not {shown(name)}{hint}")
-    kind = ModeType(name)
+    kind = ModeType(one_of(*ModeType)(name))
     if kind not in BOUNDED:
         if most is not None:
-            raise ValueError(f"{kind} takes no max; {' and '.join(BOUNDED)} do")
+            raise Invalid(f"{kind} takes no max; {' and '.join(BOUNDED)} do")
         return Mode(type=kind, max=1)
     return Mode(type=kind, max=default_max if most is None else _max(most))
 
@@ -70,7 +65,7 @@ def _mode(name: Any, most: Any, default_max: int) -> Mode:
 def _max(value: Any) -> int:
     is_whole = isinstance(value, int | float) and not isinstance(value, bool) and value == value // 1
     if not is_whole or not 1 <= value < 1 << 53:
-        raise ValueError(f"needs a max that is a whole number from 1 up, not {shown(value)}")
+        raise Invalid(f"needs a max that is a whole number from 1 up, not {shown(value)}")
     return int(value)
 
 

@@ -14,14 +14,14 @@ import orjson
 
 from appliance.clock import Clock
 from appliance.errors import Fault, ScriptFailed
-from appliance.lua.execution import Calls, Conversation, Execution, Stretch
-from appliance.lua.failures import failure_of, lost
+from appliance.lua.execution import Calls, Execution, Failure
+from appliance.lua.failures import failure_of
 from appliance.lua.limits import Limits
 from appliance.lua.scripts import Scripts
-from appliance.lua.session import Log, Session, WorkerLost
+from appliance.lua.session import Log, SessionSettings
 from appliance.lua.source import Source
 from appliance.lua.workers import Workers
-from appliance.lua_worker.protocol import Frame, Kind, Reason
+from appliance.lua_worker.protocol import Frame, Kind
 from appliance.tasks import Tasks
 
 log = logging.getLogger("scripts")
@@ -34,6 +34,9 @@ class Function:
     """Stands for a function in what a file describes; `line` is where the function begins."""
 
     line: int
+
+    def __str__(self) -> str:
+        return "a function"
 
 
 class Runner:
@@ -55,10 +58,9 @@ class Runner:
         on_kill: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.limits = limits
-        self._scripts = Scripts(scripts, scripts_name)
-        self._clock = clock
         self._tasks = Tasks()
-        self._workers = Workers(limits, timezone, clock, on_kill)
+        settings = SessionSettings(limits, Scripts(scripts, scripts_name), clock, Clock())
+        self._workers = Workers(settings, timezone, on_kill)
         self._running: set[Execution] = set()
 
     async def __aenter__(self) -> Runner:
@@ -90,36 +92,44 @@ class Runner:
         """Raise `ScriptFailed` where the file is not Lua; none of it is run."""
         await self._ask(source, Kind.COMPILE, _logger(source.name))
 
-    def start(self, source: Source, calls: Calls, event: Mapping[str, Any] | None = None, *, name: str) -> Execution:
-        """Begin an execution of the file: its own code, then `execute(ctx)`, or `execute(ctx, event)`."""
+    def start(
+        self,
+        source: Source,
+        calls: Calls,
+        event: Mapping[str, Any] | None = None,
+        *,
+        name: str,
+        on_end: Callable[[Failure], None] = lambda _: None,
+    ) -> Execution:
+        """Begin an execution of the file: its own code, then `execute(ctx)`, or `execute(ctx, event)`.
+
+        `on_end` is told once how it ended, never before this has returned.
+        """
 
         def log_line(level: str, message: str, fields: bytes) -> None:
             calls.log(level, message, orjson.loads(fields) if fields else None)
 
-        session = self._workers.open_session(name, log_line)
-        execution = Execution(self._converse(session, source), session, calls, self.limits)
-        self._running.add(execution)
-        body = b"" if event is None else orjson.dumps(event)
-        execution.begin(body, self._tasks, self._running.discard)
-        return execution
+        def end(execution: Execution, failure: Failure) -> None:
+            self._running.discard(execution)
+            on_end(failure)
 
-    def _converse(self, session: Session, source: Source) -> Conversation:
-        return Conversation(session, source, self._scripts, Stretch(self.limits, self._clock))
+        session = self._workers.open_session(name, source, log_line)
+        execution = Execution(session, calls, self.limits, end)
+        self._running.add(execution)
+        execution.begin(b"" if event is None else orjson.dumps(event), self._tasks)
+        return execution
 
     async def _ask(self, source: Source, kind: Kind, log_line: Log) -> Frame:
         """DONE; else `ScriptFailed`."""
-        session = self._workers.open_session(source.name, log_line)
-        talk = self._converse(session, source)
+        session = self._workers.open_session(source.name, source, log_line)
         try:
-            frame = await talk.begin(kind)
-        except WorkerLost as error:
-            raise lost(str(error), talk.files) from None
+            frame = await session.converse(session.begin(kind))
         finally:
-            session.stop(Reason.CANCELLED)
+            session.stop()
         if frame.kind is Kind.REQUEST:  # a file's own code cannot reach ctx
             raise ScriptFailed(Fault(source.name, 0, "asked for something while it was loaded"))
         if frame.kind is not Kind.DONE:
-            raise await asyncio.to_thread(failure_of, frame, talk.files, self.limits)
+            raise await asyncio.to_thread(failure_of, frame, session.files, self.limits)
         return frame
 
 

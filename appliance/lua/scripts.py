@@ -11,7 +11,7 @@ from pathlib import Path
 from appliance.errors import Invalid
 from appliance.lua import source
 from appliance.lua.source import Source
-from appliance.sections import nearest
+from appliance.tables.checks import nearest
 
 _MOST_LOOKED_AT = 200
 
@@ -46,7 +46,7 @@ class Scripts:
             if error.errno == errno.ELOOP:
                 raise Invalid(f"module '{module}': {name} is a link that leads back to itself") from None
             raise Invalid(f"module '{module}': {name} cannot be read: {error.strerror}") from None
-        except ValueError as error:
+        except Invalid as error:
             raise Invalid(f"module '{module}': {name} {error}") from None
 
     def _nearest(self, module: str) -> str:
@@ -62,7 +62,7 @@ class Scripts:
     def _resolve(self, folder: Path, path: str) -> Path:
         file = (folder / path).resolve(strict=True)
         if not file.is_relative_to(folder.resolve()):
-            raise ValueError(f"leads out of {self._name}")
+            raise Invalid(f"leads out of {self._name}")
         if not file.is_file():
-            raise ValueError("is not a file")
+            raise Invalid("is not a file")
         return file

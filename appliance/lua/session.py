@@ -1,119 +1,185 @@
-"""A session: one execution's conversation with the worker that holds its Lua."""
+"""A session: one file's conversation with the worker that holds its Lua, and the time that it may take."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from math import inf
 from typing import Protocol
 
-from appliance.lua.limits import GRACE_SECS
-from appliance.lua_worker.protocol import LAST, Frame, Kind, Reason, encode
+from appliance.clock import Clock
+from appliance.errors import Invalid
+from appliance.lua.limits import Limits
+from appliance.lua.scripts import Scripts
+from appliance.lua.source import Source
+from appliance.lua_worker.protocol import LAST, TIMING, Frame, Kind, Reason, encode
 
 Log = Callable[[str, str, bytes], None]
 """Takes a line that Lua logs: level, message, fields as JSON or nothing."""
 
+Answer = tuple[bytes, ...]
+"""What ANSWER holds behind its timing."""
 
-class Line(Protocol):
+CANCELLED = Frame(Kind.STOPPED, 0, (bytes([Reason.CANCELLED]), b""))
+
+
+class Channel(Protocol):
     """What a session needs of its worker."""
 
-    gate: asyncio.Semaphore
+    def request_turn(self, session: Session) -> None:
+        """Have the session `transmit` as soon as the worker has room for another whose Lua runs."""
 
-    async def wait_ready(self) -> None:
-        """Return once the worker takes frames; raises `WorkerLost` where it never will."""
-
-    def send(self, data: bytes) -> None:
-        """Send a frame."""
-
-    def note_running(self, session: Session, is_running: bool) -> None:
-        """Whether Lua of this session runs now."""
-
-    def on_overdue(self, session: Session) -> None:
-        """The session's Lua did not stop in time."""
+    def send(self, session: Session, data: bytes) -> None:
+        """Send a frame, because of which Lua of the session runs."""
 
     def leave(self, session: Session) -> None:
         """The session is over and holds no Lua."""
 
 
-class WorkerLost(Exception):
-    """The worker is gone and so is every execution in it; the message says why."""
+@dataclass(frozen=True, slots=True)
+class SessionSettings:
+    """What all sessions share. `clock` is what Lua is told of the time; the limits are the machine's seconds."""
+
+    limits: Limits
+    scripts: Scripts
+    clock: Clock
+    machine: Clock
 
 
 class Session:
-    """One execution in a worker, known there by its number.
+    """One file's Lua in a worker, known there by its number and to people by its name.
 
-    `on_lost` is called with a sentence if the worker goes while Lua waits for the hub.
+    `interrupt` is called with a last word if the session must end while Lua waits for the hub: LOST with its worker,
+    or STOPPED at the backstop.
     """
 
-    def __init__(self, worker: Line, number: int, name: str, log: Log) -> None:
+    def __init__(
+        self, channel: Channel, number: int, name: str, source: Source, log: Log, settings: SessionSettings
+    ) -> None:
         self.number = number
         self.name = name
         self.log = log
-        self.on_lost: Callable[[str], None] = lambda _: None
-        self._worker = worker
-        self._is_begun = False
-        self._is_stopping = False
-        self._is_over = False
+        self.files = [source]
+        self.deadline = inf
+        """When what goes on now has reached its limit, by the machine's clock."""
+        self.interrupt: Callable[[Frame], None] = ignore
+        self._channel = channel
+        self._settings = settings
+        self._place = b""
+        self._is_begun = self._is_stopping = self._is_over = False
+        self._outgoing: tuple[Kind, tuple[bytes, ...]] = (Kind.STOP, ())
         self._reply: asyncio.Future[Frame] | None = None
-        self._timer: asyncio.TimerHandle | None = None
+        self._backstop = settings.machine.monotonic() + settings.limits.backstop_secs
+        self._cpu_until: float | None = None
 
-    async def exchange(self, kind: Kind, *parts: bytes, secs: float) -> Frame:
-        """Let Lua run for so many seconds, and wait for what it says then: a request, or the last.
+    # --- for whoever runs the file -------------------------------------------------------------------
 
-        STOPPED with `Reason.STUCK` where it does not stop in time. Raises `WorkerLost`.
+    def begin(self, kind: Kind, *parts: bytes) -> asyncio.Future[Frame]:
+        """Run the file; see `post`."""
+        source = self.files[0]
+        return self.post(kind, source.chunk, source.name.encode(), *parts)
+
+    def post(self, kind: Kind, *parts: bytes) -> asyncio.Future[Frame]:
+        """Let Lua run; the future comes to what it says then: a request, or a last word.
+
+        STOPPED with `Reason.STUCK` where it does not stop in time, LOST where the worker is lost.
         """
-        async with self._worker.gate:
-            await self._worker.wait_ready()
-            if self._is_over or self._is_stopping:
-                return Frame(Kind.STOPPED, self.number, (bytes([Reason.CANCELLED]), b""))
-            self._is_begun = True
-            self._reply = asyncio.get_running_loop().create_future()
-            try:
-                self._send(kind, *parts, secs=secs)
-                return await self._reply
-            finally:
-                self._reply = None
+        self._reply = reply = asyncio.get_running_loop().create_future()
+        if self._is_over or self._is_stopping:
+            reply.set_result(CANCELLED)
+        else:
+            self._outgoing = (kind, parts)
+            self._channel.request_turn(self)
+        return reply
 
-    def stop(self, reason: Reason) -> None:
-        """End the execution in the worker, whatever it does. Whoever exchanges is given what it says last."""
+    async def converse(self, reply: asyncio.Future[Frame]) -> Frame:
+        """What Lua says next, but for scripts that it requires: these are read here."""
+        frame = await reply
+        while frame.kind is Kind.REQUEST and frame.parts[0] == b"require":
+            frame = await self.post(Kind.ANSWER, *await asyncio.to_thread(self._load, frame.parts[1]))
+        return frame
+
+    async def wait_for(self, call: Awaitable[Answer], *, counts: bool) -> Answer:
+        """The hub's answer, for which Lua waits; its running time begins anew. Time that does not count moves the
+        backstop, which else interrupts.
+        """
+        began = self._settings.machine.monotonic()
+        self.deadline = self._backstop if counts else inf
+        answer = await call
+        self.deadline, self._cpu_until = inf, None
+        if not counts:
+            self._backstop += self._settings.machine.monotonic() - began
+        return answer
+
+    def stop(self) -> None:
+        """End Lua in the worker, whatever it does. The reply, if one is awaited, comes all the same."""
         if self._is_over or self._is_stopping:
             return
         if self._is_begun:
             self._is_stopping = True
-            self._send(Kind.STOP, bytes([reason]), secs=0.0)
+            self._send(0.0, encode(Kind.STOP, self.number, bytes([Reason.CANCELLED])))
         else:
-            self._is_over = True
-            self._worker.leave(self)
+            self.receive(CANCELLED)
+            self._channel.leave(self)
 
-    def take(self, frame: Frame) -> None:
-        """For the worker: what Lua says."""
-        if self._is_stopping and frame.kind is Kind.REQUEST:
-            return  # it crossed with the order to stop
+    # --- for the worker ------------------------------------------------------------------------------
+
+    def transmit(self) -> None:
+        """It is this session's turn: send what was posted."""
+        if self._is_over or self._is_stopping:
+            return
+        self._is_begun = True
+        limits, now = self._settings.limits, self._settings.machine.monotonic()
+        if self._cpu_until is None:
+            self._cpu_until = now + limits.max_cpu_secs
+        until, reason = min((self._cpu_until, Reason.CPU), (self._backstop, Reason.BACKSTOP))
+        secs, (kind, parts) = max(0.0, until - now), self._outgoing
+        timing = TIMING.pack(secs, reason, self._settings.clock.now().timestamp())
+        self._send(secs, encode(kind, self.number, timing, *parts))
+
+    def receive(self, frame: Frame) -> bool:
+        """Take what Lua says; whether it does not run any more."""
+        if frame.kind is Kind.REQUEST:
+            self._place = frame.parts[2] or self._place
+            if self._is_stopping:
+                return False  # it crossed with the order to stop
         self._is_over = frame.kind in LAST
-        self._clear_timer()
-        if self._reply is not None and not self._reply.done():
-            self._reply.set_result(frame)
+        self.deadline = inf
+        reply, self._reply = self._reply, None
+        if reply is not None and not reply.done():
+            reply.set_result(frame)
+        elif frame.kind is Kind.LOST:
+            self.interrupt(frame)
+        return True
+
+    def note_place(self, place: bytes) -> None:
+        """Lua is at this line, `file:line`, or was when it last looked up."""
+        self._place = place or self._place
+
+    def expire(self, *, is_running: bool) -> None:
+        """The deadline has passed: Lua could not be stopped, or waits for the hub beyond the backstop."""
+        self.deadline = inf
+        reason = Reason.STUCK if is_running else Reason.BACKSTOP
+        (self.receive if is_running else self.interrupt)(Frame(Kind.STOPPED, 0, (bytes([reason]), self._place)))
 
     def lose(self, sentence: str) -> None:
-        """For the worker: it is gone."""
-        self._is_over = True
-        self._clear_timer()
-        if self._reply is None:
-            self.on_lost(sentence)
-        elif not self._reply.done():
-            self._reply.set_exception(WorkerLost(sentence))
+        """The worker is gone."""
+        if not self._is_over:
+            self.receive(Frame(Kind.LOST, 0, (sentence.encode(errors="replace"),)))
 
-    def _send(self, kind: Kind, *parts: bytes, secs: float) -> None:
-        self._clear_timer()
-        self._timer = asyncio.get_running_loop().call_later(secs + GRACE_SECS, self._on_overdue)
-        self._worker.note_running(self, True)
-        self._worker.send(encode(kind, self.number, *parts))
+    def _send(self, secs: float, data: bytes) -> None:
+        self.deadline = self._settings.machine.monotonic() + secs
+        self._channel.send(self, data)
 
-    def _clear_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-            self._worker.note_running(self, False)
+    def _load(self, name: bytes) -> tuple[bytes, ...]:
+        try:
+            script = self._settings.scripts.load(name.decode(errors="replace"))
+        except Invalid as error:
+            return b"", str(error).encode(errors="replace")
+        self.files.append(script)
+        return b"1", script.chunk, script.name.encode()
 
-    def _on_overdue(self) -> None:
-        self.take(Frame(Kind.STOPPED, self.number, (bytes([Reason.STUCK]), b"")))
-        self._worker.on_overdue(self)
+
+def ignore(_: Frame) -> None:
+    """Nobody is there to be interrupted."""

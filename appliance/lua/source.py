@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from appliance.errors import Invalid
 from appliance.lua.tokens import Token, tokens_of
 
 LARGEST = 1 << 20
@@ -76,9 +77,9 @@ def _index_of(raw: bytes) -> _Index:
 
 
 def load(file: Path, name: str) -> Source:
-    """Read the file; `OSError` if it cannot be read, `ValueError` with a sentence if it is beyond the limit."""
+    """Read the file; `OSError` if it cannot be read, `Invalid` with a sentence if it is beyond the limit."""
     with file.open("rb") as opened:
         text = opened.read(LARGEST + 1)
     if len(text) > LARGEST:
-        raise ValueError("is larger than 1 MiB")
+        raise Invalid("is larger than 1 MiB")
     return Source(name=name, text=text)

@@ -11,7 +11,7 @@ from appliance.errors import Fault
 from appliance.lua.catalog import Describe
 from appliance.lua.source import Source
 from appliance.lua.tokens import KEYWORDS, Token, tokens_of
-from appliance.sections import nearest
+from appliance.tables.checks import nearest
 
 _MAKERS = frozenset({"_G", "_ENV", "load", "rawset"})
 """Whoever uses one of these may give values to globals in ways that cannot be seen."""

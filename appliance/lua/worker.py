@@ -1,4 +1,4 @@
-"""A worker as the hub sees it: one process, the executions in it, and whether it still answers."""
+"""A worker as the hub sees it: one process, the sessions in it, and whether it still answers."""
 
 from __future__ import annotations
 
@@ -6,26 +6,27 @@ import asyncio
 import os
 import signal
 import subprocess
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import cast
+from typing import Any, cast
 from zoneinfo import ZoneInfo
 
-from appliance.clock import Clock
-from appliance.lua.limits import Limits
+from appliance.lua.limits import GRACE_SECS
 from appliance.lua.process import describe_exit, is_halted, resident_bytes, start_process
-from appliance.lua.session import Log, Session, WorkerLost
+from appliance.lua.session import Log, Session, SessionSettings
+from appliance.lua.source import Source
 from appliance.lua_worker.protocol import LARGEST, LAST, Decoder, Frame, Kind, encode
 from appliance.tasks import Tasks
 
 MAX_RUNNING = 64
-"""Executions of one worker whose Lua runs at once; the others wait their turn."""
+"""Sessions of one worker whose Lua runs at once; the others wait their turn."""
 
-CHECK_INTERVAL_SECS = 1.0
-MAX_HALTED_CHECKS = 4
+CHECK_INTERVAL_SECS = 0.5
+MAX_HALTED_CHECKS = 8
 """After so many checks in a row without a sign of life a worker that has something to do and is halted is killed."""
 
-MAX_SILENT_CHECKS = 8
+MAX_SILENT_CHECKS = 16
 """The same of one that is not, and may merely wait for the processor."""
 
 MAX_RESIDENT_BYTES = 256 << 20
@@ -34,34 +35,34 @@ MAX_RESIDENT_BYTES = 256 << 20
 MAX_IDLE_GROWTH_BYTES = 16 << 20
 """A worker that has nothing to do and holds so much more than when it was fresh is replaced."""
 
+READ_BYTES = 1 << 16
 
-class Worker(asyncio.Protocol):
+
+class Worker(asyncio.BufferedProtocol):
     """One worker process, from its start to its end.
 
-    `on_overdue` is told of an execution that could not be stopped, `on_end` of the end of the process.
+    `on_stuck` is told of a session that could not be stopped, `on_end` of the end of the process.
     """
 
     def __init__(
-        self, limits: Limits, on_stuck: Callable[[Worker, str], None], on_end: Callable[[Worker], None]
+        self, settings: SessionSettings, on_stuck: Callable[[Worker, str], None], on_end: Callable[[Worker], None]
     ) -> None:
-        self.gate = asyncio.Semaphore(MAX_RUNNING)
         self.condemned_for: str | None = None
         self.ended_because: str | None = None
         self.is_quiet = False
-        self.was_ready = False
-        self._max_bytes = MAX_RESIDENT_BYTES + 4 * limits.max_memory
-        self._limits = limits
+        self.is_ready = False
+        self._settings = settings
         self._on_stuck = on_stuck
         self._on_end = on_end
-        self._clock = Clock()
-        self._started_at = self._clock.monotonic()
+        self._started_at = settings.machine.monotonic()
         self._process: subprocess.Popen[bytes] | None = None
         self._transport: asyncio.WriteTransport | None = None
-        self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._closed = asyncio.Event()
+        self._buffer = memoryview(bytearray(READ_BYTES))
         self._decoder = Decoder()
         self._sessions: dict[int, Session] = {}
         self._running: set[Session] = set()
+        self._waiting: deque[Session] = deque()
         self._opened = 0
         self._silent_checks = 0
         self._check: asyncio.TimerHandle | None = None
@@ -75,43 +76,38 @@ class Worker(asyncio.Protocol):
 
     @property
     def is_usable(self) -> bool:
-        """Whether new executions may begin in it."""
+        """Whether new sessions may begin in it."""
         return self.ended_because is None and self.condemned_for is None
 
-    @property
-    def executions(self) -> int:
-        """How many are in it."""
-        return len(self._sessions)
-
-    @property
-    def age_secs(self) -> float:
-        """Seconds since its start."""
-        return self._clock.monotonic() - self._started_at
-
-    @property
-    def resident(self) -> int:
-        """Bytes that it holds in memory."""
-        return resident_bytes(self.pid)
+    def figures(self) -> dict[str, Any]:
+        """The worker as it is now."""
+        return {
+            "pid": self.pid,
+            "resident_bytes": resident_bytes(self.pid),
+            "age_secs": round(self._settings.machine.monotonic() - self._started_at, 3),
+            "executions": len(self._sessions),
+            "condemned_for": self.condemned_for,
+        }
 
     def start(self, zone: ZoneInfo, tasks: Tasks) -> None:
         """Start the process; `tasks` own what follows it to its end."""
         tasks.start(self._follow(zone), "Lua worker")
 
-    def open_session(self, name: str, log: Log) -> Session:
-        """A session for one execution, known to people by its name."""
+    def open_session(self, name: str, source: Source, log: Log) -> Session:
+        """A session for one file, known to people by its name."""
         self._opened += 1
-        session = Session(self, self._opened, name, log)
+        session = Session(self, self._opened, name, source, log, self._settings)
         self._sessions[self._opened] = session
         return session
 
     def condemn(self, culprit: str) -> None:
-        """Let no execution begin in it any more; it is killed when those that are in it have ended."""
+        """Let no session begin in it any more; it is killed when those that are in it have ended."""
         self.condemned_for = culprit
         self._freeze_or_thaw()
         self._kill_if_empty()
 
     def kill(self, because: str, *, quietly: bool = False) -> None:
-        """End the process; every execution in it ends with this sentence."""
+        """End the process; every session in it ends with this sentence."""
         if self.ended_because is None:
             self.ended_because = because
             self.is_quiet = quietly
@@ -120,34 +116,29 @@ class Worker(asyncio.Protocol):
 
     # --- for sessions -----------------------------------------------------------------------------
 
-    async def wait_ready(self) -> None:
-        """Return once the worker takes frames; raises `WorkerLost` where it never will."""
-        if self.ended_because is None and not self._ready.done():
-            await asyncio.shield(self._ready)
+    def request_turn(self, session: Session) -> None:
+        """Have the session `transmit` as soon as there is room for another whose Lua runs."""
         if self.ended_because is not None:
-            raise WorkerLost(self.ended_because)
-
-    def send(self, data: bytes) -> None:
-        """Send a frame."""
-        if self._transport is not None:
-            self._transport.write(data)
-
-    def note_running(self, session: Session, is_running: bool) -> None:
-        """Whether Lua of this session runs now."""
-        if is_running:
-            self._running.add(session)
+            session.lose(self.ended_because)
+        elif self.is_ready and len(self._running) < MAX_RUNNING:
+            session.transmit()
         else:
-            self._running.discard(session)
+            self._waiting.append(session)
+
+    def send(self, session: Session, data: bytes) -> None:
+        """Send a frame, because of which Lua of the session runs."""
+        self._running.add(session)
         if self.condemned_for is not None:
             self._freeze_or_thaw()
-        if is_running and self._check is None:
+        if self._check is None:
             self._check_later()
+        self._write(data)
 
-    def on_overdue(self, session: Session) -> None:
-        """The session's Lua did not stop in time."""
-        self.leave(session)
-        if self.condemned_for is None:
-            self._on_stuck(self, session.name)
+    def leave(self, session: Session) -> None:
+        """The session is over and holds no Lua."""
+        self._sessions.pop(session.number, None)
+        self._rest(session)
+        self._kill_if_empty()
 
     # --- for asyncio ------------------------------------------------------------------------------
 
@@ -155,11 +146,15 @@ class Worker(asyncio.Protocol):
         """The socket can be used."""
         self._transport = cast("asyncio.WriteTransport", transport)
 
-    def data_received(self, data: bytes) -> None:
-        """Hand each frame to the execution that it concerns."""
+    def get_buffer(self, _: int) -> memoryview:
+        """Where the next bytes go: always to the same place, which costs nothing."""
+        return self._buffer
+
+    def buffer_updated(self, count: int) -> None:
+        """Hand each frame to the session that it concerns."""
         self._silent_checks = 0
         try:
-            for frame in self._decoder.feed(data):
+            for frame in self._decoder.feed(self._buffer[:count]):
                 self._take(frame)
         except ValueError as error:
             self.kill(f"the Lua worker sent something that is no frame ({error})")
@@ -175,7 +170,7 @@ class Worker(asyncio.Protocol):
     async def _follow(self, zone: ZoneInfo) -> None:
         loop = asyncio.get_running_loop()
         try:
-            self._process, ours = start_process(self._limits, zone)
+            self._process, ours = start_process(self._settings.limits, zone)
             await loop.create_connection(lambda: self, sock=ours)
             self._check_later()
             await self._closed.wait()
@@ -194,37 +189,49 @@ class Worker(asyncio.Protocol):
             self._process.wait()  # it has been killed
         if self._transport is not None:
             self._transport.close()
-        self.was_ready = self._ready.done()
-        if not self.was_ready:
-            self._ready.set_result(None)
+            self._transport = None
         assert self.ended_because is not None
         for session in tuple(self._sessions.values()):
             session.lose(self.ended_because)
         self._sessions.clear()
         self._on_end(self)
 
-    def _take(self, frame: Frame) -> None:
-        if frame.kind is Kind.READY:
-            self._fresh_bytes = self.resident
-            self._ready.set_result(None)
-        elif frame.kind is Kind.PONG:
-            number, size = LARGEST.unpack(frame.parts[0])
-            self._largest = (number, size)
-        elif (session := self._sessions.get(frame.execution)) is None:
-            return  # what is said of an execution that was given up
-        elif frame.kind is Kind.LOG:
-            level, message, fields = frame.parts
-            session.log(level.decode(errors="replace"), message.decode(errors="replace"), fields)
-        else:
-            session.take(frame)
-            if frame.kind in LAST:
-                self.leave(session)
+    def _write(self, data: bytes) -> None:
+        if self._transport is not None:
+            self._transport.write(data)
 
-    def leave(self, session: Session) -> None:
-        """The session is over and holds no Lua."""
-        self._sessions.pop(session.number, None)
+    def _take(self, frame: Frame) -> None:
+        kind, number, parts = frame
+        session = self._sessions.get(number)
+        if kind is Kind.READY:
+            self._fresh_bytes = resident_bytes(self.pid)
+            self.is_ready = True
+            self._grant_turns()
+        elif kind is Kind.PONG:
+            self._largest = LARGEST.unpack(parts[0])
+            if session is not None:
+                session.note_place(parts[1])
+        elif session is None:
+            return  # what is said of a session that was given up
+        elif kind is Kind.LOG:
+            level, message, fields = parts
+            session.log(level.decode(errors="replace"), message.decode(errors="replace"), fields)
+        elif session.receive(frame):
+            if kind in LAST:
+                self.leave(session)
+            else:
+                self._rest(session)
+
+    def _rest(self, session: Session) -> None:
+        """Lua of the session does not run any more."""
         self._running.discard(session)
-        self._kill_if_empty()
+        if self.condemned_for is not None:
+            self._freeze_or_thaw()
+        self._grant_turns()
+
+    def _grant_turns(self) -> None:
+        while self._waiting and self.is_ready and len(self._running) < MAX_RUNNING:
+            self._waiting.popleft().transmit()
 
     def _kill_if_empty(self) -> None:
         if self.condemned_for is not None and not self._sessions:
@@ -249,22 +256,44 @@ class Worker(asyncio.Protocol):
         self._check = None
         if self.ended_because is not None:
             return
-        is_starting = not self._ready.done()
-        is_awaited = bool(self._running) or is_starting
-        if is_awaited or (self._sessions and self.condemned_for is None):  # those that sleep must not wait in vain
-            has_halted = is_halted(self.pid)
-            if self._silent_checks >= (MAX_HALTED_CHECKS if has_halted else MAX_SILENT_CHECKS):
-                self.kill(f"the Lua worker gave no sign of life for {self._silent_checks} s, and was killed")
+        is_awaited = bool(self._running) or not self.is_ready
+        if is_awaited or self._sessions:
+            if self._look_for_silence(is_awaited):
                 return
-            self._silent_checks = self._silent_checks + 1 if is_awaited or has_halted else 0
-            if self._running and not is_starting:
-                self.send(encode(Kind.PING))
+            self._look_at_deadlines()
             self._check_later()
         self._look_at_memory()
 
+    def _look_for_silence(self, is_awaited: bool) -> bool:
+        """Whether the worker gave no sign of life for too long, and was killed."""
+        if not is_awaited and self.condemned_for is not None:
+            return False  # it was halted by us
+        has_halted = is_halted(self.pid)  # those that sleep must not wait in vain
+        if self._silent_checks >= (MAX_HALTED_CHECKS if has_halted else MAX_SILENT_CHECKS):
+            secs = self._silent_checks * CHECK_INTERVAL_SECS
+            self.kill(f"the Lua worker gave no sign of life for {secs:g} s, and was killed")
+            return True
+        self._silent_checks = self._silent_checks + 1 if is_awaited or has_halted else 0
+        return False
+
+    def _look_at_deadlines(self) -> None:
+        now = self._settings.machine.monotonic()
+        if self._running and self.is_ready:
+            first = min(self._running, key=lambda session: session.deadline)
+            self._write(encode(Kind.PING, first.number))
+        for session in tuple(self._sessions.values()):
+            is_running = session in self._running
+            if now < session.deadline + (GRACE_SECS if is_running else 0.0):
+                continue
+            session.expire(is_running=is_running)
+            if is_running:
+                self.leave(session)
+                if self.condemned_for is None:
+                    self._on_stuck(self, session.name)
+
     def _look_at_memory(self) -> None:
-        held = self.resident
-        if held > self._max_bytes:
+        held = resident_bytes(self.pid)
+        if held > self._settings.limits.max_memory * 4 + MAX_RESIDENT_BYTES:
             session = self._sessions.get(self._largest[0])
             whose = "" if session is None else f"; {session.name} used the most of it"
             self.kill(f"the Lua worker needed {held >> 20} MB of memory, and was killed{whose}")

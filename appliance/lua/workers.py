@@ -11,9 +11,9 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from appliance.clock import Clock, timestamp
-from appliance.lua.limits import Limits
-from appliance.lua.session import Log, Session
+from appliance.clock import timestamp
+from appliance.lua.session import Log, Session, SessionSettings
+from appliance.lua.source import Source
 from appliance.lua.worker import Worker
 from appliance.tasks import Tasks
 
@@ -40,10 +40,9 @@ class Kill:
 class Workers:
     """Owns the processes. Leaving the context ends them all; `on_kill` is told of each that ended badly, and why."""
 
-    def __init__(self, limits: Limits, zone: ZoneInfo, clock: Clock, on_kill: Callable[[str], None]) -> None:
-        self._limits = limits
+    def __init__(self, settings: SessionSettings, zone: ZoneInfo, on_kill: Callable[[str], None]) -> None:
+        self._settings = settings
         self._zone = zone
-        self._clock = clock
         self._on_kill = on_kill
         self._current: Worker | None = None
         self._alive: list[Worker] = []
@@ -62,21 +61,21 @@ class Workers:
             worker.kill("the hub stopped", quietly=True)
         await self._tasks.__aexit__()
 
-    def open_session(self, name: str, log_line: Log) -> Session:
+    def open_session(self, name: str, source: Source, log_line: Log) -> Session:
         """A session in a worker that takes new executions; a fresh one is started where there is none."""
         worker = self._current if self._current is not None and self._current.is_usable else self._start()
-        return worker.open_session(name, log_line)
+        return worker.open_session(name, source, log_line)
 
     def figures(self) -> dict[str, Any]:
         """The workers as they are now, and those that ended badly since the start."""
         return {
-            "workers": [_figures_of(each) for each in self._alive],
+            "workers": [each.figures() for each in self._alive],
             "kills": self._kill_count,
             "last_kills": [_plain(each) for each in self._kills],
         }
 
     def _start(self) -> Worker:
-        self._current = worker = Worker(self._limits, self._condemn, self._on_end)
+        self._current = worker = Worker(self._settings, self._condemn, self._on_end)
         self._alive.append(worker)
         worker.start(self._zone, self._tasks)
         return worker
@@ -99,24 +98,14 @@ class Workers:
             self._note(worker, worker.ended_because)
         if worker is self._current:
             self._current = None
-            if not self._is_closing and worker.was_ready:
+            if not self._is_closing and worker.is_ready:
                 self._start()
 
     def _note(self, worker: Worker, reason: str) -> None:
         self._kill_count += 1
-        self._kills.appendleft(Kill(at=self._clock.now(), pid=worker.pid, reason=reason))
+        self._kills.appendleft(Kill(at=self._settings.clock.now(), pid=worker.pid, reason=reason))
         log.error("a Lua worker is lost: %s", reason)
         self._on_kill(reason)
-
-
-def _figures_of(worker: Worker) -> dict[str, Any]:
-    return {
-        "pid": worker.pid,
-        "resident_bytes": worker.resident,
-        "age_secs": round(worker.age_secs, 3),
-        "executions": worker.executions,
-        "condemned_for": worker.condemned_for,
-    }
 
 
 def _plain(kill: Kill) -> dict[str, Any]:

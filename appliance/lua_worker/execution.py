@@ -1,93 +1,220 @@
-"""One execution in the worker: its Lua state, and which thread may touch it."""
+"""One execution in the worker: its fresh Lua state, what Lua can call of Python, and which thread may touch it.
+
+Three rules keep the worker's memory sound, and each is here: only texts and whole numbers cross the border; Lua never
+sees the real globals; the memory limit is lifted while Python hands something in, because Lua aborts the process
+when that fails.
+"""
 
 from __future__ import annotations
 
+import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from time import monotonic
+from typing import Any
 
-from appliance.lua_worker.guard import Guard, Send
-from appliance.lua_worker.protocol import Frame, Kind, Reason, encode
-from appliance.lua_worker.state import State, Step, compile_text
-from appliance.lua_worker.threads import Job
+from lupa import lua54
+
+from appliance.lua_worker import prelude
+from appliance.lua_worker.confinement import trim_memory
+from appliance.lua_worker.protocol import TIMING, Kind, Reason, encode
+
+MAX_LOG_LINES = 1_000
+MAX_LOG_BYTES = 1 << 20
+"""What one execution may log; the rest is dropped."""
+
+TRIM_BYTES = 1 << 20
+"""The memory of a state that used more is returned to the machine at once."""
+
+CALLABLE = ("poll", "emit", "ask", "take", "limit", "instant")
+"""What Lua can call. Each returns a whole number, bytes or nothing, and never raises."""
+
+Job = Callable[[], None]
+
+_NO_MEMORY = b"not enough memory"
 
 
 class Execution:
-    """What the hub began under this number. `forget` is told when it is over."""
+    """What the hub began under this number; `forget` is told it at the end.
 
-    def __init__(self, number: int, max_memory: int, send: Send, forget: Callable[[int], None]) -> None:
-        self.number = number
-        self._max_memory = max_memory
+    The thread that does a job owns the Lua state until it has sent what Lua said. After a request nobody does, until
+    the next frame is taken; `_lock` settles whether that or the end of the job comes first.
+    """
+
+    def __init__(self, max_memory: int, send: Callable[[bytes], None], forget: Callable[[int], None]) -> None:
+        self.number = 0
+        self.place = b""
+        """The user's line where Lua was when it last told, as `file:line`."""
         self._send = send
         self._forget = forget
-        self._guard = Guard(number, send)
-        self._state: State | None = None
         self._lock = threading.Lock()
+        self._reason: Reason | None = None
         self._is_suspended = False
+        self._is_blocked = False
+        self._answers: queue.SimpleQueue[Sequence[bytes] | None] = queue.SimpleQueue()
+        self._answer_parts: list[bytes] = []
+        self._until, self._reason_then = 0.0, 0
+        self._now, self._now_at = 0.0, 0.0
+        self._log_lines = self._log_bytes = 0
+        self._lua: Any = None
+        self._set_answer: Any = None
+        self._start: Any = None
+        self._step: Any = None
+        self._find_place: Any = None
+        self._max_memory = max_memory
+
+    def prepare(self) -> None:
+        """Make the Lua state, unless it is there."""
+        if self._lua is not None:
+            return
+        self._lua = lua54.LuaRuntime(
+            encoding=None,
+            source_encoding="utf-8",
+            register_eval=False,
+            register_builtins=False,
+            attribute_filter=_refuse,
+            max_memory=0,
+        )
+        given = self._lua.table_from({name.encode(): getattr(self, name) for name in CALLABLE})
+        functions = self._lua.execute(prelude.bytecode(), given, mode="b")
+        self._set_answer, self._start, self._step, self._find_place = functions
+        self._max_memory += self.memory  # the prelude is not the script's
 
     @property
     def memory(self) -> int:
-        """Bytes that its Lua uses; may be asked by any thread."""
-        state = self._state
-        return 0 if state is None else state.memory
+        """Bytes that Lua uses; may be asked by any thread."""
+        lua = self._lua
+        return 0 if lua is None else int(lua.get_memory_used())
 
-    def take(self, frame: Frame) -> Job | None:
-        """What there is to do because of the hub's frame; for the thread that reads."""
-        if frame.kind is Kind.STOP:
-            return self._stop(Reason(frame.parts[0][0]))
-        if frame.kind is Kind.ANSWER and self._guard.is_blocked:
-            self._guard.answers.put(frame.parts)
+    # --- for the thread that reads frames: what there is to do because of one ------------------------
+
+    def take_answer(self, parts: Sequence[bytes]) -> Job | None:
+        """Lua is to go on with the answer."""
+        if self._is_blocked:
+            self._answers.put(parts)
             return None
-        if frame.kind is Kind.COMPILE:
-            return partial(self._run, partial(compile_text, *frame.parts[1:]))
         self._is_suspended = False
-        return partial(self._run, partial(self._enter, frame))
+        return partial(self._answer, parts)
 
-    def _stop(self, reason: Reason) -> Job | None:
+    def take_stop(self, reason: Reason) -> Job | None:
+        """Lua is to end for this reason: at once where it waits for the hub, else as soon as its hook looks up."""
         with self._lock:
-            self._guard.reason = reason
+            self._reason = reason
             is_suspended, self._is_suspended = self._is_suspended, False
         if is_suspended:
-            return self._conclude
-        if self._guard.is_blocked:
-            self._guard.answers.put(None)
+            return partial(self._end_stopped, reason)
+        if self._is_blocked:
+            self._answers.put(None)
         return None
 
-    def _enter(self, frame: Frame) -> Step:
-        if self._state is None:
-            self._state = State(self._guard, self._max_memory)
-        if frame.kind is Kind.ANSWER:
-            return self._state.answer(*frame.parts)
-        if frame.kind is Kind.EXECUTE:
-            return self._state.execute(*frame.parts)
-        return self._state.describe(*frame.parts)
+    def begin(self, kind: Kind, parts: Sequence[bytes]) -> None:
+        """Run what EXECUTE, DESCRIBE or COMPILE names."""
+        self.prepare()
+        timing, *rest = parts
+        self._start(int(kind), *rest)
+        self._run(timing)
 
-    def _run(self, work: Callable[[], Step]) -> None:
-        """Do it on this thread, and tell the hub what became of it."""
+    # --- for Lua -------------------------------------------------------------------------------------
+
+    def poll(self, place: bytes | None = None) -> int | None:
+        """Why Lua should stop, if it should; `place` is where it is."""
+        self.place = place or self.place
+        if self._reason is not None:
+            return int(self._reason)
+        return self._reason_then if monotonic() > self._until else None
+
+    def instant(self) -> int:
+        """The present, in seconds since 1970, by the hub's clock."""
+        return int(self._now + monotonic() - self._now_at)
+
+    def emit(self, level: bytes, message: bytes, fields: bytes | None) -> None:
+        """Log a line, unless there were too many."""
+        fields = fields or b""
+        self._log_lines += 1
+        self._log_bytes += len(message) + len(fields)
+        if self._log_lines <= MAX_LOG_LINES and self._log_bytes <= MAX_LOG_BYTES:
+            self._send(encode(Kind.LOG, self.number, level, message, fields))
+
+    def ask(self, operation: bytes, arguments: bytes, place: bytes | None) -> int | None:
+        """Make a request and wait on this thread: 1 or 0 as the answer is good or not, nothing where Lua is to stop.
+
+        With an answer the limit of memory is lifted, so that Lua can `take` it; then Lua sets the `limit` again.
+        """
+        self._is_blocked = True
+        if self._reason is not None:
+            return None
+        self._send(encode(Kind.REQUEST, self.number, operation, arguments, place or b""))
+        answer = self._answers.get()
+        self._is_blocked = False
+        if answer is None or self._reason is not None:
+            return None
+        timing, is_ok, *self._answer_parts = answer
+        self._set_timing(timing)
+        self._lua.set_max_memory(0)
+        return len(is_ok)
+
+    def take(self) -> bytes:
+        """The next part of the answer."""
+        return self._answer_parts.pop(0) if self._answer_parts else b""
+
+    def limit(self) -> None:
+        """Limit the memory."""
+        self._lua.set_max_memory(self._max_memory)
+
+    # -------------------------------------------------------------------------------------------------
+
+    def _answer(self, parts: Sequence[bytes]) -> None:
+        timing, is_ok, *rest = parts
+        self._lua.set_max_memory(0)
+        self._set_answer(bool(is_ok), *rest)
+        self._run(timing)
+
+    def _set_timing(self, timing: bytes) -> None:
+        secs, self._reason_then, self._now = TIMING.unpack(timing)
+        self._now_at = monotonic()
+        self._until = self._now_at + secs
+
+    def _run(self, timing: bytes) -> None:
+        """Let Lua go on, and tell the hub what it says. After a request the state is no longer this thread's."""
+        self._set_timing(timing)
+        self.limit()
         try:
-            step = work()
-        except Exception as error:
-            step = Kind.FAILED, (f"the Lua worker failed: {type(error).__name__}: {error}".encode(), b"", b"")
-        if step[0] is Kind.REQUEST:
+            kind, *parts = self._step()
+        except lua54.LuaMemoryError:  # where Lua had no room left to tell
+            kind, parts = Kind.FAILED, [_NO_MEMORY]
+        if kind == Kind.REQUEST:
             with self._lock:
-                self._is_suspended = self._guard.reason is None
-                is_stopped = not self._is_suspended
-            if is_stopped:
-                self._conclude()
-                return
-        self._tell(step)
+                reason = self._reason
+                self._is_suspended = reason is None
+            if reason is None:
+                self._send(encode(kind, self.number, *parts))
+            else:
+                self._end_stopped(reason)
+        elif kind == Kind.FAILED and parts[0] == _NO_MEMORY:
+            self._end_stopped(Reason.MEMORY)
+        elif kind == Kind.STOPPED:
+            self._end_stopped(parts[0], parts[1])
+        else:
+            self._end(kind, *parts)
 
-    def _conclude(self) -> None:
-        assert self._state is not None and self._guard.reason is not None
-        self._tell(self._state.stop(self._guard.reason))
+    def _end_stopped(self, reason: int, place: bytes = b"") -> None:
+        self._lua.set_max_memory(0)
+        self._end(Kind.STOPPED, bytes([reason]), place or self._find_place())
 
-    def _tell(self, step: Step) -> None:
-        kind, parts = step
-        if kind is Kind.REQUEST:  # from here on the state is another thread's, which may even have ended it already
-            self._send(encode(kind, self.number, *parts))
-            return
-        state, self._state = self._state, None
+    def _end(self, kind: int, *parts: bytes) -> None:
+        """Say the last word."""
         self._forget(self.number)
         self._send(encode(kind, self.number, *parts))
-        if state is not None:
-            state.dispose()
+        self.dispose()
+
+    def dispose(self) -> None:
+        """Give the memory back."""
+        was_large = self.memory > TRIM_BYTES
+        self._lua = self._set_answer = self._start = self._step = self._find_place = None  # no circle may keep it
+        if was_large:
+            trim_memory()
+
+
+def _refuse(*_: object) -> str:
+    raise AttributeError("no Python object is open to Lua")

@@ -4,17 +4,32 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import socket
 import threading
 import time
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
+from math import inf
 
 from appliance.lua_worker import prelude
 from appliance.lua_worker.confinement import confine, lower_priority
-from appliance.lua_worker.execution import Execution
-from appliance.lua_worker.protocol import LARGEST, Decoder, Frame, Kind, encode
-from appliance.lua_worker.threads import Job, Threads
+from appliance.lua_worker.execution import Execution, Job
+from appliance.lua_worker.protocol import LARGEST, Decoder, Frame, Kind, Reason, encode
+
+STACK_BYTES = 1 << 20
+"""Of a thread: enough for Lua's deepest recursion in C; a quarter of it is not."""
+
+MAX_IDLE_THREADS = 8
+PATIENCE_SECS = 0.002
+"""When one frame has taken so long, another thread reads on."""
+
+SPARE_EXECUTIONS = 4
+"""Lua states that are ready before they are asked for, made while there is nothing else to do."""
+
+READ_BYTES = 1 << 16
+_ALARM = {signal.SIGALRM}
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -34,13 +49,16 @@ def main(arguments: Sequence[str]) -> None:
     confine(int(parent), int(max_address_space))
     try:
         Worker(socket.socket(fileno=0), int(max_memory)).serve()
-        threading.Event().wait()  # whoever reads the end of the socket ends the process
     finally:  # glibc needs a descriptor to end the other threads in order, and there is none
         os._exit(os.EX_SOFTWARE)
 
 
 class Worker:
-    """Takes frames from the hub, one after another, and runs Lua on its threads."""
+    """Reads frames and does what each asks for.
+
+    One thread leads: it reads a frame and does the work itself, so that no work waits for a thread to wake. When a
+    frame takes long, an alarm wakes an idle thread, which leads from then on.
+    """
 
     def __init__(self, connection: socket.socket, max_memory: int) -> None:
         self._connection = connection
@@ -49,13 +67,84 @@ class Worker:
         self._decoder = Decoder()
         self._frames: deque[Frame] = deque()
         self._executions: dict[int, Execution] = {}
+        self._spares: list[Execution] = []
+        self._leading = threading.Lock()
+        self._leader = 0
+        self._busy_since = inf
+        self._idle = 0
 
     def serve(self) -> None:
         """Begin; the process ends when the hub has closed the socket."""
-        self.send(encode(Kind.READY))
-        Threads(self._read).run()
+        signal.pthread_sigmask(signal.SIG_BLOCK, _ALARM)
+        threading.stack_size(STACK_BYTES)
+        self._send(encode(Kind.READY))
+        self._leader = threading.get_ident()
+        self._add_thread()
+        self._lead()
+        threading.Event().wait()  # whoever reads the end of the socket ends the process
 
-    def send(self, data: bytes) -> None:
+    # --- threads -------------------------------------------------------------------------------------
+
+    def _add_thread(self) -> None:
+        with contextlib.suppress(RuntimeError):  # no room for a further thread: whoever is done first reads on
+            threading.Thread(target=self._stand_by, daemon=True).start()
+            self._idle += 1
+
+    def _stand_by(self) -> None:
+        while True:
+            signal.sigwait(_ALARM)
+            with self._leading:
+                if time.monotonic() - self._busy_since < PATIENCE_SECS:
+                    continue
+                self._leader = threading.get_ident()
+                self._busy_since = inf
+                self._idle -= 1
+                if self._idle == 0:
+                    self._add_thread()
+            self._lead()
+            with self._leading:
+                if self._idle >= MAX_IDLE_THREADS:
+                    return
+                self._idle += 1
+
+    def _lead(self) -> None:
+        """Read and work, until another thread leads."""
+        me = threading.get_ident()
+        while self._leader == me:
+            frame = self._next_frame()
+            job = self._take(frame)
+            if job is None:
+                continue
+            self._busy_since = time.monotonic()
+            signal.setitimer(signal.ITIMER_REAL, PATIENCE_SECS)
+            self._do(job, frame.execution)
+            del job
+            with self._leading:
+                if self._leader == me:
+                    self._busy_since = inf
+
+    # --- frames --------------------------------------------------------------------------------------
+
+    def _next_frame(self) -> Frame:
+        while not self._frames:
+            data = self._receive()
+            if not data:
+                os._exit(0)
+            self._frames += self._decoder.feed(data)
+        return self._frames.popleft()
+
+    def _receive(self) -> bytes:
+        with contextlib.suppress(MemoryError):
+            while len(self._spares) < SPARE_EXECUTIONS:
+                try:
+                    return self._connection.recv(READ_BYTES, socket.MSG_DONTWAIT)
+                except BlockingIOError:
+                    spare = self._new_execution()
+                    spare.prepare()
+                    self._spares.append(spare)
+        return self._connection.recv(READ_BYTES)
+
+    def _send(self, data: bytes) -> None:
         """Send the whole of a frame, from any thread."""
         try:
             with self._sending:
@@ -63,24 +152,36 @@ class Worker:
         except OSError:  # the hub is gone
             os._exit(0)
 
-    def _read(self) -> Job | None:
-        """Wait for a frame; what there is to do because of it."""
-        while not self._frames:
-            data = self._connection.recv(1 << 16)
-            if not data:
-                os._exit(0)
-            self._frames += self._decoder.feed(data)
-        return self._take(self._frames.popleft())
-
     def _take(self, frame: Frame) -> Job | None:
-        if frame.kind is Kind.PING:
-            self.send(encode(Kind.PONG, 0, self._largest()))
+        """What there is to do because of the frame. Frames are taken in their order, one after another."""
+        kind, number, parts = frame
+        execution = self._executions.get(number)
+        if kind is Kind.PING:
+            return partial(self._pong, number, b"" if execution is None else execution.place)
+        if kind in (Kind.EXECUTE, Kind.DESCRIBE, Kind.COMPILE):
+            execution = self._spares.pop() if self._spares else self._new_execution()
+            execution.number = number
+            self._executions[number] = execution
+            return partial(execution.begin, kind, parts)
+        if execution is None:
             return None
-        execution = self._executions.get(frame.execution)
-        if execution is None and frame.kind in (Kind.EXECUTE, Kind.DESCRIBE, Kind.COMPILE):
-            execution = Execution(frame.execution, self._max_memory, self.send, self._forget)
-            self._executions[frame.execution] = execution
-        return None if execution is None else execution.take(frame)
+        return execution.take_answer(parts) if kind is Kind.ANSWER else execution.take_stop(Reason(parts[0][0]))
+
+    def _do(self, job: Job, number: int) -> None:
+        try:
+            job()
+        except Exception as error:
+            said = f"the Lua worker failed: {type(error).__name__}: {error}"
+            execution = self._executions.pop(number, None)
+            if execution is not None:
+                execution.dispose()
+            self._send(encode(Kind.FAILED, number, said.encode(errors="replace"), b"", b""))
+
+    def _pong(self, number: int, place: bytes) -> None:
+        self._send(encode(Kind.PONG, number, self._largest(), place))
+
+    def _new_execution(self) -> Execution:
+        return Execution(self._max_memory, self._send, self._forget)
 
     def _forget(self, number: int) -> None:
         self._executions.pop(number, None)

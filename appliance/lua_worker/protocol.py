@@ -5,10 +5,9 @@ A frame is a kind, the number of an execution, and any number of byte strings. V
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import IntEnum
 from struct import Struct
+from typing import NamedTuple
 
 MAX_FRAME_BYTES = 8 << 20
 """A longer frame is a fault of whoever sends it."""
@@ -21,29 +20,32 @@ TIMING = Struct("<dBd")
 `Reason` why it is stopped then, and the present instant in seconds since 1970."""
 
 LARGEST = Struct("<IQ")
-"""What PONG holds: the execution that uses the most memory, and how many bytes; zeros where there is none."""
+"""What PONG begins with: the execution that uses the most memory, and how many bytes; zeros where there is none."""
 
 
 class Kind(IntEnum):
-    """What a frame is for; its parts stand behind it."""
+    """What a frame is for; its parts stand behind it. `prelude/driver.lua` knows these numbers, too."""
 
     EXECUTE = 1  # timing, text, name, event as JSON or nothing: run the file, then its `execute`
     DESCRIBE = 2  # timing, text, name: run the file and tell what it returns
     COMPILE = 3  # timing, text, name: tell whether the file is Lua
     ANSWER = 4  # timing, is_ok as "1" or "", body, name of a module
     STOP = 5  # reason as a byte
-    PING = 6
+    PING = 6  # answered by PONG about the same execution
     READY = 16
-    REQUEST = 17  # operation, arguments as JSON
+    REQUEST = 17  # operation, arguments as JSON, place
     LOG = 18  # level, message, fields as JSON or nothing
     DONE = 19  # description as JSON or nothing
     STOPPED = 20  # reason as a byte, place
     FAILED = 21  # message, place, what a look-up did not find
-    PONG = 22
+    PONG = 22  # LARGEST, place
+    LOST = 23  # a sentence; never sent: what stands for the last word where the worker is gone
 
 
-LAST = frozenset({Kind.DONE, Kind.STOPPED, Kind.FAILED})
+LAST = frozenset({Kind.DONE, Kind.STOPPED, Kind.FAILED, Kind.LOST})
 """After one of these the worker knows nothing more of the execution."""
+
+_KINDS = {int(kind): kind for kind in Kind}
 
 
 class Reason(IntEnum):
@@ -57,8 +59,7 @@ class Reason(IntEnum):
     """It did not stop in time; only the hub says so."""
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(NamedTuple):
     """One frame. `execution` is 0 where it concerns none."""
 
     kind: Kind
@@ -66,7 +67,7 @@ class Frame:
     parts: tuple[bytes, ...]
 
 
-def encode(kind: Kind, execution: int = 0, *parts: bytes) -> bytes:
+def encode(kind: int, execution: int = 0, *parts: bytes) -> bytes:
     """The frame as bytes; `ValueError` if it would be too long."""
     body = b"".join([piece for part in parts for piece in (_LENGTH.pack(len(part)), part)])
     if len(body) > MAX_FRAME_BYTES:
@@ -80,31 +81,32 @@ class Decoder:
     def __init__(self) -> None:
         self._buffer = bytearray()
 
-    def feed(self, data: bytes) -> list[Frame]:
+    def feed(self, data: bytes | memoryview) -> list[Frame]:
         """Every frame that is complete now; `ValueError` for bytes that are none."""
-        self._buffer += data
+        buffer = self._buffer
+        buffer += data
         frames, at = [], 0
-        while len(self._buffer) - at >= _HEADER.size:
-            size, kind, execution = _HEADER.unpack_from(self._buffer, at)
-            if size > MAX_FRAME_BYTES:
-                raise ValueError(f"a frame of {size} bytes is too long")
+        while len(buffer) - at >= _HEADER.size:
+            size, kind, execution = _HEADER.unpack_from(buffer, at)
+            if size > MAX_FRAME_BYTES or kind not in _KINDS:
+                raise ValueError(f"no frame of kind {kind} has {size} bytes")
             end = at + _HEADER.size + size
-            if end > len(self._buffer):
+            if end > len(buffer):
                 break
-            body = bytes(self._buffer[at + _HEADER.size : end])
+            frames.append(Frame(_KINDS[kind], execution, _split(bytes(buffer[at + _HEADER.size : end]))))
             at = end
-            frames.append(Frame(Kind(kind), execution, tuple(_split(body))))
-        del self._buffer[:at]
+        del buffer[:at]
         return frames
 
 
-def _split(body: bytes) -> Iterator[bytes]:
-    at = 0
+def _split(body: bytes) -> tuple[bytes, ...]:
+    parts, at = [], 0
     while at < len(body):
         if at + _LENGTH.size > len(body):
             raise ValueError("a frame ends within a length")
-        end = at + _LENGTH.size + _LENGTH.unpack_from(body, at)[0]
-        if end > len(body):
+        start = at + _LENGTH.size
+        at = start + _LENGTH.unpack_from(body, at)[0]
+        if at > len(body):
             raise ValueError("a part is longer than its frame")
-        yield body[at + _LENGTH.size : end]
-        at = end
+        parts.append(body[start:at])
+    return tuple(parts)

@@ -14,7 +14,7 @@ from appliance.errors import StoreFailed
 from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.model import Device
-from appliance.home.registry import Registry
+from appliance.home.registry import ONLINE, Registry
 from appliance.store.document import Document, encode_value
 from appliance.store.records import CARD, DEVICE, STATE, encode_device
 from appliance.store.times import CLOCK, forgetting, newest_time
@@ -25,7 +25,11 @@ log = logging.getLogger("store")
 
 class Recorder:
     """Writes what changed every `flush_secs`, and a last time when its context is left: devices, and what others
-    hand it. `trust` is that of the clock."""
+    hand it. `trust` is that of the clock.
+
+    That a device is lost is written with the last flush alone, for an outage is worth no write; the next run knows
+    since when by it.
+    """
 
     def __init__(self, registry: Registry, bus: Bus, document: Document, clock: Clock, *, flush_secs: float) -> None:
         self._registry = registry
@@ -34,6 +38,8 @@ class Recorder:
         self._clock = clock
         self._flush_secs = flush_secs
         self._dirty: set[str] = set()
+        self._lost: set[str] = set()
+        self._is_last = False
         self._handed: dict[str, Any] = {}
         self._unfit: set[str] = set()
         self._tasks = Tasks()
@@ -54,6 +60,8 @@ class Recorder:
     async def __aexit__(self, *_: object) -> None:
         self._unlisten()
         await self._tasks.__aexit__()
+        self._is_last = True
+        self._dirty |= self._lost
         await self.flush()
 
     async def flush(self) -> None:
@@ -129,16 +137,26 @@ class Recorder:
 
     def _mark(self, event: events.Event) -> None:
         match event:
-            case (
-                events.DeviceStateChanged(device=Device(id=device_id))
-                | events.DeviceUpdated(device=Device(id=device_id))
-                | events.DeviceRemoved(device_id=device_id)
-            ):
+            case events.DeviceStateChanged(device=Device(id=device_id) as device):
                 self._dirty.add(device_id)
+                if device.attributes.get("state") == ONLINE:
+                    self._lost.discard(device_id)
+                else:
+                    self._lost.add(device_id)
+            case events.DeviceUpdated(device=Device(id=device_id)):
+                self._dirty.add(device_id)
+            case events.DeviceRemoved(device_id=device_id):
+                self._dirty.add(device_id)
+                self._lost.discard(device_id)
 
     def _tell(self, device_id: str) -> dict[str, Any]:
         found = self._registry.find_devices([device_id])
-        return encode_device(found[0]) if found else {DEVICE + device_id: None, STATE + device_id: None}
+        has_state = self._is_last and device_id in self._lost
+        return (
+            encode_device(found[0], has_state=has_state)
+            if found
+            else {DEVICE + device_id: None, STATE + device_id: None}
+        )
 
     def _count(self) -> dict[str, Any]:
         """What this run and those before it asked of the card, as far as it was noted; and the time, if believed."""

@@ -23,7 +23,7 @@ from appliance.home.layout import Edit, Layout
 from appliance.home.model import Device, Group, Info, Kind, Metadata, Room
 from appliance.home.observations import Dropped, check_attributes
 from appliance.home.registry import OFFLINE
-from appliance.home.values import shown
+from appliance.tables.checks import shown
 
 T = TypeVar("T")
 
@@ -136,8 +136,11 @@ def _text(value: Any) -> str:
     return value
 
 
-def encode_device(device: Device) -> dict[str, Any]:
-    """A device as keys and values: what it is, which hardly ever changes, and what it shows, which does."""
+def encode_device(device: Device, *, has_state: bool = False) -> dict[str, Any]:
+    """A device as keys and values: what it is, which hardly ever changes, and what it shows, which does.
+
+    With `has_state` it tells whether the device is online, too.
+    """
     said = {
         "name": device.vendor_name,
         "info": _without_none(device.info),
@@ -152,7 +155,7 @@ def encode_device(device: Device) -> dict[str, Any]:
         },
         STATE + device.id: {
             "at": (device.updated_at - EPOCH) // MILLISECOND,
-            "is": {key: value for key, value in device.attributes.items() if key != "state"},
+            "is": {key: value for key, value in device.attributes.items() if has_state or key != "state"},
         },
     }
 

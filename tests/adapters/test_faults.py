@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from typing import Any, cast
 from unittest.mock import patch
@@ -14,9 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from appliance.adapters import addresses
 from appliance.adapters.addresses import AddressGates, canonical
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult
-from appliance.adapters.dispatch import Dispatcher, Status
+from appliance.adapters.dispatch import Dispatcher, Outcome, Status
 from appliance.adapters.http import open_session
 from appliance.adapters.runner import MAX_RESTART_SECS, AdapterRunner, restart_delay
 from appliance.errors import BadAnswer, Unreachable
@@ -25,7 +26,7 @@ from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.command_specs import CommandSpec
 from appliance.home.commands import Command
-from appliance.home.model import Info, Kind, Observation, Report
+from appliance.home.model import Device, Info, Kind, Observation, Report
 from appliance.home.registry import Registry
 from appliance.home.values import Value
 from tests.fakes.adapter import POWER
@@ -330,6 +331,24 @@ def _has_failed(stage: Stage) -> bool:
     return any("started again" in each for each in errors)
 
 
+async def _send_alone(dispatcher: Dispatcher, devices: Sequence[Device]) -> list[Outcome]:
+    """Command each device by itself, as so many clients do at once."""
+    each = await asyncio.gather(*(dispatcher.send([device], ON, "device") for device in devices))
+    return [outcome for outcomes in each for outcome in outcomes]
+
+
+async def test_forty_clients_at_one_slow_bridge_all_have_their_turn(
+    session: aiohttp.ClientSession, clock: VirtualClock
+) -> None:
+    stage = Stage(session, clock)
+    runner = stage.runner("bridge", lambda context: Bridge(context, takes=0.02))
+    async with runner, Dispatcher([runner], stage.bus, clock) as dispatcher:
+        await until(lambda: len(stage.registry.list_devices()) == LAMPS)
+        outcomes = await _send_alone(dispatcher, stage.registry.list_devices())
+    assert {each.status for each in outcomes} == {Status.OK}
+    assert addresses.TURN_TIMEOUT_SECS >= LAMPS * 0.7, "as many at a device that takes 0.7 s over each"
+
+
 @pytest.mark.parametrize("kind", [Bridge, Pair])
 async def test_forty_lamps_behind_one_bridge_all_obey_in_turn(
     session: aiohttp.ClientSession, clock: VirtualClock, kind: type[Bridge], monkeypatch: pytest.MonkeyPatch
@@ -351,23 +370,27 @@ async def test_forty_lamps_behind_one_bridge_all_obey_in_turn(
     assert made[0].most == kind.concurrency
 
 
+@pytest.mark.parametrize("is_alone", [False, True], ids=["a group", "forty clients"])
 async def test_where_nobody_answers_those_behind_are_told_so_and_not_sent(
-    session: aiohttp.ClientSession, clock: VirtualClock
+    session: aiohttp.ClientSession, clock: VirtualClock, is_alone: bool
 ) -> None:
     stage = Stage(session, clock)
     made: list[Bridge] = []
 
     def build(context: AdapterContext) -> Adapter:
-        made.append(Bridge(context, fails=Unreachable("the bridge does not answer")))
+        made.append(Bridge(context, takes=0.01, fails=Unreachable("the bridge does not answer")))
         return made[-1]
 
     runner = stage.runner("bridge", build)
     async with runner, Dispatcher([runner], stage.bus, clock) as dispatcher:
         await until(lambda: len(stage.registry.list_devices()) == LAMPS)
-        outcomes = await dispatcher.send(stage.registry.list_devices(), ON, "group")
-    assert {each.message for each in outcomes} == {"the bridge does not answer"}
-    assert {each.error.code for each in outcomes if each.error is not None} == {"device_unreachable"}
-    assert len(made[0].asked) == 1
+        devices = stage.registry.list_devices()
+        outcomes = await (_send_alone(dispatcher, devices) if is_alone else dispatcher.send(devices, ON, "group"))
+        assert {each.message for each in outcomes} == {"the bridge does not answer"}
+        assert {each.error.code for each in outcomes if each.error is not None} == {"device_unreachable"}
+        assert len(made[0].asked) == 1
+        await dispatcher.send(devices[:1], ON, "device")
+        assert len(made[0].asked) == 2, "who comes after is tried again"
 
 
 async def test_one_device_may_be_unavailable_while_the_others_are_online(

@@ -18,10 +18,10 @@ import pytest
 from appliance.api.app import ROUTES
 from tests.fakes.house import LIGHT, MASTER, TV, open_house
 
-SECONDS = 240
+SECONDS = 120
 """How long the slow run looks, unless the environment says otherwise."""
 
-FEW = ("--max-examples", "15", "--generation-deterministic")
+FEW = ("--max-examples", "4", "--generation-deterministic")
 LONG = ("--max-time", os.environ.get("LARES_FUZZ_SECONDS", str(SECONDS)), "--seed", "4")
 
 EXISTING = {

@@ -166,14 +166,14 @@ class TestOneSource:
 
     @pytest.mark.parametrize("kind", CHECKS)
     @given(value=VALUES)
-    @settings(max_examples=150, deadline=None, derandomize=True)
+    @settings(max_examples=40, deadline=None, derandomize=True)
     def test_values(self, kind: str, value: Any) -> None:
         described = fits(value, schemas.TYPES[kind])
         assert described == takes(CHECKS[kind], value), (kind, value)
 
     @pytest.mark.parametrize("check", [payloads.ROOM, payloads.GROUP, payloads.MEMBERS, payloads.ASSIGNMENT])
     @given(value=BODIES)
-    @settings(max_examples=300, deadline=None, derandomize=True)
+    @settings(max_examples=80, deadline=None, derandomize=True)
     def test_bodies(self, check: Check, value: Any) -> None:
         if takes(check, value):
             assert fits(value, check.schema)

@@ -245,6 +245,25 @@ class TestFrames:
         ]
 
 
+ENDS_IT = (
+    (frame(TEXT, b"x" * 65_537), 1009),
+    (frame(BINARY, b"x" * 200_000), 1009),
+    (frame(TEXT, b"x" * 40_000, is_last=False) + frame(CONTINUATION, b"x" * 25_537), 1009),
+    (b"\x81\xff" + b"\x7f" + bytes(7), 1009),
+    (b"\x81\x01x", 1002),
+    (b"\x83\x80" + bytes(4), 1002),
+    (b"\xc1\x80" + bytes(4), 1002),
+    (frame(CONTINUATION, b"x"), 1002),
+    (frame(TEXT, b"x", is_last=False) + frame(TEXT, b"y"), 1002),
+    (frame(PING, b"x" * 126), 1002),
+    (frame(PING, is_last=False), 1002),
+    (frame(CLOSE, b"\x03"), 1002),
+    (frame(CLOSE, b"\x03\xee"), 1002),
+    (frame(CLOSE, b"\x03\xe8\xff"), 1007),
+)
+"""What a client may not say, and the code that it is told."""
+
+
 class TestReading:
     """From the handshake to the goodbye."""
 
@@ -309,34 +328,17 @@ class TestReading:
             house.hub.bus.publish(note(1))
             assert number_of(await stream.event()) == 1
 
-    @pytest.mark.parametrize(
-        ("said", "code"),
-        [
-            (frame(TEXT, b"x" * 65_537), 1009),
-            (frame(BINARY, b"x" * 200_000), 1009),
-            (frame(TEXT, b"x" * 40_000, is_last=False) + frame(CONTINUATION, b"x" * 25_537), 1009),
-            (b"\x81\xff" + b"\x7f" + bytes(7), 1009),
-            (b"\x81\x01x", 1002),
-            (b"\x83\x80" + bytes(4), 1002),
-            (b"\xc1\x80" + bytes(4), 1002),
-            (frame(CONTINUATION, b"x"), 1002),
-            (frame(TEXT, b"x", is_last=False) + frame(TEXT, b"y"), 1002),
-            (frame(PING, b"x" * 126), 1002),
-            (frame(PING, is_last=False), 1002),
-            (frame(CLOSE, b"\x03"), 1002),
-            (frame(CLOSE, b"\x03\xee"), 1002),
-            (frame(CLOSE, b"\x03\xe8\xff"), 1007),
-        ],
-        ids=range(14),
-    )
     async def test_what_is_too_large_or_no_websocket_ends_it(
-        self, quiet_log: pytest.LogCaptureFixture, said: bytes, code: int
+        self, quiet_log: pytest.LogCaptureFixture, subtests: pytest.Subtests
     ) -> None:
-        async with quiet_house() as house, read_events(house.url) as stream:
-            await stream.say(said)
-            opcode, payload = await stream.frame()
-            assert (opcode, int.from_bytes(payload[:2], "big")) == (CLOSE, code)
-            assert await stream.rest() == b""
+        async with quiet_house() as house:
+            for number, (said, code) in enumerate(ENDS_IT):
+                with subtests.test(str(number)):
+                    async with read_events(house.url) as stream:
+                        await stream.say(said)
+                        opcode, payload = await stream.frame()
+                        assert (opcode, int.from_bytes(payload[:2], "big")) == (CLOSE, code)
+                        assert await stream.rest() == b""
 
     async def test_what_is_said_in_one_breath_with_the_handshake_is_heard(self) -> None:
         async with quiet_house() as house, call(house.url) as caller:

@@ -25,7 +25,7 @@ from appliance.clock import Clock
 from appliance.home.changes import PutRoom
 from appliance.home.events import RoomAdded, SystemErrorReported
 from appliance.home.model import Room
-from appliance.settings import Address
+from appliance.tables.addresses import Address
 from tests.api.caller import CLOSE, KEY, TEXT, UPGRADE, Caller, call, frame, read_events, request, shown
 from tests.fakes.house import MASTER, House, open_house
 from tests.fakes.patience import until

@@ -192,7 +192,16 @@ NOT_MASKED = {
     "an unmasked ping": Case(frame(PING, b"a") + b"\x89\x00", (b"a",), WRONG),
 }
 
-CASES = {**FRAMING, **PINGS, **BITS, **OPCODES, **FRAGMENTS, **UTF8, **LIMITS, **NOT_MASKED}
+FAMILIES = {
+    "framing": FRAMING,
+    "pings": PINGS,
+    "bits": BITS,
+    "opcodes": OPCODES,
+    "fragments": FRAGMENTS,
+    "text": UTF8,
+    "limits": LIMITS,
+    "masks": NOT_MASKED,
+}
 
 
 async def expect(stream: Caller, case: Case) -> None:
@@ -208,23 +217,31 @@ async def expect(stream: Caller, case: Case) -> None:
         assert await stream.rest() == b""
 
 
-@pytest.mark.parametrize("what", CASES)
+@pytest.mark.parametrize("family", FAMILIES)
 class TestEachCase:
     """Said in one breath, and in drops."""
 
-    async def test_at_once(self, shared: House, quiet_log: pytest.LogCaptureFixture, what: str) -> None:
-        async with read_events(shared.url) as stream:
-            stream.say_at_once(CASES[what].said + PONGS)
-            await expect(stream, CASES[what])
+    async def test_at_once(
+        self, shared: House, quiet_log: pytest.LogCaptureFixture, subtests: pytest.Subtests, family: str
+    ) -> None:
+        for what, case in FAMILIES[family].items():
+            with subtests.test(what):
+                async with read_events(shared.url) as stream:
+                    stream.say_at_once(case.said + PONGS)
+                    await expect(stream, case)
 
-    async def test_in_drops(self, shared: House, quiet_log: pytest.LogCaptureFixture, what: str) -> None:
-        said = CASES[what].said + PONGS
-        step = max(1, len(said) // 25)
-        async with read_events(shared.url) as stream:
-            for at in range(0, len(said), step):
-                stream.say_at_once(said[at : at + step])
-                await shared.hub.clock.sleep(0)
-            await expect(stream, CASES[what])
+    async def test_in_drops(
+        self, shared: House, quiet_log: pytest.LogCaptureFixture, subtests: pytest.Subtests, family: str
+    ) -> None:
+        for what, case in FAMILIES[family].items():
+            with subtests.test(what):
+                said = case.said + PONGS
+                step = max(1, len(said) // 25)
+                async with read_events(shared.url) as stream:
+                    for at in range(0, len(said), step):
+                        stream.say_at_once(said[at : at + step])
+                        await shared.hub.clock.sleep(0)
+                    await expect(stream, case)
 
 
 class TestGoodbye:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from appliance.automations import definition as definitions
+from appliance.automations.definition import Definition
 from appliance.home.bus import Bus
 from appliance.home.events import DeviceStateChanged
 from appliance.home.model import Device, Kind, Metadata
 from appliance.home.values import Value
 from appliance.locale import Locale, load_zone
+from appliance.tables.checks import LUA
+from appliance.tables.fields import Findings, Table
 from tests.fakes.clock import VirtualClock
 from tests.fakes.registry import PromptRegistry
 
@@ -70,3 +75,20 @@ def home(*devices: Device) -> View:
     registry = PromptRegistry(Bus(), VirtualClock(NOW))
     registry.restore(registry.layout, devices)
     return View(registry)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parsed:
+    """What became of an automation's table: the definition, None where it has faults; and sentences about it."""
+
+    definition: Definition | None
+    faults: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def parse(raw: dict[str, Any], locale: Locale = BERLIN, now: datetime = NOW) -> Parsed:
+    """What becomes of the table."""
+    findings = Findings(LUA)
+    definition = definitions.parse(Table(raw, findings), locale, now, 8)
+    faults, warnings = tuple(map(str, findings.faults)), tuple(map(str, findings.warnings))
+    return Parsed(definition=None if faults else definition, faults=faults, warnings=warnings)

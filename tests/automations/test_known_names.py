@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from appliance.automations.definition import parse
 from appliance.automations.known_names import KnownNames
 from appliance.lua.runner import Function
-from tests.automations.homes import BERLIN, NOW
+from tests.automations.homes import parse
 
 KNOWN = KnownNames(adapters=["elgato_lights", "tv"], rooms=lambda: ["den", "hall"], groups=lambda: ["downstairs"])
 ON = {"type": "device_state", "device_id": "elgato:light:0", "attribute": "power", "equals": "on"}
@@ -54,13 +53,13 @@ BASE = {"id": "a", "name": "A", "execute": Function(1)}
     ],
 )
 def test_a_name_that_is_not_there_is_warned_of(fields: dict[str, Any], warnings: list[str]) -> None:
-    definition = parse({**BASE, **fields}, BERLIN, NOW, 8).definition
+    definition = parse({**BASE, **fields}).definition
     assert definition is not None
-    assert list(KNOWN.warnings_of(definition.triggers, definition.conditions)) == warnings
+    assert list(map(str, KNOWN.warnings_of(definition.triggers, definition.conditions))) == warnings
     nobody = KnownNames(adapters=["elgato", "elgato_lights", "tv"])
     assert list(nobody.warnings_of(definition.triggers, definition.conditions)) == []
 
 
 def test_an_automation_cannot_have_the_id_of_a_path() -> None:
-    found = parse({**BASE, "id": "reload", "trigger": {"type": "interval", "every_secs": 1}}, BERLIN, NOW, 8)
+    found = parse({**BASE, "id": "reload", "trigger": {"type": "interval", "every_secs": 1}})
     assert found.faults == ("id must not be 'reload', which is a path of the API; choose another",)

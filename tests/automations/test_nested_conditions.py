@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from appliance.automations.condition_kinds import parse_conditions
 from appliance.automations.conditions import check_all
-from appliance.automations.definition import parse
-from appliance.automations.fields import Fields, Notes
-from tests.automations.homes import BERLIN, LAMP, NOW, View, at, device, home
+from appliance.tables.checks import LUA
+from appliance.tables.fields import Findings, Table
+from tests.automations.homes import BERLIN, LAMP, NOW, View, at, device, home, parse
 
 ON = {"type": "device_state", "device_id": LAMP, "attribute": "power", "equals": "on"}
 BRIGHT = {"type": "device_state", "device_id": LAMP, "attribute": "brightness", "above": 50}
@@ -22,7 +22,7 @@ BASE = {"id": "a", "name": "A", "trigger": {"type": "interval", "every_secs": 1}
 
 def parsed(*conditions: Any) -> Any:
     """What a definition with these conditions comes to, without its missing `execute`."""
-    return parse({**BASE, "conditions": list(conditions)}, BERLIN, NOW, 8)
+    return parse({**BASE, "conditions": list(conditions)})
 
 
 def faults(*conditions: Any) -> list[str]:
@@ -32,9 +32,9 @@ def faults(*conditions: Any) -> list[str]:
 
 def reason(house: View, *conditions: Any, instant: datetime | None = NOW) -> str:
     """Why the conditions do not hold; empty if they do."""
-    notes = Notes()
-    found = parse_conditions(Fields({"conditions": list(conditions)}, "", notes), BERLIN)
-    assert notes.faults == []
+    findings = Findings(LUA)
+    found = parse_conditions(Table({"conditions": list(conditions)}, findings), BERLIN)
+    assert findings.faults == []
     return check_all(found, house, instant).reason
 
 

@@ -95,9 +95,9 @@ class Acting(Stage):
         self._look = look
         self._acts: set[asyncio.Task[None]] = set()
 
-    def start(self, source: Any, context: Any, event: Mapping[str, Any], *, name: str) -> Play:
+    def start(self, source: Any, context: Any, event: Mapping[str, Any], *, name: str, on_end: Any) -> Play:
         """Begin a run whose calls wait as those of the context it is given."""
-        play = super().start(source, context, event, name=name)
+        play = super().start(source, context, event, name=name, on_end=on_end)
         nobody = cast("Any", None)
         calls = Context(nobody, nobody, Clock(), name, {"act": self._act})
         calls.after = context.after

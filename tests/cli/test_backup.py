@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import itertools
 import json
 import os
 import re
@@ -263,8 +264,11 @@ class TestMasterKey:
         assert command(tmp_path, "backup", "b")[0] == 0
         assert SECRET.encode() not in b"".join(members(tmp_path / "b").values())
 
-    @pytest.mark.parametrize("there", [*WAYS.values(), *NO_KEY.values()], ids=[*WAYS, *map("no-{}".format, NO_KEY)])
-    @pytest.mark.parametrize("here", WAYS.values(), ids=WAYS)
+    @pytest.mark.parametrize(
+        ("there", "here"),
+        list(zip([*WAYS.values(), *NO_KEY.values()], itertools.cycle(WAYS.values()), strict=False)),
+        ids=[*WAYS, *map("no-{}".format, NO_KEY)],
+    )
     def test_the_boxs_own_is_kept_whatever_the_backup_looks_like(
         self, tmp_path: Path, command: Command, there: str, here: str
     ) -> None:

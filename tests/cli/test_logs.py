@@ -9,11 +9,13 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from appliance.cli.logs import JournalLines, JsonLines, TextLines, is_journal, start_logging
+from appliance.cli.main import main
 from appliance.settings import Logging
 
 FORMATTERS: list[logging.Formatter] = [TextLines(), JournalLines(), JsonLines()]
@@ -214,3 +216,18 @@ class TestStart:
         logging.getLogger(library).info("chatter")
         logging.getLogger(library).warning("trouble")
         assert re.fullmatch(r".* warning \S+: trouble\n", capsys.readouterr().err)
+
+
+def test_a_fault_that_nobody_foresaw_is_logged_once_with_its_traceback_and_told_in_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def check(_: object) -> int:
+        raise ZeroDivisionError("by nothing")
+
+    command = ModuleType("appliance.cli.check")
+    command.__dict__["check"] = check
+    monkeypatch.setitem(sys.modules, command.__name__, command)
+    assert main(["check"]) == os.EX_SOFTWARE
+    [entry] = caplog.records
+    assert entry.levelno == logging.ERROR and entry.exc_info is not None and entry.exc_info[0] is ZeroDivisionError
+    assert "failed unexpectedly: ZeroDivisionError: by nothing" in capsys.readouterr().err

@@ -239,7 +239,9 @@ def test_check_judges_automations_and_warns_of_weekdays_that_are_numbers(tmp_pat
     numbered = automation("work", "{ type = 'cron', expression = '0 0 7 * * 1-5' }")
     furnish(tmp_path, "", numbered)
     said = ended(tmp_path, "check")
-    assert said.code == 0 and said.out.startswith("warning: config/automations/0.lua:4: trigger.expression: ")
+    assert said.code == 0 and said.out.startswith(
+        "warning: config/automations/0.lua:4: trigger.expression counts days from 1: "
+    )
     assert "SUN-THU" in said.out
     furnish(tmp_path, "", numbered, SUNSET, MORNING, MORNING)
     said = ended(tmp_path, "check")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -26,6 +26,7 @@ from appliance.home.bus import Bus
 from appliance.home.events import AdapterAnswered
 from appliance.home.model import Device, Kind, Observation, Report
 from appliance.lua.catalog import Catalog
+from appliance.lua.execution import Failure
 from appliance.lua.executions import Executions
 from appliance.lua.folder import Folder
 from appliance.lua.runner import Function
@@ -47,17 +48,13 @@ ON = {"type": "device_state_change", "device_id": LAMP, "attribute": "power", "e
 class Play:
     """One run: it goes on until the test ends it."""
 
-    def __init__(self, name: str, event: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, event: Mapping[str, Any], on_end: Callable[[Failure], None]) -> None:
         self.name = name.removeprefix("automation:")
         self.event = event
-        self.over: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
+        self.over: asyncio.Future[Failure] = asyncio.get_running_loop().create_future()
+        self.over.add_done_callback(lambda over: on_end(over.result()))
 
-    async def wait(self) -> None:
-        """Return or raise as the test says."""
-        if (failure := await asyncio.shield(self.over)) is not None:
-            raise failure
-
-    def end(self, failure: Exception | None = None) -> None:
+    def end(self, failure: Failure = None) -> None:
         """It is over."""
         if not self.over.done():
             self.over.set_result(failure)
@@ -70,6 +67,8 @@ class Play:
         """It is told to end."""
         self.end(RunCancelled())
 
+    abort = cancel
+
 
 class Stage:
     """Stands where the runner of Lua does. What `ends_at_once` is over as soon as it has begun."""
@@ -79,9 +78,11 @@ class Stage:
         self.ends_at_once = True
         self.breaks: set[str] = set()
 
-    def start(self, source: Source, context: Any, event: Mapping[str, Any], *, name: str) -> Play:
+    def start(
+        self, source: Source, context: Any, event: Mapping[str, Any], *, name: str, on_end: Callable[[Failure], None]
+    ) -> Play:
         """Begin a run."""
-        play = Play(name, event)
+        play = Play(name, event, on_end)
         if play.name in self.breaks:
             raise ZeroDivisionError("by mistake")
         self.plays.append(play)

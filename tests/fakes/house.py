@@ -30,8 +30,8 @@ from appliance.config import Config
 from appliance.home.bus import Bus
 from appliance.home.events import Event, SystemErrorReported
 from appliance.hub import Hub
-from appliance.settings import Address
 from appliance.store.disk import Disk
+from appliance.tables.addresses import Address
 from tests.fakes import witness
 from tests.fakes.keys import key_of
 

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from appliance.errors import Invalid
-from appliance.home import values
 from appliance.home.values import CHECKS
+from appliance.tables.checks import one_of, shown
 
 NAN, INF = math.nan, math.inf
 
@@ -241,11 +241,11 @@ def test_the_sentence_says_what_was_expected_and_what_came(type_: str, value: An
 @pytest.mark.parametrize("value", ["off", "ON", "", " on", None, True, 1, ["on"], {"on": 1}], ids=repr)
 def test_an_enum_takes_none_but_its_own_words(value: Any) -> None:
     with pytest.raises(Invalid, match=r"^must be one of on, away, not "):
-        values.one_of(value, ("on", "away"))
+        one_of("on", "away")(value)
 
 
 def test_an_enum_gives_its_word_back() -> None:
-    assert values.one_of("away", ("on", "away")) == "away"
+    assert one_of("on", "away")("away") == "away"
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ def test_an_enum_gives_its_word_back() -> None:
     ids=lambda part: repr(part)[:30] if not isinstance(part, int) else "int",
 )
 def test_a_value_is_shown_on_one_line_that_is_not_too_long(value: Any, text: str) -> None:
-    assert values.shown(value) == text
+    assert shown(value) == text
 
 
 JSON = st.recursive(

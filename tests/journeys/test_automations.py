@@ -405,7 +405,7 @@ async def test_a_weekday_that_is_a_number_is_warned_of_at_start_and_reload(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     numbered = "{ type = 'cron', expression = '0 0 7 * * 1-5' }"
-    warning = "config/automations/work.lua:4: trigger.expression: "
+    warning = "config/automations/work.lua:4: trigger.expression counts days from 1: "
     async with open_house(root=write(tmp_path, {"automations/work.lua": automation("work", numbered)})) as house:
         assert f"{warning}" in caplog.text and "SUN-THU" in caplog.text
         caplog.clear()

@@ -28,6 +28,30 @@ async def make(house: House, role: str = "read", label: str = "tablet") -> Any:
     return answer.json
 
 
+WRONG_BODIES: tuple[tuple[Any, str], ...] = (
+    ([], "the body must be a JSON object, not an array"),
+    ({}, "label is missing"),
+    ({"label": "x"}, "role is missing"),
+    ({"role": "read"}, "label is missing"),
+    ({"label": "", "role": "read"}, "label must have 1 to 100 characters, not 0"),
+    ({"label": " \t ", "role": "read"}, "label must have 1 to 100 characters, not 0"),
+    ({"label": "x" * 101, "role": "read"}, "label must have 1 to 100 characters, not 101"),
+    ({"label": "a\nb", "role": "read"}, "label must not contain control characters"),
+    ({"label": "a\x7f", "role": "read"}, "label must not contain control characters"),
+    ({"label": 7, "role": "read"}, "label must be a string, not 7"),
+    ({"label": None, "role": "read"}, "label must be a string, not null"),
+    ({"label": "x", "role": "owner"}, "role must be one of read, write, admin, automation, not 'owner'"),
+    (
+        {"label": "x", "role": "Read"},
+        "role must be one of read, write, admin, automation, not 'Read'; did you mean read",
+    ),
+    ({"label": "x", "role": ""}, "role must be one of read, write, admin, automation, not ''"),
+    ({"label": "x", "role": None}, "role must be one of read, write, admin, automation, not null"),
+    ({"label": "x", "role": ["read"]}, "role must be one of read, write, admin, automation, not an array"),
+)
+"""What makes no key, and why."""
+
+
 class TestMaking:
     """POST /auth/keys."""
 
@@ -47,30 +71,11 @@ class TestMaking:
         made = [await make(house) for _ in range(5)]
         assert len({each["id"] for each in made}) == len({each["key"] for each in made}) == 5
 
-    @pytest.mark.parametrize(
-        ("body", "sentence"),
-        [
-            ([], "the body must be a JSON object, not an array"),
-            ({}, "label is missing"),
-            ({"label": "x"}, "role is missing"),
-            ({"role": "read"}, "label is missing"),
-            ({"label": "", "role": "read"}, "label must have 1 to 100 characters, not 0"),
-            ({"label": " \t ", "role": "read"}, "label must have 1 to 100 characters, not 0"),
-            ({"label": "x" * 101, "role": "read"}, "label must have 1 to 100 characters, not 101"),
-            ({"label": "a\nb", "role": "read"}, "label must not contain control characters"),
-            ({"label": "a\x7f", "role": "read"}, "label must not contain control characters"),
-            ({"label": 7, "role": "read"}, "label must be a string, not 7"),
-            ({"label": None, "role": "read"}, "label must be a string, not null"),
-            ({"label": "x", "role": "owner"}, "role must be one of read, write, admin, automation, not 'owner'"),
-            ({"label": "x", "role": "Read"}, "role must be one of read, write, admin, automation, not 'Read'"),
-            ({"label": "x", "role": ""}, "role must be one of read, write, admin, automation, not ''"),
-            ({"label": "x", "role": None}, "role must be one of read, write, admin, automation, not null"),
-            ({"label": "x", "role": ["read"]}, "role must be one of read, write, admin, automation, not an array"),
-        ],
-    )
-    async def test_what_is_wrong_is_said_and_no_key_made(self, house: House, body: Any, sentence: str) -> None:
-        answer = await house.post("/auth/keys", body)
-        assert (answer.status, answer.json["error"]) == (400, sentence)
+    async def test_what_is_wrong_is_said_and_no_key_made(self, house: House, subtests: pytest.Subtests) -> None:
+        for body, sentence in WRONG_BODIES:
+            with subtests.test(body=body):
+                answer = await house.post("/auth/keys", body)
+                assert (answer.status, answer.json["error"]) == (400, sentence)
         assert (await house.get("/auth/keys")).json == []
 
     async def test_a_label_is_trimmed_and_may_be_in_any_script(self, house: House) -> None:

@@ -130,7 +130,7 @@ async def _kill_during_start(folder: Path, after: float) -> None:
         popen.kill()
 
 
-@pytest.mark.parametrize("kills", [5, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [3, pytest.param(100, marks=pytest.mark.slow)])
 async def test_no_acknowledged_change_is_missing_after_kills_at_random_moments(kills: int, tmp_path: Path) -> None:
     seed = random.randrange(1 << 32)
     moments = random.Random(seed)
@@ -149,7 +149,7 @@ async def test_no_acknowledged_change_is_missing_after_kills_at_random_moments(k
                     await _kill_during_changes(hub, writers, moments.uniform(0.05, 0.6))
                 else:
                     assert await hub.stop() == 0
-            if number % 5 == 4:
+            if number % 5 == 2:
                 await _kill_during_start(tmp_path, moments.uniform(0.05, 0.5))
     refused = sum(writer.refused for writer in writers)
     print(

@@ -8,6 +8,7 @@ import os
 import zlib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 from appliance.adapters.elgato_lights.simulator import Light, LightSimulator
 from appliance.adapters.roku_tv.kind import RokuTv
 from appliance.adapters.roku_tv.simulator import TvSimulator
+from appliance.cli.reasons import Reasons
 from appliance.home.events import SystemErrorReported
 from appliance.store.disk import Disk
 from tests.fakes.clock import VirtualClock
@@ -387,3 +389,21 @@ async def test_each_of_many_who_move_a_device_at_once_is_told_of_the_own_move(ho
     answers = await asyncio.gather(*(house.post(f"/devices/{LIGHT}/room", {"room_id": room}) for room in asked))
     assert [answer.json["room_id"] for answer in answers] == asked
     assert (await house.device(LIGHT))["room_id"] in rooms
+
+
+async def test_since_when_a_device_is_offline_is_known_over_restarts(tmp_path: Path, clock: VirtualClock) -> None:
+    async def offline_since() -> datetime:
+        clock.suspend(1000)
+        async with living(tmp_path, clock, late=60.0) as house:
+            return Reasons(house.hub).state_since(house.hub.registry.get_device(LIGHT))
+
+    async with living(tmp_path, clock):
+        clock.suspend(100)
+    assert await offline_since() == clock.now(), "it was online at the stop: offline since the start"
+    assert await offline_since() == clock.now()
+    async with living(tmp_path, clock) as house:
+        await house.light.unplug()
+        await clock.run(house.command(LIGHT, "power", "on"))
+        lost_at = house.hub.registry.get_device(LIGHT).updated_at
+    assert await offline_since() == lost_at
+    assert await offline_since() == lost_at

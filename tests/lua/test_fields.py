@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from appliance.errors import ConfigFailed
-from appliance.lua.fields import Reader, shown
+from appliance.lua.fields import read
 from appliance.lua.modes import Mode, ModeType
 from appliance.lua.runner import Function
 from appliance.lua.source import Source
 from appliance.scenes import Scene, scene_parser
-from appliance.sections import Key, number
+from appliance.tables.checks import LUA, number, shown
+from appliance.tables.fields import Field, Findings, Path, Table, located
 
 EXECUTE = Function(1)
 WHOLE = {"id": "x", "name": "X", "description": "Y", "execute": EXECUTE, "mode": "single"}
@@ -20,7 +21,8 @@ WHOLE = {"id": "x", "name": "X", "description": "Y", "execute": EXECUTE, "mode":
 
 def parse(described: dict[str, Any], text: str = "") -> Scene:
     """The scene that this is."""
-    return scene_parser(8)(Reader(Source(name="x.lua", text=text.encode()), described))
+    stated = {name: value for name, value in described.items() if value is not None}
+    return read(stated, Source(name="x.lua", text=text.encode()), scene_parser(8))[0]
 
 
 def faults(described: dict[str, Any], text: str = "") -> list[str]:
@@ -80,18 +82,29 @@ return {
     assert [each.split(":")[1] for each in told[2:]] == ["5", "6", "8"]
 
 
-def test_tables_in_a_table_are_read_by_their_own_keys() -> None:
-    reader = Reader(Source(name="x.lua", text=b"return {\n  state = {\n    cooldown = 5 } }"), {})
-    keys = {"cooldown_secs": Key(number(0, 10), optional=True)}
-    assert reader.table(("state",), [], keys) == reader.table(("state",), {}, keys) == {"cooldown_secs": None}
-    assert reader.table(("state",), {"cooldown_secs": 5}, keys) == {"cooldown_secs": 5}
-    reader.finish()
-    reader.table(("state",), {"cooldown": 5}, keys)
-    reader.table(("state",), 7, keys)
-    assert [str(fault) for fault in reader.faults] == [
-        "x.lua:3: state.cooldown is not a field; did you mean cooldown_secs",
-        "x.lua:2: state must be a table with names like cooldown_secs, not 7",
-    ]
+def test_a_list_is_no_definition_and_an_empty_one_is_an_empty_table() -> None:
+    def faults_of(described: Any) -> list[str]:
+        with pytest.raises(ConfigFailed) as refused:
+            read(described, Source(name="x.lua", text=b"return {}"), scene_parser(8))
+        return [str(fault) for fault in refused.value.faults]
+
+    assert faults_of([1]) == ["x.lua:1: must return a table with named fields, not a list"]
+    assert faults_of([]) == faults_of({}) == [f"x.lua:1: {name} is missing" for name in ("execute", "id", "name")]
+
+
+def test_tables_in_a_table_are_read_by_their_own_fields() -> None:
+    def faults_of(state: Any) -> list[str]:
+        findings = Findings(LUA)
+        inner = Table({"state": state}, findings).table("state")
+        if inner is not None:
+            assert inner.read({"cooldown_secs": Field(number, required=False)})["cooldown_secs"] in (None, 5)
+            inner.refuse_others("a field")
+        lines: dict[Path, int] = {("state",): 2, ("state", "cooldown"): 3}
+        return [str(fault) for fault in located(findings.faults, "x.lua", lambda path: lines.get(path, 0))]
+
+    assert faults_of([]) == faults_of({}) == faults_of({"cooldown_secs": 5}) == []
+    assert faults_of({"cooldown": 5}) == ["x.lua:3: state.cooldown is not a field; did you mean cooldown_secs"]
+    assert faults_of(7) == ["x.lua:2: state must be a table, not 7"]
 
 
 @pytest.mark.parametrize(
@@ -99,4 +112,4 @@ def test_tables_in_a_table_are_read_by_their_own_keys() -> None:
     [(None, "nil"), (False, "false"), ([], "a table"), (EXECUTE, "a function"), ("x" * 99, "'" + "x" * 56 + "…")],
 )
 def test_values_are_shown_as_lua_writes_them_and_never_long(value: Any, sentence: str) -> None:
-    assert shown(value) == sentence
+    assert shown(value, LUA) == sentence

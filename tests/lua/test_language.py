@@ -236,11 +236,10 @@ LANGUAGE: tuple[tuple[str, str], ...] = (
 """Name, and a body that returns true."""
 
 
-@pytest.mark.parametrize("body", [body for _, body in LANGUAGE], ids=[name for name, _ in LANGUAGE])
-async def test_lua_is_lua(body: str) -> None:
+async def test_lua_is_lua() -> None:
     async with open_runner() as runner:
-        notes = await run(runner, f"print((function() {body} end)())")
-    assert notes.printed == ["true"]
+        printed = {name: (await run(runner, f"print((function() {body} end)())")).printed for name, body in LANGUAGE}
+    assert not {name: said for name, said in printed.items() if said != ["true"]}
 
 
 PLACES: tuple[tuple[str, str], ...] = (

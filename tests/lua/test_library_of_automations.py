@@ -19,6 +19,7 @@ from appliance.home.events import (
 )
 from appliance.home.model import Device, Kind, Metadata
 from appliance.lua.runner import Function
+from tests.automations import homes
 from tests.lua import library
 
 definition = pytest.importorskip("appliance.automations.definition")
@@ -41,7 +42,7 @@ SOUND: dict[str, Any] = {
 def parse(**fields: Any) -> Any:
     """What becomes of the sound definition with these fields instead of its own."""
     place = locale.Locale(timezone=BERLIN, latitude=52.5, longitude=13.4)
-    return definition.parse(SOUND | fields, place, NOW, 8)
+    return homes.parse(SOUND | fields, place, NOW)
 
 
 def classes_of(alias: str) -> dict[str, dict[str, library.Field]]:

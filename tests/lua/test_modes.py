@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from appliance.errors import Invalid
 from appliance.lua.modes import Decision, Lanes, Mode, ModeType, mode_check
 from appliance.lua.runner import Function
+from appliance.tables.checks import LUA, Mismatch
 
 DEFAULT_MAX = 8
 FORMS = {
@@ -57,9 +59,10 @@ def test_two_of_them_take_a_max(name: str, most: float) -> None:
     ],
 )
 def test_what_is_no_mode_is_a_fault_with_a_sentence(written: Any, fault: str) -> None:
-    with pytest.raises(ValueError) as refused:
+    with pytest.raises(Invalid) as refused:
         mode_check(DEFAULT_MAX)(written)
-    assert str(refused.value) == fault
+    told = refused.value.told(LUA) if isinstance(refused.value, Mismatch) else str(refused.value)
+    assert told == fault
 
 
 PARALLEL, QUEUED = Mode(type=ModeType.PARALLEL, max=2), Mode(type=ModeType.QUEUED, max=2)

@@ -16,7 +16,7 @@ import pytest
 from appliance.errors import RunCancelled, ScriptFailed
 from appliance.lua.execution import Execution
 from appliance.lua.limits import Limits
-from appliance.lua_worker.threads import MAX_IDLE
+from appliance.lua_worker.main import MAX_IDLE_THREADS
 from tests.fakes.clock import VirtualClock
 from tests.fakes.patience import until
 from tests.lua.bench import ROOMY, Notes, open_runner, run, scene
@@ -184,7 +184,7 @@ async def test_hundreds_asleep_hold_no_thread() -> None:
         await gate.reached(300)
         assert runner.running == 300
         [worker] = runner.figures()["workers"]
-        await until(lambda: len(list(Path(f"/proc/{worker['pid']}/task").iterdir())) <= MAX_IDLE + 1)
+        await until(lambda: len(list(Path(f"/proc/{worker['pid']}/task").iterdir())) <= MAX_IDLE_THREADS + 1)
         assert (await run(runner, "print('awake')")).printed == ["awake"]
         gate.opened.set()
         await asyncio.gather(*[each.wait() for each in runs])

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from appliance.errors import Invalid
 from appliance.lua.runner import Function
 from appliance.lua.source import LARGEST, Source, load
 from tests.lua.bench import open_runner
@@ -77,7 +78,7 @@ def test_a_file_is_read_up_to_a_limit(tmp_path: Path) -> None:
     file.write_bytes(b"x" * LARGEST)
     assert load(file, "config/scenes/x.lua") == Source(name="config/scenes/x.lua", text=b"x" * LARGEST)
     file.write_bytes(b"x" * (LARGEST + 1))
-    with pytest.raises(ValueError, match="larger than 1 MiB"):
+    with pytest.raises(Invalid, match="larger than 1 MiB"):
         load(file, "config/scenes/x.lua")
     with pytest.raises(FileNotFoundError):
         load(tmp_path / "y.lua", "y")

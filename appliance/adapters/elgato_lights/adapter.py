@@ -23,7 +23,8 @@ from appliance.errors import AdapterFailed, BadAnswer, Invalid
 from appliance.home.command_specs import CommandSpec, check_offered
 from appliance.home.commands import Command
 from appliance.home.model import Info, Kind, Observation, Report
-from appliance.home.values import Value, kelvin_of, shown
+from appliance.home.values import Value, kelvin_of
+from appliance.tables.checks import shown
 
 KELVIN_RANGE = (2900, 7000)
 CONFIRM_WITHIN = 1.0

@@ -12,8 +12,8 @@ from typing import Any
 
 from appliance.adapters.http import HttpClient, parse_json
 from appliance.errors import BadAnswer, Invalid
-from appliance.home import values
 from appliance.home.model import Info
+from appliance.tables.checks import integer, number, shown
 
 MIRED_RANGE = (143, 344)
 
@@ -34,7 +34,7 @@ class LightState:
     def parse(raw: Any) -> LightState:
         """The state that one entry of `lights` tells; `Invalid` says what is wrong with it."""
         if not isinstance(raw, dict):
-            raise Invalid(f"is not an object but {values.shown(raw)}")
+            raise Invalid(f"is not an object but {shown(raw)}")
         on = _field(raw, "on", 0, 1)
         brightness = _field(raw, "brightness", 0, 100)
         if "temperature" in raw:
@@ -103,13 +103,13 @@ def _object(body: bytes, address: str) -> dict[str, Any]:
 
 def _field(raw: dict[str, Any], name: str, low: int, high: int) -> int:
     try:
-        return values.integer(raw.get(name), low, high)
+        return integer(raw.get(name), low, high)
     except Invalid as fault:
         raise Invalid(f"{name} {fault}") from None
 
 
 def _degree(raw: dict[str, Any], name: str) -> float:
     try:
-        return values.number(raw[name])
+        return number(raw[name])
     except Invalid as fault:
         raise Invalid(f"{name} {fault}") from None

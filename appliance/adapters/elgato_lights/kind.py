@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from appliance.adapters.base import Adapter, AdapterContext
-from appliance.adapters.kind import POLLING_KEYS, AdapterKind, Simulation, Vendor
+from appliance.adapters.kind import POLLED_URL_FIELDS, AdapterKind, PolledUrl, Simulation, Vendor, build_polling
 from appliance.home.model import Kind
-from appliance.sections import Key
-from appliance.settings import base_url
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ElgatoLights:
+class ElgatoLights(PolledUrl):
     """An enabled section of this kind."""
 
-    base_url: str
-    poll_interval_secs: int
 
-
-def build(settings: ElgatoLights, context: AdapterContext) -> Adapter:
-    """The adapter of a section. The HTTP client is imported only here, where a section asks for it."""
+def make(context: AdapterContext, http: Any, poll_interval_secs: int) -> Adapter:
+    """The adapter of a section, imported only where there is one."""
     from appliance.adapters.elgato_lights.adapter import ElgatoAdapter
-    from appliance.adapters.http import HttpClient
 
-    http = HttpClient(context.session, settings.base_url, context.clock)
-    return ElgatoAdapter(context, http, settings.poll_interval_secs)
+    return ElgatoAdapter(context, http, poll_interval_secs)
 
 
 def simulate() -> Vendor:
@@ -37,10 +31,10 @@ def simulate() -> Vendor:
 
 ELGATO_LIGHTS = AdapterKind(
     name="elgato_lights",
-    keys={"base_url": Key(base_url), **POLLING_KEYS},
+    fields=POLLED_URL_FIELDS,
     settings=ElgatoLights,
     device_kinds=frozenset({Kind.LIGHT}),
-    build=build,
+    build=build_polling(make),
     late=("appliance.adapters.http", "appliance.adapters.elgato_lights.adapter"),
     simulation=Simulation(
         device=simulate,

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Mapping
 
 from appliance.adapters.mqtt.entities.base import Intent, Update
-from appliance.home.values import Value, is_number
+from appliance.home.values import Value
+from appliance.tables.checks import is_number
 
 HOLD_SECS = 1.0
 """Seconds after a command for which states that contradict it are held back; longer for a longer fade."""

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from appliance.sections import Key, boolean, shown, string, whole
-from appliance.settings import host
+from appliance.errors import Invalid
+from appliance.tables.addresses import host
+from appliance.tables.checks import Mismatch, boolean, string, whole
+from appliance.tables.fields import Field, Fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mqtt:
     """An enabled section of this kind; files as configured, relative ones to the configuration's root.
 
-    Raises `ValueError` for keys that do not go together.
+    Raises `Invalid` for keys that do not go together.
     """
 
     host: str
@@ -50,57 +51,57 @@ class Mqtt:
 
     def __post_init__(self) -> None:
         if self.password is not None and self.password_file is not None:
-            raise ValueError("has both password and password_file; keep one of them")
+            raise Invalid("has both password and password_file; keep one of them")
         if self.username is None and (self.password is not None or self.password_file is not None):
-            raise ValueError("has a password and no username")
+            raise Invalid("has a password and no username")
         if (self.cert_file is None) != (self.key_file is None):
-            raise ValueError("needs cert_file and key_file together")
+            raise Invalid("needs cert_file and key_file together")
         if not self.tls and (self.ca_file is not None or self.cert_file is not None):
-            raise ValueError("names certificates; set tls = true to use them")
+            raise Invalid("names certificates; set tls = true to use them")
 
 
 def _prefix(value: Any) -> str:
     text = string(value)
     if re.fullmatch(r"[^+#$\0\s/]+(/[^+#\0\s/]+)*", text) is None or len(text) > 200:
-        raise ValueError(f'must be the first part of topics like "homeassistant", not {shown(value)}')
+        raise Mismatch('the first part of topics like "homeassistant"', value)
     return text
 
 
 def _hub_id(value: Any) -> str:
     text = string(value)
     if re.fullmatch(r"[a-z0-9-]{1,32}", text) is None:
-        raise ValueError(f'must be 1 to 32 signs a-z, 0-9 and -, like "cellar", not {shown(value)}')
+        raise Mismatch('1 to 32 signs a-z, 0-9 and -, like "cellar"', value)
     return text
 
 
 def _path(value: Any) -> str:
     text = string(value)
     if not text or "\0" in text:
-        raise ValueError(f"must be the path of a file, not {shown(value)}")
+        raise Mismatch("the path of a file", value)
     return text
 
 
 def _secret(value: Any) -> str:
     """A check that never tells the value."""
     if not isinstance(value, str) or value == "":
-        raise ValueError("must be a string that is not empty")
+        raise Invalid("must be a string that is not empty")
     return value
 
 
-KEYS: Mapping[str, Key] = {
-    "host": Key(host),
-    "port": Key(whole(1, 65535), optional=True),
-    "username": Key(_secret, optional=True),
-    "password": Key(_secret, optional=True),
-    "password_file": Key(_path, optional=True),
-    "tls": Key(boolean, default=False),
-    "ca_file": Key(_path, optional=True),
-    "cert_file": Key(_path, optional=True),
-    "key_file": Key(_path, optional=True),
-    "discovery_prefix": Key(_prefix, "homeassistant"),
-    "tasmota": Key(boolean, default=True),
-    "publish": Key(boolean, default=False),
-    "hub_id": Key(_hub_id, optional=True),
-    "include_config_entities": Key(boolean, default=False),
+FIELDS: Fields = {
+    "host": Field(host),
+    "port": Field(whole(1, 65535), required=False),
+    "username": Field(_secret, required=False),
+    "password": Field(_secret, required=False),
+    "password_file": Field(_path, required=False),
+    "tls": Field(boolean, default=False),
+    "ca_file": Field(_path, required=False),
+    "cert_file": Field(_path, required=False),
+    "key_file": Field(_path, required=False),
+    "discovery_prefix": Field(_prefix, "homeassistant"),
+    "tasmota": Field(boolean, default=True),
+    "publish": Field(boolean, default=False),
+    "hub_id": Field(_hub_id, required=False),
+    "include_config_entities": Field(boolean, default=False),
 }
 """What a section may hold beside `type` and `enabled`."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from appliance.adapters.base import Adapter, AdapterContext
-from appliance.adapters.kind import POLLING_KEYS, AdapterKind, Simulation, Vendor
+from appliance.adapters.kind import POLLING_FIELDS, AdapterKind, Simulation, Vendor, build_polling
 from appliance.home.model import Kind
-from appliance.sections import Key, whole
-from appliance.settings import host
+from appliance.tables.addresses import host
+from appliance.tables.checks import whole
+from appliance.tables.fields import Field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,15 +21,18 @@ class RokuTv:
     port: int
     poll_interval_secs: int
 
+    @property
+    def base_url(self) -> str:
+        """The base of the TV's addresses."""
+        host = f"[{self.ip_address}]" if ":" in self.ip_address else self.ip_address
+        return f"http://{host}:{self.port}"
 
-def build(settings: RokuTv, context: AdapterContext) -> Adapter:
-    """The adapter of a section. The HTTP client is imported only here, where a section asks for it."""
-    from appliance.adapters.http import HttpClient
+
+def make(context: AdapterContext, http: Any, poll_interval_secs: int) -> Adapter:
+    """The adapter of a section, imported only where there is one."""
     from appliance.adapters.roku_tv.adapter import RokuAdapter
 
-    name = f"[{settings.ip_address}]" if ":" in settings.ip_address else settings.ip_address
-    http = HttpClient(context.session, f"http://{name}:{settings.port}", context.clock)
-    return RokuAdapter(context, http, settings.poll_interval_secs)
+    return RokuAdapter(context, http, poll_interval_secs)
 
 
 def simulate() -> Vendor:
@@ -39,10 +44,10 @@ def simulate() -> Vendor:
 
 ROKU_TV = AdapterKind(
     name="roku_tv",
-    keys={"ip_address": Key(host), "port": Key(whole(1, 65535), 8060), **POLLING_KEYS},
+    fields={"ip_address": Field(host), "port": Field(whole(1, 65535), 8060), **POLLING_FIELDS},
     settings=RokuTv,
     device_kinds=frozenset({Kind.SWITCH}),
-    build=build,
+    build=build_polling(make),
     late=("appliance.adapters.http", "appliance.adapters.roku_tv.adapter"),
     simulation=Simulation(
         device=simulate,

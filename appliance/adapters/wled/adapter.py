@@ -13,7 +13,7 @@ from appliance.errors import AdapterFailed, BadAnswer
 from appliance.home.command_specs import CommandSpec, check_offered
 from appliance.home.commands import Command
 from appliance.home.model import Info, Kind, Observation, Report
-from appliance.home.values import Value, shown
+from appliance.tables.checks import shown
 from appliance.tasks import run_together
 
 EFFECT = "custom.wled.effect"
@@ -28,7 +28,7 @@ SEGMENT = (CommandSpec(capability="color_rgb", actions=("set",)), *WHOLE)
 
 log = logging.getLogger("adapters")
 
-CHANGES: Mapping[tuple[str, str], Callable[[Value, list[str]], dict[str, Any]]] = {
+CHANGES: Mapping[tuple[str, str], Callable[[Any, list[str]], dict[str, Any]]] = {
     ("power", "on"): lambda _, effects: {"on": True},
     ("power", "off"): lambda _, effects: {"on": False},
     ("power", "toggle"): lambda _, effects: {"on": "t"},
@@ -135,7 +135,7 @@ class WledAdapter(PollingAdapter):
         return (*SEGMENT, CommandSpec(capability=EFFECT, actions=("set",), type="enum", values=tuple(names)))
 
 
-def _light(part: Mapping[str, Any]) -> dict[str, Value]:
+def _light(part: Mapping[str, Any]) -> dict[str, Any]:
     percent = round(part["bri"] * 100 / 255)
     return {"power": "on" if part.get("on", True) else "off", "brightness": percent or int(part["bri"] > 0)}
 

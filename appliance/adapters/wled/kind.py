@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from appliance.adapters.base import Adapter, AdapterContext
-from appliance.adapters.kind import POLLING_KEYS, AdapterKind, Simulation, Vendor
+from appliance.adapters.kind import POLLED_URL_FIELDS, AdapterKind, PolledUrl, Simulation, Vendor, build_polling
 from appliance.home.model import Kind
-from appliance.sections import Key
-from appliance.settings import base_url
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wled:
+class Wled(PolledUrl):
     """An enabled section of this kind."""
 
-    base_url: str
-    poll_interval_secs: int
 
-
-def build(settings: Wled, context: AdapterContext) -> Adapter:
-    """The adapter of a section. The HTTP client is imported only here, where a section asks for it."""
-    from appliance.adapters.http import HttpClient
+def make(context: AdapterContext, http: Any, poll_interval_secs: int) -> Adapter:
+    """The adapter of a section, imported only where there is one."""
     from appliance.adapters.wled.adapter import WledAdapter
 
-    http = HttpClient(context.session, settings.base_url, context.clock)
-    return WledAdapter(context, http, settings.poll_interval_secs)
+    return WledAdapter(context, http, poll_interval_secs)
 
 
 def simulate() -> Vendor:
@@ -37,10 +31,10 @@ def simulate() -> Vendor:
 
 WLED = AdapterKind(
     name="wled",
-    keys={"base_url": Key(base_url), **POLLING_KEYS},
+    fields=POLLED_URL_FIELDS,
     settings=Wled,
     device_kinds=frozenset({Kind.LIGHT}),
-    build=build,
+    build=build_polling(make),
     late=("appliance.adapters.http", "appliance.adapters.wled.adapter"),
     simulation=Simulation(
         device=simulate,

@@ -7,7 +7,7 @@ from sanic import HTTPResponse
 from appliance.api import payloads, schemas
 from appliance.api.auth import Role
 from appliance.api.responses import json_response
-from appliance.api.route import Call, Route
+from appliance.api.route import Call, Route, routes_of
 from appliance.api.validation import array_of
 from appliance.health import Health
 
@@ -29,7 +29,8 @@ class Adapters:
         return json_response(payloads.adapter(self._health.get_adapter(name)))
 
 
-ROUTES = (
+ROUTES = routes_of(
+    Adapters,
     Route(
         method="GET",
         path="/adapters",

@@ -8,7 +8,7 @@ from appliance.api import payloads, schemas
 from appliance.api.auth import Role
 from appliance.api.periods import PERIOD
 from appliance.api.responses import json_response
-from appliance.api.route import Call, Route
+from appliance.api.route import Call, Route, routes_of
 from appliance.api.validation import array_of
 from appliance.automations.automations import Automations as Parts
 from appliance.clock import timestamp
@@ -83,7 +83,8 @@ class Automations:
         return json_response({"automation_id": automation_id, "entries": told})
 
 
-ROUTES = (
+ROUTES = routes_of(
+    Automations,
     Route(
         method="GET",
         path="/automations",

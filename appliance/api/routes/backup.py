@@ -9,7 +9,7 @@ from sanic import HTTPResponse
 
 from appliance.api.auth import Role
 from appliance.api.responses import Response
-from appliance.api.route import Call, Route
+from appliance.api.route import Call, Route, routes_of
 from appliance.api.validation import TEXT
 
 MakeBackup = Callable[[], bytes]
@@ -33,7 +33,8 @@ class Backup:
         return Response(body, 200, {"content-type": GZIP, **headers})
 
 
-ROUTES = (
+ROUTES = routes_of(
+    Backup,
     Route(
         method="GET",
         path="/diagnostics/backup",

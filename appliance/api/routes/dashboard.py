@@ -6,7 +6,7 @@ from sanic import HTTPResponse, Request
 from sanic.exceptions import NotFound
 
 from appliance.api.responses import Response
-from appliance.api.route import Call, Handler, Route
+from appliance.api.route import Call, Handler, Route, routes_of
 from appliance.api.static_files import ROOT, StaticFile, load_files, security_headers
 
 
@@ -40,7 +40,7 @@ class Dashboard:
     def list_routes(self) -> tuple[Route, ...]:
         """A row for `/` and for each file, so that every other path is as unknown as it was."""
         files = [_row(path, Dashboard.show, (200, 304), "One file of the dashboard.") for path in self._files]
-        return (_row("/", Dashboard.redirect, (302,), "Leads to the dashboard."), *files)
+        return routes_of(Dashboard, _row("/", Dashboard.redirect, (302,), "Leads to the dashboard."), *files)
 
 
 def _row(path: str, handler: Handler, statuses: tuple[int, ...], summary: str) -> Route:

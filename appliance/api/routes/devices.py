@@ -12,11 +12,12 @@ from appliance.api import payloads, schemas
 from appliance.api.auth import Role
 from appliance.api.payloads import DeviceEncoder
 from appliance.api.responses import json_response
-from appliance.api.route import Call, Route
-from appliance.api.validation import Field, anything, array_of, list_of, member_of
+from appliance.api.route import Call, Route, routes_of
+from appliance.api.validation import anything, array_of, list_of, member_of
 from appliance.home.changes import AssignRoom, RenameDevice
 from appliance.home.registry import Registry
 from appliance.store.changes import Changes
+from appliance.tables.fields import Field
 
 
 class Include(StrEnum):
@@ -74,10 +75,11 @@ class Devices:
         return json_response({"status": outcome.status})
 
 
-_INCLUDE = {"include": Field(check=list_of(member_of(Include)), required=False)}
+_INCLUDE = {"include": Field(list_of(member_of(Include)), required=False)}
 """The query's parameter that asks for more of each device."""
 
-ROUTES = (
+ROUTES = routes_of(
+    Devices,
     Route(
         method="GET",
         path="/devices",
@@ -85,7 +87,7 @@ ROUTES = (
         handler=Devices.list_all,
         statuses=(200, 400),
         response_schema=array_of(schemas.DEVICE),
-        query={"ids": Field(check=list_of(anything), required=False), **_INCLUDE},
+        query={"ids": Field(list_of(anything), required=False), **_INCLUDE},
         summary="Every device by id, or those that the repeated query parameter ids names, in its order.",
     ),
     Route(

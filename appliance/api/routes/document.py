@@ -13,7 +13,7 @@ from appliance.api.auth import Role
 from appliance.api.frames import FRAMES
 from appliance.api.openapi import describe
 from appliance.api.responses import json_response
-from appliance.api.route import Call, Route
+from appliance.api.route import Call, Route, routes_of
 
 
 class Document:
@@ -39,7 +39,8 @@ class Document:
         return orjson.dumps(describe_events(FRAMES))
 
 
-ROUTES = (
+ROUTES = routes_of(
+    Document,
     Route(
         method="GET",
         path="/openapi.json",

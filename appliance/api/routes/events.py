@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from sanic import Request
 
 from appliance.api.auth import Role
-from appliance.api.route import Call, Route
+from appliance.api.route import Call, Route, routes_of
 from appliance.api.sanic_http.connection import Connection
 from appliance.api.stream import EventStream
 from appliance.api.websocket import shake_hands
@@ -44,7 +44,8 @@ def token_of_browser(request: Request) -> str | None:
     return token
 
 
-ROUTES = (
+ROUTES = routes_of(
+    Events,
     Route(
         method="GET",
         path="/events",

@@ -9,7 +9,7 @@ from appliance.api import payloads, schemas
 from appliance.api.auth import Role
 from appliance.api.payloads import DeviceEncoder
 from appliance.api.responses import json_response, no_content
-from appliance.api.route import Call, Route
+from appliance.api.route import Call, Route, routes_of
 from appliance.api.validation import array_of
 from appliance.home import plain
 from appliance.home.changes import PutGroup, RemoveGroup, SetMembers
@@ -74,7 +74,8 @@ def _group_of(edit: Edit) -> Group:
     return group
 
 
-ROUTES = (
+ROUTES = routes_of(
+    Groups,
     Route(
         method="GET",
         path="/groups",

@@ -2,56 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sanic import HTTPResponse
 
 from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.periods import PERIOD
 from appliance.api.responses import json_response
-from appliance.api.route import Call, Route
+from appliance.api.route import Call, Route, routes_of
 from appliance.api.validation import (
     ANY,
     INSTANT,
     OBJECT,
     TEXT,
-    Check,
-    Field,
     array_of,
+    choice,
     identifier,
     maybe,
-    one_of,
     record,
 )
 from appliance.clock import timestamp
-from appliance.errors import Invalid
 from appliance.history.commands import CommandAudit
 from appliance.history.devices import DeviceHistory, Resolution
 from appliance.history.period import Period
 from appliance.home import plain
 from appliance.home.registry import Registry
-from appliance.home.values import shown
+from appliance.tables.fields import Field
 
-_RESOLUTIONS = tuple(each.name.lower() for each in Resolution)
-
-
-def _resolution(value: Any) -> Resolution:
-    if value not in _RESOLUTIONS:
-        raise Invalid(f"must be one of {', '.join(_RESOLUTIONS)}, not {shown(value)}")
-    return Resolution[value.upper()]
-
-
-_RESOLUTION_SCHEMA = {
-    **one_of(*_RESOLUTIONS),
-    "default": "all",
-    "description": "minute, hour or day: of each only the last entry.",
-}
+_RESOLUTION = choice(
+    *(each.name.lower() for each in Resolution),
+    default="all",
+    description="minute, hour or day: of each only the last entry.",
+)
 _DEVICE_QUERY = {
     **PERIOD,
-    "resolution": Field(check=Check(schema=_RESOLUTION_SCHEMA, run=_resolution), required=False),
+    "resolution": Field(_RESOLUTION, required=False),
 }
-_AUDIT_QUERY = {**PERIOD, "device_id": Field(check=identifier, required=False)}
+_AUDIT_QUERY = {**PERIOD, "device_id": Field(identifier, required=False)}
 
 
 class History:
@@ -96,7 +82,7 @@ class History:
 
 def _asked_for(call: Call) -> tuple[Period, Resolution]:
     query = call.query()
-    resolution = query.pop("resolution") or Resolution.ALL
+    resolution = Resolution[(query.pop("resolution") or "all").upper()]
     return Period(**query), resolution
 
 
@@ -114,7 +100,8 @@ _COMMAND_ENTRY = record(
     message=maybe(TEXT),
 )
 
-ROUTES = (
+ROUTES = routes_of(
+    History,
     Route(
         method="GET",
         path="/devices/<device_id>/history",

@@ -8,7 +8,7 @@ from appliance.api import payloads, schemas
 from appliance.api.auth import Role
 from appliance.api.keyring import Keyring
 from appliance.api.responses import json_response, no_content
-from appliance.api.route import Call, Route
+from appliance.api.route import Call, Route, routes_of
 from appliance.api.validation import array_of
 
 
@@ -34,7 +34,8 @@ class ApiKeys:
         return no_content()
 
 
-ROUTES = (
+ROUTES = routes_of(
+    ApiKeys,
     Route(
         method="GET",
         path="/auth/keys",

@@ -9,22 +9,13 @@ from sanic import HTTPResponse
 from appliance.api.auth import Role
 from appliance.api.periods import LIMIT
 from appliance.api.responses import json_response
-from appliance.api.route import Call, Route
-from appliance.api.validation import INSTANT, OBJECT, TEXT, Check, Field, anything, array_of, one_of, record
+from appliance.api.route import Call, Route, routes_of
+from appliance.api.validation import INSTANT, OBJECT, TEXT, anything, array_of, choice, record
 from appliance.clock import timestamp
-from appliance.errors import Invalid
-from appliance.home.values import shown
 from appliance.log_buffer import LEVELS, LogBuffer, LogEntry, LogQuery
+from appliance.tables.fields import Field
 
-
-def _level(value: Any) -> str:
-    if value not in LEVELS:
-        raise Invalid(f"must be one of {', '.join(LEVELS)}, not {shown(value)}")
-    return str(value)
-
-
-_LEVEL = {**one_of(*LEVELS), "default": "debug", "description": "Entries of this level and graver ones."}
-LEVEL = Field(check=Check(schema=_LEVEL, run=_level), required=False)
+LEVEL = Field(choice(*LEVELS, default="debug", description="Entries of this level and graver ones."), required=False)
 """The least grave level that is wanted."""
 
 _ENTRY = record("LogEntry", at=INSTANT, level=TEXT, part=TEXT, message=TEXT, fields=OBJECT)
@@ -54,7 +45,8 @@ def entry_json(entry: LogEntry) -> dict[str, Any]:
     }
 
 
-ROUTES = (
+ROUTES = routes_of(
+    Log,
     Route(
         method="GET",
         path="/diagnostics/log",
@@ -64,8 +56,8 @@ ROUTES = (
         response_schema=record("Log", entries=array_of(_ENTRY)),
         query={
             "level": LEVEL,
-            "part": Field(check=anything, required=False),
-            "contains": Field(check=anything, required=False),
+            "part": Field(anything, required=False),
+            "contains": Field(anything, required=False),
             "limit": LIMIT,
         },
         summary="The latest entries of the log that match, newest first, of the last 2,000.",

@@ -8,7 +8,7 @@ from appliance.api.auth import Role
 from appliance.api.exposition import CONTENT_TYPE
 from appliance.api.metrics import Metrics
 from appliance.api.responses import text_response
-from appliance.api.route import Call, Route
+from appliance.api.route import Call, Route, routes_of
 from appliance.api.validation import TEXT
 
 
@@ -23,7 +23,8 @@ class MetricsPage:
         return text_response(self._metrics.expose(), CONTENT_TYPE)
 
 
-ROUTES = (
+ROUTES = routes_of(
+    MetricsPage,
     Route(
         method="GET",
         path="/metrics",

@@ -9,7 +9,7 @@ from appliance.api import payloads, schemas
 from appliance.api.auth import Role
 from appliance.api.payloads import DeviceEncoder
 from appliance.api.responses import json_response
-from appliance.api.route import Call, Route
+from appliance.api.route import Call, Route, routes_of
 from appliance.api.validation import TEXT, array_of, one_of, record
 from appliance.automations.automations import Automations
 from appliance.health import Health
@@ -61,7 +61,8 @@ class Overview:
         return json_response(b'%b,"devices":[%b]}' % (orjson.dumps(head)[:-1], devices))
 
 
-ROUTES = (
+ROUTES = routes_of(
+    Overview,
     Route(
         method="GET",
         path="/overview",

@@ -9,7 +9,7 @@ from appliance.api import payloads, schemas
 from appliance.api.auth import Role
 from appliance.api.payloads import DeviceEncoder
 from appliance.api.responses import json_response, no_content
-from appliance.api.route import Call, Route
+from appliance.api.route import Call, Route, routes_of
 from appliance.api.validation import array_of
 from appliance.home import plain
 from appliance.home.changes import PutRoom, RemoveRoom
@@ -59,7 +59,8 @@ class Rooms:
         return json_response([payloads.outcome(outcome) for outcome in outcomes])
 
 
-ROUTES = (
+ROUTES = routes_of(
+    Rooms,
     Route(
         method="GET",
         path="/rooms",

@@ -10,7 +10,7 @@ from appliance.api import payloads, schemas
 from appliance.api.auth import Role
 from appliance.api.periods import PERIOD
 from appliance.api.responses import json_response
-from appliance.api.route import Call, Route
+from appliance.api.route import Call, Route, routes_of
 from appliance.api.validation import array_of
 from appliance.errors import DroppedByMode
 from appliance.history.period import Period
@@ -59,7 +59,8 @@ class Scenes:
         return json_response({"scene_id": scene_id, "entries": [payloads.scene_run(entry) for entry in entries]})
 
 
-ROUTES = (
+ROUTES = routes_of(
+    Scenes,
     Route(
         method="GET",
         path="/scenes",

@@ -7,7 +7,7 @@ from sanic import HTTPResponse
 from appliance.api import payloads, schemas
 from appliance.api.auth import Role
 from appliance.api.responses import json_response
-from appliance.api.route import Call, Route
+from appliance.api.route import Call, Route, routes_of
 from appliance.lua.reload import Reloader
 
 
@@ -22,7 +22,8 @@ class Scripts:
         return json_response(payloads.reload(await self._reloader.reload()))
 
 
-ROUTES = (
+ROUTES = routes_of(
+    Scripts,
     Route(
         method="POST",
         path="/scripts/reload",

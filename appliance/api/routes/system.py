@@ -13,7 +13,7 @@ from sanic import HTTPResponse
 from appliance.api import payloads, schemas
 from appliance.api.auth import Role
 from appliance.api.responses import json_response
-from appliance.api.route import Call, Route
+from appliance.api.route import Call, Route, routes_of
 from appliance.errors import NotReady
 from appliance.health import Health
 from appliance.settings import LuaFolder
@@ -86,7 +86,8 @@ def probe_process() -> dict[str, Any]:
     return {"resident_bytes": resident, "threads": threading.active_count()}
 
 
-ROUTES = (
+ROUTES = routes_of(
+    System,
     Route(
         method="GET",
         path="/health",

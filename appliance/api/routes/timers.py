@@ -7,7 +7,7 @@ from sanic import HTTPResponse
 from appliance.api import payloads, schemas
 from appliance.api.auth import Role
 from appliance.api.responses import json_response, no_content
-from appliance.api.route import Call, Route
+from appliance.api.route import Call, Route, routes_of
 from appliance.api.validation import array_of
 from appliance.automations.timers import Timers as Parts
 
@@ -28,7 +28,8 @@ class Timers:
         return no_content()
 
 
-ROUTES = (
+ROUTES = routes_of(
+    Timers,
     Route(
         method="GET",
         path="/timers",

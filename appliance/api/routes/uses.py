@@ -9,7 +9,7 @@ from sanic import HTTPResponse
 
 from appliance.api.auth import Role
 from appliance.api.responses import json_response
-from appliance.api.route import Call, Route
+from appliance.api.route import Call, Route, routes_of
 from appliance.api.validation import TEXT, array_of, record
 from appliance.automations.automations import Automations
 from appliance.home.registry import Registry
@@ -43,7 +43,8 @@ def _naming(device_id: str, assets: Iterable[Asset[Any]]) -> list[str]:
     return [asset.definition.id for asset in assets if any(each in asset.source.text for each in quoted)]
 
 
-ROUTES = (
+ROUTES = routes_of(
+    Uses,
     Route(
         method="GET",
         path="/devices/<device_id>/uses",

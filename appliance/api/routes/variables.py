@@ -7,7 +7,7 @@ from sanic import HTTPResponse
 from appliance.api import payloads, schemas
 from appliance.api.auth import Role
 from appliance.api.responses import json_response, no_content
-from appliance.api.route import Call, Route
+from appliance.api.route import Call, Route, routes_of
 from appliance.api.validation import array_of
 from appliance.automations.variables import Variables as Parts
 
@@ -42,7 +42,8 @@ class Variables:
         return no_content()
 
 
-ROUTES = (
+ROUTES = routes_of(
+    Variables,
     Route(
         method="GET",
         path="/variables",

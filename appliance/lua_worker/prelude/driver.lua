@@ -3,8 +3,9 @@
 local lares = ...
 local error, type, tostring, next, sub, rawget = error, type, tostring, next, string.sub, rawget
 local create, resume, status = coroutine.create, coroutine.resume, coroutine.status
-local getinfo, metatable_of, place_in = debug.getinfo, debug.getmetatable, lares.place_in
+local getinfo, metatable_of, place_at = debug.getinfo, debug.getmetatable, lares.place_at
 
+local DESCRIBE, COMPILE, REQUEST, DONE, STOPPED, FAILED = 2, 3, 17, 19, 20, 21    -- protocol.Kind
 local LONGEST = 4096           -- bytes of an error's message
 lares.FUNCTION = '\0function'  -- the key that stands for a function in a description
 
@@ -21,27 +22,28 @@ local function definition_of(text, name)
   return definition
 end
 
-local function begin(body)
-  lares.main = create(body)
-  lares.watch(lares.main)
-end
-
-local function start(text, name, event)
-  begin(function()
-    local definition = definition_of(text, name)
-    if type(definition.execute) ~= 'function' then
-      error({is_definition = true, 'execute must be a function, not ' .. type(definition.execute)}, 0)
-    end
-    if event then definition.execute(lares.ctx, lares.decode(event)) else definition.execute(lares.ctx) end
-  end)
+local function execute(text, name, event)
+  local run = definition_of(text, name).execute
+  if type(run) ~= 'function' then
+    error({is_definition = true, 'execute must be a function, not ' .. type(run)}, 0)
+  end
+  lares.poll(name .. ':' .. lares.line_of(run))
+  if event ~= '' then run(lares.ctx, lares.decode(event)) else run(lares.ctx) end
 end
 
 local function describe(text, name)
-  begin(function()
-    local description, fault = lares.encode(definition_of(text, name), 'the returned table', true)
-    if not description then error({is_definition = true, fault}, 0) end
-    return description
+  local description, fault = lares.encode(definition_of(text, name), 'the returned table', true)
+  if not description then error({is_definition = true, fault}, 0) end
+  return description
+end
+
+local function start(kind, text, name, event)
+  local body = kind == COMPILE and lares.compile or kind == DESCRIBE and describe or execute
+  lares.main = create(function()
+    local description = body(text, name, event)
+    return kind == DESCRIBE and description or ''
   end)
+  lares.watch(lares.main)
 end
 
 -- What an error says, whatever value was thrown.
@@ -65,7 +67,7 @@ end
 
 -- Where the execution is. A coroutine that died of a full stack cannot be looked into.
 local function place()
-  local ok, at = lares.raw_pcall(place_in, 0, lares.main)
+  local ok, at = lares.raw_pcall(place_at, 0, lares.main)
   return lares.place or ok and at or ''
 end
 
@@ -73,18 +75,18 @@ local function failed(fault)
   local teller = create(text_of)                     -- __tostring is the user's, so it is watched like all that is theirs
   lares.watch(teller)
   local ok, text = resume(teller, fault)
-  if lares.stopped then return 'stopped', lares.stopped, lares.place or '' end
+  if lares.stopped then return STOPPED, lares.stopped, lares.place or '' end
   if not ok or type(text) ~= 'string' then text = 'the error cannot be told' end
-  return 'failed', sub(text, 1, LONGEST), place(), lares.absent or ''
+  return FAILED, sub(text, 1, LONGEST), place(), lares.absent or ''
 end
 
--- 'asks', operation, arguments | 'done', result | 'stopped', reason, place | 'failed', message, place, what was absent
+-- A kind with the parts of its frame; of STOPPED, the reason as a number.
 local function step()
-  local is_ok, first, second = resume(lares.main)
-  if lares.stopped then return 'stopped', lares.stopped, lares.place or '' end
+  local is_ok, first, second, third = resume(lares.main)
+  if lares.stopped then return STOPPED, lares.stopped, lares.place or '' end
   if not is_ok then return failed(first) end
-  if status(lares.main) == 'suspended' then return 'asks', first, second end
-  return 'done', first or ''
+  if status(lares.main) == 'suspended' then return REQUEST, first, second, third or '' end
+  return DONE, first
 end
 
-return lares.answer, start, describe, step, place
+return lares.answer, start, step, place

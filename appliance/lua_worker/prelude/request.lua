@@ -3,7 +3,7 @@
 -- what a library function calls, the thread waits.
 local lares = ...
 local rawequal, running, yield, is_yieldable = rawequal, coroutine.running, coroutine.yield, coroutine.isyieldable
-local ask, take, relimit = lares.ask, lares.take, lares.relimit
+local ask, take, limit, place_at = lares.ask, lares.take, lares.limit, lares.place_at
 
 local ok, body, name           -- the answer
 
@@ -14,13 +14,14 @@ end
 -- The raw answer: its text, and for a script also its name.
 function lares.request(operation, payload)
   if lares.stopped then lares.stop(lares.stopped) end
+  local place = place_at(4)
   if is_yieldable() and rawequal(running(), lares.main) then
-    yield(operation, payload)
+    yield(operation, payload, place)
   else
-    local answer = ask(operation, payload)
+    local answer = ask(operation, payload, place)
     if not answer then lares.check() end
     ok, body, name = answer == 1, take(), take()
-    relimit()
+    limit()
   end
   local text, file = body, name
   body, name = nil, nil

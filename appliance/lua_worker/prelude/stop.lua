@@ -51,7 +51,7 @@ hook = function()
     if now - asked < ASKED_SECS and time() == second then return end
     asked, second = now, time()
   end
-  local reason = lares.stopped or poll()
+  local reason = lares.stopped or poll(place(3))
   if reason then stop(reason) end
 end
 
@@ -86,5 +86,5 @@ local function raise(message)
   error(at and at .. ': ' .. message or message, 0)
 end
 
-lares.stop, lares.check, lares.caught, lares.passed, lares.watch, lares.raise, lares.place_in =
+lares.stop, lares.check, lares.caught, lares.passed, lares.watch, lares.raise, lares.place_at =
   stop, check, caught, passed, watch, raise, place

@@ -12,7 +12,8 @@ from appliance.adapters.mqtt.entities.lights import RGB_MODES, Light, clamp_hs, 
 from appliance.adapters.mqtt.payloads import parse_json
 from appliance.errors import Invalid
 from appliance.home.commands import Command
-from appliance.home.values import Value, is_number
+from appliance.home.values import Value
+from appliance.tables.checks import is_number
 
 
 class JsonLight(Light):

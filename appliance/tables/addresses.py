@@ -1,0 +1,92 @@
+"""Addresses: checks of what names a place in a network: hosts, ports, URLs and origins."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from appliance.errors import Invalid
+from appliance.tables.checks import Mismatch, shown, string
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """Where to listen."""
+
+    host: str
+    port: int
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can connect."""
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host.lower() == "localhost"
+
+
+def address(value: Any) -> Address:
+    """A check: `address:port`, with IPv6 addresses in brackets."""
+    match = re.fullmatch(r"(?:\[([^\[\]]+)\]|([^\[\]:]+)):([0-9]{1,5})", string(value))
+    try:
+        if match is None or int(match[3]) > 65535:
+            raise ValueError
+        name = host(match[2]) if match[1] is None else str(ipaddress.IPv6Address(match[1]))
+    except (Invalid, ValueError):
+        wanted = 'an address and a port like "127.0.0.1:3000" or "[::]:3000"'
+        raise Mismatch(wanted, value) from None
+    return Address(host=name, port=int(match[3]))
+
+
+def base_url(value: Any) -> str:
+    """A check: the address of an HTTP service."""
+    text = string(value).rstrip("/")
+    try:
+        parts = urlsplit(text)
+        sound = parts.scheme in ("http", "https") and bool(host(parts.hostname or "")) and parts.port != 0
+    except (Invalid, ValueError):
+        sound = False
+    is_clean = text.isprintable() and " " not in text
+    if not sound or not is_clean or parts.query or parts.fragment or parts.username is not None:
+        raise Mismatch('an address like "http://192.168.1.20:9123"', value)
+    return text
+
+
+def host(value: Any) -> str:
+    """A check: an IP address, or a name that could have one."""
+    text = string(value)
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError:
+        if re.fullmatch(r"(?=.*[^\W\d_])\w([\w.-]*[\w.])?", text) is None or not _fits_dns(text):
+            raise Mismatch('an address like "192.168.1.30"', value) from None
+        return text
+
+
+def _fits_dns(name: str) -> bool:
+    try:
+        return len(name.encode("idna")) <= 253
+    except UnicodeError:
+        return False
+
+
+def origin(value: Any) -> str:
+    """A check: an origin, exactly as a browser sends it."""
+    text = string(value)
+    try:
+        parts = urlsplit(text)
+        port = "" if parts.port in (None, _DEFAULT_PORTS.get(parts.scheme)) else f":{parts.port}"
+        name = host(parts.hostname or "")
+        exact = f"{parts.scheme}://{f'[{name}]' if ':' in name else name}{port}"
+    except (Invalid, ValueError):
+        exact = ""
+    if not exact.startswith(("http://", "https://")):
+        raise Mismatch('origins like "http://192.168.1.10:8080", without wildcards', value)
+    if text != exact:
+        raise Mismatch(f"origins as browsers send them: {shown(exact)}", value)
+    return text

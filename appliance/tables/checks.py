@@ -1,0 +1,151 @@
+"""Checks: each takes a value that came from outside and gives it typed, or raises `Invalid` with what it must be.
+
+The message goes on after the name of the value: `must be a string, not 7`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from appliance.errors import Invalid
+
+MAX_NEAREST_CHARS = 100
+"""Longer words are compared with no others: comparing takes the square of their length."""
+
+MAX_SHOWN_CHARS = 60
+"""How much of a value a sentence shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What the people who write a language call what its values can be."""
+
+    table: str
+    array: str
+    nothing: str
+
+
+JSON = Words("an object", "an array", "null")
+LUA = Words("a table", "a table", "nil")
+TOML = Words("a section", "an array", "nothing")
+
+
+class Mismatch(Invalid):
+    """A value is not what it must be. `str()` shows the value in the words of JSON, `told` in those of a language."""
+
+    def __init__(self, wanted: str, value: Any, hint: str = "") -> None:
+        self._wanted, self._value, self._hint = wanted, value, hint
+        super().__init__(self.told(JSON))
+
+    def told(self, words: Words) -> str:
+        """The sentence: `must be a string, not a table`."""
+        return f"must be {self._wanted}, not {shown(self._value, words)}{self._hint}"
+
+
+def shown(value: Any, words: Words = JSON) -> str:
+    """The value as a sentence shows it, on one line and never longer than that bears."""
+    if value is None:
+        return words.nothing
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int) and value.bit_length() > 64:
+        return f"a number of {value.bit_length()} bits"
+    if isinstance(value, Mapping):
+        return words.table
+    if isinstance(value, list | tuple):
+        return words.array
+    text = repr(value) if isinstance(value, str) else str(value)
+    return text if len(text) <= MAX_SHOWN_CHARS else f"{text[: MAX_SHOWN_CHARS - 3]}…"
+
+
+def nearest(word: str, words: Iterable[str], likeness: float = 0.6) -> str | None:
+    """The word that is most like the given one, if any is at least so like it (1 is the same)."""
+    if len(word) > MAX_NEAREST_CHARS:
+        return None
+    import difflib  # only a fault asks for it
+
+    return next(iter(difflib.get_close_matches(word, list(words), n=1, cutoff=likeness)), None)
+
+
+def string(value: Any) -> str:
+    """Any string."""
+    if not isinstance(value, str):
+        raise Mismatch("a string", value)
+    return value
+
+
+def boolean(value: Any) -> bool:
+    """`true` or `false`."""
+    if not isinstance(value, bool):
+        raise Mismatch("true or false", value)
+    return value
+
+
+def is_number(value: Any) -> bool:
+    """A finite float, or an integer that 64 bits can hold, as JSON does; a boolean is not a number."""
+    if isinstance(value, int):
+        return not isinstance(value, bool) and -(1 << 63) <= value < 1 << 64
+    return isinstance(value, float) and math.isfinite(value)
+
+
+def number(value: Any) -> int | float:
+    """Any finite number, as it is."""
+    if not is_number(value):
+        raise Mismatch("a number", value)
+    return value  # type: ignore[no-any-return]
+
+
+def integer(value: Any, low: int | None = None, high: int | None = None) -> int:
+    """An integer within the bounds, both included; `50.0` counts as `50`."""
+    is_whole = is_number(value) and value == int(value) and is_number(int(value))
+    if not is_whole or (low is not None and value < low) or (high is not None and value > high):
+        raise Mismatch("an integer" if low is None else f"an integer from {low} to {high}", value)
+    return int(value)
+
+
+def whole(low: int, high: int) -> Callable[[Any], int]:
+    """A check: a whole number from `low` to `high`, written without a decimal point."""
+
+    def check(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise Mismatch(f"a whole number from {low} to {high}", value)
+        return value
+
+    return check
+
+
+def number_within(low: float, high: float) -> Callable[[Any], float]:
+    """A check: a number from `low` to `high`, whole or not."""
+
+    def check(value: Any) -> float:
+        if not is_number(value) or not low <= value <= high:
+            raise Mismatch(f"a number from {low} to {high}", value)
+        return float(value)
+
+    return check
+
+
+def listed(each: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
+    """A check: an array whose every item passes the check given."""
+
+    def check(value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, list):
+            raise Mismatch("an array", value)
+        return tuple(each(item) for item in value)
+
+    return check
+
+
+def one_of(*words: str) -> Callable[[Any], str]:
+    """A check: one of these strings; the refusal names the nearest."""
+
+    def check(value: Any) -> str:
+        if isinstance(value, str) and value in words:
+            return value
+        near = nearest(value, words) if isinstance(value, str) else None
+        raise Mismatch(f"one of {', '.join(words)}", value, "" if near is None else f"; did you mean {near}")
+
+    return check

@@ -1,0 +1,197 @@
+"""Fields: reads a table that came from outside, and gathers all that is wrong with it.
+
+The same reader serves sections of the configuration, definitions in Lua and objects of JSON.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from appliance.errors import Fault, Invalid
+from appliance.tables.checks import JSON, LUA, Mismatch, Words, nearest, shown
+
+T = TypeVar("T")
+C = TypeVar("C", bound=Callable[[Any], Any])
+
+MAX_UNKNOWN = 20
+"""Names of one table that are no fields and are told one by one."""
+
+Path = tuple[str | int, ...]
+"""Where a value stands: names of fields, and numbers in lists, the first of which is 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field(Generic[C]):
+    """One field: the check that types its value, and the value that it has when left out.
+
+    One that is required and has no default is a fault when it is left out.
+    """
+
+    check: C
+    default: Any = None
+    required: bool = True
+
+
+Fields = Mapping[str, Field[Any]]
+"""The fields that a table may hold, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with the value at a path; `str()` of it begins with the path, unless that is the whole."""
+
+    path: Path
+    message: str
+    is_missing: bool = False
+
+    def __str__(self) -> str:
+        return f"{dotted(self.path)} {self.message}" if self.path else self.message
+
+
+@dataclass(slots=True)
+class Findings:
+    """What is wrong with a table, and what its writer may not have meant. `words` are those of its language."""
+
+    words: Words = JSON
+    faults: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+
+
+class Table:
+    """One table; `path` is where it stands, and `findings` gathers what is noted of it and of those in it."""
+
+    def __init__(self, raw: Mapping[str, Any], findings: Findings, path: Path = ()) -> None:
+        self.findings = findings
+        self.path = path
+        is_lua = findings.words is LUA  # where what is nil is not there
+        self._raw = {name: value for name, value in raw.items() if value is not None} if is_lua else raw
+        self._asked: dict[str, None] = {}
+
+    def has(self, name: str) -> bool:
+        """Whether the table holds the field."""
+        return name in self._raw
+
+    def raw(self, name: str) -> Any:
+        """The field as it stands, None where it is left out."""
+        self._asked[name] = None
+        return self._raw.get(name)
+
+    def take(self, name: str, check: Callable[[Any], T]) -> T | None:
+        """The field's value as the check types it; None where it is left out, or wrong, which is noted."""
+        self._asked[name] = None
+        if name not in self._raw:
+            return None
+        try:
+            return check(self._raw[name])
+        except Mismatch as mismatch:
+            self.fault(name, mismatch.told(self.findings.words))
+        except Invalid as fault:
+            self.fault(name, str(fault))
+        return None
+
+    def need(self, name: str, check: Callable[[Any], T]) -> T | None:
+        """As `take`, for a field that must be there."""
+        if name not in self._raw:
+            self._asked[name] = None
+            self.findings.faults.append(Problem((*self.path, name), "is missing", is_missing=True))
+        return self.take(name, check)
+
+    def read(self, fields: Fields, *, is_needed: bool = True) -> dict[str, Any]:
+        """The values of these fields; the default of one that is left out or wrong, which is noted.
+
+        Where the table is not needed, nothing in it has to be there.
+        """
+        return {name: self._read(name, each, is_needed) for name, each in fields.items()}
+
+    def _read(self, name: str, each: Field[Any], is_needed: bool) -> Any:
+        is_needed = is_needed and each.required and each.default is None
+        count = len(self.findings.faults)
+        value = self.need(name, each.check) if is_needed else self.take(name, each.check)
+        is_stated = name in self._raw and len(self.findings.faults) == count
+        return value if is_stated else each.default
+
+    def table(self, name: str, wanted: str = "a table") -> Table | None:
+        """The field's table, an empty one where it is left out; None where it is none, which is noted."""
+        raw = self.raw(name)
+        return self._inner((name,), {} if raw is None else raw, wanted)
+
+    def tables(self, name: str, example: str) -> list[Table]:
+        """The field's tables; none where it is left out, or is no list of them, which is noted."""
+        raw = self.raw(name)
+        if raw is None or raw in ({}, []):
+            return []
+        if isinstance(raw, Mapping):
+            self.fault(name, f"must be a list of tables: {example}")
+            return []
+        if not isinstance(raw, list | tuple):
+            self.fault(name, f"must be a list of tables, not {shown(raw, self.findings.words)}")
+            return []
+        found = [self._inner((name, number), each) for number, each in enumerate(raw, 1)]
+        return [table for table in found if table is not None]
+
+    def _inner(self, path: Path, raw: Any, wanted: str = "a table") -> Table | None:
+        path = (*self.path, *path)
+        if raw == [] and self.findings.words is LUA:  # there both are the same
+            raw = {}
+        if isinstance(raw, Mapping):
+            return Table(raw, self.findings, path)
+        self.findings.faults.append(Problem(path, f"must be {wanted}, not {shown(raw, self.findings.words)}"))
+        return None
+
+    def fault(self, name: str, message: str) -> None:
+        """Note what is wrong with the field."""
+        self.findings.faults.append(Problem((*self.path, name), message))
+
+    def warn(self, name: str, message: str) -> None:
+        """Note what may not be meant with the field."""
+        self.findings.warnings.append(Problem((*self.path, name), message))
+
+    def refuse_others(
+        self,
+        what: str,
+        hint: Callable[[str, list[str]], str] | None = None,
+        more: Iterable[str] = (),
+    ) -> None:
+        """Note every field that nobody asked for and is not among `more`: it is not `what`.
+
+        `hint` tells of the field and those there are which one may be meant.
+        """
+        known = list(dict.fromkeys([*self._asked, *more]))
+        unknown = [str(name) for name in self._raw if name not in known]
+        for name in unknown[:MAX_UNKNOWN]:
+            self.fault(name, f"is not {what}; {(hint or _hint)(name, known)}")
+        if len(unknown) > MAX_UNKNOWN:
+            message = f"{len(unknown) - MAX_UNKNOWN} further names are not {what}"
+            self.findings.faults.append(Problem(self.path, message))
+
+
+def located(problems: Iterable[Problem], file: str, line_of: Callable[[Path], int]) -> list[Fault]:
+    """The problems of a file as faults, each at the line of its path, or of the nearest table around it that has one.
+
+    `line_of` is 0 where a path has none; so is the fault's line where there is none at all.
+    """
+    return [Fault(file, line_at(each.path, line_of), str(each)) for each in problems]
+
+
+def line_at(path: Path, line_of: Callable[[Path], int]) -> int:
+    """The line of the path, or of the nearest table around it that has one; 0 if there is none."""
+    return next((line for n in range(len(path), 0, -1) if (line := line_of(path[:n]))), 0)
+
+
+def dotted(path: Path) -> str:
+    """The path as sentences write it: `conditions[2].attribute`."""
+    written = "".join(f"[{step}]" if isinstance(step, int) else f".{_written(step)}" for step in path)
+    return written.removeprefix(".")
+
+
+def _written(name: str) -> str:
+    """A field's name as a sentence bears it, whatever somebody called it."""
+    return name if re.fullmatch(r"[\w-]{1,60}", name) else shown(name)
+
+
+def _hint(name: str, known: list[str]) -> str:
+    near = nearest(name, known)
+    return f"there are {', '.join(known)}" if near is None else f"did you mean {near}"

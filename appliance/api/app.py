@@ -9,16 +9,15 @@ from typing import Any
 
 from sanic import HTTPResponse, Request, Sanic
 
+from appliance.api import schemas
 from appliance.api.auth import Authenticator
 from appliance.api.connections import Connections
 from appliance.api.cors import Cors
+from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.gate import Gate
 from appliance.api.keyring import Keyring
 from appliance.api.limits import Limits
 from appliance.api.metrics import Metrics
-from appliance.api.payloads import DeviceEncoder
-from appliance.api.payloads import adapter as adapter_payload
-from appliance.api.payloads import reload as reload_payload
 from appliance.api.rate import Buckets
 from appliance.api.request_metrics import Handle, RequestMetrics
 from appliance.api.route import Call, Route
@@ -139,7 +138,7 @@ def _build_probes(hub: Hub, stream: EventStream, connections: Connections) -> Ma
     return {
         "hub": lambda: _probe_hub(hub),
         "counts": lambda: _probe_counts(hub),
-        "adapters": lambda: {each.name: adapter_payload(each) for each in hub.health.list_adapters()},
+        "adapters": lambda: {each.name: schemas.ADAPTER_IN_FULL(each) for each in hub.health.list_adapters()},
         "store": hub.document.figures,
         "clock": hub.schedule.figures,
         "scenes": hub.scenes.figures,
@@ -181,7 +180,7 @@ def _probe_scripts(hub: Hub) -> dict[str, Any]:
     lasts = {target: reloader.last for target, reloader in hub.reloaders.items()}
     return {
         **hub.runner.figures(),
-        "last_reload": {target: None if last is None else reload_payload(last) for target, last in lasts.items()},
+        "last_reload": {target: None if last is None else schemas.RELOADED(last) for target, last in lasts.items()},
     }
 
 

@@ -13,6 +13,8 @@ from sanic.exceptions import MethodNotAllowed, NotFound, PayloadTooLarge, SanicE
 
 from appliance import errors
 from appliance.api.responses import json_response
+from appliance.history.runs import RunStatus
+from appliance.lua.executions import Ending
 
 log = logging.getLogger("api")
 
@@ -130,6 +132,19 @@ def error_response(request: Request, error: Exception) -> HTTPResponse:
 def error_body(message: str, code: str, **more: Any) -> dict[str, Any]:
     """The body of a response that is not 2xx: `message` is the sentence, `code` one of `CODES`."""
     return {"error": message.encode(errors="replace").decode(), "code": code, **more}
+
+
+def refusal_body(failed: errors.ConfigFailed) -> dict[str, Any]:
+    """The body that names what is wrong with files."""
+    faults = [{"file": each.file, "line": each.line, "message": each.message} for each in failed.faults]
+    return error_body(str(failed), errors.ScriptFailed.code, errors=faults)
+
+
+def failed_run_body(what: str, ending: Ending) -> dict[str, Any]:
+    """The body that tells how an execution of `what` (`scene 'x'`) ended; it was not ok."""
+    is_cancelled = ending.status is RunStatus.CANCELLED
+    how, error = ("was cancelled", errors.RunCancelled) if is_cancelled else ("failed", errors.ScriptFailed)
+    return error_body(f"{what} {how}: {ending.error}", error.code, results=ending.results)
 
 
 def _response(status: int, message: str, code: str, headers: Mapping[str, str] | None = None) -> HTTPResponse:

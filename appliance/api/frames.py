@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
 
-from appliance.api import payloads, schemas
-from appliance.api.validation import ANY, COUNT, OBJECT, TEXT, Schema, array_of, identifier, maybe, one_of
-from appliance.home import events, plain
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One field of a frame: what it holds, and where in the event that stands."""
-
-    schema: Schema
-    read: Callable[[Any], Any]
+from appliance.api import device_schemas, schemas
+from appliance.api.shapes import ANY, COUNT, OBJECT, TEXT, Part, Record, Schema, array_of, maybe, only
+from appliance.api.validation import identifier
+from appliance.home import events
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,41 +20,27 @@ class Frame:
 
     type: str
     when: str
-    fields: Mapping[str, Field]
-    optional: Mapping[str, Schema]
+    record: Record
+    optional: Mapping[str, Schema] = field(default_factory=dict)
 
     @property
     def schema(self) -> Schema:
         """What the whole frame looks like."""
-        fields = {name: field.schema for name, field in self.fields.items()}
-        return {
-            "title": "".join(word.capitalize() for word in self.type.replace("_", ".").split(".")) + "Frame",
-            "description": self.when,
-            "type": "object",
-            "required": ["type", *fields],
-            "properties": {"type": {"const": self.type}, **fields, **self.optional},
-            "additionalProperties": False,
-        }
+        properties = {**self.record["properties"], **self.optional}
+        return {**self.record, "description": self.when, "properties": properties}
 
-    def build(self, event: events.Event) -> dict[str, Any]:
+    def build(self, event: events.Event) -> Any:
         """The event as JSON."""
-        return {"type": self.type, **{name: field.read(event) for name, field in self.fields.items()}}
+        return self.record(event)
 
 
-def _frame(type_: str, when: str, **fields: Field) -> Frame:
-    return Frame(type=type_, when=when, fields=fields, optional={})
+def _frame(type_: str, when: str, /, **fields: Schema | Part) -> Frame:
+    title = "".join(word.capitalize() for word in type_.replace("_", ".").split(".")) + "Frame"
+    return Frame(type=type_, when=when, record=Record(title, {"type": only(type_), **fields}))
 
 
-_DEVICE_ID = Field(TEXT, lambda event: event.device_id)
-_ROOM = Field(schemas.ROOM, lambda event: plain.room(event.room))
-_GROUP = Field(schemas.GROUP, lambda event: plain.group(event.group))
-_TARGET = Field(one_of("scenes", "automations", "scripts"), lambda event: event.target)
-_RELOADED = {
-    "target": _TARGET,
-    "loaded_count": Field(COUNT, lambda event: event.loaded_count),
-    "errors": Field(array_of(schemas.FAULT), lambda event: [payloads.fault(each) for each in event.faults]),
-    "duration_ms": Field(COUNT, lambda event: event.duration_ms),
-}
+_DEVICE_ID = Part(TEXT, lambda event: event.device_id)
+_TARGET = schemas.RELOADED_PARTS["target"]
 
 RELOADS: Mapping[str, str] = {
     "scenes": "scene.catalog_reload",
@@ -73,7 +52,7 @@ RELOADS: Mapping[str, str] = {
 DROPPED: Schema = {**COUNT, "description": "How many frames this reader has lost, because it was too slow."}
 
 
-def _reload_frames(end: str, when: str, fields: Mapping[str, Field]) -> Mapping[str, Frame]:
+def _reload_frames(end: str, when: str, fields: Mapping[str, Schema | Part]) -> Mapping[str, Frame]:
     """The frames of an event of reloads, by its target."""
     return {target: _frame(f"{begin}{end}", when.format(target), **fields) for target, begin in RELOADS.items()}
 
@@ -82,73 +61,75 @@ BY_EVENT: Mapping[type[events.Event], Frame | Mapping[str, Frame] | None] = {
     events.DeviceStateChanged: _frame(
         "device.state_changed",
         "An attribute of the device changed, or the device is new; `state` holds all attributes.",
-        id=Field(TEXT, lambda event: event.device.id),
-        state=Field(schemas.ATTRIBUTES, lambda event: event.device.attributes),
+        id=Part(TEXT, lambda event: event.device.id),
+        state=Part(device_schemas.ATTRIBUTES, lambda event: event.device.attributes),
     ),
     events.DeviceUpdated: _frame(
         "device.updated",
         "The device has another name, or its vendor says something else about it.",
-        id=Field(TEXT, lambda event: event.device.id),
-        name=Field(TEXT, lambda event: event.device.name),
-        info=Field(schemas.INFO, lambda event: plain.info(event.device.info)),
+        id=Part(TEXT, lambda event: event.device.id),
+        name=Part(TEXT, lambda event: event.device.name),
+        info=Part(device_schemas.INFO, lambda event: event.device.info),
     ),
     events.DeviceEvent: _frame(
         "device.event",
         "Something happened at the device that is no state: a button was pressed, a bell rang. Two alike are two.",
         id=_DEVICE_ID,
-        event=Field(TEXT, lambda event: event.event),
-        data=Field(OBJECT, lambda event: event.data),
+        event=TEXT,
+        data=OBJECT,
     ),
     events.DeviceRemoved: _frame("device.removed", "The device is gone from its adapter's full list.", id=_DEVICE_ID),
     events.DeviceRoomChanged: _frame(
         "device.room_changed",
         "The device was put into a room, or (null) into none.",
         id=_DEVICE_ID,
-        room_id=Field(maybe(TEXT), lambda event: event.room_id),
+        room_id=maybe(TEXT),
     ),
-    events.RoomAdded: _frame("room.added", "A room was made.", room=_ROOM),
-    events.RoomUpdated: _frame("room.updated", "A room has another name.", room=_ROOM),
+    events.RoomAdded: _frame("room.added", "A room was made.", room=schemas.ROOM),
+    events.RoomUpdated: _frame("room.updated", "A room has another name.", room=schemas.ROOM),
     events.RoomRemoved: _frame(
         "room.removed",
         "A room was removed, after a `device.room_changed` for each of its devices.",
-        id=Field(identifier.schema, lambda event: event.room_id),
+        id=Part(identifier.schema, lambda event: event.room_id),
     ),
-    events.GroupAdded: _frame("group.added", "A group was made.", group=_GROUP),
-    events.GroupUpdated: _frame("group.updated", "A group has another name.", group=_GROUP),
+    events.GroupAdded: _frame("group.added", "A group was made.", group=schemas.GROUP),
+    events.GroupUpdated: _frame("group.updated", "A group has another name.", group=schemas.GROUP),
     events.GroupRemoved: _frame(
-        "group.removed", "A group was removed.", id=Field(identifier.schema, lambda event: event.group_id)
+        "group.removed", "A group was removed.", id=Part(identifier.schema, lambda event: event.group_id)
     ),
     events.GroupMembersChanged: _frame(
         "group.members_changed",
         "A group has other members, or the same ones in another order.",
-        id=Field(identifier.schema, lambda event: event.group_id),
-        members=Field(array_of(TEXT), lambda event: event.members),
+        id=Part(identifier.schema, lambda event: event.group_id),
+        members=array_of(TEXT),
     ),
     events.AdapterStarted: _frame(
         "adapter.started",
         "The adapter's first poll has ended, whether its devices were reached or not.",
-        adapter=Field(TEXT, lambda event: event.adapter),
+        adapter=TEXT,
     ),
     events.VariableChanged: _frame(
         "variable.changed",
         "A variable of the automations has another value; null where it was removed.",
-        name=Field(TEXT, lambda event: event.name),
-        value=Field(ANY, lambda event: event.value),
+        name=TEXT,
+        value=ANY,
     ),
     events.TimerFired: None,
-    events.SystemErrorReported: Frame(
-        type="system.error",
-        when="Something is wrong in an adapter or in the hub: once when it begins, not again while it lasts. Also "
-        "what a reader is told that was too slow: it lost `dropped` frames, and goes on with those that follow.",
-        fields={"message": Field(TEXT, lambda event: event.message)},
+    events.SystemErrorReported: replace(
+        _frame(
+            "system.error",
+            "Something is wrong in an adapter or in the hub: once when it begins, not again while it lasts. Also "
+            "what a reader is told that was too slow: it lost `dropped` frames, and goes on with those that follow.",
+            message=TEXT,
+        ),
         optional={"dropped": DROPPED},
     ),
     events.CatalogReloadStarted: _reload_frames("_started", "A reload of the {} begins.", {"target": _TARGET}),
     events.CatalogReloaded: _reload_frames(
-        "ed", "A reload of the {} has ended; what it read is in force.", _RELOADED
+        "ed", "A reload of the {} has ended; what it read is in force.", schemas.RELOADED_PARTS
     ),
     events.CatalogReloadFailed: _reload_frames(
-        "_failed", "A reload of the {} has ended without effect; `errors` lists every fault.", _RELOADED
+        "_failed", "A reload of the {} has ended without effect; `errors` lists every fault.", schemas.RELOADED_PARTS
     ),
     events.KeyRevoked: None,
     events.AdapterAnswered: None,

@@ -6,7 +6,8 @@ import re
 from datetime import datetime
 from typing import Any
 
-from appliance.api.validation import INSTANT, INTEGER, Check, Schema, Shape
+from appliance.api.shapes import INSTANT, INTEGER, Schema
+from appliance.api.validation import Check, RequestFields
 from appliance.errors import Invalid
 from appliance.history.period import DEFAULT_LIMIT
 from appliance.tables.checks import shown
@@ -41,7 +42,7 @@ _COUNT = {**INTEGER, "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMI
 LIMIT = Field(Check(schema=_COUNT, run=_limit), required=False)
 """How many entries are wanted."""
 
-PERIOD: Shape = {
+PERIOD: RequestFields = {
     "start": _WHEN,
     "end": _WHEN,
     "limit": LIMIT,

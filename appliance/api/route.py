@@ -12,7 +12,8 @@ from appliance.api.auth import Principal, Role
 from appliance.api.body import read_json
 from appliance.api.limits import Limits
 from appliance.api.responses import JSON_TYPE
-from appliance.api.validation import Check, Schema, Shape, parse
+from appliance.api.shapes import Schema
+from appliance.api.validation import Check, RequestFields, parse
 
 
 @dataclass(slots=True, kw_only=True)  # not frozen, which would double what making one costs each request
@@ -80,7 +81,7 @@ class Route:
     media_type: str = JSON_TYPE
     body: Check | None = None
     body_optional: bool = False
-    query: Shape = field(default_factory=dict)
+    query: RequestFields = field(default_factory=dict)
     summary: str
     is_websocket: bool = False
     resource: type[Any] = object

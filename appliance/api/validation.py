@@ -1,4 +1,4 @@
-"""Shapes: what JSON must look like, in words that both check a request and describe it in the OpenAPI document."""
+"""Checks of what a request states, each of which also describes it in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from appliance.api.shapes import ANY, BOOLEAN, OBJECT, TEXT, Schema, array_of, maybe, one_of
 from appliance.errors import Invalid, MalformedRequest
 from appliance.home import texts
 from appliance.home.texts import LONGEST_ID, LONGEST_NAME
@@ -16,45 +17,6 @@ from appliance.tables.fields import Field, Findings, Table
 
 MAX_DEPTH = 32
 """How deep the tables may be nested that Lua is given."""
-
-Schema = Mapping[str, Any]
-"""A JSON Schema (2020-12). One with a `title` stands under that name in the document, once, whoever uses it."""
-
-TEXT: Schema = {"type": "string"}
-NUMBER: Schema = {"type": "number"}
-INTEGER: Schema = {"type": "integer"}
-COUNT: Schema = {"type": "integer", "minimum": 0}
-BOOLEAN: Schema = {"type": "boolean"}
-OBJECT: Schema = {"type": "object"}
-ANY: Schema = {}
-INSTANT: Schema = {**TEXT, "format": "date-time", "description": "RFC 3339 in UTC, with milliseconds."}
-
-
-def record(title: str, /, **fields: Schema) -> Schema:
-    """An object of exactly these fields, as an answer holds it."""
-    required = [*fields]
-    return {
-        "title": title,
-        "type": "object",
-        "required": required,
-        "properties": fields,
-        "additionalProperties": False,
-    }
-
-
-def array_of(items: Schema) -> Schema:
-    """An array of such items."""
-    return {"type": "array", "items": items}
-
-
-def maybe(schema: Schema) -> Schema:
-    """Such a value, or null."""
-    return {"anyOf": [schema, {"type": "null"}]}
-
-
-def one_of(*words: str) -> Schema:
-    """One of these strings."""
-    return {"type": "string", "enum": [*words]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,27 +39,27 @@ class Check:
         return self.run(value)
 
 
-Shape = Mapping[str, Field[Check]]
-"""The fields of a request's object. Others that it may hold are ignored."""
+RequestFields = Mapping[str, Field[Check]]
+"""The fields of a request's object or query. Others that it may hold are ignored."""
 
 
-def body(title: str, shape: Shape) -> Check:
+def body(title: str, fields: RequestFields) -> Check:
     """A check for a request's body: an object of these fields, checked as `parse` does."""
     schema = {
         "title": title,
         "type": "object",
-        "required": [name for name, field in shape.items() if field.required],
-        "properties": {name: field.check.schema for name, field in shape.items()},
+        "required": [name for name, field in fields.items() if field.required],
+        "properties": {name: field.check.schema for name, field in fields.items()},
     }
-    return Check(schema=schema, run=lambda raw: parse(shape, raw))
+    return Check(schema=schema, run=lambda raw: parse(fields, raw))
 
 
-def parse(shape: Shape, raw: Any) -> dict[str, Any]:
+def parse(fields: RequestFields, raw: Any) -> dict[str, Any]:
     """The fields of the object, checked; one that is missing and may be is None. `Invalid` names the first fault."""
     if not isinstance(raw, dict):
         raise MalformedRequest(f"the body must be a JSON object, not {shown(raw)}")
     table = Table(raw, Findings())
-    values = table.read(shape)
+    values = table.read(fields)
     for fault in table.findings.faults:
         raise MalformedRequest(str(fault)) if fault.is_missing else Invalid(str(fault))
     return values

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from appliance.api.routes.log import LEVEL, entry_json
+from appliance.api.routes.log import LEVEL, LOG_ENTRY
 from appliance.api.routes.system import probe_process
-from appliance.api.validation import COUNT, Check, body, identifier, nullable, text
+from appliance.api.shapes import COUNT
+from appliance.api.validation import Check, body, identifier, nullable, text
 from appliance.cli.reasons import Reasons
 from appliance.clock import timestamp
 from appliance.errors import Invalid
@@ -53,7 +54,7 @@ class Inquiries:
         stated = {name: value for name, value in LOG(request).items() if value is not None}
         entries = self._hub.log.list_entries(LogQuery(**{"limit": MAX_ENTRIES, **stated}))
         last = self._hub.log.list_entries(LogQuery(limit=1))
-        return {"entries": [entry_json(entry) for entry in entries], "last": last[0].number if last else 0}
+        return {"entries": LOG_ENTRY.each(entries), "last": last[0].number if last else 0}
 
     async def _why(self, request: Any) -> dict[str, Any]:
         return self._reasons.explain(WHY(request)["id"])
@@ -71,7 +72,7 @@ class Inquiries:
             "adapters": [_adapter(health) for health in hub.health.list_adapters()],
             "devices": {"total": len(hub.registry.list_devices()), "offline": self._list_offline()},
             "automations": self._list_automations(),
-            "faults": [entry_json(entry) for entry in hub.log.list_entries(FAULTS)],
+            "faults": LOG_ENTRY.each(hub.log.list_entries(FAULTS)),
         }
 
     def _list_offline(self) -> list[dict[str, Any]]:

@@ -8,8 +8,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from appliance.api import payloads
+from appliance.api import schemas
 from appliance.api.keyring import Keyring
+from appliance.api.routes.keys import KEY_BODY
 from appliance.api.validation import body, identifier
 from appliance.cli.first_key import first_key
 from appliance.errors import Invalid, LaresError, NotFound, StoreFailed
@@ -59,12 +60,12 @@ class Desk:
             return {"error": str(error), "code": _exit_code(error)}
 
     async def _create(self, request: Any) -> dict[str, Any]:
-        fields = payloads.KEY(request)
+        fields = KEY_BODY(request)
         key, token = await self._keyring.create(fields["label"], fields["role"])
-        return {"key": payloads.key(key), "secret": token}
+        return {"key": schemas.KEY(key), "secret": token}
 
     async def _list(self, request: Any) -> dict[str, Any]:
-        return {"keys": [payloads.key(each) for each in self._keyring.list_all()]}
+        return {"keys": schemas.KEY.each(self._keyring.list_all())}
 
     async def _revoke(self, request: Any) -> dict[str, Any]:
         key_id = REVOKE(request)["id"]

@@ -15,8 +15,8 @@ import pytest
 from appliance.adapters.elgato_lights.kind import ElgatoLights
 from appliance.api.app import ROUTES
 from appliance.api.auth import Role
+from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.limits import Limits
-from appliance.api.payloads import DeviceEncoder
 from appliance.api.route import Route
 from appliance.clock import timestamp
 from appliance.home.bus import Bus

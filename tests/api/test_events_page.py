@@ -74,7 +74,7 @@ def rows_of_codes() -> list[str]:
 
 
 def _fields(frame: Frame) -> str:
-    needed = [f"`{name}`" for name in frame.fields]
+    needed = [f"`{name}`" for name in frame.record["required"] if name != "type"]
     return ", ".join([*needed, *(f"`{name}` (sometimes)" for name in frame.optional)])
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from appliance.api.payloads import DeviceEncoder
+from appliance.api.device_encoder import DeviceEncoder
 from appliance.errors import ScriptFailed
 from appliance.log_buffer import fields_of
 from appliance.lua.context import LEVELS, MAX_RESULTS, OPERATIONS, Context

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from sanic import HTTPResponse
 
-from appliance.api import payloads, schemas
+from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.responses import json_response
 from appliance.api.route import Call, Route, routes_of
-from appliance.api.validation import array_of
+from appliance.api.shapes import array_of
 from appliance.health import Health
 
 
@@ -20,13 +20,11 @@ class Adapters:
 
     async def list_all(self, call: Call) -> HTTPResponse:
         """Every enabled adapter by name."""
-        return json_response(
-            [{"name": each.name, "status": each.status} for each in self._health.list_adapters()],
-        )
+        return json_response(schemas.ADAPTER.each(self._health.list_adapters()))
 
     async def get(self, call: Call, name: str) -> HTTPResponse:
         """One adapter in full."""
-        return json_response(payloads.adapter(self._health.get_adapter(name)))
+        return json_response(schemas.ADAPTER_IN_FULL(self._health.get_adapter(name)))
 
 
 ROUTES = routes_of(

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from sanic import HTTPResponse
 
-from appliance.api import payloads, schemas
+from appliance.api import schemas
 from appliance.api.auth import Role
+from appliance.api.errors import failed_run_body, refusal_body
 from appliance.api.periods import PERIOD
 from appliance.api.responses import json_response
 from appliance.api.route import Call, Route, routes_of
-from appliance.api.validation import array_of
+from appliance.api.shapes import array_of
+from appliance.api.validation import body, boolean, nullable, table
 from appliance.automations.automations import Automations as Parts
-from appliance.clock import timestamp
 from appliance.errors import ConfigFailed
 from appliance.history.period import Period
 from appliance.history.runs import RunStatus
 from appliance.lua.reload import Reloader
+from appliance.tables.fields import Field
 
 MANUAL = {"type": "manual"}
 """The event of a run by hand that states none."""
+
+SWITCH_BODY = body("SwitchRequest", {"enabled": Field(boolean)})
+RUN_BODY = body("ByHandRequest", {"trigger_payload": Field(nullable(table), required=False)})
 
 
 class Automations:
@@ -30,22 +35,22 @@ class Automations:
 
     async def list_all(self, call: Call) -> HTTPResponse:
         """Every automation by id."""
-        return json_response([payloads.automation(view) for view in self._automations.list_views()])
+        return json_response(schemas.AUTOMATION.each(self._automations.list_views()))
 
     async def get(self, call: Call, automation_id: str) -> HTTPResponse:
         """One automation."""
-        return json_response(payloads.automation(self._automations.view(automation_id)))
+        return json_response(schemas.AUTOMATION(self._automations.view(automation_id)))
 
     async def reload(self, call: Call) -> HTTPResponse:
         """Read every automation anew; all or nothing."""
-        return json_response(payloads.reload(await self._reloader.reload()))
+        return json_response(schemas.RELOADED(await self._reloader.reload()))
 
     async def switch(self, call: Call, automation_id: str) -> HTTPResponse:
         """Switch it on or off; answered when that is on the card."""
         self._automations.view(automation_id)
         body = await call.body()
         view = await self._automations.switch(automation_id, is_enabled=body["enabled"])
-        return json_response(payloads.automation(view))
+        return json_response(schemas.AUTOMATION(view))
 
     async def execute(self, call: Call, automation_id: str) -> HTTPResponse:
         """Run it now if its conditions hold, and tell what its commands came to. It runs on when the client goes."""
@@ -54,33 +59,32 @@ class Automations:
         stated = body.get("trigger_payload")
         ending = await self._automations.run_by_hand(automation_id, MANUAL if stated is None else stated)
         if ending.status in (RunStatus.OK, RunStatus.SKIPPED):
-            return json_response(payloads.automation_result(ending))
-        return json_response(payloads.failed_run(f"automation '{automation_id}'", ending), 400)
+            return json_response(schemas.AUTOMATION_RESULT(ending))
+        return json_response(failed_run_body(f"automation '{automation_id}'", ending), 400)
 
     async def validate(self, call: Call, automation_id: str) -> HTTPResponse:
         """Read its file as it is on the disk now, and tell what a reload would make of it."""
         try:
             view = await self._automations.validate(automation_id)
         except ConfigFailed as failed:
-            return json_response(payloads.refusal(failed), 400)
-        return json_response({"status": "ok", "automation": payloads.automation(view)})
+            return json_response(refusal_body(failed), 400)
+        return json_response(schemas.VALIDATED.of(automation=view))
 
     async def list_next(self, call: Call, automation_id: str) -> HTTPResponse:
         """The next times at which its schedules and intervals fall due."""
         times = self._automations.list_next(automation_id)
-        return json_response({"automation_id": automation_id, "next": [timestamp(each) for each in times]})
+        return json_response(schemas.AUTOMATION_NEXT.of(automation_id=automation_id, next=times))
 
     async def cancel(self, call: Call, automation_id: str) -> HTTPResponse:
         """End what runs and waits of it at once, in a sleep too."""
         count = self._automations.cancel(automation_id)
-        return json_response({"status": "ok", "cancelled": count})
+        return json_response(schemas.CANCELLED.of(cancelled=count))
 
     async def list_history(self, call: Call, automation_id: str) -> HTTPResponse:
         """What became of its triggers, the newest first: how it ran, or why it did not."""
         self._automations.view(automation_id)
         entries = self._automations.list_runs(automation_id, Period(**call.query()))
-        told = [payloads.automation_run(entry) for entry in entries]
-        return json_response({"automation_id": automation_id, "entries": told})
+        return json_response(schemas.AUTOMATION_HISTORY.of(automation_id=automation_id, entries=entries))
 
 
 ROUTES = routes_of(
@@ -119,7 +123,7 @@ ROUTES = routes_of(
         handler=Automations.switch,
         statuses=(200, 400, 404, 413, 503),
         response_schema=schemas.AUTOMATION,
-        body=payloads.SWITCH,
+        body=SWITCH_BODY,
         summary="Switch the automation on or off, over restarts and reloads.",
     ),
     Route(
@@ -129,7 +133,7 @@ ROUTES = routes_of(
         handler=Automations.execute,
         statuses=(200, 400, 404, 413),
         response_schema=schemas.AUTOMATION_RESULT,
-        body=payloads.BY_HAND,
+        body=RUN_BODY,
         body_optional=True,
         summary="Run the automation now, even if it is off, whatever its mode and cooldown; its conditions apply.",
     ),

@@ -8,16 +8,20 @@ from enum import StrEnum
 from sanic import HTTPResponse
 
 from appliance.adapters.dispatch import Dispatcher
-from appliance.api import payloads, schemas
+from appliance.api import device_schemas, schemas
 from appliance.api.auth import Role
-from appliance.api.payloads import DeviceEncoder
+from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.responses import json_response
 from appliance.api.route import Call, Route, routes_of
-from appliance.api.validation import anything, array_of, list_of, member_of
+from appliance.api.shapes import array_of
+from appliance.api.validation import anything, body, identifier, list_of, member_of, name, nullable
 from appliance.home.changes import AssignRoom, RenameDevice
 from appliance.home.registry import Registry
 from appliance.store.changes import Changes
 from appliance.tables.fields import Field
+
+NAME_BODY = body("NamingRequest", {"name": Field(nullable(name))})
+ROOM_BODY = body("AssignmentRequest", {"room_id": Field(nullable(identifier))})
 
 
 class Include(StrEnum):
@@ -86,7 +90,7 @@ ROUTES = routes_of(
         role=Role.READ,
         handler=Devices.list_all,
         statuses=(200, 400),
-        response_schema=array_of(schemas.DEVICE),
+        response_schema=array_of(device_schemas.DEVICE),
         query={"ids": Field(list_of(anything), required=False), **_INCLUDE},
         summary="Every device by id, or those that the repeated query parameter ids names, in its order.",
     ),
@@ -96,7 +100,7 @@ ROUTES = routes_of(
         role=Role.READ,
         handler=Devices.get,
         statuses=(200, 400, 404),
-        response_schema=schemas.DEVICE,
+        response_schema=device_schemas.DEVICE,
         query=_INCLUDE,
         summary="One device.",
     ),
@@ -106,8 +110,8 @@ ROUTES = routes_of(
         role=Role.WRITE,
         handler=Devices.rename,
         statuses=(200, 400, 404, 413, 503),
-        response_schema=schemas.DEVICE,
-        body=payloads.NAMING,
+        response_schema=device_schemas.DEVICE,
+        body=NAME_BODY,
         summary="Give the device the name that people use, or (null) take it away.",
     ),
     Route(
@@ -116,8 +120,8 @@ ROUTES = routes_of(
         role=Role.WRITE,
         handler=Devices.assign_room,
         statuses=(200, 400, 404, 413, 503),
-        response_schema=schemas.DEVICE,
-        body=payloads.ASSIGNMENT,
+        response_schema=device_schemas.DEVICE,
+        body=ROOM_BODY,
         summary="Put the device into a room, or (null) into none.",
     ),
     Route(
@@ -127,7 +131,7 @@ ROUTES = routes_of(
         handler=Devices.command,
         statuses=(200, 400, 404, 413, 501),
         response_schema=schemas.DONE,
-        body=schemas.ANY_COMMAND,
+        body=device_schemas.ANY_COMMAND,
         summary="Send a command to the device and wait for its result.",
     ),
 )

@@ -5,18 +5,25 @@ from __future__ import annotations
 from sanic import HTTPResponse
 
 from appliance.adapters.dispatch import Dispatcher
-from appliance.api import payloads, schemas
+from appliance.api import device_schemas, schemas
 from appliance.api.auth import Role
-from appliance.api.payloads import DeviceEncoder
+from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.responses import json_response, no_content
 from appliance.api.route import Call, Route, routes_of
-from appliance.api.validation import array_of
-from appliance.home import plain
+from appliance.api.shapes import array_of
+from appliance.api.validation import body, identifier, list_of, name
 from appliance.home.changes import PutGroup, RemoveGroup, SetMembers
 from appliance.home.layout import Edit
 from appliance.home.model import Group
 from appliance.home.registry import Registry
 from appliance.store.changes import Changes
+from appliance.tables.fields import Field
+
+GROUP_BODY = body(
+    "GroupRequest",
+    {"id": Field(identifier), "name": Field(name), "members": Field(list_of(identifier), required=False)},
+)
+MEMBERS_BODY = body("MembersRequest", {"members": Field(list_of(identifier))})
 
 
 class Groups:
@@ -30,18 +37,18 @@ class Groups:
 
     async def list_all(self, call: Call) -> HTTPResponse:
         """Every group by id."""
-        return json_response([plain.group(group) for group in self._registry.list_groups()])
+        return json_response(schemas.GROUP.each(self._registry.list_groups()))
 
     async def put(self, call: Call) -> HTTPResponse:
         """Create a group, or change the one that has this id."""
         fields = await call.body()
         change = PutGroup(group_id=fields["id"], name=fields["name"], members=fields["members"])
         edit = await self._changes.make(change)
-        return json_response(plain.group(_group_of(edit)))
+        return json_response(schemas.GROUP(_group_of(edit)))
 
     async def get(self, call: Call, group_id: str) -> HTTPResponse:
         """One group."""
-        return json_response(plain.group(self._registry.get_group(group_id)))
+        return json_response(schemas.GROUP(self._registry.get_group(group_id)))
 
     async def remove(self, call: Call, group_id: str) -> HTTPResponse:
         """Remove the group; its devices stay."""
@@ -53,7 +60,7 @@ class Groups:
         self._registry.get_group(group_id)
         fields = await call.body()
         edit = await self._changes.make(SetMembers(group_id=group_id, members=fields["members"]))
-        return json_response(plain.group(_group_of(edit)))
+        return json_response(schemas.GROUP(_group_of(edit)))
 
     async def list_devices(self, call: Call, group_id: str) -> HTTPResponse:
         """The group's devices that exist at present, in membership order."""
@@ -65,7 +72,7 @@ class Groups:
         command = await call.body()
         devices = self._registry.list_group_devices(group_id)
         outcomes = await self._dispatcher.send(devices, command, "group")
-        return json_response([payloads.outcome(outcome) for outcome in outcomes])
+        return json_response(schemas.OUTCOME.each(outcomes))
 
 
 def _group_of(edit: Edit) -> Group:
@@ -92,7 +99,7 @@ ROUTES = routes_of(
         handler=Groups.put,
         statuses=(200, 400, 413, 503),
         response_schema=schemas.GROUP,
-        body=payloads.GROUP,
+        body=GROUP_BODY,
         summary="Create a group, or change the one that has this id; members left out stay as they are.",
     ),
     Route(
@@ -119,7 +126,7 @@ ROUTES = routes_of(
         handler=Groups.set_members,
         statuses=(200, 400, 404, 413, 503),
         response_schema=schemas.GROUP,
-        body=payloads.MEMBERS,
+        body=MEMBERS_BODY,
         summary="Replace the group's members.",
     ),
     Route(
@@ -128,7 +135,7 @@ ROUTES = routes_of(
         role=Role.READ,
         handler=Groups.list_devices,
         statuses=(200, 404),
-        response_schema=array_of(schemas.DEVICE),
+        response_schema=array_of(device_schemas.DEVICE),
         summary="The group's devices that exist at present, in membership order.",
     ),
     Route(
@@ -138,7 +145,7 @@ ROUTES = routes_of(
         handler=Groups.command,
         statuses=(200, 400, 404, 413),
         response_schema=array_of(schemas.OUTCOME),
-        body=schemas.ANY_COMMAND,
+        body=device_schemas.ANY_COMMAND,
         summary="Send a command to every device of the group; each has its own result.",
     ),
 )

@@ -6,21 +6,12 @@ from sanic import HTTPResponse
 
 from appliance.api import schemas
 from appliance.api.auth import Role
+from appliance.api.device_schemas import DEVICE
 from appliance.api.periods import PERIOD
 from appliance.api.responses import json_response
 from appliance.api.route import Call, Route, routes_of
-from appliance.api.validation import (
-    ANY,
-    INSTANT,
-    OBJECT,
-    TEXT,
-    array_of,
-    choice,
-    identifier,
-    maybe,
-    record,
-)
-from appliance.clock import timestamp
+from appliance.api.shapes import ANY, INSTANT, OBJECT, TEXT, Shape, array_of, described, maybe, record
+from appliance.api.validation import choice, identifier
 from appliance.history.commands import CommandAudit
 from appliance.history.devices import DeviceHistory, Resolution
 from appliance.history.period import Period
@@ -52,32 +43,24 @@ class History:
         """How the device was, an entry for each change."""
         device = self._registry.get_device(device_id)
         period, resolution = _asked_for(call)
-        entries = [
-            {"observed_at": timestamp(entry.observed_at), "device": plain.device(entry.device)}
-            for entry in self._devices.list_states(device, period, resolution)
-        ]
-        return json_response({"device_id": device_id, "entries": entries})
+        entries = self._devices.list_states(device, period, resolution)
+        return json_response(_STATES.of(device_id=device_id, entries=entries))
 
     async def list_values(self, call: Call, device_id: str, attribute: str) -> HTTPResponse:
         """What one of its attributes showed; no entries where it never had such an attribute."""
         self._registry.get_device(device_id)
         period, resolution = _asked_for(call)
         entries = [
-            {
-                "observed_at": timestamp(entry.observed_at),
-                "device_id": device_id,
-                "attribute": attribute,
-                "value": entry.value,
-            }
+            _VALUE.of(observed_at=entry.observed_at, device_id=device_id, attribute=attribute, value=entry.value)
             for entry in self._devices.list_values(device_id, attribute, period, resolution)
         ]
-        return json_response({"device_id": device_id, "attribute": attribute, "entries": entries})
+        return json_response(_VALUES.of(device_id=device_id, attribute=attribute, entries=entries))
 
     async def list_commands(self, call: Call) -> HTTPResponse:
         """Who commanded what, and what came of it."""
         query = call.query()
         device_id = query.pop("device_id")
-        return json_response({"entries": self._audit.list_commands(Period(**query), device_id)})
+        return json_response(_AUDIT.of(entries=self._audit.list_commands(Period(**query), device_id)))
 
 
 def _asked_for(call: Call) -> tuple[Period, Resolution]:
@@ -86,10 +69,15 @@ def _asked_for(call: Call) -> tuple[Period, Resolution]:
     return Period(**query), resolution
 
 
-_DEVICE_ENTRY = record("DeviceHistoryEntry", observed_at=INSTANT, device=schemas.DEVICE)
-_ATTRIBUTE_ENTRY = record("AttributeHistoryEntry", observed_at=INSTANT, device_id=TEXT, attribute=TEXT, value=ANY)
+_STATES = record(
+    "DeviceHistory",
+    device_id=TEXT,
+    entries=array_of(record("DeviceHistoryEntry", observed_at=INSTANT, device=Shape(DEVICE, plain.device))),
+)
+_VALUE = record("AttributeHistoryEntry", observed_at=INSTANT, device_id=TEXT, attribute=TEXT, value=ANY)
+_VALUES = record("AttributeHistory", device_id=TEXT, attribute=TEXT, entries={"type": "array", "items": _VALUE})
 _SOURCE = {**TEXT, "description": "device, room, group, scene:<id> or automation:<id>."}
-_COMMAND_ENTRY = record(
+_COMMAND = described(
     "CommandAuditEntry",
     recorded_at=INSTANT,
     source=_SOURCE,
@@ -99,6 +87,7 @@ _COMMAND_ENTRY = record(
     status=schemas.OUTCOME_STATUS,
     message=maybe(TEXT),
 )
+_AUDIT = record("CommandAudit", entries=array_of(_COMMAND))
 
 ROUTES = routes_of(
     History,
@@ -108,7 +97,7 @@ ROUTES = routes_of(
         role=Role.READ,
         handler=History.list_states,
         statuses=(200, 400, 404),
-        response_schema=record("DeviceHistory", device_id=TEXT, entries=array_of(_DEVICE_ENTRY)),
+        response_schema=_STATES,
         query=_DEVICE_QUERY,
         summary="How the device was, newest first, an entry for each change of an attribute.",
     ),
@@ -118,9 +107,7 @@ ROUTES = routes_of(
         role=Role.READ,
         handler=History.list_values,
         statuses=(200, 400, 404),
-        response_schema=record(
-            "AttributeHistory", device_id=TEXT, attribute=TEXT, entries=array_of(_ATTRIBUTE_ENTRY)
-        ),
+        response_schema=_VALUES,
         query=_DEVICE_QUERY,
         summary="What one attribute of the device showed, newest first.",
     ),
@@ -130,7 +117,7 @@ ROUTES = routes_of(
         role=Role.READ,
         handler=History.list_commands,
         statuses=(200, 400),
-        response_schema=record("CommandAudit", entries=array_of(_COMMAND_ENTRY)),
+        response_schema=_AUDIT,
         query=_AUDIT_QUERY,
         summary="Who commanded which device, and what came of it, newest first.",
     ),

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from sanic import HTTPResponse
 
-from appliance.api import payloads, schemas
+from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.keyring import Keyring
 from appliance.api.responses import json_response, no_content
 from appliance.api.route import Call, Route, routes_of
-from appliance.api.validation import array_of
+from appliance.api.shapes import array_of
+from appliance.api.validation import body, member_of, text
+from appliance.tables.fields import Field
+
+MAX_LABEL_CHARS = 100
+
+KEY_BODY = body("KeyRequest", {"label": Field(text(MAX_LABEL_CHARS)), "role": Field(member_of(Role))})
 
 
 class ApiKeys:
@@ -20,13 +26,13 @@ class ApiKeys:
 
     async def list_all(self, call: Call) -> HTTPResponse:
         """Every key by id, without its secret."""
-        return json_response([payloads.key(each) for each in self._keyring.list_all()])
+        return json_response(schemas.KEY.each(self._keyring.list_all()))
 
     async def create(self, call: Call) -> HTTPResponse:
         """Make a key; nothing but this answer ever shows its secret."""
         fields = await call.body()
         key, token = await self._keyring.create(fields["label"], fields["role"])
-        return json_response({**payloads.key(key), "key": token})
+        return json_response({**schemas.KEY(key), "key": token})
 
     async def revoke(self, call: Call, key_id: str) -> HTTPResponse:
         """Revoke the key."""
@@ -52,7 +58,7 @@ ROUTES = routes_of(
         handler=ApiKeys.create,
         statuses=(200, 400, 413, 503),
         response_schema=schemas.NEW_KEY,
-        body=payloads.KEY,
+        body=KEY_BODY,
         summary="Make an API key with a label and a role; its secret is in this answer alone.",
     ),
     Route(

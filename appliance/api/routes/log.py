@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sanic import HTTPResponse
 
 from appliance.api.auth import Role
 from appliance.api.periods import LIMIT
 from appliance.api.responses import json_response
 from appliance.api.route import Call, Route, routes_of
-from appliance.api.validation import INSTANT, OBJECT, TEXT, anything, array_of, choice, record
-from appliance.clock import timestamp
-from appliance.log_buffer import LEVELS, LogBuffer, LogEntry, LogQuery
+from appliance.api.shapes import INSTANT, OBJECT, TEXT, array_of, record
+from appliance.api.validation import anything, choice
+from appliance.log_buffer import LEVELS, LogBuffer, LogQuery
 from appliance.tables.fields import Field
 
 LEVEL = Field(choice(*LEVELS, default="debug", description="Entries of this level and graver ones."), required=False)
 """The least grave level that is wanted."""
 
-_ENTRY = record("LogEntry", at=INSTANT, level=TEXT, part=TEXT, message=TEXT, fields=OBJECT)
+LOG_ENTRY = record("LogEntry", at=INSTANT, level=TEXT, part=TEXT, message=TEXT, fields=OBJECT)
+_LOG = record("Log", entries=array_of(LOG_ENTRY))
 
 
 class Log:
@@ -31,18 +30,7 @@ class Log:
         """The entries that match, newest first."""
         stated = {name: value for name, value in call.query().items() if value is not None}
         found = self._buffer.list_entries(LogQuery(**stated))
-        return json_response({"entries": [entry_json(entry) for entry in found]})
-
-
-def entry_json(entry: LogEntry) -> dict[str, Any]:
-    """An entry as JSON."""
-    return {
-        "at": timestamp(entry.at),
-        "level": entry.level,
-        "part": entry.part,
-        "message": entry.message,
-        "fields": entry.fields,
-    }
+        return json_response(_LOG.of(entries=found))
 
 
 ROUTES = routes_of(
@@ -53,7 +41,7 @@ ROUTES = routes_of(
         role=Role.ADMIN,
         handler=Log.list_entries,
         statuses=(200, 400),
-        response_schema=record("Log", entries=array_of(_ENTRY)),
+        response_schema=_LOG,
         query={
             "level": LEVEL,
             "part": Field(anything, required=False),

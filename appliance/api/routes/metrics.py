@@ -9,7 +9,7 @@ from appliance.api.exposition import CONTENT_TYPE
 from appliance.api.metrics import Metrics
 from appliance.api.responses import text_response
 from appliance.api.route import Call, Route, routes_of
-from appliance.api.validation import TEXT
+from appliance.api.shapes import TEXT
 
 
 class MetricsPage:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import orjson
 from sanic import HTTPResponse
 
-from appliance.api import payloads, schemas
+from appliance.api import device_schemas, schemas
 from appliance.api.auth import Role
-from appliance.api.payloads import DeviceEncoder
+from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.responses import json_response
 from appliance.api.route import Call, Route, routes_of
-from appliance.api.validation import TEXT, array_of, one_of, record
+from appliance.api.shapes import TEXT, array_of, one_of, record
 from appliance.automations.automations import Automations
 from appliance.health import Health
-from appliance.home import plain
 from appliance.home.registry import Registry
 from appliance.scenes import Scenes
 from appliance.version import VERSION
@@ -29,7 +28,7 @@ OVERVIEW = record(
     scenes=array_of(schemas.SCENE),
     automations=array_of(schemas.AUTOMATION),
     adapters=array_of(schemas.ADAPTER),
-    devices=array_of(schemas.DEVICE),
+    devices=array_of(device_schemas.DEVICE),
 )
 
 
@@ -48,17 +47,18 @@ class Overview:
     async def show(self, call: Call) -> HTTPResponse:
         """The home, and whose key asks; nothing can change between two parts of it."""
         assert call.principal is not None
-        head = {
-            "version": VERSION,
-            "caller": {"key_id": call.principal.key_id, "role": call.principal.role},
-            "rooms": [plain.room(each) for each in self._registry.list_rooms()],
-            "groups": [plain.group(each) for each in self._registry.list_groups()],
-            "scenes": [payloads.scene(each) for each in self._scenes.list_scenes()],
-            "automations": [payloads.automation(each) for each in self._automations.list_views()],
-            "adapters": [{"name": each.name, "status": each.status} for each in self._health.list_adapters()],
-        }
+        head = OVERVIEW.of(
+            version=VERSION,
+            caller=call.principal,
+            rooms=self._registry.list_rooms(),
+            groups=self._registry.list_groups(),
+            scenes=self._scenes.list_scenes(),
+            automations=self._automations.list_views(),
+            adapters=self._health.list_adapters(),
+            devices=[],
+        )
         devices = b",".join([self._encoder.encode_with_commands(each) for each in self._registry.list_devices()])
-        return json_response(b'%b,"devices":[%b]}' % (orjson.dumps(head)[:-1], devices))
+        return json_response(b"%b%b]}" % (orjson.dumps(head).removesuffix(b"]}"), devices))
 
 
 ROUTES = routes_of(

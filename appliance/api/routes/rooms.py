@@ -5,17 +5,20 @@ from __future__ import annotations
 from sanic import HTTPResponse
 
 from appliance.adapters.dispatch import Dispatcher
-from appliance.api import payloads, schemas
+from appliance.api import device_schemas, schemas
 from appliance.api.auth import Role
-from appliance.api.payloads import DeviceEncoder
+from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.responses import json_response, no_content
 from appliance.api.route import Call, Route, routes_of
-from appliance.api.validation import array_of
-from appliance.home import plain
+from appliance.api.shapes import array_of
+from appliance.api.validation import body, identifier, name
 from appliance.home.changes import PutRoom, RemoveRoom
 from appliance.home.model import Room
 from appliance.home.registry import Registry
 from appliance.store.changes import Changes
+from appliance.tables.fields import Field
+
+ROOM_BODY = body("RoomRequest", {"id": Field(identifier), "name": Field(name)})
 
 
 class Rooms:
@@ -29,17 +32,17 @@ class Rooms:
 
     async def list_all(self, call: Call) -> HTTPResponse:
         """Every room by id."""
-        return json_response([plain.room(room) for room in self._registry.list_rooms()])
+        return json_response(schemas.ROOM.each(self._registry.list_rooms()))
 
     async def put(self, call: Call) -> HTTPResponse:
         """Create a room, or rename the one that has this id."""
         room = Room(**await call.body())
         await self._changes.make(PutRoom(room=room))
-        return json_response(plain.room(room))
+        return json_response(schemas.ROOM(room))
 
     async def get(self, call: Call, room_id: str) -> HTTPResponse:
         """One room."""
-        return json_response(plain.room(self._registry.get_room(room_id)))
+        return json_response(schemas.ROOM(self._registry.get_room(room_id)))
 
     async def remove(self, call: Call, room_id: str) -> HTTPResponse:
         """Remove the room; its devices are in none afterwards."""
@@ -56,7 +59,7 @@ class Rooms:
         command = await call.body()
         devices = self._registry.list_room_devices(room_id)
         outcomes = await self._dispatcher.send(devices, command, "room")
-        return json_response([payloads.outcome(outcome) for outcome in outcomes])
+        return json_response(schemas.OUTCOME.each(outcomes))
 
 
 ROUTES = routes_of(
@@ -77,7 +80,7 @@ ROUTES = routes_of(
         handler=Rooms.put,
         statuses=(200, 400, 413, 503),
         response_schema=schemas.ROOM,
-        body=payloads.ROOM,
+        body=ROOM_BODY,
         summary="Create a room, or rename the one that has this id.",
     ),
     Route(
@@ -103,7 +106,7 @@ ROUTES = routes_of(
         role=Role.READ,
         handler=Rooms.list_devices,
         statuses=(200, 404),
-        response_schema=array_of(schemas.DEVICE),
+        response_schema=array_of(device_schemas.DEVICE),
         summary="The devices in the room by id.",
     ),
     Route(
@@ -113,7 +116,7 @@ ROUTES = routes_of(
         handler=Rooms.command,
         statuses=(200, 400, 404, 413),
         response_schema=array_of(schemas.OUTCOME),
-        body=schemas.ANY_COMMAND,
+        body=device_schemas.ANY_COMMAND,
         summary="Send a command to every device in the room; each has its own result.",
     ),
 )

@@ -6,12 +6,13 @@ import asyncio
 
 from sanic import HTTPResponse
 
-from appliance.api import payloads, schemas
+from appliance.api import schemas
 from appliance.api.auth import Role
+from appliance.api.errors import failed_run_body
 from appliance.api.periods import PERIOD
 from appliance.api.responses import json_response
 from appliance.api.route import Call, Route, routes_of
-from appliance.api.validation import array_of
+from appliance.api.shapes import array_of
 from appliance.errors import DroppedByMode
 from appliance.history.period import Period
 from appliance.history.runs import RunStatus
@@ -29,34 +30,34 @@ class Scenes:
 
     async def list_all(self, call: Call) -> HTTPResponse:
         """Every scene by id."""
-        return json_response([payloads.scene(scene) for scene in self._scenes.list_scenes()])
+        return json_response(schemas.SCENE.each(self._scenes.list_scenes()))
 
     async def reload(self, call: Call) -> HTTPResponse:
         """Read every scene anew; all or nothing."""
-        return json_response(payloads.reload(await self._reloader.reload()))
+        return json_response(schemas.RELOADED(await self._reloader.reload()))
 
     async def execute(self, call: Call, scene_id: str) -> HTTPResponse:
         """Run the scene and tell what its commands came to. It runs on when the client goes away."""
         execution = self._scenes.execute(scene_id)
         if execution.decision is Decision.QUEUE:
-            return json_response({"status": "queued", "results": []}, 202)
+            return json_response(schemas.EXECUTED.of(status="queued", results=[]), 202)
         ending = await asyncio.shield(execution.ended)
         if ending.status is RunStatus.DROPPED:
             raise DroppedByMode(f"scene '{scene_id}' did not run; {ending.error}")
         if ending.status is RunStatus.OK:
-            return json_response({"status": "ok", "results": ending.results})
-        return json_response(payloads.failed_run(f"scene '{scene_id}'", ending), 400)
+            return json_response(schemas.EXECUTED.of(status="ok", results=ending.results))
+        return json_response(failed_run_body(f"scene '{scene_id}'", ending), 400)
 
     async def cancel(self, call: Call, scene_id: str) -> HTTPResponse:
         """End what runs and waits of it at once, in a sleep too."""
         count = self._scenes.cancel(scene_id)
-        return json_response({"status": "ok", "cancelled": count})
+        return json_response(schemas.CANCELLED.of(cancelled=count))
 
     async def list_history(self, call: Call, scene_id: str) -> HTTPResponse:
         """What became of the scene's executions, the newest first."""
         self._scenes.catalog.get(scene_id)
         entries = self._scenes.list_runs(scene_id, Period(**call.query()))
-        return json_response({"scene_id": scene_id, "entries": [payloads.scene_run(entry) for entry in entries]})
+        return json_response(schemas.SCENE_HISTORY.of(scene_id=scene_id, entries=entries))
 
 
 ROUTES = routes_of(

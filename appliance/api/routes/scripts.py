@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sanic import HTTPResponse
 
-from appliance.api import payloads, schemas
+from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.responses import json_response
 from appliance.api.route import Call, Route, routes_of
@@ -19,7 +19,7 @@ class Scripts:
 
     async def reload(self, call: Call) -> HTTPResponse:
         """Compile every script and tell what is wrong."""
-        return json_response(payloads.reload(await self._reloader.reload()))
+        return json_response(schemas.RELOADED(await self._reloader.reload()))
 
 
 ROUTES = routes_of(

@@ -10,12 +10,13 @@ from typing import Any
 import orjson
 from sanic import HTTPResponse
 
-from appliance.api import payloads, schemas
+from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.responses import json_response
 from appliance.api.route import Call, Route, routes_of
 from appliance.errors import NotReady
 from appliance.health import Health
+from appliance.home.capabilities import CAPABILITIES, OWNERSHIP
 from appliance.settings import LuaFolder
 
 Probe = Callable[[], Mapping[str, Any]]
@@ -42,7 +43,7 @@ class System:
         self._trust_clock = trust_clock
         self._probes = probes
         self._folders = folders
-        self._catalog = orjson.dumps(payloads.catalog())
+        self._catalog = orjson.dumps(schemas.CATALOG.of(capabilities=CAPABILITIES.values(), ownership=OWNERSHIP))
 
     async def show_health(self, call: Call) -> HTTPResponse:
         """The process answers."""
@@ -73,7 +74,7 @@ class System:
             {"target": target, "enabled": folder.watch, "directory": folder.directory}
             for target, folder in self._folders.items()
         ]
-        return json_response({"status": "ok", "watches": watches})
+        return json_response(schemas.WATCHES.of(watches=watches))
 
 
 def probe_process() -> dict[str, Any]:

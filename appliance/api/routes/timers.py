@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from sanic import HTTPResponse
 
-from appliance.api import payloads, schemas
+from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.responses import json_response, no_content
 from appliance.api.route import Call, Route, routes_of
-from appliance.api.validation import array_of
+from appliance.api.shapes import array_of
 from appliance.automations.timers import Timers as Parts
 
 
@@ -20,7 +20,7 @@ class Timers:
 
     async def list_all(self, call: Call) -> HTTPResponse:
         """Every timer that is under way, by name."""
-        return json_response([payloads.timer(each) for each in self._timers.list_all()])
+        return json_response(schemas.TIMER.each(self._timers.list_all()))
 
     async def remove(self, call: Call, name: str) -> HTTPResponse:
         """Cancel it; answered when that is on the card."""

@@ -10,7 +10,7 @@ from sanic import HTTPResponse
 from appliance.api.auth import Role
 from appliance.api.responses import json_response
 from appliance.api.route import Call, Route, routes_of
-from appliance.api.validation import TEXT, array_of, record
+from appliance.api.shapes import TEXT, array_of, record
 from appliance.automations.automations import Automations
 from appliance.home.registry import Registry
 from appliance.lua.catalog import Asset

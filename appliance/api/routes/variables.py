@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from sanic import HTTPResponse
 
-from appliance.api import payloads, schemas
+from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.responses import json_response, no_content
 from appliance.api.route import Call, Route, routes_of
-from appliance.api.validation import array_of
+from appliance.api.shapes import array_of
+from appliance.api.validation import body, json_value
 from appliance.automations.variables import Variables as Parts
+from appliance.tables.fields import Field
 
 SOURCE = "variables"
 """Who sets a variable over HTTP."""
+
+VARIABLE_BODY = body("VariableRequest", {"value": Field(json_value)})
 
 
 class Variables:
@@ -23,17 +27,17 @@ class Variables:
 
     async def list_all(self, call: Call) -> HTTPResponse:
         """Every variable by name."""
-        return json_response([payloads.variable(each) for each in self._variables.list_all()])
+        return json_response(schemas.VARIABLE.each(self._variables.list_all()))
 
     async def get(self, call: Call, name: str) -> HTTPResponse:
         """One variable."""
-        return json_response(payloads.variable(self._variables.get(name)))
+        return json_response(schemas.VARIABLE(self._variables.get(name)))
 
     async def put(self, call: Call, name: str) -> HTTPResponse:
         """Set it; answered when that is on the card."""
         body = await call.body()
         await self._variables.set_durable(name, body["value"], SOURCE)
-        return json_response({"name": name, "value": body["value"]})
+        return json_response(schemas.VARIABLE.of(name=name, value=body["value"]))
 
     async def remove(self, call: Call, name: str) -> HTTPResponse:
         """Remove it; answered when that is on the card."""
@@ -69,7 +73,7 @@ ROUTES = routes_of(
         handler=Variables.put,
         statuses=(200, 400, 413, 503),
         response_schema=schemas.VARIABLE,
-        body=payloads.VARIABLE,
+        body=VARIABLE_BODY,
         summary="Set the variable; it is on the card before this is answered.",
     ),
     Route(

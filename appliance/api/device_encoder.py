@@ -1,0 +1,68 @@
+"""Encodes devices as JSON, each once per change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import is_
+
+import orjson
+
+from appliance.clock import timestamp
+from appliance.home import events, plain
+from appliance.home.model import Device
+
+
+class DeviceEncoder:
+    """Encodes devices, each once per change: what a mere sighting moves is put behind the bytes that are kept."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[Device, bytes, bytes]] = {}
+        self._last: tuple[Sequence[Device], bytes] = ((), b"[]")
+
+    def forget_removed(self, event: events.Event) -> None:
+        """Called with every event: what is kept of a device that was removed goes with it."""
+        if isinstance(event, events.DeviceRemoved):
+            self._kept.pop(event.device_id, None)
+            self._last = ((), b"[]")
+
+    def encode(self, device: Device) -> bytes:
+        """The device as JSON."""
+        kept = self._kept.get(device.id)
+        if kept is not None and kept[0] is device:
+            return kept[2]
+        head = kept[1] if kept is not None and _differ_in_sighting(kept[0], device) else _encode_head(device)
+        whole = b'%b,"last_seen":"%b"}' % (head, timestamp(device.last_seen).encode())
+        self._kept[device.id] = (device, head, whole)
+        return whole
+
+    def encode_with_commands(self, device: Device) -> bytes:
+        """The device as JSON, with what it can be commanded."""
+        return b'%b,"commands":%b}' % (self.encode(device)[:-1], orjson.dumps(plain.commands(device)))
+
+    def encode_list(self, devices: Sequence[Device]) -> bytes:
+        """The devices as a JSON array; asked for the same ones again, it gives the same bytes."""
+        if devices is not self._last[0] and not _are_same(self._last[0], devices):
+            self._last = (tuple(devices), b"[%b]" % b",".join([self.encode(device) for device in devices]))
+        return self._last[1]
+
+
+def _are_same(some: Sequence[Device], others: Sequence[Device]) -> bool:
+    return len(some) == len(others) and all(map(is_, some, others))
+
+
+def _differ_in_sighting(one: Device, other: Device) -> bool:
+    """Whether at most `last_seen` differs. The registry keeps unchanged parts as the same objects."""
+    return (
+        one.attributes is other.attributes
+        and one.metadata is other.metadata
+        and one.info is other.info
+        and one.name == other.name
+        and one.kind is other.kind
+        and one.room_id == other.room_id
+        and one.updated_at == other.updated_at
+    )
+
+
+def _encode_head(device: Device) -> bytes:
+    """The object without its last field and without its closing brace."""
+    return orjson.dumps(plain.device_head(device))[:-1]

@@ -79,18 +79,8 @@ class PolledUrl:
     poll_interval_secs: int
 
 
-def build_polling(
-    make: Callable[[AdapterContext, Any, int], Adapter],
-) -> Callable[[Any, AdapterContext], Adapter]:
-    """What builds such an adapter of settings that have a `base_url` and `poll_interval_secs`.
+def http_client(base_url: str, context: AdapterContext) -> Any:
+    """The HTTP client of an adapter. Its module is imported only here, where a section asks for it."""
+    from appliance.adapters.http import HttpClient
 
-    `make` is given an `HttpClient` for the URL; that is imported only where a section asks for it.
-    """
-
-    def build(settings: Any, context: AdapterContext) -> Adapter:
-        from appliance.adapters.http import HttpClient
-
-        http = HttpClient(context.session, settings.base_url, context.clock)
-        return make(context, http, settings.poll_interval_secs)
-
-    return build
+    return HttpClient(context.session, base_url, context.clock)

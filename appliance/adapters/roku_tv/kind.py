@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from appliance.adapters.base import Adapter, AdapterContext
-from appliance.adapters.kind import POLLING_FIELDS, AdapterKind, Simulation, Vendor, build_polling
+from appliance.adapters.kind import POLLING_FIELDS, AdapterKind, Simulation, Vendor, http_client
 from appliance.home.model import Kind
 from appliance.tables.addresses import host
 from appliance.tables.checks import whole
@@ -28,11 +27,11 @@ class RokuTv:
         return f"http://{host}:{self.port}"
 
 
-def make(context: AdapterContext, http: Any, poll_interval_secs: int) -> Adapter:
-    """The adapter of a section, imported only where there is one."""
+def build(settings: RokuTv, context: AdapterContext) -> Adapter:
+    """The adapter of a section. Its module is imported only here, where a section asks for it."""
     from appliance.adapters.roku_tv.adapter import RokuAdapter
 
-    return RokuAdapter(context, http, poll_interval_secs)
+    return RokuAdapter(context, http_client(settings.base_url, context), settings.poll_interval_secs)
 
 
 def simulate() -> Vendor:
@@ -47,7 +46,7 @@ ROKU_TV = AdapterKind(
     fields={"ip_address": Field(host), "port": Field(whole(1, 65535), 8060), **POLLING_FIELDS},
     settings=RokuTv,
     device_kinds=frozenset({Kind.SWITCH}),
-    build=build_polling(make),
+    build=build,
     late=("appliance.adapters.http", "appliance.adapters.roku_tv.adapter"),
     simulation=Simulation(
         device=simulate,

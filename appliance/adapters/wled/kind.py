@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from appliance.adapters.base import Adapter, AdapterContext
-from appliance.adapters.kind import POLLED_URL_FIELDS, AdapterKind, PolledUrl, Simulation, Vendor, build_polling
+from appliance.adapters.kind import POLLED_URL_FIELDS, AdapterKind, PolledUrl, Simulation, Vendor, http_client
 from appliance.home.model import Kind
 
 
@@ -15,11 +14,11 @@ class Wled(PolledUrl):
     """An enabled section of this kind."""
 
 
-def make(context: AdapterContext, http: Any, poll_interval_secs: int) -> Adapter:
-    """The adapter of a section, imported only where there is one."""
+def build(settings: Wled, context: AdapterContext) -> Adapter:
+    """The adapter of a section. Its module is imported only here, where a section asks for it."""
     from appliance.adapters.wled.adapter import WledAdapter
 
-    return WledAdapter(context, http, poll_interval_secs)
+    return WledAdapter(context, http_client(settings.base_url, context), settings.poll_interval_secs)
 
 
 def simulate() -> Vendor:
@@ -34,7 +33,7 @@ WLED = AdapterKind(
     fields=POLLED_URL_FIELDS,
     settings=Wled,
     device_kinds=frozenset({Kind.LIGHT}),
-    build=build_polling(make),
+    build=build,
     late=("appliance.adapters.http", "appliance.adapters.wled.adapter"),
     simulation=Simulation(
         device=simulate,

@@ -42,6 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - or Python tries to flush the old one at its end
         return os.EX_IOERR
+    except PermissionError as error:
+        return _fail(f"{error.filename} may not be looked at by this user: {error.strerror}", os.EX_IOERR)
     except Exception as error:
         logging.getLogger("lares").error("a fault of Lares itself; please report it", exc_info=error)
         return _fail(f"failed unexpectedly: {type(error).__name__}: {error}", os.EX_SOFTWARE)

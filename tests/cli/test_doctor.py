@@ -136,6 +136,17 @@ def test_a_user_who_may_not_use_the_data_is_told_so(open_folder: Path, mode: int
     assert "cannot be read: Permission denied" in found.of("store")[0][1]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+def test_a_user_who_may_not_enter_the_folder_is_told_so_in_a_sentence(open_folder: Path) -> None:
+    home(open_folder)
+    open_folder.chmod(0o700)
+    said = subprocess.run(
+        [sys.executable, "-c", AS_NOBODY], cwd=open_folder, env=environment(), capture_output=True, text=True
+    )
+    assert said.returncode == os.EX_IOERR
+    assert re.fullmatch(r"lares: \S+ may not be looked at by this user: Permission denied\n", said.stderr)
+
+
 def test_a_cut_write_is_told_and_needs_no_care(tmp_path: Path, command: Command) -> None:
     journal = next((home(tmp_path) / "data").glob("journal.*"))
     journal.write_bytes(journal.read_bytes().rstrip(b"\0") + b'{"seq":1,"len')

@@ -14,13 +14,11 @@ from appliance import errors
 from appliance.api.app import ROUTES
 from appliance.api.errors import STATUSES, status_of
 from appliance.api.frames import BY_EVENT
-from appliance.cli.single_file import REMOVE_AFTER_SECS
 from appliance.home import events
 from appliance.lua.context import OPERATIONS
 from appliance.lua.modes import ModeType
 from appliance.settings import SECTIONS, AutomationRunner, Scripts
 from appliance.store import journal, snapshot
-from appliance.store.files import SMALLEST_TO_COMPACT
 from tests.lua.mistakes import AT_CHECK, AT_RUN
 from tests.mutations.faults import FAULTS, problems
 
@@ -119,20 +117,3 @@ def test_the_annotated_journal_is_one_that_the_store_reads() -> None:
     reading = journal.read(changed.encode() + bytes(512), 7)
     assert [record["seq"] for record in reading.records] == [4025, 4026, 4027]
     assert not reading.is_damaged and not reading.torn and whole.sequence == 4024
-
-
-def test_numbers_in_the_documents_are_those_of_the_code() -> None:
-    docs = {path.name: " ".join(path.read_text().split()) for path in (ROOT / "docs").glob("*.md")}
-    json_lua = (ROOT / "appliance" / "lua_worker" / "prelude" / "json.lua").read_text()
-    [longest] = re.findall(r"^local LONGEST = (\d+)", json_lua, re.MULTILINE)
-    [deepest] = re.findall(r"^local DEEPEST = (\d+)", json_lua, re.MULTILINE) or ["32"]
-    unit = (ROOT / "firmware" / "systemd" / "lares.service").read_text()
-    [watchdog] = re.findall(r"^WatchdogSec=(\d+)$", unit, re.MULTILINE)
-    words = {15: "fifteen", 60: "minute"}
-    for page, sentence in (
-        ("lua.md", f"at most {deepest} levels deep, and {int(longest) >> 10} KiB large"),
-        ("systemd.md", f"every {words[int(watchdog) // 2]} seconds"),
-    ):
-        assert sentence in docs[page], sentence
-    assert words[int(REMOVE_AFTER_SECS)] in README.split("It unpacks once")[1][:400]
-    assert f"{SMALLEST_TO_COMPACT >> 10} KiB" in " ".join(ARCHITECTURE.split())

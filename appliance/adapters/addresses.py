@@ -36,7 +36,7 @@ class AddressGate:
         """
         outage = self._outage
         try:
-            async with asyncio.timeout(TURN_TIMEOUT_SECS):
+            async with asyncio.timeout(TURN_TIMEOUT_SECS if self._free.locked() else None):
                 await self._free.acquire()
         except TimeoutError:
             raise Busy(f"{self.address} is busy with earlier commands; this one was not sent") from None

@@ -9,7 +9,7 @@ from typing import Any
 from appliance.errors import Invalid
 from appliance.home.capabilities import ATTRIBUTES, is_custom
 from appliance.home.command_specs import CommandSpec
-from appliance.home.model import Info, Kind, Observation
+from appliance.home.model import Device, Info, Kind, Observation
 from appliance.home.texts import LONGEST_ID, LONGEST_NAME, cut
 from appliance.home.values import MAX_JSON_DEPTH, Value, json_copy
 from appliance.tables.checks import shown
@@ -43,18 +43,21 @@ def check_attributes(seen: Any, known: Mapping[str, Value], dropped: Dropped) ->
     return sound
 
 
-def check_observation(seen: Observation, known: Mapping[str, Value], dropped: Dropped) -> Observation:
-    """What of the observation is sound; the rest is noted in `dropped`. Raises `Invalid` if nothing of it is."""
+def check_observation(seen: Observation, known: Device | None, dropped: Dropped) -> Observation:
+    """What of the observation is sound; the rest is noted in `dropped`. Raises `Invalid` if nothing of it is.
+
+    `known` is the device as it was before, None where it is new: what is equal to that has been checked.
+    """
     check_device_id(seen.device_id)
     if not isinstance(seen.kind, Kind):
         raise Invalid(f"kind must be one of {', '.join(Kind)}, not {shown(seen.kind)}")
     return replace(
         seen,
-        attributes=check_attributes(seen.attributes, known, dropped),
+        attributes=check_attributes(seen.attributes, {} if known is None else known.attributes, dropped),
         vendor_specific=_check_vendor_data(seen.vendor_specific, dropped),
         name=_check_text("name", seen.name, dropped),
-        info=_check_info(seen.info, dropped),
-        commands=_check_commands(seen.commands, dropped),
+        info=known.info if known is not None and seen.info == known.info else _check_info(seen.info, dropped),
+        commands=_check_commands(seen.commands, None if known is None else known.commands, dropped),
     )
 
 
@@ -117,8 +120,12 @@ def _check_info(info: Any, dropped: Dropped) -> Info:
     return Info(**{each.name: _check_text(each.name, getattr(info, each.name), dropped) for each in fields(Info)})
 
 
-def _check_commands(commands: Any, dropped: Dropped) -> tuple[CommandSpec, ...]:
+def _check_commands(
+    commands: Any, known: tuple[CommandSpec, ...] | None, dropped: Dropped
+) -> tuple[CommandSpec, ...]:
     """The commands, sorted by capability."""
+    if known is not None and commands == known:
+        return known
     if not isinstance(commands, tuple) or not all(isinstance(each, CommandSpec) for each in commands):
         dropped["commands"] = "must be a tuple of CommandSpec"
         return ()

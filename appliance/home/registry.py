@@ -189,7 +189,7 @@ class Registry:
         try:
             if device is not None and device.metadata.source != adapter:
                 raise Invalid(f"is a device of {device.metadata.source}")
-            seen = check_observation(observation, {} if device is None else device.attributes, dropped)
+            seen = check_observation(observation, device, dropped)
         except Invalid as fault:
             self._tell_dropped(adapter, shown(observation.device_id), {"device": str(fault)})
             return
@@ -290,7 +290,7 @@ def _after(device: Device, seen: Observation, now: datetime) -> Device:
         metadata=device.metadata if device.metadata == metadata else metadata,
         vendor_name=device.vendor_name if seen.name is None else seen.name,
         info=device.info if seen.info in (device.info, Info()) else seen.info,
-        commands=device.commands if device.commands == seen.commands else seen.commands,
+        commands=seen.commands,
         last_seen=now,
     )
 

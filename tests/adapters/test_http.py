@@ -282,14 +282,14 @@ async def test_a_good_answer_with_any_byte_wrong_is_an_answer_or_an_error_of_the
 async def test_what_a_vendor_is_asked_with(session: aiohttp.ClientSession, clock: VirtualClock) -> None:
     async with RawVendor(GOOD) as vendor:
         http = HttpClient(session, vendor.url, clock)
-        await http.request("GET", "/elgato/lights")
-        await http.request("POST", "/keypress/Power")
-        await http.request("PUT", "/elgato/lights", json={"on": 1})
+        await clock.run(http.request("GET", "/elgato/lights"))
+        await clock.run(http.request("POST", "/keypress/Power"))
+        await clock.run(http.request("PUT", "/elgato/lights", json={"on": 1}))
         asked, pressed, put = (head.decode().lower() for head in vendor.heads)
     assert asked.startswith("get /elgato/lights http/1.1\r\n")
     assert "\r\nuser-agent: lares\r\n" in asked and "\r\naccept-encoding: identity\r\n" in asked
     assert pressed.startswith("post /keypress/power http/1.1\r\n") and "\r\ncontent-length: 0\r\n" in pressed
-    assert "\r\ncontent-type: application/json\r\n" in put and "\r\ncontent-length: 9\r\n" in put
+    assert "\r\ncontent-type: application/json\r\n" in put and "\r\ncontent-length: 8\r\n" in put
 
 
 async def test_compression_that_nobody_asked_for_is_not_undone(
@@ -314,23 +314,65 @@ async def test_cookies_are_not_kept_and_proxies_not_used(
     assert b"cookie" not in vendor.heads[1].lower()
 
 
-async def test_each_request_has_a_connection_of_its_own(session: aiohttp.ClientSession, clock: VirtualClock) -> None:
-    peers = []
+class Peers:
+    """A vendor that notes from where each request comes."""
 
-    async def note(request: web.Request) -> web.Response:
+    def __init__(self) -> None:
+        self.peers: list[object] = []
+        self.url = ""
+
+    async def __aenter__(self) -> Peers:
+        application = web.Application()
+        application.router.add_get("/x", self._note)
+        self._runner = web.AppRunner(application)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._runner.cleanup()
+
+    async def _note(self, request: web.Request) -> web.Response:
         assert request.transport is not None
-        peers.append(request.transport.get_extra_info("peername"))
+        self.peers.append(request.transport.get_extra_info("peername"))
         return web.Response()
 
-    application = web.Application()
-    application.router.add_get("/x", note)
-    runner = web.AppRunner(application)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    try:
+
+async def test_requests_that_follow_each_other_share_a_connection(
+    session: aiohttp.ClientSession, clock: VirtualClock
+) -> None:
+    async with Peers() as vendor:
+        http = HttpClient(session, vendor.url, clock)
         for _ in range(3):
-            assert (await _ask(session, clock, f"http://127.0.0.1:{runner.addresses[0][1]}"))[1] == b""
-    finally:
-        await runner.cleanup()
-    assert len(set(peers)) == 3
+            await http.request("GET", "/x")
+        assert (len(vendor.peers), len(set(vendor.peers))) == (3, 1)
+
+
+async def test_an_address_that_leaves_a_second_request_unanswered_is_asked_over_new_connections(
+    session: aiohttp.ClientSession, clock: VirtualClock
+) -> None:
+    async def says_no_more(writer: asyncio.StreamWriter) -> None:
+        await saying(GOOD)(writer)
+        await asyncio.sleep(3600)
+
+    async with RawVendor(says_no_more) as vendor:
+        http = HttpClient(session, vendor.url, clock)
+        await http.request("GET", "/a")
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(http.request("GET", "/b"), 0.05)
+        for path in ("/c", "/d"):
+            await http.request("GET", path)
+    assert [head.split()[1] for head in vendor.heads] == [b"/a", b"/c", b"/d"]
+    assert [b"Connection: close" in head for head in vendor.heads] == [False, True, True]
+
+
+async def test_one_whose_first_request_was_not_answered_may_keep_connections(
+    session: aiohttp.ClientSession, clock: VirtualClock
+) -> None:
+    async with RawVendor(b"") as vendor:
+        http, outcome = await _ask(session, clock, vendor.url)
+        assert isinstance(outcome, Unreachable)
+        vendor.speech = saying(GOOD)
+        await http.request("GET", "/x")
+    assert not any(b"Connection: close" in head for head in vendor.heads)

@@ -13,11 +13,11 @@ from appliance.errors import AdapterFailed, Unreachable
 from tests.fakes.clock import VirtualClock
 from tests.fakes.vendor import RawVendor
 
-OK = b"HTTP/1.1 200 OK\r\nX-Kind: lamp\r\nContent-Length: 2\r\n\r\n{}"
+OK = b"HTTP/1.1 200 OK\r\nX-Kind: lamp\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}"
 ASKED = (
     b"HTTP/1.1 401 Unauthorized\r\n"
     b'WWW-Authenticate: Digest realm="box", nonce="abc", qop="auth", algorithm=SHA-256\r\n'
-    b"Content-Length: 0\r\n\r\n"
+    b"Connection: close\r\nContent-Length: 0\r\n\r\n"
 )
 
 

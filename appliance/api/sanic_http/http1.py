@@ -36,6 +36,7 @@ class StrictHttp1(Http):
 
     recv_buffer: bytearray
     request_body: Any
+    request_bytes_left: Any
     response: Any
     response_func: Any
 
@@ -97,6 +98,17 @@ class StrictHttp1(Http):
         if self.stage is Stage.HANDLER:
             return await self._read()
         return await self._discard_rest()
+
+    def take_arrived_body(self, limit: int) -> bytes | None:
+        """The whole body where all of it is here already and it has no more bytes than that; else None."""
+        length: int = self.request_bytes_left
+        is_plain = self.request_body is True and not self.expecting_continue
+        if not is_plain or not 0 < length <= min(limit, len(self.recv_buffer)):
+            return None
+        body = bytes(self.recv_buffer[:length])
+        del self.recv_buffer[:length]
+        self.request_bytes_left, self.request_body = 0, None
+        return body
 
     def abandon_body(self) -> None:
         """Close the connection after the response, and read no more."""

@@ -11,7 +11,7 @@ from functools import partial
 
 from appliance.adapters.dispatch import Dispatcher
 from appliance.adapters.kinds import kind_of
-from appliance.adapters.mqtt.access import access_of
+from appliance.adapters.mqtt.access import FrameOf, access_of, no_frame
 from appliance.adapters.mqtt.kind import open_outlets
 from appliance.adapters.session import LateSession
 from appliance.adapters.setup import AdapterStart
@@ -74,7 +74,8 @@ SAFE = "the hub was started with --safe, so that no automation runs; start it wi
 class Hub:
     """The running whole. Inside its context every part is there by its name; nobody below has seen it.
 
-    One that `is_safe` runs no automations, whatever the configuration says.
+    One that `is_safe` runs no automations, whatever the configuration says. What it publishes elsewhere of events is
+    what `frame_of` makes of them.
     """
 
     automations: Automations
@@ -95,13 +96,21 @@ class Hub:
     started_at: datetime
 
     def __init__(
-        self, config: Config, disk: Disk, clock: Clock, *, is_safe: bool = False, log_buffer: LogBuffer | None = None
+        self,
+        config: Config,
+        disk: Disk,
+        clock: Clock,
+        *,
+        is_safe: bool = False,
+        log_buffer: LogBuffer | None = None,
+        frame_of: FrameOf = no_frame,
     ) -> None:
         if is_safe:
             config = replace(config, automations=replace(config.automations, enabled=False))
         self._refusals = {"automations": SAFE} if is_safe else {}
         self.safe_because = SAFE if is_safe else None
         self._config = config
+        self._frame_of = frame_of
         self._disk = disk
         self._stack = AsyncExitStack()
         self.start_errors: list[events.SystemErrorReported] = []
@@ -141,7 +150,9 @@ class Hub:
             await self._enter_scripts(stack)
             for runner in runners:
                 await stack.enter_async_context(runner)
-            access = access_of(self.registry, self.bus, self.dispatcher, self.scenes, self.automations)
+            access = access_of(
+                self.registry, self.bus, self.dispatcher, self.scenes, self.automations, self._frame_of
+            )
             for outlet in await open_outlets(self._config.adapters, secrets, access, self.clock, self._config.root):
                 await stack.enter_async_context(outlet)
             self._stack = stack.pop_all()

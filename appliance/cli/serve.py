@@ -14,6 +14,7 @@ from typing import Any
 
 from appliance.api.app import build_app
 from appliance.api.auth import Authenticator
+from appliance.api.frames import frame_of
 from appliance.api.keyring import Keyring
 from appliance.api.limits import Limits
 from appliance.api.server import Server
@@ -53,7 +54,7 @@ async def serve(
     automations. `log_buffer` holds what was logged before.
     """
     clock = Clock()
-    hub = Hub(config, Disk(data_dir), clock, is_safe=is_safe, log_buffer=log_buffer)
+    hub = Hub(config, Disk(data_dir), clock, is_safe=is_safe, log_buffer=log_buffer, frame_of=frame_of)
     stop, hangup = _listen_to_signals(hub)
     notifier = Notifier(os.environ, clock)
     limits = Limits.of(config.api)

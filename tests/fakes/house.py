@@ -22,6 +22,7 @@ from appliance.adapters.roku_tv.kind import RokuTv
 from appliance.adapters.roku_tv.simulator import TvSimulator
 from appliance.api.app import build_app
 from appliance.api.auth import Authenticator, Role
+from appliance.api.frames import frame_of
 from appliance.api.keys import Token
 from appliance.api.limits import Limits
 from appliance.api.server import Server
@@ -188,7 +189,7 @@ async def open_house(
             }
         folder = data_dir or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lares-house-")))
         settings = _configure(enabled, root or folder, toml)
-        hub = Hub(settings, disk or Disk(folder), clock or Clock())
+        hub = Hub(settings, disk or Disk(folder), clock or Clock(), frame_of=frame_of)
         events = _record(hub.bus)
         await stack.enter_async_context(hub)
         server = await stack.enter_async_context(_serve(hub, settings, limits or Limits(), event_capacity))

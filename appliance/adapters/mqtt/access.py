@@ -9,13 +9,23 @@ from typing import Any, Protocol
 from appliance.adapters.dispatch import Dispatcher
 from appliance.home.bus import Bus
 from appliance.home.commands import Command
+from appliance.home.events import Event
 from appliance.home.model import Device
 from appliance.home.registry import Registry
+
+FrameOf = Callable[[Event], bytes | None]
+
+
+def no_frame(_: Event) -> None:
+    """Tell nothing of any event."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HomeAccess:
-    """What the outlet may see and do. `send` gives status and message; scenes and automations are names by ids."""
+    """What the outlet may see and do. `send` gives status and message; scenes and automations are names by ids.
+
+    `frame_of` gives the JSON of an event as the event stream sends it, nothing for one that it does not tell.
+    """
 
     registry: Registry
     bus: Bus
@@ -24,6 +34,7 @@ class HomeAccess:
     run_scene: Callable[[str], Awaitable[None]]
     automations: Callable[[], Mapping[str, tuple[str, bool]]]
     switch: Callable[[str, bool], Awaitable[None]]
+    frame_of: FrameOf
 
 
 class Named(Protocol):
@@ -71,7 +82,12 @@ class AutomationAccess(Protocol):
 
 
 def access_of(
-    registry: Registry, bus: Bus, dispatcher: Dispatcher, scenes: SceneAccess, automations: AutomationAccess
+    registry: Registry,
+    bus: Bus,
+    dispatcher: Dispatcher,
+    scenes: SceneAccess,
+    automations: AutomationAccess,
+    frame_of: FrameOf,
 ) -> HomeAccess:
     """What an outlet may see and do in this home."""
 
@@ -95,4 +111,5 @@ def access_of(
             view.definition.id: (view.definition.name, view.is_enabled) for view in automations.list_views()
         },
         switch=switch,
+        frame_of=frame_of,
     )

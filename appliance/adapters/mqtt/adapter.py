@@ -53,7 +53,7 @@ class MqttAdapter(Adapter):
     concurrency = 1_000
 
     def __init__(self, context: AdapterContext, settings: Mqtt) -> None:
-        super().__init__(context, f"mqtt://{settings.host}:{settings.port}/{context.name}")
+        super().__init__(context)
         self.inbox = Inbox(self.clock)
         self.connection: Connection | None = None
         self.live: LiveDevices
@@ -78,8 +78,9 @@ class MqttAdapter(Adapter):
             includes_config_entities=self._settings.include_config_entities,
         )
         self.live = LiveDevices(DeviceCatalog(catalog), Told(self.publish), self.clock)
-        will = None if self._settings.publish else Outgoing(f"lares/{hub_id}/status", "offline", qos=1, retain=True)
-        self._broker = Broker(self._settings, f"lares-{hub_id}-{self.name}", will, self.inbox.put)
+        # Where this hub publishes itself, the connection for that says whether it is there.
+        status = None if self._settings.publish else f"lares/{hub_id}/status"
+        self._broker = Broker(self._settings, f"lares-{hub_id}-{self.name}", status, self.inbox.put)
         async with Tasks() as tasks:
             work = [
                 tasks.start(
@@ -118,6 +119,7 @@ class MqttAdapter(Adapter):
         """Subscribe to the discovery, then to what it names, and follow its changes."""
         await connection.subscribe(self._discovery_topics())
         await self._subscribe(connection)
+        await connection.say_online()
         self.publish.answered()
         began = self._config_at = self.clock.monotonic()
         is_settled = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Generator, Iterator
+from collections.abc import Container, Generator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -138,7 +138,22 @@ class DeviceCatalog:
         self._note_refusals(len(groups))
         self.devices = {device.id: device for _, devices, _ in built.values() for device in devices}
         self._listen()
+        fresh += self._find_bridges(fresh)
         return [device for device in fresh if self.devices.get(device.id) is device]
+
+    def _find_bridges(self, fresh: Sequence[MqttDevice]) -> list[MqttDevice]:
+        """Let each device know the one by which it is reached; those beside the fresh of which that is new."""
+        by_identifier: dict[str, str] = {}
+        for announcements, devices, _ in self._built.values():
+            for identifier in {each for one in announcements for each in one.device.identifiers} if devices else ():
+                by_identifier[identifier] = devices[0].id
+        known, moved = {id(device) for device in fresh}, list[MqttDevice]()
+        for device in self.devices.values():
+            bridge_id = by_identifier.get(device.facts.via_device, "")
+            if not device.parent_id and bridge_id not in (device.id, device.bridge_id):
+                device.bridge_id = bridge_id
+                moved += [] if id(device) in known else [device]
+        return moved
 
     def changes(self, message: Message) -> Iterator[Change]:
         """What a message means to the devices that listen. What cannot be read is noted in `refused`, once."""

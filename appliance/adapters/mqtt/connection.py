@@ -7,7 +7,7 @@ import logging
 import random
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,9 @@ from appliance.tasks import Tasks
 
 ANSWER_SECS = 5.0
 """Seconds that the broker has to accept a connection or a subscription."""
+
+GOODBYE_SECS = 0.5
+"""Seconds that the broker has to take in that this hub leaves."""
 
 KEEPALIVE_SECS = 60
 """Seconds of silence after which broker and hub make sure of each other."""
@@ -50,9 +53,11 @@ class Refused(Unreachable):
 class Connection:
     """One connection to the broker, usable while `Broker.connect` is open."""
 
-    def __init__(self, client: aiomqtt.Client, address: str) -> None:
+    def __init__(self, client: aiomqtt.Client, address: str, status_topic: str | None) -> None:
         self._client = client
         self._address = address
+        self._status_topic = status_topic
+        self._is_online = False
         self._slots = asyncio.Semaphore(MAX_UNACKNOWLEDGED)
 
     async def publish(self, message: Outgoing) -> None:
@@ -62,6 +67,19 @@ class Connection:
                 await self._client.publish(message.topic, message.payload, qos=message.qos, retain=message.retain)
             except (aiomqtt.MqttError, OSError, ValueError) as error:
                 raise Unreachable(f"the message to {message.topic} was not sent ({error})") from None
+
+    async def say_online(self) -> None:
+        """Publish that this hub is there, until the end of the connection. Raises `Unreachable`."""
+        if self._status_topic is not None:
+            self._is_online = True
+            await self.publish(Outgoing(self._status_topic, "online", qos=1, retain=True))
+
+    async def say_offline(self) -> None:
+        """Publish the end, where the connection is still there: who leaves in order leaves no will."""
+        if self._status_topic is not None and self._is_online and not self._client._disconnected.done():
+            with suppress(Unreachable, TimeoutError):
+                async with asyncio.timeout(GOODBYE_SECS):
+                    await self.publish(Outgoing(self._status_topic, "offline", qos=1, retain=True))
 
     async def subscribe(self, topics: Sequence[str]) -> None:
         """Listen to these topics with QoS 0; returns when the broker has agreed. Raises `Unreachable`."""
@@ -89,16 +107,19 @@ class Connection:
 
 
 class Broker:
-    """The way to one broker. `receive` is called with every message, as soon as it is read."""
+    """The way to one broker. `receive` is called with every message, as soon as it is read.
+
+    At `status_topic`, where there is one, stands `offline` once the connection is gone, by last will if need be.
+    """
 
     def __init__(
-        self, settings: Mqtt, client_id: str, will: Outgoing | None, receive: Callable[[Received], None]
+        self, settings: Mqtt, client_id: str, status_topic: str | None, receive: Callable[[Received], None]
     ) -> None:
         self._port = settings.port or (8883 if settings.tls else 1883)
         self.address = f"{settings.host}:{self._port}"
         self._settings = settings
         self._client_id = client_id
-        self._will = will
+        self._status_topic = status_topic
         self._receive = receive
         self._is_old = False
 
@@ -114,9 +135,11 @@ class Broker:
         except (aiomqtt.MqttError, OSError, ValueError) as error:
             self._is_old = not self._is_old
             raise Unreachable(f"{self.address} does not answer ({_reason(error)})") from None
+        connection = Connection(client, self.address, self._status_topic)
         try:
-            yield Connection(client, self.address)
+            yield connection
         finally:
+            await connection.say_offline()
             try:
                 await client.__aexit__(None, None, None)
             except aiomqtt.MqttError as error:
@@ -125,7 +148,7 @@ class Broker:
                 end.exception()  # retrieved: otherwise asyncio logs that nobody did
 
     def _client(self) -> aiomqtt.Client:
-        settings, will = self._settings, self._will
+        settings, status = self._settings, self._status_topic
         return aiomqtt.Client(
             settings.host,
             self._port,
@@ -133,7 +156,7 @@ class Broker:
             password=_password(settings),
             identifier=self._client_id,
             protocol=aiomqtt.ProtocolVersion.V311 if self._is_old else aiomqtt.ProtocolVersion.V5,
-            will=None if will is None else aiomqtt.Will(will.topic, will.payload, will.qos, will.retain),
+            will=None if status is None else aiomqtt.Will(status, "offline", qos=1, retain=True),
             timeout=ANSWER_SECS,
             keepalive=KEEPALIVE_SECS,
             tls_context=_tls_context(settings) if settings.tls else None,

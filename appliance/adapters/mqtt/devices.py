@@ -39,12 +39,16 @@ class Member:
 
 @dataclass(slots=True)
 class MqttDevice:
-    """One device of ours: its entities, and for each attribute that can be commanded the entity that takes it."""
+    """One device of ours: its entities, and for each attribute that can be commanded the entity that takes it.
+
+    `parent_id` is the device that it is a part of, `bridge_id` the one by which it is reached.
+    """
 
     id: str
     facts: DeviceFacts
     name: str
     parent_id: str = ""
+    bridge_id: str = ""
     members: list[Member] = field(default_factory=list)
     offers: dict[str, tuple[Entity, Offer]] = field(default_factory=dict)
     specs: tuple[CommandSpec, ...] = ()

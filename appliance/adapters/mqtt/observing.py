@@ -39,7 +39,7 @@ def observation_of(device: MqttDevice) -> Observation:
             model=facts.model or None,
             firmware=facts.firmware or None,
             serial=facts.serial or None,
-            parent_id=device.parent_id or None,
+            parent_id=device.parent_id or device.bridge_id or None,
             area=facts.area or None,
             device_class=device.device_class,
         ),

@@ -32,6 +32,9 @@ _SENSORS: Mapping[str, tuple[str, str]] = {
 }
 """Device class and unit of what Tasmota's sensors call their values."""
 
+_STATE_MODES = (1, 2, 9, 10, 13, 14)
+"""Switch modes that follow the switch; in the others it is pressed, held or toggled."""
+
 _KEY = re.compile(r"[A-Za-z0-9_.-]{1,60}")
 _MAC = re.compile(r"[0-9A-Fa-f]{12}")
 
@@ -104,7 +107,21 @@ class _Tasmota:
         return self._topic(0, name)
 
     def announcements(self, sensors: Mapping[str, Any]) -> Iterator[Announcement]:
-        """Relays, lights, shutters, the fan, buttons and sensors."""
+        """Relays, lights, shutters, the fan, buttons, switches and sensors."""
+        yield from self._outputs()
+        if self._config.get("if"):
+            yield self._fan()
+        for number, is_there in enumerate(self._numbers("btn") if self._option("73") else (), 1):
+            if is_there:
+                yield self._button(number)
+        for number, mode in enumerate(self._numbers("swc") if self._option("114") else (), 1):
+            if mode >= 0:
+                yield self._switch(number, shows_state=mode in _STATE_MODES)
+        found = sensors.get("sn")
+        if isinstance(found, dict):
+            yield from self._sensors(found, ())
+
+    def _outputs(self) -> Iterator[Announcement]:
         relays = self._numbers("rl")
         used = [at for at, kind in enumerate(relays) if kind]
         shutters = 0
@@ -118,15 +135,6 @@ class _Tasmota:
                     yield self._shutter(shutters // 2 + 1)
             else:
                 yield self._relay(number, is_only=len(used) == 1)
-        if self._config.get("if"):
-            yield self._fan()
-        if self._option("73"):
-            for at, is_there in enumerate(self._numbers("btn")):
-                if is_there:
-                    yield self._button(at + 1)
-        found = sensors.get("sn")
-        if isinstance(found, dict):
-            yield from self._sensors(found, ())
 
     def _numbers(self, key: str) -> list[int]:
         values = self._config.get(key)
@@ -248,6 +256,28 @@ class _Tasmota:
         text = f"{{{{ {{'event_type': ({action} | is_defined | lower), 'button': {number}}} | to_json }}}}"
         config = {"state_topic": self._topic(1, "RESULT"), "value_template": text}
         return self._announcement("event", f"button_{number}", f"Button {number}", config)
+
+    def _switch(self, number: int, *, shows_state: bool) -> Announcement:
+        """A wall switch that moves no relay: what it shows, or what is done with it."""
+        names = self._config.get("swn")
+        name = names[number - 1] if isinstance(names, list) and len(names) >= number else None
+        shown, at = f"value_json.Switch{number}", self._topic(1, "RESULT")
+        if shows_state:
+            told = f"{shown}.Action if {shown}.Action is defined else {shown}"
+            value = f"value_json.StatusSNS.Switch{number} if value_json.StatusSNS is defined else ({told})"
+            config = {
+                "state_topic": at,
+                "_state_topics": [self._topic(2, "SENSOR"), self._topic(1, "STATUS10")],
+                "value_template": f"{{{{ ({value}) | is_defined }}}}",
+                "payload_on": self._on,
+                "payload_off": self._off,
+            }
+        else:
+            action = f"{shown}.Action | is_defined | lower"
+            text = f"{{{{ {{'event_type': ({action}), 'switch': {number}}} | to_json }}}}"
+            config = {"state_topic": at, "value_template": text}
+        sort = "binary_sensor" if shows_state else "event"
+        return self._announcement(sort, f"switch_{number}", str(name)[:200] if name else f"Switch {number}", config)
 
     def _sensors(self, found: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[Announcement]:
         for key, value in list(found.items())[:100]:

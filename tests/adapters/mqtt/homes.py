@@ -11,7 +11,7 @@ from typing import Any
 from appliance.adapters.addresses import AddressGates
 from appliance.adapters.base import AdapterContext
 from appliance.adapters.http import open_session
-from appliance.adapters.mqtt.access import HomeAccess
+from appliance.adapters.mqtt.access import HomeAccess, no_frame
 from appliance.adapters.mqtt.adapter import MqttAdapter
 from appliance.adapters.mqtt.out.outlet import Outlet
 from appliance.adapters.mqtt.settings import Mqtt
@@ -169,6 +169,7 @@ async def publishing(
         run_scene=access.get("run_scene", ran),
         automations=lambda: access.get("automations", {}),
         switch=access.get("switch", switched),
+        frame_of=access.get("frame_of", no_frame),
     )
     async with Outlet(home.settings, hub_id, boot, doors, home.clock, frozenset({"mqtt"})) as outlet:
         yield outlet

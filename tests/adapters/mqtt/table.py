@@ -52,7 +52,7 @@ def described(capture: Capture) -> dict[str, Any]:
                 "kind": str(device.kind),
                 "class": device.device_class,
                 "name": device.name,
-                "parent": device.parent_id,
+                "parent": device.parent_id or device.bridge_id,
                 "available": any(member.availability.is_available for member in device.members),
                 "attributes": {
                     key: value for member in device.members for key, value in sorted(member.entity.attributes.items())

@@ -157,6 +157,55 @@ async def test_a_broker_that_dies_takes_its_devices_along_once_and_brings_them_b
             await home.shows(device_id, power="on")
 
 
+@pytest.mark.parametrize(
+    "refusal",
+    [b"\x20\x02\x00\x01", pytest.param(b"", marks=pytest.mark.slow)],
+    ids=["unacceptable version", "closed without a word"],
+)
+async def test_a_broker_that_knows_only_version_3_1_1_is_spoken_to_in_that(broker: Mosquitto, refusal: bytes) -> None:
+    levels: list[int] = []
+
+    async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connect = await reader.read(4096)
+        levels.append(connect[connect.index(b"MQTT") + 4])
+        if levels[-1] == 5:
+            writer.write(refusal)
+            writer.close()
+            return
+        answers, there = await asyncio.open_connection("127.0.0.1", broker.port)
+        there.write(connect)
+        await asyncio.gather(_pipe(reader, there), _pipe(answers, writer))
+
+    server = await asyncio.start_server(relay, "127.0.0.1")
+    async with server, broker.client() as client:
+        async with BrokerHome(broker, port=server.sockets[0].getsockname()[1]) as home:
+            await announce(client, capture("tasmota-native/relay"))
+            await home.shows("mqtt:00000049a3bc", state="online")
+            assert levels == [5, 4]
+
+
+async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while chunk := await reader.read(4096):
+        writer.write(chunk)
+    writer.close()
+
+
+async def test_a_hub_that_publishes_nothing_says_whether_it_is_there(broker: Mosquitto) -> None:
+    async with broker.client() as client:
+        await client.subscribe("lares/quiet/status", qos=1)
+        said = aiter(client.messages)
+        async with asyncio.timeout(10), BrokerHome(broker, hub_id="quiet"):
+            message = await anext(said)
+            assert (message.payload, message.retain) == (b"online", False)
+        async with asyncio.timeout(10):
+            assert (await anext(said)).payload == b"offline"
+    async with broker.client() as client:
+        await client.subscribe("lares/quiet/status", qos=1)
+        async with asyncio.timeout(10):
+            message = await anext(aiter(client.messages))
+            assert (message.payload, message.retain) == (b"offline", True)
+
+
 async def test_a_device_that_does_not_do_it_is_said_to_and_a_late_contradiction_does_not_flip_it(
     broker: Mosquitto,
 ) -> None:

@@ -13,6 +13,7 @@ import aiomqtt
 import pytest
 
 from appliance.adapters.mqtt.announcements import announced, config_topic
+from appliance.api.frames import frame_of
 from appliance.home import events
 from appliance.home.command_specs import CommandSpec
 from appliance.home.model import Info, Kind, Observation
@@ -71,6 +72,23 @@ async def test_a_lamp_is_announced_shows_its_state_and_takes_commands(broker: Mo
             home.bus.publish(events.DeviceEvent(device_id=LAMP.device_id, event="single", data={"n": 1}))
             assert await heard(client, f"{base}/event") == {"n": 1, "event_type": "single"}
         assert await heard(client, "lares/here/status") == "offline"
+
+
+async def test_what_happens_is_told_as_the_event_stream_does_but_not_what_came_over_mqtt(
+    broker: Mosquitto,
+) -> None:
+    async with broker.client() as client, BrokerHome(broker) as home:
+        lamp = Lamp(home.registry, LAMP)
+        await client.subscribe("lares/here/events", qos=1)
+        async with publishing(home, "here", lamp, frame_of=frame_of) as outlet:
+            await until(lambda: outlet.is_connected)
+            home.bus.publish(events.DeviceEvent(device_id="mqtt:remote", event="double", data={}))
+            home.bus.publish(events.DeviceEvent(device_id=LAMP.device_id, event="single", data={"n": 1}))
+            lamp.show(brightness=21)
+            first = await heard(client, "lares/here/events")
+            assert first == {"type": "device.event", "id": LAMP.device_id, "event": "single", "data": {"n": 1}}
+            second = await heard(client, "lares/here/events")
+            assert (second["type"], second["state"]["brightness"]) == ("device.state_changed", 21)
 
 
 async def test_the_announcement_is_one_that_anybody_reads(broker: Mosquitto) -> None:

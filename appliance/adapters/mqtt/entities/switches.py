@@ -61,7 +61,7 @@ class Lock(Entity):
     component_class = "lock"
 
     def setup(self) -> None:
-        """Offer lock and unlock."""
+        """Offer lock and unlock. One that asks for a code with each command can only be read."""
         if not self.can("command_topic", "command_template"):
             raise Invalid("has no command topic")
         self._states = {
@@ -70,7 +70,10 @@ class Lock(Entity):
             self.config.text("state_jammed", "JAMMED"): "jammed",
         }
         self.read("state_topic", self._take, "value_template")
-        self.offers["lock"] = Offer(actions=("lock", "unlock"))
+        if "code_format" in self.config:
+            self.config.problems.append("asks for a code with each command, which Lares does not have")
+        else:
+            self.offers["lock"] = Offer(actions=("lock", "unlock"))
         self.claims = ("lock",)
 
     def _take(self, text: str) -> Update:

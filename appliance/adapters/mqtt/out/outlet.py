@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Mapping
 
 import orjson
@@ -31,6 +32,9 @@ CATALOG_SECS = 1.0
 MAX_EVENTS = 50
 """Names of events that are remembered of one device."""
 
+MAX_FRAMES = 1_000
+"""Events that wait to be published; the oldest make room."""
+
 log = logging.getLogger("adapters")
 
 
@@ -49,11 +53,11 @@ class Outlet:
         self._clock = clock
         self._brokers = brokers
         self._inbox = Inbox(clock)
-        will = Outgoing(self._topics.status, "offline", qos=1, retain=True)
-        self._broker = Broker(settings, f"lares-{hub_id}-out", will, self._inbox.put)
+        self._broker = Broker(settings, f"lares-{hub_id}-out", self._topics.status, self._inbox.put)
         self._tasks = Tasks()
         self._changed: set[str] = set()
         self._has_changed = asyncio.Event()
+        self._frames: deque[bytes] = deque(maxlen=MAX_FRAMES)
         self._sequence = 0
         self._announced: dict[str, bytes] = {}
         self._events: dict[str, dict[str, None]] = {}
@@ -72,15 +76,12 @@ class Outlet:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._connection is not None:
-            try:
-                async with asyncio.timeout(1):
-                    await self._connection.publish(Outgoing(self._topics.status, "offline", qos=1, retain=True))
-            except (Unreachable, TimeoutError) as error:
-                log.debug("the broker was not told of the stop: %s", error)
         await self._tasks.__aexit__()
 
     def _hear(self, event: events.Event) -> None:
+        if self._connection is not None and self._is_own(event) and (frame := self._home.frame_of(event)):
+            self._frames.append(frame)
+            self._has_changed.set()
         match event:
             case events.DeviceStateChanged(device=device) | events.DeviceUpdated(device=device):
                 self._note(device.id)
@@ -92,6 +93,12 @@ class Outlet:
             case events.DeviceEvent(device_id=id_, event=name, data=data):
                 self._tell_event(id_, name, data)
 
+    def _is_own(self, event: events.Event) -> bool:
+        """Whether it is not of a device that came in over MQTT."""
+        device = getattr(event, "device", None)
+        device_id = getattr(event, "device_id", "") if device is None else device.id
+        return device_id.partition(":")[0] not in self._brokers
+
     def _note(self, device_id: str) -> None:
         self._changed.add(device_id)
         self._has_changed.set()
@@ -102,12 +109,13 @@ class Outlet:
     async def _session(self, connection: Connection) -> None:
         """Tell everything, then every change, until the connection is lost."""
         self._inbox.clear()
+        self._frames.clear()
         self._announced.clear()
         self._catalogs = ({}, {})
         self._connection = connection
         try:
             await connection.subscribe([*self._topics.commands, *self._topics.leftovers])
-            await connection.publish(Outgoing(self._topics.status, "online", qos=1, retain=True))
+            await connection.say_online()
             for device in self._home.registry.list_devices():
                 self._note(device.id)
             await self._tell_catalogs(connection)
@@ -116,6 +124,9 @@ class Outlet:
                 await self._clock.wait(self._has_changed, CATALOG_SECS)
                 await self._clock.sleep(GATHER_SECS)
                 await self._tell_changes(connection)
+                while self._frames:
+                    message = Outgoing(self._topics.events, self._frames.popleft().decode())
+                    await connection.publish(message)
                 if self._clock.monotonic() - looked_at >= CATALOG_SECS:
                     looked_at = self._clock.monotonic()
                     await self._tell_catalogs(connection)

@@ -37,6 +37,11 @@ class HubTopics:
         return f"lares/{self.hub_id}/status"
 
     @property
+    def events(self) -> str:
+        """Where everything that happens is told, as the event stream tells it."""
+        return f"lares/{self.hub_id}/events"
+
+    @property
     def commands(self) -> tuple[str, ...]:
         """What the hub listens to."""
         base = f"lares/{self.hub_id}"

@@ -1,0 +1,115 @@
+"""What needs no broker: parts of announcements, and what this hub says of itself, as tables."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import aiohttp
+import pytest
+
+from appliance.adapters.mqtt.adapter import BIRTH_SECS, MqttAdapter
+from appliance.adapters.mqtt.catalog import DeviceCatalog
+from appliance.adapters.mqtt.observing import Told, observation_of
+from appliance.adapters.mqtt.payloads import Outgoing
+from appliance.adapters.mqtt.session import LiveDevices
+from tests.adapters.mqtt.captures import Sent, capture
+from tests.adapters.mqtt.homes import PLAIN
+from tests.adapters.mqtt.table import new_catalog, take
+from tests.fakes.clock import VirtualClock
+from tests.fakes.context import context_of
+
+
+def config(topic: str, **fields: Any) -> Sent:
+    """A retained configuration."""
+    return Sent(f"homeassistant/{topic}/config", json.dumps(fields).encode(), retain=True)
+
+
+def sensor(identifier: str, via_device: str | None = None) -> Sent:
+    """The configuration of a device that shows a temperature."""
+    device = {"identifiers": [identifier], "name": identifier}
+    device |= {} if via_device is None else {"via_device": via_device}
+    return config(f"sensor/{identifier}/t", state_topic=f"{identifier}/t", unique_id=identifier, device=device)
+
+
+def parents(catalog: DeviceCatalog) -> dict[str, str | None]:
+    """The parent of each device as the home is told of it."""
+    return {device.id: observation_of(device).info.parent_id for device in catalog.devices.values()}
+
+
+def test_the_device_by_which_another_is_reached_is_its_parent_whenever_it_is_announced() -> None:
+    catalog = new_catalog()
+    take(catalog, (sensor("bulb", "bridge"), sensor("itself", "itself"), sensor("lost", "nowhere")))
+    assert parents(catalog) == {"mqtt:bulb": None, "mqtt:itself": None, "mqtt:lost": None}
+    for sent in (sensor("bridge"), sensor("itself", "bridge")):
+        catalog.take_config(sent.topic, sent.payload)
+    assert {device.id for device in catalog.rebuild()} == {"mqtt:bridge", "mqtt:bulb", "mqtt:itself"}
+    assert parents(catalog) == {
+        "mqtt:bridge": None,
+        "mqtt:bulb": "mqtt:bridge",
+        "mqtt:itself": "mqtt:bridge",
+        "mqtt:lost": None,
+    }
+    catalog.take_config(sensor("bridge").topic, b"")
+    assert [device.id for device in catalog.rebuild()] == ["mqtt:bulb", "mqtt:itself"]
+    assert set(parents(catalog).values()) == {None}
+
+
+def test_a_lock_that_asks_for_a_code_can_be_read_and_not_commanded() -> None:
+    for code_format, actions, reasons in (
+        (None, ("lock", "unlock"), []),
+        (r"^\d{4}$", None, ["asks for a code with each command, which Lares does not have"]),
+    ):
+        catalog = new_catalog()
+        fields = {"state_topic": "door", "command_topic": "door/set", "unique_id": "door", "code_format": code_format}
+        take(catalog, (config("lock/door", **fields), Sent("door", b"LOCKED", retain=False)))
+        device = catalog.devices["mqtt:door"]
+        assert device.attributes == {"lock": "locked"}
+        assert (device.offers["lock"][1].actions if device.offers else None) == actions
+        assert list(catalog.refused.values()) == reasons
+
+
+def test_switches_of_a_tasmota_that_move_no_relay_are_states_or_presses_by_their_mode() -> None:
+    [told, *_] = capture("tasmota-native/relay").messages
+    raw = json.loads(told.payload)
+    for detached, messages, attributes, presses in (
+        (0, [("stat/RESULT", {"Switch1": {"Action": "ON"}})], {}, []),
+        (1, [("stat/RESULT", {"Switch1": {"Action": "ON"}})], {"custom.mqtt.switch_1": True}, []),
+        (1, [("tele/SENSOR", {"Switch1": "OFF", "Switch2": "ON"})], {"custom.mqtt.switch_1": False}, []),
+        (1, [("stat/STATUS10", {"StatusSNS": {"Switch1": "ON"}})], {"custom.mqtt.switch_1": True}, []),
+        (1, [("stat/RESULT", {"Switch2": {"Action": "HOLD"}})], {}, [("hold", {"switch": 2})]),
+        (1, [("stat/RESULT", {"Switch3": {"Action": "ON"}}), ("stat/RESULT", {"X": 1})], {}, []),
+    ):
+        catalog = new_catalog()
+        announced = json.dumps(raw | {"so": {"114": detached}, "swc": [1, 0, -1]}).encode()
+        states = [Sent(f"tasmota_49A3BC/{topic}", json.dumps(each).encode(), False) for topic, each in messages]
+        happened = take(catalog, (Sent(told.topic, announced, True), *states))
+        assert catalog.devices["mqtt:00000049a3bc"].attributes == attributes, messages
+        assert [(event, data) for _, event, data in happened] == presses
+        assert not catalog.refused
+
+
+class Noted:
+    """A connection that notes what is published."""
+
+    def __init__(self) -> None:
+        self.sent: list[Outgoing] = []
+
+    async def publish(self, message: Outgoing) -> None:
+        """Note it."""
+        self.sent.append(message)
+
+
+@pytest.mark.parametrize("prefix", ["homeassistant", "ha"])
+async def test_announcers_are_asked_to_tell_again_at_most_once_in_five_minutes(
+    session: aiohttp.ClientSession, clock: VirtualClock, prefix: str
+) -> None:
+    context = context_of("mqtt", session, clock)
+    adapter = MqttAdapter(context, replace(PLAIN, discovery_prefix=prefix))
+    adapter.live = LiveDevices(new_catalog(), Told(context.publish), clock)
+    connection: Any = Noted()
+    for pause, count in ((0, 1), (1, 1), (BIRTH_SECS - 2, 1), (1, 2), (BIRTH_SECS / 2, 2)):
+        await clock.advance(pause, sleepers=0)
+        await adapter._settle(connection)
+        assert connection.sent == [Outgoing(f"{prefix}/status", "online")] * count

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Page, Route, expect
 
 from appliance.adapters.elgato_lights.simulator import Light
 from appliance.home.events import SystemErrorReported
@@ -17,7 +17,7 @@ from tests.dashboard.conftest import Place, visiting
 from tests.dashboard.npm import AXE, JSQR, script
 from tests.fakes import process
 from tests.fakes.furnished import ADAPTER, furnish, many, seen, show
-from tests.fakes.house import LIGHT, MASTER, READER, House, open_house
+from tests.fakes.house import LIGHT, MASTER, READER, TV, House, open_house
 from tests.fakes.patience import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
@@ -330,6 +330,31 @@ async def test_hostile_names_and_errors_are_text(browser: Browser) -> None:
                 await expect(visit.page.locator("main"), view).to_contain_text(shown, use_inner_text=True)
             assert await visit.page.evaluate("window.broken") is None
             assert await visit.page.locator("main img, main script, main b, main i").count() == 0
+
+
+async def test_a_part_that_fails_leaves_the_others_alone(browser: Browser) -> None:
+    async def break_lamp(route: Route) -> None:
+        answer = await route.fetch()
+        overview = await answer.json()
+        for device in overview["devices"]:
+            if device["id"] == LIGHT:
+                device["attributes"] = None
+        await route.fulfill(response=answer, json=overview)
+
+    async with open_house() as house, visiting(browser, house) as visit:
+        page = visit.page
+        for id_, members in (("lit", [LIGHT]), ("watched", [TV])):
+            await house.post("/groups", {"id": id_, "name": id_, "members": members})
+        await page.route("**/overview", break_lamp)
+        await visit.open()
+        await expect(card(page, "Simulated TV - LARES0000002")).to_be_visible()
+        await expect(card(page, "watched")).to_be_visible()
+        await expect(page.get_by_text("This cannot be shown.")).to_have_count(2)  # the lamp, and its group
+        assert visit.faults
+        await house.command(LIGHT, "power", "on")
+        await expect(page.get_by_text("This cannot be shown.")).to_have_count(0)
+        await expect(card(page, "Simulated light")).to_be_visible()
+        visit.faults.clear()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

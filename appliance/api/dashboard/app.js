@@ -82,7 +82,7 @@ function drawSoon() {
 	isDue = true;
 	requestAnimationFrame(() => {
 		isDue = false;
-		draw(use(App), document.body, drawSoon);
+		draw(use(App), document.body, drawSoon, () => p({ class: "error" }, t("broken")));
 	});
 }
 

@@ -1,6 +1,6 @@
 // The page from a description of it: `tags.p({ class: "x" }, "text")` describes an element, `use(Part, props)` a part
 // that draws itself, an array a row of both. `draw` changes only what differs from the time before. Text becomes
-// text nodes and attributes, never markup.
+// text nodes and attributes, never markup. Of a part that fails `instead(error)` is drawn, and all else as ever.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -18,18 +18,19 @@ export const use = (type, { key, ...props } = {}) => ({ type, key, props, kids: 
 export const memo = (type) => Object.assign((props) => type(props), { isMemo: true });
 
 let redraw;
+let fallback;
 let owner = null;
 let slot = 0;
 let effects = [];
 let root = null;
 
-export function draw(description, place, again) {
-	redraw = again;
+export function draw(description, place, again, instead) {
+	[redraw, fallback] = [again, instead];
 	root = patch(place, root, description, null);
 	arrange(place, [root]);
 	const due = effects;
 	effects = [];
-	due.forEach((run) => run());
+	due.forEach(orElse);
 }
 
 // --- what a part keeps ---------------------------------------------------------------------------
@@ -85,9 +86,18 @@ function drawPart(parent, item, before, isNew) {
 	item.isDirty = false;
 	const [outer, at] = [owner, slot];
 	[owner, slot] = [item, 0];
-	const drawn = item.type(item.props);
+	const drawn = orElse(() => item.type(item.props));
 	[owner, slot] = [outer, at];
 	item.kids = [patch(parent, item.kids[0], drawn, item)];
+}
+
+function orElse(run) {
+	try {
+		return run();
+	} catch (error) {
+		reportError(error);
+		return fallback(error);
+	}
 }
 
 function drawText(item, before) {

@@ -21,10 +21,10 @@ export function Home() {
 	const groups = [...state.groups.values()];
 	return [
 		h1({ tabindex: "-1", class: "hidden" }, t("nav.home")),
-		state.scenes.size > 0 && scenes(),
-		rooms.map((room) => roomSection(room, devices.filter((each) => each.room_id === room.id))),
+		state.scenes.size > 0 && use(Scenes),
+		rooms.map((room) => use(Room, { key: room.id, room, devices: devices.filter((each) => each.room_id === room.id) })),
 		others.length > 0 && titled(t(rooms.length ? "home.unassigned" : "home.devices"), cards(others)),
-		groups.length > 0 && titled(t("groups"), div({ class: "cards" }, groups.map(groupCard))),
+		groups.length > 0 && titled(t("groups"), div({ class: "cards" }, groups.map((group) => use(Group, { key: group.id, group })))),
 		devices.length === 0 && empty(t("home.empty")),
 	];
 }
@@ -36,7 +36,7 @@ async function run(scene) {
 	if (answer) note("outcomes", target, answer.results);
 }
 
-function scenes() {
+function Scenes() {
 	const all = [...state.scenes.values()];
 	return section({ "aria-label": t("scenes") },
 		div({ class: "strip" }, all.map((scene) => use(Button, {
@@ -50,11 +50,11 @@ function scenes() {
 		all.map(({ id }) => [errorLine(`scene ${id}`), outcomes(`scene ${id}`)]));
 }
 
-function roomSection(room, devices) {
+function Room({ room, devices }) {
 	const to = toMany("rooms", room);
 	const power = mayWrite() && together(devices).find(({ capability }) => capability === "power");
 	const content = [errorLine(to.target), outcomes(to.target), devices.length ? cards(devices) : empty(t("nothing"))];
-	return div({ key: room.id }, titled(room.name, content, power && control(to, power, shared(devices), { isBare: true })));
+	return titled(room.name, content, power && control(to, power, shared(devices), { isBare: true }));
 }
 
 const cards = (devices) => div({ class: "cards" }, devices.map((device) => use(DeviceCard, {
@@ -80,14 +80,14 @@ function controls(to, commands, attributes) {
 	return [power && control(to, power, attributes, { isBare: true }), others.map((each) => control(to, each, attributes))];
 }
 
-function groupCard(group) {
+function Group({ group }) {
 	const devices = group.members.map((id) => state.devices.get(id)).filter(Boolean);
 	const to = toMany("groups", group);
 	const attributes = shared(devices);
 	const [corner, others] = controls(to, mayWrite() ? together(devices) : [], attributes);
 	const title = span({ class: "title" }, strong(group.name), small(t("home.members", { count: devices.length })));
 	const look = attributes.power === "on" ? "on" : "";
-	return thing({ key: group.id, look, symbol: "virtual", title, control: corner },
+	return thing({ look, symbol: "virtual", title, control: corner },
 		others, errorLine(to.target), outcomes(to.target));
 }
 

@@ -25,6 +25,7 @@ automations: Automationen
 scripts: Skripte
 outcome: {done} von {all} erledigt
 nothing: Noch nichts.
+broken: Das lässt sich nicht anzeigen.
 delete.what: {name} löschen
 offline.since: Die Zentrale ist seit {time} nicht erreichbar.
 confirm.command: {name}: {action}?

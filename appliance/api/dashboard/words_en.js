@@ -25,6 +25,7 @@ automations: Automations
 scripts: Scripts
 outcome: {done} of {all} done
 nothing: Nothing yet.
+broken: This cannot be shown.
 delete.what: Delete {name}
 offline.since: The hub has been unreachable since {time}.
 confirm.command: {action}: {name}?

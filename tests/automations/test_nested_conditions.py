@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -161,40 +162,74 @@ def test_eight_levels_are_enough() -> None:
     assert [each.split(" ", 1)[1] for each in faults(nest(9))] == ["nests conditions more than 8 deep"]
 
 
-LEAVES = [ON, BRIGHT, {"type": "variable", "name": "n", "equals": 1}, {"type": "weekday", "days": ["mon"]}]
-
-
-def truth(condition: Any, on: bool, bright: bool, one: bool, monday: bool) -> bool:
-    """What the condition comes to, evaluated directly."""
-    kind = condition["type"]
-    if kind not in ("all", "any", "none"):
-        return (on, bright, one, monday)[LEAVES.index(condition)]
-    inner = [truth(each, on, bright, one, monday) for each in condition["conditions"]]
-    return {"all": all(inner), "any": any(inner), "none": not any(inner)}[kind]
-
+LEAVES: dict[str, Any] = {
+    "on": ON,
+    "bright": BRIGHT,
+    "one": {"type": "variable", "name": "n", "equals": 1},
+    "monday": {"type": "weekday", "days": ["mon"]},
+    "june": {"type": "date_range", "from": "06-01", "to": "06-30"},
+    "noon": {"type": "time_window", "start": "23:00", "end": "13:00"},
+    "day": {"type": "sun_position", "after": "sunrise", "before": "sunset"},
+    "lasting": {"type": "device_state", "device_id": LAMP, "attribute": "brightness", "for_secs": 60},
+    "housed": {"type": "room_state", "room_id": "nowhere", "min_devices": 0},
+}
+"""A condition of each sort, by what makes it true; there is no room, so that one never holds."""
 
 TREES = st.recursive(
-    st.sampled_from(LEAVES),
-    lambda inner: st.builds(
-        lambda kind, conditions: {"type": kind, "conditions": conditions},
-        st.sampled_from(["all", "any", "none"]),
-        st.lists(inner, min_size=1, max_size=4),
-    ),
+    st.sampled_from([*LEAVES]),
+    lambda inner: st.tuples(st.sampled_from(["all", "any", "none"]), st.lists(inner, min_size=1, max_size=4)),
     max_leaves=12,
 )
+FACTS = st.fixed_dictionaries({name: st.booleans() for name in LEAVES if name != "housed"})
 
 
-@settings(max_examples=150, deadline=None)
-@given(
-    trees=st.lists(TREES, max_size=3), on=st.booleans(), bright=st.booleans(), one=st.booleans(), monday=st.booleans()
-)
-def test_conditions_agree_with_a_direct_evaluation(
-    trees: list[Any], on: bool, bright: bool, one: bool, monday: bool
+def stated(tree: Any) -> Any:
+    """The tree as a definition states it."""
+    if isinstance(tree, str):
+        return LEAVES[tree]
+    return {"type": tree[0], "conditions": [stated(each) for each in tree[1]]}
+
+
+def truth(tree: Any, facts: Mapping[str, bool]) -> bool:
+    """What the tree comes to, evaluated directly."""
+    if isinstance(tree, str):
+        return facts.get(tree, False)
+    inner = [truth(each, facts) for each in tree[1]]
+    return {"all": all(inner), "any": any(inner), "none": not any(inner)}[tree[0]]
+
+
+def blamed(trees: list[Any], facts: Mapping[str, bool]) -> str:
+    """The way to the one that decides that not all hold: of `all` the first that does not, of `none` the first that
+    does, of `any` itself."""
+    number = next(n for n, tree in enumerate(trees, 1) if not truth(tree, facts))
+    tree = trees[number - 1]
+    if isinstance(tree, str) or tree[0] == "any":
+        return str(number)
+    if tree[0] == "all":
+        return f"{number}.{blamed(tree[1], facts)}"
+    return f"{number}.{next(n for n, each in enumerate(tree[1], 1) if truth(each, facts))}"
+
+
+def instant_of(facts: Mapping[str, bool]) -> datetime:
+    """An instant at which the facts about the time are so."""
+    month = 6 if facts["june"] else 7
+    day = next(day for day in range(1, 28) if (date(2026, month, day).weekday() == 0) is facts["monday"])
+    hours = {(True, True): 12, (True, False): 0, (False, True): 18, (False, False): 22}
+    return datetime(2026, month, day, hours[facts["noon"], facts["day"]], tzinfo=BERLIN.timezone).astimezone(UTC)
+
+
+@settings(max_examples=250, deadline=None)
+@given(trees=st.lists(TREES, max_size=3), facts=FACTS)
+def test_conditions_agree_with_a_direct_evaluation_and_blame_the_same_branch(
+    trees: list[Any], facts: dict[str, bool]
 ) -> None:
-    if any("deep" in fault for fault in faults(*trees)):
+    conditions = [stated(tree) for tree in trees]
+    if any("deep" in fault for fault in faults(*conditions)):
         return
-    house = home(device({"power": "on" if on else "off", "brightness": 60 if bright else 20}))
-    house.variables = {"n": 1 if one else 2}
-    instant = datetime(2026, 6, 1 if monday else 2, 12, tzinfo=UTC)
-    wanted = all(truth(each, on, bright, one, monday) for each in trees)
-    assert (reason(house, *trees, instant=instant) == "") is wanted
+    power, brightness = "on" if facts["on"] else "off", 60 if facts["bright"] else 20
+    house, instant = home(device({"power": power, "brightness": brightness})), instant_of(facts)
+    house.variables = {"n": 1 if facts["one"] else 2}
+    house.changed = {(LAMP, "brightness"): instant - timedelta(seconds=60 if facts["lasting"] else 59)}
+    why = reason(house, *conditions, instant=instant)
+    assert (why == "") is all(truth(tree, facts) for tree in trees)
+    assert why == "" or why.startswith(f"condition {blamed(trees, facts)}: ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -21,6 +22,8 @@ from appliance.home.texts import LONGEST_ID, cut
 from appliance.home.values import Value, to_bytes
 from appliance.tables.checks import is_number
 from appliance.tasks import Tasks
+
+log = logging.getLogger("automations")
 
 TIMER = "timer/"
 """Keys in the document: `timer/<name>` holds `{started_at, due_at, is_dated, payload}`, times in milliseconds since
@@ -197,6 +200,7 @@ class Timers:
             payload, due_at = timer.load_payload(), instant_of(timer.due_at)
             assert due_at is not None  # as it was checked when it was read
             stored = asyncio.Event()
+            log.debug("timer '%s' is over", name)
             self._bus.publish(TimerFired(name=name, payload=payload, due_at=due_at, late_secs=late, stored=stored))
             await self._make_gone(name, stored)  # in the same step: nothing that follows is stored before it
 

@@ -129,6 +129,8 @@ async def test_a_limit_of_time_is_a_timeout_and_tells_the_line() -> None:
     async with open_runner(Limits(max_cpu_secs=0.1)) as runner:
         with pytest.raises(ScriptFailed) as failure:
             await run(runner, "\n\nwhile true do\nend")
+        workers = runner.figures()["workers"]
+    assert [each["condemned_for"] for each in workers] == [None], "Lua was stopped from within"
     assert failure.value.line in (4, 5)
     assert failure.value.status == "timeout"
 

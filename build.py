@@ -40,7 +40,9 @@ usage: python3 build.py [COMMAND]
 
   pyz [--target TAG ...]   make dist/lares.pyz, also without a command; with --target a smaller file for each
   demo [ARG ...]           run the hub against a simulated light and TV; ARGs go to the demo
-  test [--slow] [ARG ...]  lint, types, tests; --slow adds the long proofs, ARGs go to pytest
+  test [--slow] [--coverage] [ARG ...]
+                           lint, types, tests; --slow adds the long proofs, --coverage tells which branches
+                           the tests did not take, ARGs go to pytest
   bench [NAME ...]         measure the hub beside its limits and write benchmarks/RESULTS.md; --check compares
   lock [--upgrade]         for maintainers: rewrite firmware/*.lock from pyproject.toml
 

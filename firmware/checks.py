@@ -10,24 +10,33 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from firmware import branches, skips
 from firmware.console import BuildFailed, run_visible, say
 from firmware.environment import Environment
 
 
 def run_checks(environment: Environment, arguments: Sequence[str]) -> int:
-    """Run them all; what is left of the arguments goes to pytest. Raises `BuildFailed` with the exit code."""
+    """Run them all; what is left of the arguments goes to pytest. Raises `BuildFailed` with the exit code.
+
+    With `--slow` a proof that is skipped fails, unless `skips.ALLOWED` says why it may be.
+    """
     environment.ensure(environment.runtime_lock, environment.test_lock)
     started = time.monotonic()
-    speed = ["-m", "not musl" if "--slow" in arguments else "not slow"]
+    is_slow, is_measured = "--slow" in arguments, "--coverage" in arguments
+    rest = [each for each in arguments if each not in ("--slow", "--coverage")]
+    speed = ["-m", "not musl", "--no-unlisted-skips"] if is_slow else ["-m", "not slow"]
+    measured = branches.prepare(environment) if is_measured else {}
     with tempfile.TemporaryDirectory(prefix="lares-test-") as folder:
         tally = Path(folder) / "passed"
         _check(environment, "lint", ["ruff", "check"])
         _check(environment, "format", ["ruff", "format", "--check", "--quiet"])
         _check(environment, "types", ["mypy"])
         several = ["-n", str(processes()), "--dist", "worksteal"]
-        pytest = ["pytest", "-p", "firmware.checks", *several, *speed, *(arg for arg in arguments if arg != "--slow")]
-        _check(environment, "tests", pytest, tally=tally)
+        pytest = ["pytest", "-p", "firmware.checks", *several, *speed, *rest]
+        _check(environment, "tests", pytest, {**measured, "BUILD_PY_TALLY": str(tally)})
         passed = tally.read_text() if tally.exists() else "0"
+    if is_measured:
+        branches.report(environment)
     say(f"build.py: lint, types and {passed} tests passed in {time.monotonic() - started:.1f} s")
     return 0
 
@@ -38,16 +47,19 @@ def processes() -> int:
     return cores + cores // 2
 
 
-def _check(environment: Environment, name: str, command: Sequence[str], *, tally: Path | None = None) -> None:
+def _check(
+    environment: Environment, name: str, command: Sequence[str], variables: dict[str, str] | None = None
+) -> None:
     """Run one of the checks under its heading, in an environment that says nothing to the hub."""
     say(f"== {name}: {shlex.join(command)}")
     started = time.monotonic()
-    variables = {**_outside(), "BUILD_PY_TALLY": str(tally)} if tally else _outside()
-    code = run_visible([str(environment.python), "-m", *command], environment.root, variables)
+    code = run_visible(
+        [str(environment.python), "-m", *command], environment.root, {**_outside(), **(variables or {})}
+    )
     took = f"{time.monotonic() - started:.1f} s"
     if code:
         raise BuildFailed(f"{name} failed with exit code {code} after {took}", code)
-    if tally is None:  # pytest tells its own time, in the line that should be the last
+    if variables is None:  # pytest tells its own time, in the line that should be the last
         say(f"   {name} passed in {took}")
 
 
@@ -57,8 +69,31 @@ def _outside() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
 
 
+# --- what pytest calls, to which `run_checks` gives this module as a plugin -------------------------
+
+
+def pytest_addoption(parser: Any) -> None:
+    """Add the option that `--slow` brings."""
+    parser.addoption("--no-unlisted-skips", action="store_true", help="fail where what is skipped is not listed")
+
+
+def pytest_sessionfinish(session: Any) -> None:
+    """Let a run fail in which something was skipped that should not be; the process that starts the others knows."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if hasattr(session.config, "workerinput") or reporter is None or not session.config.option.no_unlisted_skips:
+        return
+    skipped = [(each.nodeid, str(each.longrepr[2])) for each in reporter.stats.get("skipped", ())]
+    if session.exitstatus == 0 and skips.unlisted(skipped):
+        session.exitstatus = 1
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Leave the number of passed tests for `run_checks`, which gives this module to pytest as a plugin."""
-    tally = os.environ.get("BUILD_PY_TALLY")
-    if tally:
+    """Name what was skipped and should not be; leave the number of passed tests for `run_checks`."""
+    if terminalreporter.config.option.no_unlisted_skips:
+        skipped = [(each.nodeid, str(each.longrepr[2])) for each in terminalreporter.stats.get("skipped", ())]
+        if wrong := skips.unlisted(skipped):
+            terminalreporter.section("skipped for a reason that firmware/skips.py does not list")
+            for line in wrong:
+                terminalreporter.line(line, red=True)
+    if tally := os.environ.get("BUILD_PY_TALLY"):
         Path(tally).write_text(str(len(terminalreporter.stats.get("passed", ()))))

@@ -22,7 +22,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import build
-from firmware import checks, locks, pip
+from firmware import checks, locks, pip, skips
 from firmware.checks import processes
 from firmware.environment import Environment, digests
 
@@ -396,7 +396,7 @@ def test_test_runs_lint_types_and_tests_in_this_order(clone: Path, environment: 
 
 def test_slow_is_build_py_s_own_word(clone: Path, environment: Environment, package: Path) -> None:
     done = checked(clone, environment, "true", "tests/api", "--slow")
-    assert calls(done.stdout)[-1] == f"pytest {SEVERAL} -m not musl tests/api"
+    assert calls(done.stdout)[-1] == f"pytest {SEVERAL} -m not musl --no-unlisted-skips tests/api"
 
 
 def test_test_stops_at_the_first_failure_with_its_code(clone: Path, environment: Environment, package: Path) -> None:
@@ -411,7 +411,8 @@ def test_a_tool_that_dies_of_a_signal_is_a_failure(clone: Path, environment: Env
 
 def test_pytest_leaves_the_number_of_passed_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BUILD_PY_TALLY", str(tmp_path / "tally"))
-    checks.pytest_terminal_summary(SimpleNamespace(stats={"passed": [1, 2], "failed": [3]}))
+    config = SimpleNamespace(option=SimpleNamespace(no_unlisted_skips=False))
+    checks.pytest_terminal_summary(SimpleNamespace(stats={"passed": [1, 2], "failed": [3]}, config=config))
     assert (tmp_path / "tally").read_text() == "2"
 
 
@@ -483,6 +484,34 @@ def test_ci_runs_everything() -> None:
     script = ROOT / ".ci" / "run"
     assert os.access(script, os.X_OK)
     assert script.read_text().splitlines()[-1] == "python3 build.py test --slow"
+
+
+def test_a_skipped_proof_is_a_failure_unless_its_reason_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    skipped = [
+        ("tests/a.py", "Skipped: only root mounts filesystems"),
+        ("tests/b.py", "Skipped: MOSQUITTO IS NOT INSTALLED: the tests against a real broker are skipped"),
+        ("tests/c.py", "Skipped: not today"),
+    ]
+    assert [each.partition(":")[0] for each in skips.unlisted(skipped)] == ["tests/b.py", "tests/c.py"]
+    monkeypatch.setenv(skips.NOT_INSTALLED, "chromium mosquitto")
+    assert skips.unlisted(skipped) == ["tests/c.py: not today"]
+
+
+@pytest.mark.parametrize(("reason", "code"), [("not today", 1), ("only root may", 0)])
+def test_a_run_of_everything_fails_where_something_is_skipped_for_no_listed_reason(
+    tmp_path: Path, reason: str, code: int
+) -> None:
+    text = f'import pytest\n\ndef test_it():\n    pytest.skip("{reason}")\n'
+    (tmp_path / "test_it.py").write_text(text)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "firmware.checks", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [*command, "--no-unlisted-skips", "--rootdir", tmp_path, "-c", os.devnull, tmp_path / "test_it.py"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == code, done.stdout
+    assert ("firmware/skips.py does not list" in done.stdout) == bool(code)
 
 
 # --- for real ------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ import pytest
 from appliance.cli.paths import bundled_config
 from appliance.store.lock import Lock
 from appliance.version import VERSION
+from tests.fakes.process import PYTHONPATH
 
 ROOT = Path(__file__).parent.parent.parent
 PATIENCE = 30.0
@@ -47,7 +48,7 @@ def environment(**more: str) -> dict[str, str]:
     """The environment without what would configure the hub, and with what is given."""
     ours = ("LARES_", "CONFIGURATION_DIRECTORY", "STATE_DIRECTORY", "JOURNAL_STREAM", "PYTHON")
     bare = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    return {**bare, "PYTHONPATH": str(ROOT), **more}
+    return {**bare, "PYTHONPATH": PYTHONPATH, **more}
 
 
 def until(happened: Callable[[], Any], what: str) -> Any:

@@ -19,6 +19,9 @@ import aiohttp
 from tests.fakes import witness
 
 ROOT = Path(__file__).parents[2]
+PYTHONPATH = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("COVERAGE_LIBRARY")])])
+"""Where a process finds the hub, and what measures its branches if `build.py test --coverage` asks for that."""
+
 KEY = "master-key-of-the-process"
 _LISTENING = re.compile(r"listening at (http://\S+)")
 _PATIENCE = 20.0
@@ -100,7 +103,7 @@ def spawn(
 
     It may open `max_files` files.
     """
-    environment = {**os.environ, "LARES_MASTER_KEY": KEY, "PYTHONPATH": str(ROOT), **(extra or {})}
+    environment = {**os.environ, "LARES_MASTER_KEY": KEY, "PYTHONPATH": PYTHONPATH, **(extra or {})}
     command = [*prefix, sys.executable, "-m", "appliance", "run", *arguments]
     if max_files is not None:
         command = ["sh", "-c", f'ulimit -n {max_files}; exec "$@"', "sh", *command]

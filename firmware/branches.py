@@ -1,0 +1,69 @@
+"""`build.py test --coverage`: which branches of the hub the tests take, in their own processes and in hubs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from firmware.console import UNAVAILABLE, BuildFailed, run_captured, say
+from firmware.environment import Environment
+from firmware.pip import advice, readable
+
+PACKAGE = "coverage==7.17.3"
+"""Not in the locks: nobody needs it but who measures."""
+
+SETTINGS = """\
+[run]
+branch = true
+parallel = true
+sigterm = true
+source = appliance
+data_file = {folder}/data/coverage
+[report]
+skip_covered = true
+skip_empty = true
+show_missing = true
+exclude_also =
+    raise NotImplementedError
+    assert_never
+    @abstractmethod
+    class .*Protocol
+"""
+
+
+def prepare(environment: Environment) -> dict[str, str]:
+    """Have the package at hand; the variables by which each Python that is started measures itself."""
+    folder = environment.root / "build" / "coverage"
+    library = folder / PACKAGE
+    if not (library / "sitecustomize.py").exists():
+        say(f"fetching {PACKAGE}")
+        shutil.rmtree(library, ignore_errors=True)
+        command = [sys.executable, "-I", "-m", "pip", "install", "--quiet", "--target", str(library), PACKAGE]
+        code, lines = run_captured(command)
+        if code:
+            raise BuildFailed(advice(lines), UNAVAILABLE, lines=readable(lines))
+        (library / "sitecustomize.py").write_text("import coverage\n\ncoverage.process_startup()\n")
+    shutil.rmtree(folder / "data", ignore_errors=True)
+    (folder / "data").mkdir(parents=True)
+    settings = _settings(environment)
+    settings.write_text(SETTINGS.format(folder=folder))
+    return {"PYTHONPATH": str(library), "COVERAGE_PROCESS_START": str(settings), "COVERAGE_LIBRARY": str(library)}
+
+
+def report(environment: Environment) -> None:
+    """Print what was not taken, file by file, and the sum."""
+    settings = _settings(environment)
+    variables = {**os.environ, "PYTHONPATH": str(environment.root / "build" / "coverage" / PACKAGE)}
+    for command in (["combine", "--quiet"], ["report", "--sort=cover"]):
+        whole = [str(environment.python), "-m", "coverage", *command, f"--rcfile={settings}"]
+        code, lines = run_captured(whole, cwd=environment.root, env=variables)
+        if code:
+            raise BuildFailed("the branches that were taken cannot be told", code, lines=lines)
+        for line in lines:
+            say(line)
+
+
+def _settings(environment: Environment) -> Path:
+    return environment.root / "build" / "coverage" / "settings"

@@ -10,7 +10,7 @@ from typing import Any
 from sanic import HTTPResponse, Request, Sanic
 
 from appliance.api import schemas
-from appliance.api.auth import Authenticator
+from appliance.api.access import Access
 from appliance.api.connections import Connections
 from appliance.api.cors import Cors
 from appliance.api.device_encoder import DeviceEncoder
@@ -74,7 +74,7 @@ ROUTES: tuple[Route, ...] = (
 
 def build_app(
     hub: Hub,
-    authenticator: Authenticator,
+    access: Access,
     limits: Limits,
     event_capacity: int,
     *,
@@ -87,15 +87,14 @@ def build_app(
     api = ROUTES if make_backup is None else (*ROUTES, *backup.ROUTES)
     pages = dashboard.Dashboard()
     routes = (*api, *pages.list_routes()) if has_dashboard else api
-    gate = Gate(authenticator, Buckets(limits.rate, hub.clock), cors, routes)
+    gate = Gate(access.authenticator, Buckets(limits.rate, hub.clock), cors, routes)
     requests = RequestMetrics()
     app.error_handler.add(Exception, requests.count_unmatched(gate.handle_error))
-    keyring = Keyring(hub.keys, authenticator.hasher, hub.clock)
     stream = EventStream(hub.bus, event_capacity, hub.start_errors)
     shown = Metrics(hub, requests, stream, app.ctx.connections)
     own = [pages, document.Document(api), *([] if make_backup is None else [backup.Backup(make_backup)])]
     resources = {
-        **_build_resources(hub, stream, app.ctx.connections, keyring, shown),
+        **_build_resources(hub, stream, app.ctx.connections, access.keyring, shown),
         **{type(each): each for each in own},
     }
     for route in routes:

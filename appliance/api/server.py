@@ -13,7 +13,7 @@ from typing import Any
 
 from sanic import Sanic
 
-from appliance.api.auth import Authenticator
+from appliance.api.access import Access
 from appliance.api.limits import Limits
 from appliance.api.listener import Listener
 from appliance.api.sanic_http.connection import Connection
@@ -42,7 +42,7 @@ class Server:
     def __init__(
         self,
         app: Sanic[Any, Any],
-        authenticator: Authenticator,
+        access: Access,
         address: Address,
         limits: Limits,
         clock: Clock,
@@ -52,7 +52,7 @@ class Server:
         self._give_up = give_up
         self._clock = clock
         self._app = app
-        self._authenticator = authenticator
+        self._access = access
         self._limits = limits
         self._connections: set[Connection] = set()
         self._socket = _bind(address)
@@ -74,7 +74,7 @@ class Server:
         self._listener.close()
         await self._close_connections(self._connections)
         await self._listener.__aexit__()
-        self._authenticator.close()
+        self._access.close()
         Sanic.unregister_app(self._app)
 
     def _new_connection(self, peer: str) -> Connection:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from appliance.api.auth import Authenticator
+from appliance.api.access import Access
 from appliance.api.keyring import make_master
 from appliance.api.keys import Token, hash_token, hint_of
 from appliance.cli.private import write_private
@@ -21,13 +21,13 @@ from appliance.store.keys import MASTER, Keys
 log = logging.getLogger("keys")
 
 
-async def build_authenticator(auth: Auth, keys: Keys, data_dir: Path) -> Authenticator:
-    """The authenticator for the configured master key, or for the box's own, which is made if there is none yet."""
+async def open_access(auth: Auth, keys: Keys, data_dir: Path, clock: Clock) -> Access:
+    """The access by the configured master key, or by the box's own, which is made if there is none yet."""
     if auth.master_key is not None:
-        return Authenticator(keys.find, master_key=auth.master_key)
+        return Access.over(keys, clock, master_key=auth.master_key)
     if keys.master is None:
-        await _make(keys, first_key(data_dir))
-    return Authenticator(keys.find, first_used=_remover(first_key(data_dir)))
+        await _make(keys, first_key(data_dir), clock)
+    return Access.over(keys, clock, first_used=_remover(first_key(data_dir)))
 
 
 def first_key(data_dir: Path) -> Path:
@@ -35,10 +35,10 @@ def first_key(data_dir: Path) -> Path:
     return data_dir / "first-key"
 
 
-async def _make(keys: Keys, key_file: Path) -> None:
+async def _make(keys: Keys, key_file: Path, clock: Clock) -> None:
     """Make the key and tell it once: on the terminal, or in a file that goes when the key has been used."""
     token = Token.make(MASTER)
-    master = make_master(await asyncio.to_thread(hash_token, token.text), hint_of(token.text), Clock())
+    master = make_master(await asyncio.to_thread(hash_token, token.text), hint_of(token.text), clock)
     on_terminal = sys.stdout.isatty()
     if not on_terminal:
         write_private(key_file, f"{token.text}\n".encode())

@@ -7,12 +7,12 @@ import asyncio
 import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from appliance import config
-from appliance.api.keyring import Keyring
-from appliance.api.keys import Hasher
+from appliance.api.access import Access
 from appliance.cli import key_socket
 from appliance.cli.key_desk import Desk
 from appliance.cli.owner import act_as_owner
@@ -95,12 +95,10 @@ async def _answer_alone(data_dir: Path, request: dict[str, Any], auth: Auth | La
     """What the desk says that has the store to itself."""
     if isinstance(auth, LaresError):
         raise auth
-    clock, hasher = Clock(), Hasher()
-    try:
-        async with Document(Disk(data_dir), clock) as document, Keys(document, Bus()) as keys:
-            return await Desk(Keyring(keys, hasher, clock), auth, data_dir).answer(request)
-    finally:
-        hasher.close()
+    clock = Clock()
+    async with Document(Disk(data_dir), clock) as document, Keys(document, Bus()) as keys:
+        with closing(Access.over(keys, clock)) as access:
+            return await Desk(access.keyring, auth, data_dir).answer(request)
 
 
 def _show_created(reply: dict[str, Any]) -> None:

@@ -12,16 +12,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from appliance.api.access import Access
 from appliance.api.app import build_app
-from appliance.api.auth import Authenticator
 from appliance.api.frames import frame_of
-from appliance.api.keyring import Keyring
 from appliance.api.limits import Limits
 from appliance.api.server import Server
 from appliance.cli.clock import TRUST
 from appliance.cli.deadline import limit_stop
 from appliance.cli.doctor import LUA
-from appliance.cli.first_key import build_authenticator
+from appliance.cli.first_key import open_access
 from appliance.cli.inquiries import Inquiries
 from appliance.cli.key_desk import Action, Desk
 from appliance.cli.key_socket import KeySocket
@@ -62,11 +61,11 @@ async def serve(
         tasks = await stack.enter_async_context(Tasks())
         tasks.start(notifier.feed_watchdog(), "watchdog")
         await stack.enter_async_context(hub)
-        door = stack.enter_context(closing(await build_authenticator(config.auth, hub.keys, data_dir)))
+        access = stack.enter_context(closing(await open_access(config.auth, hub.keys, data_dir, clock)))
         more = {**_answers_of(hub), **Inquiries(hub).actions}
-        desk = Desk(Keyring(hub.keys, door.hasher, clock), config.auth, data_dir, more)
-        app = _build_app(hub, door, limits, config, data_dir)
-        server = Server(app, door, config.api.bind_address, limits, clock, give_up=hub.give_up)
+        desk = Desk(access.keyring, config.auth, data_dir, more)
+        app = _build_app(hub, access, limits, config, data_dir)
+        server = Server(app, access, config.api.bind_address, limits, clock, give_up=hub.give_up)
         await stack.enter_async_context(KeySocket(desk, data_dir, clock))
         await stack.enter_async_context(server)
         on_listening(hub, server.port)
@@ -104,11 +103,11 @@ def _answers_of(hub: Hub) -> Mapping[str, Action]:
     return {TRUST: trust, STATE: tell, LUA: count}
 
 
-def _build_app(hub: Hub, door: Authenticator, limits: Limits, config: Config, data_dir: Path) -> Any:
+def _build_app(hub: Hub, access: Access, limits: Limits, config: Config, data_dir: Path) -> Any:
     """The application as the configuration asks for it."""
     return build_app(
         hub,
-        door,
+        access,
         limits,
         config.runtime.event_bus_capacity,
         has_dashboard=config.dashboard.enabled,

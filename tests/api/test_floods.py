@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from appliance.api.access import Access
 from appliance.api.app import ROUTES, build_app
-from appliance.api.auth import Authenticator
 from appliance.api.limits import Limits
 from appliance.api.server import RESERVED_FILES, Server
 from appliance.clock import Clock
@@ -140,9 +140,9 @@ class TestTwoThousandSockets:
             try:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (512, hard))
                 for limits in (Limits(), Limits(connections=10)):
-                    authenticator = Authenticator(house.hub.keys.find, master_key=MASTER)
-                    app = build_app(house.hub, authenticator, limits, 10)
-                    async with Server(app, authenticator, Address(host="127.0.0.1", port=0), limits, Clock()):
+                    access = Access.over(house.hub.keys, Clock(), master_key=MASTER)
+                    app = build_app(house.hub, access, limits, 10)
+                    async with Server(app, access, Address(host="127.0.0.1", port=0), limits, Clock()):
                         assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 1000 + RESERVED_FILES, "never fewer"
             finally:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

@@ -16,8 +16,8 @@ from typing import cast
 import pytest
 from sanic import Sanic
 
+from appliance.api.access import Access
 from appliance.api.app import build_app
-from appliance.api.auth import Authenticator
 from appliance.api.limits import Limits
 from appliance.api.sanic_http.connection import LINGER_SECS
 from appliance.api.server import Server
@@ -317,7 +317,7 @@ async def test_an_event_that_cannot_be_encoded_is_said_to_every_reader_and_close
 
 async def test_the_environment_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def settings(house: House) -> dict[str, str]:
-        app = build_app(house.hub, Authenticator(house.hub.keys.find, master_key=MASTER), Limits(), 10)
+        app = build_app(house.hub, Access.over(house.hub.keys, Clock(), master_key=MASTER), Limits(), 10)
         found = {key: repr(value) for key, value in app.config.items()}
         Sanic.unregister_app(app)
         return found
@@ -379,10 +379,10 @@ async def test_requests_whose_keys_are_being_checked_do_not_keep_others_waiting(
 
 async def test_small_answers_do_not_wait_for_each_other() -> None:
     async with open_house() as house:
-        authenticator = Authenticator(house.hub.keys.find, master_key=MASTER)
+        access = Access.over(house.hub.keys, Clock(), master_key=MASTER)
         address = Address(host="127.0.0.1", port=0)
-        app = build_app(house.hub, authenticator, Limits(), 10)
-        async with Server(app, authenticator, address, Limits(), Clock()) as server:
+        app = build_app(house.hub, access, Limits(), 10)
+        async with Server(app, access, address, Limits(), Clock()) as server:
             async with call(f"http://127.0.0.1:{server.port}") as caller:
                 assert (await caller.ask(request("GET", "/health"))).status == 200
                 [connection] = server._connections
@@ -393,14 +393,14 @@ async def test_small_answers_do_not_wait_for_each_other() -> None:
 
 async def test_a_port_can_be_served_again_at_once() -> None:
     async with open_house() as house:
-        authenticator = Authenticator(house.hub.keys.find, master_key=MASTER)
-        app = build_app(house.hub, authenticator, Limits(), 10)
+        access = Access.over(house.hub.keys, Clock(), master_key=MASTER)
+        app = build_app(house.hub, access, Limits(), 10)
         address = Address(host="127.0.0.1", port=0)
-        async with Server(app, authenticator, address, Limits(), Clock()) as server:
+        async with Server(app, access, address, Limits(), Clock()) as server:
             port = server.port
         async with Server(
-            build_app(house.hub, authenticator, Limits(), 10),
-            authenticator,
+            build_app(house.hub, access, Limits(), 10),
+            access,
             Address(host="127.0.0.1", port=port),
             Limits(),
             Clock(),
@@ -410,4 +410,4 @@ async def test_a_port_can_be_served_again_at_once() -> None:
 
 async def test_no_start_reads_the_source_of_the_handlers(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sanic.mixins.routes.getsource", lambda _: pytest.fail("Sanic parses what it need not know"))
-    assert build_app(house.hub, Authenticator(house.hub.keys.find, master_key=MASTER), Limits(), 10)
+    assert build_app(house.hub, Access.over(house.hub.keys, Clock(), master_key=MASTER), Limits(), 10)

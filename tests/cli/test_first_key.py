@@ -15,7 +15,7 @@ import pytest_asyncio
 
 from appliance.api.auth import Authenticator, Principal, Role
 from appliance.api.keys import Token
-from appliance.cli.first_key import build_authenticator
+from appliance.cli.first_key import open_access
 from appliance.cli.private import write_private
 from appliance.clock import Clock
 from appliance.errors import StartFailed, Unauthenticated
@@ -51,10 +51,10 @@ class Box:
         await self.stop()
         document = await self._stack.enter_async_context(Document(disk or Disk(self.folder), Clock()))
         self.keys = await self._stack.enter_async_context(Keys(document, Bus()))
-        door = await build_authenticator(auth, self.keys, self.folder)
-        self._stack.callback(door.close)
+        access = await open_access(auth, self.keys, self.folder, Clock())
+        self._stack.callback(access.close)
         self.stored = document.get("key/master")
-        return door
+        return access.authenticator
 
     async def stop(self) -> None:
         """Close the door."""

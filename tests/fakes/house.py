@@ -20,9 +20,11 @@ from appliance.adapters.elgato_lights.kind import ElgatoLights
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.roku_tv.kind import RokuTv
 from appliance.adapters.roku_tv.simulator import TvSimulator
+from appliance.api.access import Access
 from appliance.api.app import build_app
 from appliance.api.auth import Authenticator, Role
 from appliance.api.frames import frame_of
+from appliance.api.keyring import Keyring
 from appliance.api.keys import Token
 from appliance.api.limits import Limits
 from appliance.api.server import Server
@@ -215,6 +217,7 @@ def _record(bus: Bus) -> list[Event]:
 def _serve(hub: Hub, settings: Config, limits: Limits, event_capacity: int) -> Server:
     readers = {_READERS.name: _READERS}
     authenticator = Authenticator(lambda name: readers.get(name) or hub.keys.find(name), master_key=MASTER)
-    app = build_app(hub, authenticator, limits, event_capacity, has_dashboard=settings.dashboard.enabled)
+    access = Access(authenticator=authenticator, keyring=Keyring(hub.keys, authenticator.hasher, hub.clock))
+    app = build_app(hub, access, limits, event_capacity, has_dashboard=settings.dashboard.enabled)
     address = Address(host="127.0.0.1", port=0)
-    return Server(app, authenticator, address, limits, Clock(), give_up=hub.give_up)
+    return Server(app, access, address, limits, Clock(), give_up=hub.give_up)

@@ -1,0 +1,38 @@
+"""Access: what makes keys and what checks them, put together once and handed over whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from appliance.api.auth import Authenticator
+from appliance.api.keyring import Keyring
+from appliance.clock import Clock
+from appliance.store.keys import Keys
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """The keys of one store: both parts hash on the same thread, so that they need the memory of one hash."""
+
+    authenticator: Authenticator
+    keyring: Keyring
+
+    @staticmethod
+    def over(
+        keys: Keys,
+        clock: Clock,
+        *,
+        master_key: str | None = None,
+        first_used: Callable[[str], None] | None = None,
+    ) -> Access:
+        """The access by these keys, and by a configured master key in place of the box's own.
+
+        `first_used` is called with the id of a key when it is first verified.
+        """
+        authenticator = Authenticator(keys.find, master_key=master_key, first_used=first_used)
+        return Access(authenticator=authenticator, keyring=Keyring(keys, authenticator.hasher, clock))
+
+    def close(self) -> None:
+        """Let go of the thread that hashes; may be called again."""
+        self.authenticator.close()

@@ -89,6 +89,8 @@ async def test_a_hub_lives_under_the_unit_s_own_filters_and_long_scripts_stand_b
         assert await hub.post("/rooms", id="hall", name="Hall") == 200
         spinning = asyncio.ensure_future(hub.ask("POST", "/scenes/spin/execute"))
         await until(lambda: max(niceness(hub.popen.pid)) > 0)
+        [worker] = children_of(hub.popen.pid)
+        assert is_filtered(worker) and is_limited(worker)
         status, body = await spinning
         assert status == 400 and "max_cpu_secs" in body["error"], body
         await asyncio.to_thread(subprocess.run, reload_command(hub.popen.pid), check=True)
@@ -112,11 +114,23 @@ def is_filtered(pid: int) -> bool:
     return "Seccomp:\t2" in Path(f"/proc/{pid}/status").read_text()
 
 
+def is_limited(worker: int) -> bool:
+    """Whether the worker could take its limits."""
+    lines = Path(f"/proc/{worker}/limits").read_text().splitlines()
+    soft = {line[:26].strip(): line[26:].split()[0] for line in lines}
+    return (soft["Max open files"], soft["Max file size"]) == ("0", "0") and soft["Max address space"] != "unlimited"
+
+
+def children_of(pid: int) -> list[int]:
+    """The processes that it has started."""
+    found = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for children in found for child in children.read_text().split()]
+
+
 def niceness(pid: int) -> list[int]:
     """How nice the threads of the process and of its children are."""
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     found = []
-    for process in (str(pid), *children):
+    for process in (pid, *children_of(pid)):
         for thread in Path(f"/proc/{process}/task").glob("*/stat"):
             with suppress(OSError):
                 found.append(int(thread.read_text().rpartition(")")[2].split()[16]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -18,76 +17,14 @@ from appliance.lua.runner import Runner
 from tests.fakes.patience import until
 from tests.lua.bench import TRIVIAL, Notes, file, open_runner, run, scene
 
-BODIES = (
-    "for _ = 1, 20 do ctx:command('a', {}) end",
-    "ctx:sleep(1) ctx:sleep(1)",
-    "local t = {} for i = 1, 20000 do t[i] = {} end",
-    "coroutine.wrap(function() ctx:sleep(1) end)()",
-    "for _ = 1, 3 do require('x') end",
-    "while true do ctx:get_device('x') end",
-)
-SIGNALS = (signal.SIGKILL, signal.SIGSEGV, signal.SIGSTOP, signal.SIGABRT)
 PATIENCE = 60.0
 LIMITS = Limits(max_cpu_secs=20.0, backstop_secs=1.0)
-SENTENCES = ("the Lua worker", "took more than", "script", "could not be stopped")
 
 
 def pid_of(runner: Runner) -> int:
     """The newest worker's process."""
     pid: int = runner.figures()["workers"][-1]["pid"]
     return pid
-
-
-async def end_of(runner: Runner, body: str) -> str:
-    """How it ended, in a sentence; nothing where it ended well."""
-    async with asyncio.timeout(PATIENCE):
-        try:
-            await runner.start(scene(body), Notes(lambda *_: asyncio.sleep(0.01)), name="scene:x").wait()
-        except ScriptFailed as failure:
-            return str(failure)
-    return ""
-
-
-async def hit(runner: Runner, dice: random.Random) -> list[str]:
-    """Let something happen to the worker while executions run; what is wrong with how they ended."""
-    running = asyncio.gather(*(end_of(runner, dice.choice(BODIES)) for _ in range(6)))
-    await asyncio.sleep(dice.random() ** 3 * 0.1)
-    workers = runner.figures()["workers"]
-    number = dice.choices(SIGNALS, (6, 3, 1, 1))[0]
-    if workers and workers[-1]["pid"]:
-        os.kill(workers[-1]["pid"], number)
-    ends = await running
-    return [f"{number.name}: {said}" for said in ends if said and not any(each in said for each in SENTENCES)]
-
-
-async def hits(count: int, seed: int) -> None:
-    """So many at random moments; afterwards all is as before."""
-    dice, wrong = random.Random(seed), list[str]()
-    async with open_runner(LIMITS) as runner:
-        for _ in range(count):
-            wrong += await hit(runner, dice)
-        await until(lambda: runner.running == 0)
-        assert any([await is_well(runner) for _ in range(3)])
-        await until(lambda: len(runner.figures()["workers"]) == 1)
-        assert runner.figures()["workers"][0]["executions"] == 0
-    assert wrong == []
-
-
-async def is_well(runner: Runner) -> bool:
-    """Whether a trivial script runs; it does not in a worker that was just hit."""
-    try:
-        return len((await run(runner, TRIVIAL)).asked) == 1
-    except ScriptFailed:
-        return False
-
-
-async def test_no_answer_is_lost_whatever_happens_to_the_worker() -> None:
-    await hits(15, seed=1)
-
-
-@pytest.mark.slow
-async def test_no_answer_is_lost_whatever_happens_to_the_worker_very_often() -> None:
-    await hits(int(os.environ.get("LUA_HITS", "80")), seed=2)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from appliance.automations.conditions import Combination, Condition, DeviceState, PlaceState
 from appliance.automations.device_triggers import DeviceEventTrigger, DeviceTrigger
 from appliance.automations.triggers import Trigger
+from appliance.home.registry import Registry
 from appliance.tables.checks import nearest
 from appliance.tables.fields import Path, Problem
 
@@ -21,6 +22,13 @@ class KnownNames:
     adapters: Collection[str]
     rooms: Names | None = None
     groups: Names | None = None
+
+    @staticmethod
+    def of(adapters: Collection[str], registry: Registry) -> KnownNames:
+        """The names as the registry has them, and the adapters' sections."""
+        return KnownNames(
+            adapters=adapters, rooms=lambda: registry.layout.rooms, groups=lambda: registry.layout.groups
+        )
 
     def warnings_of(self, triggers: tuple[Trigger, ...], conditions: tuple[Condition, ...]) -> Iterator[Problem]:
         """Each name that is not there, with the nearest that is."""

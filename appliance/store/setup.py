@@ -1,0 +1,102 @@
+"""Setting up: the store as a whole, from the lock of the data directory to the keys."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from datetime import datetime
+
+from appliance.clock import Clock
+from appliance.home.bus import Bus
+from appliance.home.model import Device
+from appliance.home.registry import Registry
+from appliance.store.changes import Changes
+from appliance.store.crashes import CrashCounter
+from appliance.store.disk import Disk
+from appliance.store.document import Document
+from appliance.store.keys import Keys
+from appliance.store.lock import Lock
+from appliance.store.recorder import Recorder
+from appliance.store.records import read_devices, read_layout
+from appliance.store.replacement import finish_at_start
+
+log = logging.getLogger("store")
+
+
+class Store:
+    """Holds the lock, recovers the document, restores the registry, and records from then on, while entered.
+
+    Of the devices that are stored, those that `is_ours` names are restored. `left_out` are sentences about what
+    cannot be understood, `stopped_at` and `has_crashed` tell of the hub before. Where `has_failed` is set, leaving
+    says that this one crashed.
+    """
+
+    document: Document
+    recorder: Recorder
+    crashes: CrashCounter
+    changes: Changes
+    keys: Keys
+    stopped_at: datetime | None
+    has_crashed: bool
+
+    def __init__(
+        self,
+        disk: Disk,
+        registry: Registry,
+        bus: Bus,
+        clock: Clock,
+        *,
+        flush_secs: float,
+        is_ours: Callable[[Device], bool],
+    ) -> None:
+        self.left_out: list[str] = []
+        self.has_failed = False
+        self._disk = disk
+        self._registry = registry
+        self._bus = bus
+        self._clock = clock
+        self._flush_secs = flush_secs
+        self._is_ours = is_ours
+        self._lock: Lock | None = None
+
+    async def __aenter__(self) -> Store:
+        async with AsyncExitStack() as stack:
+            lock = self._lock = Lock(self._disk.folder)
+            stack.callback(lock.release)
+            self.stopped_at, self.has_crashed = lock.stopped_at, lock.was_left
+            finish_at_start(self._disk.folder, self._clock.now())
+            self.document = await stack.enter_async_context(Document(self._disk, self._clock))
+            layout = read_layout(self.document, self._leave_out)
+            devices = read_devices(self.document, layout, self._leave_out)
+            self._registry.restore(layout, filter(self._is_ours, devices))
+            recorder = Recorder(self._registry, self._bus, self.document, self._clock, flush_secs=self._flush_secs)
+            self.recorder = await stack.enter_async_context(recorder)
+            self.crashes = CrashCounter(self.document, self._clock, recorder.remember)
+            stack.callback(self._release, lock)
+            self.changes = await stack.enter_async_context(Changes(self._registry, self.document))
+            self.keys = await stack.enter_async_context(Keys(self.document, self._bus, self._leave_out))
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+
+    def note_stop(self) -> None:
+        """Note that the process was asked to end: should it be cut off from now on, that is no crash."""
+        if self._lock is not None:
+            self._lock.note_stop()
+
+    def _release(self, lock: Lock) -> None:
+        """Release the lock and say how the hub ended, and when, if the clock is trusted."""
+        if self.has_failed:
+            lock.release_after_fault()
+        else:
+            lock.release_after_stop(self._clock.now() if self.recorder.trust.is_trusted() else None)
+
+    def _leave_out(self, key: str, error: Exception) -> None:
+        """Note that something stored cannot be understood: it is not used, and stays on the card."""
+        reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+        note = f"{key} cannot be understood ({reason}); it is left out and stays on the card"
+        log.warning("%s", note)
+        self.left_out.append(note)

@@ -66,7 +66,6 @@ class LiveDevices:
 
     def take(self, received: Received) -> None:
         """Take in a message that is no configuration. Never raises."""
-        self._remember(received)
         try:
             message = Message(received.topic, received.payload, self._clock.now(), is_retained=received.is_retained)
         except Invalid as fault:

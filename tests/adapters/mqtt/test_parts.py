@@ -11,6 +11,7 @@ import pytest
 
 from appliance.adapters.mqtt.adapter import BIRTH_SECS, MqttAdapter
 from appliance.adapters.mqtt.catalog import DeviceCatalog
+from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.observing import Told, observation_of
 from appliance.adapters.mqtt.payloads import Outgoing
 from appliance.adapters.mqtt.session import LiveDevices
@@ -88,6 +89,26 @@ def test_switches_of_a_tasmota_that_move_no_relay_are_states_or_presses_by_their
         assert catalog.devices["mqtt:00000049a3bc"].attributes == attributes, messages
         assert [(event, data) for _, event, data in happened] == presses
         assert not catalog.refused
+
+
+async def test_a_device_that_is_announced_anew_is_shown_what_was_last_heard_and_could_be_read(
+    session: aiohttp.ClientSession, clock: VirtualClock
+) -> None:
+    publish = context_of("mqtt", session, clock).publish
+    live = LiveDevices(new_catalog(), Told(publish), clock)
+    state = "lares/there/devices/x/state"
+    for text, payload, expected in (
+        ("{{ value }}", b"20", 20),
+        ("{{ value }} ", b"\xff\xfe", 20),
+        ("{{ value_json.c }}", b'{"boot":2,"seq":1,"c":30}', 30),
+        ("{{ value_json.c | float }}", b'{"boot":1,"seq":9,"c":40}', 30),
+    ):
+        told = {"device_class": "temperature", "unit_of_measurement": "°C", "device": {"identifiers": ["x"]}}
+        sent = config("sensor/x", state_topic=state, unique_id="x", value_template=text, **told)
+        live.take(Received(state, payload, is_retained=False))
+        live.catalog.take_config(sent.topic, sent.payload)
+        live.replay(live.catalog.rebuild())
+        assert live.catalog.devices["mqtt:x"].attributes["temperature"] == {"value": expected, "unit": "°C"}, text
 
 
 class Noted:

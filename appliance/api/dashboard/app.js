@@ -39,7 +39,7 @@ function View({ view, id }) {
 		}
 		isFirst.current = false;
 	}, [view, id]);
-	return main({ ref, inert: !state.isOnline, class: !state.isOnline && "offline" },
+	return main({ ref, inert: !state.isOnline, class: `${view} ${state.isOnline ? "" : "offline"}` },
 		use(VIEWS[view] ?? Device, { key: view, id }));
 }
 

@@ -12,7 +12,6 @@ import { number, seconds, t, time } from "./words.js";
 const { div, h1, h2, input, option, p, path, select, small, span, strong, svg } = tags;
 
 const MIB = 1 << 20;
-const HOUR_SECS = 3600;
 const LEVELS = ["error", "warning", "info", "debug"];
 const ROLES = ["read", "write", "admin", "automation"];
 
@@ -45,8 +44,8 @@ function Adapter({ name, status }) {
 function Figures() {
 	const { data, error } = useLoaded(() => get("diagnostics"), [state.isOnline]);
 	const { hub = {}, store = {}, process = {} } = data ?? {};
-	const size = (bytes) => bytes && `${number(bytes / MIB, 2)} MiB`;
-	const uptime = hub.uptime_secs && `${number(hub.uptime_secs / HOUR_SECS, 2)} h`;
+	const size = (bytes) => bytes && (bytes < MIB ? `${number(bytes / 1024, 0)} KiB` : `${number(bytes / MIB)} MiB`);
+	const uptime = hub.started_at && time(hub.started_at);
 	const told = {
 		version: hub.version, uptime, memory: size(process.resident_bytes), written: size(store.bytes_written),
 	};

@@ -144,7 +144,7 @@ function range({ command, schema, send, ...more }) {
 function warmth({ schema: { min = 2200, max = 7000 }, value, wish, send, ...more }) {
 	const kelvin = (each) => (each?.unit === "mireds" ? Math.round(1e6 / each.value) : each?.value);
 	const onChoose = (chosen) => send("set", { value: chosen, unit: "kelvin" });
-	const text = (shown) => `${shown} K`;
+	const text = (shown) => show("", { value: shown, unit: "kelvin" });
 	return use(Slider, { ...more, min, max, step: 50, look: "warmth", value: kelvin(value), wish: kelvin(wish), text, onChoose });
 }
 

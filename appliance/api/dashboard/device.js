@@ -23,14 +23,15 @@ export function Device({ id }) {
 		act(id, "name", async () => put("devices", await post(`${to.path}/name`, { name: name || null })));
 	const commands = mayWrite() ? commandsOf(device) : [];
 	const title = { text: nameOf(device), level: "h1", label: t("rename", { name: nameOf(device) }), canEdit: mayWrite(), onSave };
-	return div({ class: "page" },
+	return [
 		a({ class: "back", href: "#/" }, icon("back"), t("nav.home")),
 		div({ class: "heading" }, icon(classOf(device)), use(Editable, title)),
 		errorLine(id),
 		commands.length > 0 && card(commands.map((each) => control(to, each, device.attributes))),
 		use(History, { key: id, device }),
 		use(Uses, { key: `uses ${id}`, device }),
-		titled(t("device.facts"), factsOf(device)));
+		titled(t("device.facts"), factsOf(device)),
+	];
 }
 
 function factsOf(device) {

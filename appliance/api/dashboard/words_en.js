@@ -124,7 +124,7 @@ role: your key may: {role}
 forget: Forget the key
 [figure]
 version: Version
-uptime: Running for
+uptime: Running since
 memory: Memory
 written: Written to the card
 [role]

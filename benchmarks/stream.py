@@ -32,13 +32,17 @@ LAG = Row(label="loop lag, the most of one look a second", unit="ms", at_most=20
 
 def measure(rounds: int) -> Iterator[Sample]:
     """Hub and bare broadcast by turns, each with a strip of its own."""
-    with peer("strip") as [strip, push], peer("strip") as [other_strip, other_push], hub(_config(strip)) as home:
+    with (
+        peer("strip") as [strip, push],
+        peer("strip") as [other_strip, other_push],
+        hub(strip_section(strip)) as home,
+    ):
         asyncio.run(until_ready(home.port))
-        frame = asyncio.run(_one_frame(home.port, push))
+        frame = asyncio.run(until_pushed(home.port, push))
         with peer("broadcast", str(other_strip), given=frame) as [bare]:
             for readers in (readers for _ in range(rounds) for readers in READERS):
-                ours = asyncio.run(_latencies(home.port, push, readers))
-                limit = asyncio.run(_latencies(bare, other_push, readers, is_hub=False))
+                ours = asyncio.run(latencies_of(home.port, push, readers))
+                limit = asyncio.run(latencies_of(bare, other_push, readers, is_hub=False))
                 for percent in (50, 99):
                     row = LATENCIES[readers, percent]
                     yield row.sample(percentile(ours, percent), percentile(limit, percent))
@@ -49,12 +53,13 @@ def measure(rounds: int) -> Iterator[Sample]:
         yield LAG.sample(home.loop_lag_ms())
 
 
-def _config(strip: int) -> str:
+def strip_section(strip: int) -> str:
+    """The section of the configuration for the strip at this port."""
     return f'[adapters.strip]\ntype = "wled"\nbase_url = "http://127.0.0.1:{strip}"\npoll_interval_secs = 3600\n'
 
 
-async def _one_frame(port: int, push: int) -> bytes:
-    """The frame of a push as it goes over the wire, once the strip's pushes arrive."""
+async def until_pushed(port: int, push: int) -> bytes:
+    """Wait until the strip's pushes arrive; the frame of one, as it goes over the wire."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(request("GET", "/events", extra=UPGRADE.format(key=NONCE)))
     await reader.readuntil(b"\r\n\r\n")
@@ -69,7 +74,7 @@ async def _one_frame(port: int, push: int) -> bytes:
             return frame
 
 
-async def _latencies(port: int, push: int, count: int, *, is_hub: bool = True) -> list[float]:
+async def latencies_of(port: int, push: int, count: int, *, is_hub: bool = True) -> list[float]:
     """Milliseconds from asking the strip to push until the last reader has the frame."""
     async with Readers(port, count, is_hub=is_hub) as readers:
         _, pushing = await asyncio.open_connection("127.0.0.1", push)

@@ -1,0 +1,77 @@
+"""What an event costs beside much that it does not concern: other devices, automations, readers that are idle."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+from benchmarks._client import Readers, hammer, percentile, request, until_ready
+from benchmarks._frame import Row, Sample
+from benchmarks._processes import Running, hub, lamps, peer
+from benchmarks.stream import latencies_of, strip_section, until_pushed
+
+DEVICES, AUTOMATIONS, READERS = (10, 2_000), (10, 1_000), (1, 200)
+SECONDS = 1.0
+
+BESIDE_DEVICES = Row(
+    label=f"a push → a reader, p50, beside {DEVICES[1]:,} other devices",
+    unit="ms",
+    beside=f"beside {DEVICES[0]}",
+    at_most=1.2,
+)
+BESIDE_AUTOMATIONS = Row(
+    label=f"a push → a reader, p50, beside {AUTOMATIONS[1]:,} automations that listen to others",
+    unit="ms",
+    beside=f"beside {AUTOMATIONS[0]}",
+    at_most=1.2,
+)
+BESIDE_READERS = Row(
+    label=f"GET one device, p50, beside {READERS[1]} idle readers",
+    unit="ms",
+    beside=f"beside {READERS[0]}",
+    at_most=1.2,
+)
+
+AUTOMATION = """
+return {{
+  id = "a{number}", name = "Automation {number}",
+  trigger = {{ type = "device_state_change", device_id = "lamp0:light:{number}", attribute = "brightness" }},
+  execute = function(ctx, event) end,
+}}
+"""
+
+
+def measure(rounds: int) -> Iterator[Sample]:
+    """Two hubs that differ in one thing, by turns."""
+    with ExitStack() as stack:
+        pairs = [[_open(stack, devices=count) for count in DEVICES], [_open(stack, files=n) for n in AUTOMATIONS]]
+        for _ in range(rounds):
+            for row, pair in zip((BESIDE_DEVICES, BESIDE_AUTOMATIONS), pairs, strict=True):
+                few, many = (asyncio.run(latencies_of(home.port, push, 1)) for home, push in pair)
+                yield row.sample(percentile(many, 50), percentile(few, 50))
+            home = pairs[0][0][0]
+            few, many = (asyncio.run(_requests(home.port, readers)) for readers in READERS)
+            yield BESIDE_READERS.sample(percentile(many, 50), percentile(few, 50))
+
+
+def _open(stack: ExitStack, *, devices: int = 1, files: int = 0) -> tuple[Running, int]:
+    """A hub with a strip and so many other devices and automations, and the port that makes the strip push."""
+    strip, push = stack.enter_context(peer("strip"))
+    others = stack.enter_context(peer("lamps", "1", str(devices + files)))
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lares-benchmark-")))
+    automations = folder / "config" / "automations"
+    automations.mkdir(parents=True)
+    for number in range(files):
+        (automations / f"{number}.lua").write_text(AUTOMATION.format(number=number))
+    home = stack.enter_context(hub(strip_section(strip) + lamps(others), folder=folder))
+    asyncio.run(until_ready(home.port))
+    asyncio.run(until_pushed(home.port, push))
+    return home, push
+
+
+async def _requests(port: int, readers: int) -> list[float]:
+    async with Readers(port, readers):
+        return await hammer(port, request("GET", "/devices/lamp0:light:0"), clients=1, seconds=SECONDS)

@@ -85,7 +85,7 @@ def _measure_here(name: str, rounds: int) -> int:
     """Run a measure in this process and print its samples, a JSON object a line."""
     module = importlib.import_module(f"benchmarks.{name}")
     try:
-        takes_rounds = "rounds" in inspect.signature(module.measure).parameters
+        takes_rounds = bool(inspect.signature(module.measure).parameters)
         for sample in module.measure(rounds) if takes_rounds else module.measure():
             if isinstance(sample, tuple):  # a measure that is not of this frame yet
                 print(f"  {sample[0]:<72} {sample[1]}", file=sys.stderr, flush=True)

@@ -31,7 +31,7 @@ ENTRIES, FILLERS = 25_000, 50
 Attack = Callable[[int], Awaitable[None]]
 
 
-def measure() -> Iterator[Sample]:
+def measure(_rounds: int) -> Iterator[Sample]:
     """A good client's waits during each attack, and what the hub's memory gained by it."""
     for name, (label, _) in ATTACKS.items():
         with hub() as home:

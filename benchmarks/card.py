@@ -22,6 +22,7 @@ from appliance.store.disk import Disk
 from appliance.store.document import Document
 from appliance.store.recorder import Recorder
 from benchmarks._card import Card, card
+from benchmarks._frame import Row, Sample
 from tests.fakes.clock import VirtualClock
 
 DEVICES = 50
@@ -30,9 +31,14 @@ FLUSH_SECS = 300
 PEOPLE_SECS = 720
 DAY = 86_400
 HOUR = 3600
-MOST_MIB = 10
-MOST_SYNCS = 300
-LEAST_RATIO = 50
+
+WRITTEN = Row(label="written to the card in a day", unit="MiB", at_most=10)
+PAYLOAD = Row(label="the bare values of it", unit="MB")
+SYNCS = Row(label="syncs a day", unit="", beside="a flush every five minutes, and changes", at_most=1)
+TIMES_OF = {
+    mode: Row(label=f"SQLite ({name}), a commit a change, in a day", unit="MB", beside="Lares", at_least=least)
+    for mode, name, least in (("DELETE", "as it comes", 50.0), ("WAL", "WAL", None))
+}
 
 
 class House:
@@ -106,25 +112,19 @@ class Day:
     compactions: int
 
 
-def measure() -> Iterator[tuple[str, str]]:
-    """Labels and figures."""
+def measure(_rounds: int) -> Iterator[Sample]:
+    """A day of the hub's store, and an hour of a database that commits each change, told as a day."""
     with card() as each:
-        ours, kind = asyncio.run(_live(each)), each.kind
-    yield f"{DEVICES} devices, a change a second, 5 an hour by people; bytes are", kind
-    met = _verdict(ours.written <= MOST_MIB << 20)
-    yield f"Lares, MiB a day (target: at most {MOST_MIB})", f"{_mib(ours.written)} ({met})"
-    yield "  bare payload, MiB a day", _mib(ours.payload)
-    yield "  changes by people, compactions", f"{ours.changes}, {ours.compactions}"
-    most = MOST_SYNCS + ours.changes + 3 * ours.compactions
-    yield f"  syncs a day (target: at most {most})", f"{ours.syncs} ({_verdict(ours.syncs <= most)})"
-    for label, mode in (("as it comes (DELETE, FULL)", "DELETE"), ("WAL", "WAL")):
+        ours = asyncio.run(_live(each))
+    others = {}
+    for mode in ("DELETE", "WAL"):
         with card() as each:
-            other = _commit_each(each, mode)
-        yield f"SQLite {label}, a commit a change, MiB a day", _mib(other.written)
-        yield "  flushes of the device a day, Lares's beside", f"{_count(other.flushes)}, {_count(ours.flushes)}"
-        ratio, goal = other.written / ours.written, f", target: at least {LEAST_RATIO}" if mode == "DELETE" else ""
-        met = f" ({_verdict(ratio >= LEAST_RATIO)})" if mode == "DELETE" else ""
-        yield f"  times the bytes of Lares{goal}", f"{ratio:.0f}{met}"
+            others[mode] = _commit_each(each, mode)
+    yield WRITTEN.sample(ours.written / (1 << 20))
+    yield PAYLOAD.sample(ours.payload / 1e6)
+    yield SYNCS.sample(ours.syncs, DAY / FLUSH_SECS + ours.changes + 3 * ours.compactions)
+    for mode, row in TIMES_OF.items():
+        yield row.sample(others[mode].written / 1e6, ours.written / 1e6)
 
 
 async def _live(each: Card) -> Day:
@@ -197,15 +197,3 @@ def _commit_each(each: Card, mode: str) -> Day:
 def _put(database: sqlite3.Connection, house: House, number: int) -> None:
     value = {"attributes": house.lamps[number], "updated_at": Clock().now()}
     database.execute("REPLACE INTO state VALUES (?, ?)", (f"state/{name(number)}", orjson.dumps(value).decode()))
-
-
-def _mib(count: float) -> str:
-    return f"{count / (1 << 20):.2f}"
-
-
-def _count(number: float | None) -> str:
-    return "unknown" if number is None else f"{number:.0f}"
-
-
-def _verdict(is_met: bool) -> str:
-    return "met" if is_met else "MISSED"

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import statistics
 from collections.abc import Iterator
 
+import pytest
 from playwright.async_api import async_playwright
 
+from benchmarks._frame import Row, Sample, Skipped
 from tests.dashboard.conftest import SWITCHES, find_browser, visiting
 from tests.fakes.furnished import many, show
 from tests.fakes.house import open_house
 
 DEVICES = 200
-ROUNDS = 7
+
+PAINT = Row(label="from the request to the first paint", unit="ms")
+USABLE = Row(label=f"from the request until {DEVICES} devices can be used", unit="ms")
 
 MEASURE = """() => new Promise((resolve) => {
     const tell = (usable) => resolve([performance.getEntriesByName("first-contentful-paint")[0].startTime, usable]);
@@ -26,19 +29,23 @@ MEASURE = """() => new Promise((resolve) => {
 })"""
 
 
-def measure() -> Iterator[tuple[str, str]]:
-    """Yield each figure's name and value."""
-    paints, cards = zip(*asyncio.run(_measure()), strict=True)
-    yield "from the request to the first paint", f"{statistics.median(paints):.0f} ms"
-    yield f"from the request until {DEVICES} devices can be used", f"{statistics.median(cards):.0f} ms"
+def measure(rounds: int) -> Iterator[Sample]:
+    """Open the page again and again."""
+    try:
+        find_browser()
+    except pytest.fail.Exception as missing:
+        raise Skipped(str(missing)) from None
+    for paint, usable in asyncio.run(_measure(rounds)):
+        yield PAINT.sample(paint)
+        yield USABLE.sample(usable)
 
 
-async def _measure() -> list[tuple[float, float]]:
+async def _measure(rounds: int) -> list[tuple[float, float]]:
     async with async_playwright() as playwright, open_house() as house:
         show(house.hub.registry, *many(DEVICES))
         browser = await playwright.chromium.launch(executable_path=find_browser(), args=list(SWITCHES))
         found = []
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             async with visiting(browser, house) as visit:
                 await visit.open()
                 await visit.page.goto("about:blank")

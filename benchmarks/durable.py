@@ -34,8 +34,8 @@ ONE = Row(
     unit="ms",
     beside=BESIDE,
     at_most=1.5,
-    why="beside the sync a change is handed to the store's thread and back, some 50 µs; this machine's disk syncs in 40 µs, "
-    "so that the way there and back weighs more than the card, which takes 130 µs and more on real boxes",
+    why="a change is handed to the store's thread and back, some 50 µs, and this machine syncs in 40 µs; real "
+    "cards take 130 µs",
 )
 ONE_P99 = Row(label="a change in the store, p99", unit="ms", beside=BESIDE)
 MANY = Row(label=f"changes of {WRITERS} at once", unit="changes/s", beside="of one after another", at_least=4)

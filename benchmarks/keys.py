@@ -12,46 +12,41 @@ from collections.abc import Callable, Iterator
 import orjson
 
 from benchmarks._client import one, percentile, request
-from benchmarks._processes import KEY, Running, hub
+from benchmarks._frame import Row, Sample
+from benchmarks._processes import KEY, hub
 
 WRONG = 1000
 AT_ONCE = 50
-SLOWEST_MS = 100
-MOST_MB = 120
 CALM_SECS = 2.0
 PAUSE = 0.002
 SECRET = 43
+
+CALM = Row(label="a good client while nothing else happens, p99", unit="ms")
+TOOK = Row(label=f"{WRONG:,} wrong keys with a valid id, {AT_ONCE} at a time", unit="s")
+HURRIED = Row(label="a good client meanwhile, p99", unit="ms", at_most=100)
+PEAK = Row(label="the hub's peak memory", unit="MB", at_most=120)
 
 FLOOD = "import asyncio, sys; from benchmarks.keys import flood; asyncio.run(flood(int(sys.argv[1]), sys.argv[2]))"
 """The flood comes from a process of its own, so that the good client waits for the hub and not for it."""
 
 
-def measure() -> Iterator[tuple[str, str]]:
-    """Labels and figures."""
+def measure(_rounds: int) -> Iterator[Sample]:
+    """A good client while nothing else happens, and while wrong keys come."""
     with hub() as home:
         made = asyncio.run(one(home.port, request("POST", "/auth/keys", b'{"label":"x","role":"read"}')))
         stem = orjson.loads(made)["key"][:-SECRET]
         until = time.perf_counter() + CALM_SECS
         calm = asyncio.run(_ask_while(home.port, lambda: time.perf_counter() < until))
-        yield "a good client while nothing else happens, p50 / p99 in ms", _shown(calm)
-        yield from _figures_of_flood(home, stem)
-
-
-def _figures_of_flood(home: Running, stem: str) -> Iterator[tuple[str, str]]:
-    began = time.perf_counter()
-    with subprocess.Popen([sys.executable, "-c", FLOOD, str(home.port), stem], stdout=subprocess.PIPE) as flooding:
-        assert flooding.stdout is not None
-        flooding.stdout.readline()
-        hurried = asyncio.run(_ask_while(home.port, lambda: flooding.poll() is None))
-        told = flooding.stdout.read().decode().strip()
-    took = time.perf_counter() - began
-    yield f"{WRONG} wrong keys with a valid id, {AT_ONCE} at a time, seconds", f"{took:.1f} ({told})"
-    yield f"  a good client meanwhile, p50 / p99 in ms (p99 below {SLOWEST_MS})", _shown(hurried)
-    yield f"  the hub's peak memory, MB (below {MOST_MB})", f"{home.peak_mb():.1f}"
-
-
-def _shown(durations: list[float]) -> str:
-    return f"{percentile(durations, 50):.1f} / {percentile(durations, 99):.1f} of {len(durations)} requests"
+        yield CALM.sample(percentile(calm, 99))
+        began = time.perf_counter()
+        command = [sys.executable, "-c", FLOOD, str(home.port), stem]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as flooding:
+            assert flooding.stdout is not None
+            flooding.stdout.readline()
+            hurried = asyncio.run(_ask_while(home.port, lambda: flooding.poll() is None))
+        yield TOOK.sample(time.perf_counter() - began)
+        yield HURRIED.sample(percentile(hurried, 99))
+        yield PEAK.sample(home.peak_mb())
 
 
 async def _ask_while(port: int, is_going_on: Callable[[], bool]) -> list[float]:

@@ -14,12 +14,16 @@ from pathlib import Path
 
 from appliance.home.events import DeviceStateChanged
 from benchmarks._client import percentile
+from benchmarks._frame import Row, Sample, Skipped
 from tests.adapters.mqtt.broker import PASSWORD, USER, programs, running
 from tests.adapters.mqtt.homes import BrokerHome, until
 
 DEVICES = 2_000
 STEADY, STEADY_SECS = 1_000, 60
 FLOOD, FLOOD_SECS = 10_000, 10
+
+ANNOUNCED = Row(label=f"{DEVICES:,} announced devices are there after", unit="s")
+MEMORY = Row(label="memory that they take", unit="MB")
 
 SENDER = """
 import sys, time, json
@@ -52,16 +56,15 @@ client.loop_stop()
 """
 
 
-def measure() -> Iterator[tuple[str, str]]:
-    """The figures, one by one."""
+def measure(_rounds: int) -> Iterator[Sample]:
+    """What one broker's devices cost, once."""
     if programs() is None:
-        yield "mosquitto is not installed", "nothing was measured"
-        return
+        raise Skipped("mosquitto is not installed")
     yield from asyncio.run(_measure())
 
 
-async def _measure() -> list[tuple[str, str]]:
-    figures: list[tuple[str, str]] = []
+async def _measure() -> list[Sample]:
+    figures: list[Sample] = []
     with tempfile.TemporaryDirectory() as folder:
         async with running(Path(folder), lines="max_queued_messages 0\n") as broker:
             await _send(broker.port, "announce", 0, 0)
@@ -69,17 +72,15 @@ async def _measure() -> list[tuple[str, str]]:
             async with BrokerHome(broker) as home:
                 began = time.perf_counter()
                 await until(lambda: len(home.registry.list_devices()) == DEVICES)
-                figures.append(
-                    (f"{DEVICES} announced devices are there after", f"{time.perf_counter() - began:.2f} s")
-                )
+                figures.append(ANNOUNCED.sample(time.perf_counter() - began))
                 await asyncio.sleep(3)
-                figures.append(("memory that they take", f"{(_rss_kib() - before) / 1024:.1f} MiB"))
+                figures.append(MEMORY.sample((_rss_kib() - before) * 1024 / 1e6))
                 figures += await _stream(home, broker.port, STEADY, STEADY_SECS)
                 figures += await _stream(home, broker.port, FLOOD, FLOOD_SECS)
     return figures
 
 
-async def _stream(home: BrokerHome, port: int, rate: int, seconds: int) -> list[tuple[str, str]]:
+async def _stream(home: BrokerHome, port: int, rate: int, seconds: int) -> list[Sample]:
     """Figures of so many states a second: loop lag, what was not taken in, what it took."""
     home.events.clear()
     taken, idle, dropped = 0, _rss_kib(), home.adapter.inbox.dropped
@@ -95,14 +96,17 @@ async def _stream(home: BrokerHome, port: int, rate: int, seconds: int) -> list[
     await until(lambda: not len(home.adapter.inbox))
     await asyncio.sleep(1)
     taken += _changes_in(home)
-    name = f"{rate} states a second for {seconds} s"
-    return [
-        (f"{name}: loop lag p99, worst", f"{percentile(lags, 99) * 1000:.1f} ms, {max(lags) * 1000:.1f} ms"),
-        (f"{name}: changes told of {rate * seconds}", f"{taken}"),
-        (f"{name}: dropped for newer ones, longest queue", f"{home.adapter.inbox.dropped - dropped}, {longest}"),
-        (f"{name}: memory beyond idle", f"{(peak - idle) / 1024:.1f} MiB"),
-        (f"{name}: processor", f"{(time.process_time() - cpu) / seconds * 100:.0f} %"),
-    ]
+    name = f"{rate:,} states a second"
+    rows = (
+        (Row(label=f"{name}: loop lag, p99", unit="ms", at_most=20), percentile(lags, 99) * 1000),
+        (Row(label=f"{name}: loop lag, most", unit="ms"), max(lags) * 1000),
+        (Row(label=f"{name}: changes told", unit="% of them"), 100 * taken / (rate * seconds)),
+        (Row(label=f"{name}: dropped for newer ones", unit=""), home.adapter.inbox.dropped - dropped),
+        (Row(label=f"{name}: longest queue", unit="messages"), longest),
+        (Row(label=f"{name}: memory beyond idle", unit="MB"), (peak - idle) * 1024 / 1e6),
+        (Row(label=f"{name}: processor", unit="% of a core"), (time.process_time() - cpu) / seconds * 100),
+    )
+    return [row.sample(value) for row, value in rows]
 
 
 def _changes_in(home: BrokerHome) -> int:

@@ -78,10 +78,11 @@ async def _live(port: int, push: int, hours: int) -> None:
 
 
 async def _look(home: Running) -> Held:
-    """What the hub holds once connections that were left are gone."""
+    """What the hub holds once connections that were left are gone, and between polls."""
     await asyncio.sleep(3)
-    before = home.wakeups()
-    await asyncio.sleep(5)
-    return Held(
-        memory=home.pss_mb(), files=home.files(), threads=home.threads(), wakeups=(home.wakeups() - before) // 5
-    )
+    before, files = home.wakeups(), []
+    for _ in range(50):
+        await asyncio.sleep(0.1)
+        files.append(home.files())
+    wakeups = (home.wakeups() - before) // 5
+    return Held(memory=home.pss_mb(), files=min(files), threads=home.threads(), wakeups=wakeups)

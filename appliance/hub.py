@@ -14,8 +14,7 @@ from appliance.adapters.dispatch import Dispatcher
 from appliance.adapters.kinds import kind_of
 from appliance.adapters.mqtt.access import FrameOf, access_of, no_frame
 from appliance.adapters.mqtt.kind import open_outlets
-from appliance.adapters.session import LateSession
-from appliance.adapters.setup import AdapterStart
+from appliance.adapters.setup import AdapterStart, LateSession
 from appliance.automations.automations import Automations
 from appliance.automations.calls import AutomationCalls
 from appliance.automations.known_names import KnownNames
@@ -52,7 +51,6 @@ from appliance.store.disk import Disk
 from appliance.store.document import Document
 from appliance.store.keys import Keys
 from appliance.store.recorder import Recorder
-from appliance.store.secrets import AdapterSecrets
 from appliance.store.setup import Store
 from appliance.watch import Target, Watcher
 
@@ -134,7 +132,7 @@ class Hub:
             self.health = Health(config.adapters, self.bus)
             session = await enter(LateSession())
             runners = self.adapters.build_runners(
-                self.registry, self.bus, self.clock, self._secrets_of, session, config.root
+                self.registry, self.bus, self.clock, self._store.secrets_of, session, config.root
             )
             self.dispatcher = await enter(Dispatcher(runners, self.bus, self.clock))
             self.runner = await enter(self._build_runner())
@@ -201,9 +199,6 @@ class Hub:
         self.automations.give_up()
         self.dispatcher.give_up()
 
-    def _secrets_of(self, adapter: str) -> AdapterSecrets:
-        return AdapterSecrets(self.document, adapter)
-
     def _build_runner(self) -> Runner:
         config = self._config
         limits, zone = config.automations.runner, config.locale.timezone
@@ -259,7 +254,7 @@ class Hub:
     async def _build_outlets(self) -> list[AbstractAsyncContextManager[Any]]:
         config = self._config
         access = access_of(self.registry, self.bus, self.dispatcher, self.scenes, self.automations, self._frame_of)
-        return await open_outlets(config.adapters, self._secrets_of, access, self.clock, config.root)
+        return await open_outlets(config.adapters, self._store.secrets_of, access, self.clock, config.root)
 
     def _tell_of_worker(self, reason: str) -> None:
         self.bus.publish(events.SystemErrorReported(message=f"lua: {reason}"))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,6 @@ from appliance.adapters.kinds import KINDS
 from appliance.cli.homecmdr import LUA_FOLDERS, Home, Source, find_source, read_home
 from appliance.cli.owner import as_owner, give_new_files
 from appliance.cli.paths import Places, bundled_config, config_folder, make_data_dir, write_config
-from appliance.cli.toml_edit import set_key, toml_value
 from appliance.clock import Clock
 from appliance.errors import ConfigFailed, Invalid
 from appliance.home.texts import LONGEST_ID, LONGEST_NAME, cut
@@ -186,3 +187,28 @@ def _is_sound(what: str, id_: str, name: str, told: list[tuple[bool, str]]) -> b
         told.append((False, f"{what}: {fault}"))
         return False
     return True
+
+
+def set_key(text: str, section: str, name: str, value: Any) -> str:
+    """The text in which the section states this key; in place of the line, commented out or not, that states it."""
+    lines = text.split("\n")
+    header = f"[{section}]"
+    if header not in lines:
+        return "\n".join([*lines, header, f"{name} = {toml_value(value)}", ""])
+    begin = lines.index(header) + 1
+    end = next((at for at in range(begin, len(lines)) if lines[at].startswith("[")), len(lines))
+    stated = re.compile(rf"(?:# )?{re.escape(name)}\s*=")
+    at = next((at for at in range(begin, end) if stated.match(lines[at])), None)
+    line = f"{name} = {toml_value(value)}"
+    if at is None:
+        lines.insert(begin, line)
+    else:
+        lines[at] = line
+    return "\n".join(lines)
+
+
+def toml_value(value: Any) -> str:
+    """A string, number, boolean or array of them, as TOML writes it."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(toml_value, value))}]"
+    return json.dumps(value, ensure_ascii=False)

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from datetime import datetime
 
+import orjson
+
 from appliance.clock import Clock
 from appliance.home.bus import Bus
 from appliance.home.model import Device
@@ -22,6 +24,28 @@ from appliance.store.records import read_devices, read_layout
 from appliance.store.replacement import finish_at_start
 
 log = logging.getLogger("store")
+
+
+ADAPTER = "adapter/"
+"""Keys in the document: `adapter/<section>/<key>` is a text."""
+
+
+class AdapterSecrets:
+    """The texts of one adapter. It sees no other's."""
+
+    def __init__(self, document: Document, adapter: str) -> None:
+        self._document = document
+        self._prefix = f"{ADAPTER}{adapter}/"
+
+    def get(self, key: str) -> str | None:
+        """What is kept under the key, None if nothing is."""
+        stored = self._document.get(self._prefix + key)
+        value = None if stored is None else orjson.loads(stored)
+        return value if isinstance(value, str) else None
+
+    async def put(self, key: str, value: str) -> None:
+        """Keep the text; it is on the card when this returns. Raises `StoreFailed`."""
+        await self._document.put_many({self._prefix + key: value})
 
 
 class Store:
@@ -81,6 +105,10 @@ class Store:
 
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
+
+    def secrets_of(self, adapter: str) -> AdapterSecrets:
+        """The texts that the adapter of this name keeps."""
+        return AdapterSecrets(self.document, adapter)
 
     def note_stop(self) -> None:
         """Note that the process was asked to end: should it be cut off from now on, that is no crash."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from appliance.adapters.roku_tv.elements import Elements
+from appliance.adapters.roku_tv.simulator import Elements
 
 TEXT = "<a>\n  <one>1</one>\n  <none/>\n  <void></void>\n  <amp>x &amp; y</amp>\n</a>"
 

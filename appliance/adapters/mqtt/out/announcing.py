@@ -1,55 +1,16 @@
-"""From a device of this hub to its announcement: one component for each thing that it shows or takes."""
+"""From a device of this hub, and from the hub itself, to what announces it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
 
+from appliance.adapters.mqtt.out.components import DeviceComponents
 from appliance.adapters.mqtt.out.topics import HubTopics, discovery_id, encoded
-from appliance.home.command_specs import CommandSpec
 from appliance.home.model import Device
 from appliance.version import VERSION
-
-_SENSORS: Mapping[str, tuple[str, str]] = {
-    "temperature": ("temperature", "measurement"),
-    "temperature_outdoor": ("temperature", "measurement"),
-    "humidity": ("humidity", "measurement"),
-    "pressure": ("pressure", "measurement"),
-    "co2": ("carbon_dioxide", "measurement"),
-    "illuminance": ("illuminance", "measurement"),
-    "battery": ("battery", "measurement"),
-    "power_consumption": ("power", "measurement"),
-    "voltage": ("voltage", "measurement"),
-    "current": ("current", "measurement"),
-    "energy_total": ("energy", "total_increasing"),
-    "energy_today": ("energy", "total_increasing"),
-    "energy_yesterday": ("energy", "total"),
-    "energy_month": ("energy", "total"),
-    "wind_speed": ("wind_speed", "measurement"),
-    "wind_gust": ("wind_speed", "measurement"),
-    "rainfall": ("precipitation", "total"),
-}
-"""Device class and state class of attributes that are numbers."""
-
-_UNITS = {"battery": "%", "illuminance": "lx", "uv_index": "UV index"}
-
-_BINARY: Mapping[str, tuple[str, str, str]] = {
-    "contact": ("door", "open", "closed"),
-    "motion": ("motion", "detected", "clear"),
-    "occupancy": ("occupancy", "occupied", "unoccupied"),
-    "smoke": ("smoke", "True", "False"),
-    "water_leak": ("moisture", "True", "False"),
-    "presence": ("presence", "True", "False"),
-}
-"""Device class of attributes with two values, and how these read."""
-
-_LIGHT = ("brightness", "color_temperature", "color_rgb", "color_hs", "color_xy", "color_hex", "color_mode", "effect")
-_COVER = ("garage_door", "door", "cover_position", "cover_tilt")
-_CLIMATE = ("hvac_mode", "hvac_state", "target_temperature", "fan_mode", "swing_mode", "preset_mode")
-
-Component = tuple[str, dict[str, Any]]
 
 
 def announcement(device: Device, room: str | None, topics: HubTopics, events: tuple[str, ...]) -> bytes:
@@ -57,7 +18,7 @@ def announcement(device: Device, room: str | None, topics: HubTopics, events: tu
     level = encoded(device.id)
     components = {
         key: {**component, "unique_id": f"{topics.identifier(device.id)}_{key}"}
-        for key, component in _Describing(device, topics, events).components()
+        for key, component in DeviceComponents(device, topics, events).components()
     }
     own = {"value_template": "{{ 'online' if value_json.attributes.state == 'online' else 'offline' }}"}
     info = device.info
@@ -113,215 +74,3 @@ def hub_announcement(scenes: Mapping[str, str], automations: Mapping[str, str], 
             "components": components,
         }
     )  # fmt: skip
-
-
-def _wish(capability: str, action: str, value: str | None = None) -> str:
-    """A command as text; `value` is JSON or a template that makes some."""
-    head = f'{{"capability":"{capability}","action":"{action}"'
-    return head + "}" if value is None else f'{head},"value":{value}}}'
-
-
-class _Describing:
-    """One device, described component by component."""
-
-    def __init__(self, device: Device, topics: HubTopics, events: tuple[str, ...]) -> None:
-        self._device = device
-        self._specs: dict[str, CommandSpec] = {spec.capability: spec for spec in device.commands or ()}
-        self._set = topics.device(encoded(device.id), "set")
-        self._event = topics.device(encoded(device.id), "event")
-        self._events = events
-        self._keys = {*device.attributes, *self._specs} - {"state"}
-
-    def components(self) -> Iterator[Component]:
-        """Every component by its object id."""
-        done: set[str] = set()
-        for name, platform, keys, describe in (
-            ("light", "light", ("power", *_LIGHT), self._light),
-            ("cover", "cover", _COVER, self._cover),
-            ("climate", "climate", _CLIMATE, self._climate),
-        ):
-            used = self._keys & set(keys)
-            if (
-                used
-                and (name != "light" or self._keys & set(_LIGHT))
-                and (name != "climate" or {"target_temperature", "hvac_mode"} & set(self._specs))
-            ):
-                yield name, {"platform": platform, "name": None, **describe()}
-                done |= used
-        for key in sorted(self._keys - done):
-            if (found := self._single(key)) is not None:
-                yield key.rpartition(".")[2] if key.startswith("custom.") else key, found
-        if self._events:
-            yield "event", {"platform": "event", "name": "Event", "state_topic": self._event,
-                            "event_types": list(self._events),
-                            "value_template": "{{ value_json | to_json }}"}  # fmt: skip
-
-    def _attribute(self, key: str) -> str:
-        """The template expression of an attribute."""
-        return f"value_json.attributes['{key}']"
-
-    def _shown(self, key: str, path: str = "") -> str:
-        """The template of an attribute, nothing where it is not shown."""
-        return f"{{% if {self._attribute(key)} is defined %}}{{{{ {self._attribute(key)}{path} }}}}{{% endif %}}"
-
-    def _power(self) -> dict[str, Any]:
-        """The fields of what is switched: the same text is the command and the state."""
-        on, off = _wish("power", "on"), _wish("power", "off")
-        shown = self._attribute("power")
-        state = f"{{% if {shown} == 'on' %}}{on}{{% elif {shown} == 'off' %}}{off}{{% else %}}None{{% endif %}}"
-        return {"payload_on": on, "payload_off": off, "command_topic": self._set, "value_template": state}
-
-    def _light(self) -> dict[str, Any]:
-        fields = self._power()
-        fields["state_value_template"] = fields.pop("value_template")
-        if "brightness" in self._keys:
-            fields |= self._property("brightness", self._shown("brightness"), "{{ value }}")
-            fields["brightness_scale"] = 100
-        if (spec := self._specs.get("color_temperature")) is not None:
-            value = '{"value":{{ value }},"unit":"kelvin"}'
-            shown = self._attribute("color_temperature")
-            kelvin = (
-                f"{{% if {shown} is defined %}}{{% if {shown}.unit == 'kelvin' %}}{{{{ {shown}.value }}}}{{% else %}}"
-                f"{{{{ (1000000 / {shown}.value) | round | int }}}}{{% endif %}}{{% endif %}}"
-            )
-            fields |= self._property("color_temp", kelvin, value, "color_temperature")
-            fields |= {"color_temp_kelvin": True, "min_kelvin": spec.min or 2200, "max_kelvin": spec.max or 7000}
-        for name, parts, value in (
-            ("rgb", ("r", "g", "b"), '{"r":{{ red }},"g":{{ green }},"b":{{ blue }}}'),
-            ("hs", ("hue", "saturation"), '{"hue":{{ hue | round }},"saturation":{{ sat | round }}}'),
-            ("xy", ("x", "y"), '{"x":{{ x }},"y":{{ y }}}'),
-        ):
-            key = f"color_{name}"
-            if key in self._specs:
-                shown = self._attribute(key)
-                joined = ",".join(f"{{{{ {shown}.{part} }}}}" for part in parts)
-                fields |= self._property(name, f"{{% if {shown} is defined %}}{joined}{{% endif %}}", value, key)
-        if (spec := self._specs.get("effect")) is not None:
-            fields |= self._property("effect", self._shown("effect"), '"{{ value }}"')
-            fields["effect_list"] = list(spec.schema()["values"])
-        return fields
-
-    def _property(self, name: str, shown: str, value: str, capability: str = "") -> dict[str, Any]:
-        """The fields of one property of a light."""
-        fields = {f"{name}_state_topic": "", f"{name}_value_template": shown}
-        fields[f"{name}_state_topic"] = self._set.removesuffix("/set") + "/state"
-        if (capability or name) in self._specs:
-            fields[f"{name}_command_topic"] = self._set
-            fields[f"{name}_command_template"] = _wish(capability or name, "set", value)
-        return fields
-
-    def _cover(self) -> dict[str, Any]:
-        door = next((key for key in ("garage_door", "door") if key in self._keys), "")
-        main = door or "cover_position"
-        fields: dict[str, Any] = {"device_class": "garage" if door == "garage_door" else door} if door else {}
-        actions = self._specs[main].actions if main in self._specs else ()
-        if actions:
-            fields["command_topic"] = self._set
-        for action in ("open", "close", "stop"):
-            fields[f"payload_{action}"] = _wish(main, action) if action in actions else None
-        state_topic = self._set.removesuffix("/set") + "/state"
-        if door:
-            fields |= {"state_topic": state_topic, "value_template": self._shown(door)}
-        if "cover_position" in self._keys:
-            fields |= {"position_topic": state_topic, "position_template": self._shown("cover_position")}
-            if "cover_position" in self._specs and "set" in self._specs["cover_position"].actions:
-                fields["set_position_topic"] = self._set
-                fields["set_position_template"] = _wish("cover_position", "set", "{{ position }}")
-            if not door:
-                shown = self._attribute("cover_position")
-                ends = f"{{% if {shown} == 0 %}}closed{{% elif {shown} is defined %}}open{{% endif %}}"
-                fields |= {"state_topic": state_topic, "value_template": ends}
-        if "cover_tilt" in self._keys:
-            fields |= {"tilt_status_topic": state_topic, "tilt_status_template": self._shown("cover_tilt")}
-            fields["tilt_command_topic"] = self._set
-            fields["tilt_command_template"] = _wish("cover_tilt", "set", "{{ tilt_position }}")
-        return fields
-
-    def _climate(self) -> dict[str, Any]:
-        state_topic = self._set.removesuffix("/set") + "/state"
-        fields: dict[str, Any] = {}
-        if (target := self._specs.get("target_temperature")) is not None:
-            unit = target.unit or "°C"
-            value = f'{{"value":{{{{ value }}}},"unit":"{unit}"}}'
-            fields |= {"temperature_unit": "F" if "F" in unit else "C", "temperature_state_topic": state_topic}
-            fields["temperature_state_template"] = self._shown("target_temperature", ".value")
-            fields["temperature_command_topic"] = self._set
-            fields["temperature_command_template"] = _wish("target_temperature", "set", value)
-            bounds = {"min_temp": target.min, "max_temp": target.max, "temp_step": target.step}
-            fields |= {key: value for key, value in bounds.items() if value is not None}
-        for name, key in (("mode", "hvac_mode"), ("fan_mode", "fan_mode"), ("swing_mode", "swing_mode"),
-                          ("preset_mode", "preset_mode")):  # fmt: skip
-            if key not in self._keys:
-                continue
-            template = "preset_mode_value_template" if name == "preset_mode" else f"{name}_state_template"
-            fields |= {f"{name}_state_topic": state_topic, template: self._shown(key)}
-            if (spec := self._specs.get(key)) is not None:
-                fields[f"{name}_command_topic"] = self._set
-                fields[f"{name}_command_template"] = _wish(key, "set", '"{{ value }}"')
-                if options := [each for each in spec.schema()["values"] if each != "none"]:
-                    fields[f"{name}s"] = options
-        if "hvac_state" in self._keys:
-            words = {"dry": "drying", "fan_only": "fan"}
-            shown = self._attribute("hvac_state")
-            template = f"{{% set words = {words} %}}{{{{ words.get({shown}, {shown}) }}}}"
-            fields |= {"action_topic": state_topic, "action_template": template}
-        return fields
-
-    def _single(self, key: str) -> dict[str, Any] | None:
-        name = key.rpartition(".")[2].replace("_", " ").capitalize()
-        value, spec = self._device.attributes.get(key), self._specs.get(key)
-        if key == "power":
-            return {"platform": "switch", "name": None, **self._power()}
-        if key == "lock":
-            return {"platform": "lock", "name": None, "command_topic": self._set, "value_template": self._shown(key),
-                    "payload_lock": _wish(key, "lock"), "payload_unlock": _wish(key, "unlock"),
-                    "state_locked": "locked", "state_unlocked": "unlocked", "state_jammed": "jammed"}  # fmt: skip
-        if key in _BINARY:
-            device_class, on, off = _BINARY[key]
-            return {"platform": "binary_sensor", "name": name, "device_class": device_class, "payload_on": on,
-                    "payload_off": off, "value_template": self._shown(key)}  # fmt: skip
-        if spec is not None and (found := self._input(key, spec)) is not None:
-            return {"name": name, **found}
-        if isinstance(value, bool):
-            return {"platform": "binary_sensor", "name": name, "payload_on": "True", "payload_off": "False",
-                    "value_template": self._shown(key)}  # fmt: skip
-        return None if value is None else {"platform": "sensor", "name": name, **self._sensor(key, value)}
-
-    def _sensor(self, key: str, value: Any) -> dict[str, Any]:
-        is_measured = isinstance(value, dict) and "unit" in value
-        fields: dict[str, Any] = {"value_template": self._shown(key, ".value" if is_measured else "")}
-        unit = value["unit"] if is_measured else _UNITS.get(key)
-        if unit:
-            fields["unit_of_measurement"] = unit
-        if key in _SENSORS:
-            fields["device_class"], fields["state_class"] = _SENSORS[key]
-        elif isinstance(value, int | float) and not isinstance(value, bool):
-            fields["state_class"] = "measurement"
-        return fields
-
-    def _input(self, key: str, spec: CommandSpec) -> dict[str, Any] | None:
-        """What can be set or pressed, and has no component of its own."""
-        fields: dict[str, Any] = {"command_topic": self._set, "value_template": self._shown(key)}
-        schema = spec.schema()
-        if "press" in spec.actions:
-            return {"platform": "button", "command_topic": self._set, "payload_press": _wish(key, "press")}
-        if "set" not in spec.actions:
-            return None
-        if schema["type"] == "boolean":
-            return {"platform": "switch", **fields, "payload_on": _wish(key, "set", "true"),
-                    "payload_off": _wish(key, "set", "false"), "value_template": self._both(key)}  # fmt: skip
-        if spec.values or schema["values"]:
-            template = _wish(key, "set", '"{{ value }}"')
-            return {"platform": "select", **fields, "options": list(schema["values"]), "command_template": template}
-        if schema["type"] in ("number", "integer", "percentage"):
-            template = _wish(key, "set", "{{ value }}")
-            bounds = {"min": 0 if spec.min is None else spec.min, "max": 100 if spec.max is None else spec.max}
-            step = {} if spec.step is None else {"step": spec.step}
-            return {"platform": "number", **fields, **bounds, **step, "command_template": template}
-        if schema["type"] == "string":
-            return {"platform": "text", **fields, "command_template": _wish(key, "set", "{{ value | to_json }}")}
-        return None
-
-    def _both(self, key: str) -> str:
-        shown, on, off = self._attribute(key), _wish(key, "set", "true"), _wish(key, "set", "false")
-        return f"{{% if {shown} == true %}}{on}{{% elif {shown} == false %}}{off}{{% endif %}}"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from appliance.adapters.mqtt.templates.filters import FILTERS, FUNCTIONS, TESTS
 from appliance.adapters.mqtt.templates.lexer import Token
-from appliance.adapters.mqtt.templates.limits import MAX_DEPTH, MAX_NODES, UNDEFINED, TemplateFailed
+from appliance.adapters.mqtt.templates.limits import MAX_DEPTH, UNDEFINED, TemplateFailed
 from appliance.adapters.mqtt.templates.nodes import (
     Arguments,
     Expression,
@@ -27,69 +27,18 @@ from appliance.adapters.mqtt.templates.nodes import (
     subscript,
 )
 from appliance.adapters.mqtt.templates.operators import ARITHMETIC, COMPARISONS
+from appliance.adapters.mqtt.templates.tokens import Budget, TokenReader
 
 _CONSTANTS = {"true": True, "True": True, "false": False, "False": False, "none": None, "None": None}
 _AFTER_TEST = ("else", "or", "and", "is", "if", "not", "in")
 
 
-class Budget:
-    """Counts the nodes of one template and gathers its text literals."""
-
-    def __init__(self) -> None:
-        self.literals: set[str] = set()
-        self._nodes = 0
-
-    def count(self) -> None:
-        """Count a node; `TemplateFailed` beyond `MAX_NODES`."""
-        self._nodes += 1
-        if self._nodes > MAX_NODES:
-            raise TemplateFailed(f"has more than {MAX_NODES} parts")
-
-
-class Reader:
-    """Reads the tokens of one part. All readers of a template share `budget`, its nodes and literals."""
+class Reader(TokenReader):
+    """Reads the expressions of one part."""
 
     def __init__(self, tokens: Sequence[Token], budget: Budget) -> None:
-        self._tokens = tokens
-        self._at = 0
-        self._budget = budget
+        super().__init__(tokens, budget)
         self._depth = 0
-
-    @property
-    def next(self) -> Token:
-        """The token that comes next."""
-        return self._tokens[min(self._at, len(self._tokens) - 1)]
-
-    def take(self) -> Token:
-        """The next token, which is then behind."""
-        token = self.next
-        self._at += 1
-        return token
-
-    def accept(self, *texts: str) -> str | None:
-        """The text of the next token if it is one of these operators or words, which is then behind."""
-        token = self.next
-        if token.kind in ("operator", "name") and token.text in texts:
-            self._at += 1
-            return token.text
-        return None
-
-    def expect(self, text: str) -> None:
-        """Take this operator or word; `TemplateFailed` if another comes."""
-        if self.accept(text) is None:
-            raise TemplateFailed(f"lacks {text!r} before {self.next.text or 'the end'!r}")
-
-    def name(self) -> str:
-        """Take a name; `TemplateFailed` if something else comes."""
-        token = self.take()
-        if token.kind != "name":
-            raise TemplateFailed(f"lacks a name before {token.text or 'the end'!r}")
-        return token.text
-
-    def end(self) -> None:
-        """Be sure that nothing is left."""
-        if self.next.kind != "end":
-            raise TemplateFailed(f"{self.next.text!r} is not expected there")
 
     def expression(self) -> Expression:
         """An expression, `a if b else c` included."""

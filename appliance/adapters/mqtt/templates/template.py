@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
-from appliance.adapters.mqtt.templates.expressions import Budget, Reader
+from appliance.adapters.mqtt.templates.expressions import Reader
 from appliance.adapters.mqtt.templates.lexer import Part, PartKind, parts_of
 from appliance.adapters.mqtt.templates.limits import (
     MAX_DEPTH,
@@ -18,6 +18,7 @@ from appliance.adapters.mqtt.templates.limits import (
     TemplateFailed,
 )
 from appliance.adapters.mqtt.templates.nodes import Expression
+from appliance.adapters.mqtt.templates.tokens import Budget
 
 
 class _Jump(Enum):

@@ -294,7 +294,7 @@ async def _play() -> None:
     Scripted.is_over = asyncio.Event()
     clock = VirtualClock()
     try:
-        async with open_session() as session, asyncio.timeout(5):
+        async with open_session() as session, asyncio.timeout(20):
             await _play_on(Stage(session, clock), clock)
     finally:
         Scripted.is_over.set()

@@ -51,7 +51,7 @@ class Watched(StubAdapter):
 
     async def polled(self, count: int) -> None:
         """Wait until it has been polled so often."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while len(self.times) < count:
                 self._stirred.clear()
                 await self._stirred.wait()

@@ -65,7 +65,7 @@ class Caller:
         """Send the bytes, whenever there is room for them."""
         self._writer.write(data)
 
-    async def reply(self, within: float = 10.0, *, to: str = "GET") -> Reply:
+    async def reply(self, within: float = 20.0, *, to: str = "GET") -> Reply:
         """The next answer; one to HEAD has no body."""
         async with asyncio.timeout(within):
             head = (await self._reader.readuntil(b"\r\n\r\n")).decode("ascii")
@@ -78,14 +78,14 @@ class Caller:
         witness.judge_alone(status, dict(headers), body)
         return Reply(status=status, headers=headers, body=body)
 
-    async def ask(self, data: bytes, within: float = 10.0) -> Reply:
+    async def ask(self, data: bytes, within: float = 20.0) -> Reply:
         """Send a request and wait for its answer, which is one that the OpenAPI document describes."""
         await self.say(data)
         reply = await self.reply(within, to=data.partition(b" ")[0].decode("ascii", "replace"))
         witness.judge_raw(data, reply.status, dict(reply.headers), reply.body)
         return reply
 
-    async def rest(self, within: float = 10.0) -> bytes:
+    async def rest(self, within: float = 20.0) -> bytes:
         """Everything until the other side hangs up, by whatever way."""
         came = bytearray()
         async with asyncio.timeout(within):
@@ -116,7 +116,7 @@ class Caller:
         """What comes next, so many bytes at most."""
         return await self._reader.read(most)
 
-    async def frame(self, within: float = 10.0) -> tuple[int, bytes]:
+    async def frame(self, within: float = 20.0) -> tuple[int, bytes]:
         """The next WebSocket frame of the server: opcode and payload."""
         async with asyncio.timeout(within):
             first, length = await self._reader.readexactly(2)
@@ -128,7 +128,7 @@ class Caller:
                 [length] = struct.unpack("!Q", await self._reader.readexactly(8))
             return first & 0x0F, await self._reader.readexactly(length)
 
-    async def event(self, within: float = 10.0) -> Any:
+    async def event(self, within: float = 20.0) -> Any:
         """The next frame, which holds JSON."""
         opcode, payload = await self.frame(within)
         assert opcode == TEXT, (opcode, payload)
@@ -170,7 +170,7 @@ async def read_events(url: str, *, small: bool = False) -> AsyncIterator[Caller]
         yield caller
 
 
-async def shown(house: House, part: str, figure: str, value: int, within: float = 10.0) -> None:
+async def shown(house: House, part: str, figure: str, value: int, within: float = 20.0) -> None:
     """Wait until the hub's own diagnostics show the figure."""
     async with asyncio.timeout(within):
         while (await house.get("/diagnostics")).json[part][figure] != value:  # noqa: ASYNC110 - nobody tells

@@ -569,7 +569,7 @@ class TestSignals:
                 began = time.monotonic()
                 running.tell(signal.SIGINT)
                 assert running.end().code == 130
-                assert time.monotonic() - began < 1.5
+                assert time.monotonic() - began < 2.5, "the first gives requests three seconds"
         lock = Lock(tmp_path / "data")
         assert not lock.was_left, "it was asked to end: that is no crash"
         lock.release()

@@ -61,7 +61,7 @@ class StubAdapter(PollingAdapter):
         self, what: list[asyncio.Future[Report]] | list[asyncio.Future[CommandResult]], count: int = 1
     ) -> None:
         """Wait until so many polls or commands have been asked for."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while len(what) < count:
                 self._stirred.clear()
                 await self._stirred.wait()

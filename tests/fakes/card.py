@@ -54,7 +54,7 @@ static void count(void) {
 int fdatasync(int descriptor) {
     int (*really)(int) = dlsym(RTLD_NEXT, "fdatasync");
     count();
-    if (is_on("slow")) usleep(300000);
+    if (is_on("slow")) usleep(600000);
     return is_on("EIO") ? refuse(EIO) : really(descriptor);
 }
 
@@ -105,7 +105,7 @@ NAMED(unlink, (const char *path), (path))
 class Card:
     """What the hub whose environment is `environment` believes of its data directory.
 
-    Moods: `slow` (every fdatasync takes 300 ms longer), `EIO` (every sync fails), `ENOSPC` (every write fails),
+    Moods: `slow` (every fdatasync takes 600 ms longer), `EIO` (every sync fails), `ENOSPC` (every write fails),
     `brim` (half of a write is taken and nothing behind it), `short` (writes are taken piecemeal), `EROFS` (all that
     changes anything fails).
     """

@@ -13,7 +13,7 @@ from appliance.clock import Clock
 
 START = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 
-PATIENCE = 20.0
+PATIENCE = 30.0
 """Real seconds after which a test that waits for sleepers has failed."""
 
 T = TypeVar("T")

@@ -119,7 +119,7 @@ class House:
 
     async def ready(self) -> None:
         """Wait until the hub says that it is ready."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(20):
             while (await self.get("/ready", token=None)).status != 200:  # noqa: ASYNC110 - asked over HTTP
                 await asyncio.sleep(0.005)
 
@@ -147,11 +147,11 @@ class Frames:
     def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         self.socket = socket
 
-    async def next(self, within: float = 5.0) -> Any:
+    async def next(self, within: float = 20.0) -> Any:
         """The next frame."""
         return await self.socket.receive_json(timeout=within)
 
-    async def until(self, type_: str, within: float = 5.0) -> list[Any]:
+    async def until(self, type_: str, within: float = 20.0) -> list[Any]:
         """The frames up to the first of this type, which is the last of them."""
         frames: list[Any] = []
         async with asyncio.timeout(within):

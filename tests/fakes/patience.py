@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 
-async def until(holds: Callable[[], object], within: float = 10.0) -> None:
+async def until(holds: Callable[[], object], within: float = 20.0) -> None:
     """Return once the condition holds."""
     async with asyncio.timeout(within):
         while not holds():  # noqa: ASYNC110 - nobody tells

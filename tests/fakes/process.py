@@ -24,7 +24,7 @@ PYTHONPATH = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("COVERAGE
 
 KEY = "master-key-of-the-process"
 _LISTENING = re.compile(r"listening at (http://\S+)")
-_PATIENCE = 20.0
+_PATIENCE = 40.0
 
 
 @dataclass(slots=True, kw_only=True)

@@ -59,7 +59,7 @@ async def entries(house: House, id_: str, query: str = "") -> list[Any]:
 
 async def ran(house: House, id_: str, times: int = 1) -> list[Any]:
     """The automation's history, once it has so many entries."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(20):
         while len(found := await entries(house, id_)) < times:  # noqa: ASYNC110 - asked over HTTP
             await asyncio.sleep(0.002)
     return found

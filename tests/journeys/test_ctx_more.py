@@ -137,7 +137,7 @@ async def test_the_trace_tells_of_a_scene_that_failed_and_of_a_wait_that_was_can
         ):
             running = asyncio.create_task(run(house, id_))
             await until(lambda: house.hub.scenes.figures()["running"] > 0)
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.4)  # until it waits for what never comes; nothing tells of that
             await house.post(f"/scenes/{id_}/cancel")
             assert (await running).status == 400
             assert await last_step(house, id_) == step

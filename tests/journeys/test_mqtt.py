@@ -28,7 +28,7 @@ async def broker(tmp_path: Path) -> AsyncIterator[Mosquitto]:
 
 async def shown(house: House, path: str, holds: Any) -> Any:
     """What a route answers once this holds of it."""
-    for _ in range(400):
+    for _ in range(800):
         got = await house.get(path)
         if got.status == 200 and holds(got.json):
             return got.json

@@ -343,7 +343,7 @@ async def test_a_hub_with_sleeping_and_spinning_scenes_stops_at_once(tmp_path: P
             house.hub.scenes.execute("spins")
         await under_way(house, running=4, waiting=2)
         stopping = asyncio.ensure_future(house.hub.__aexit__(None, None, None))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             await stopping
         statuses = house.hub.scenes.figures()["ended"]
         assert statuses["cancelled"] == 6

@@ -95,4 +95,4 @@ async def test_the_loop_goes_on_while_attacks_run() -> None:
             await asyncio.sleep(0.01)
             late.append(time.perf_counter() - due)
         assert "ESCAPED" not in await running
-    assert max(late) < 2.0
+    assert max(late) < 5.0

@@ -147,10 +147,10 @@ async def test_leaving_the_runner_ends_what_sleeps_what_waits_and_what_spins() -
 
 async def test_the_time_in_a_sleep_does_not_count() -> None:
     async def nap() -> None:
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(0.6)
 
     notes = Notes(lambda operation, _: nap() if operation == "sleep" else None)
-    async with open_runner(Limits(backstop_secs=0.2)) as runner:
+    async with open_runner(Limits(backstop_secs=0.5)) as runner:
         await run(runner, "ctx:sleep(1) ctx:get_device('x') ctx:sleep(1)", notes)
     assert len(notes.asked) == 3
 

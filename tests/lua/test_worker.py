@@ -144,6 +144,8 @@ from tests.lua.bench import Notes, open_runner, scene
 async def main():
     async with open_runner() as runner:
         runner.start(scene("while true do end"), Notes(), name="x")
+        while not runner.figures()["workers"][0]["pid"]:
+            await asyncio.sleep(0.01)
         await asyncio.sleep(0.3)
         print(runner.figures()["workers"][0]["pid"], flush=True)
         await asyncio.sleep(60)

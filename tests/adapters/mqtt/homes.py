@@ -119,8 +119,8 @@ class BrokerHome:
 
 
 async def until(holds: Callable[[], bool], said: Callable[[], str] = lambda: "it did not come") -> None:
-    """Wait until something holds, at most 10 seconds."""
-    for _ in range(1000):
+    """Wait until something holds, at most 20 seconds."""
+    for _ in range(2000):
         if holds():
             return
         await asyncio.sleep(0.01)

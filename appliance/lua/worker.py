@@ -247,8 +247,6 @@ class Worker(asyncio.BufferedProtocol):
         names = sorted({session.name for session in self._running})[:3]
         return f" while it ran {', '.join(names)}" if names else ""
 
-    # --- is it well? ------------------------------------------------------------------------------
-
     def _check_later(self) -> None:
         self._check = asyncio.get_running_loop().call_later(CHECK_INTERVAL_SECS, self._look)
 

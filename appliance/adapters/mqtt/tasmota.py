@@ -8,34 +8,16 @@ from typing import Any
 
 from appliance.adapters.mqtt.announcements import MAX_CONFIG_BYTES, Announcement, DeviceFacts
 from appliance.adapters.mqtt.payloads import parse_json
+from appliance.adapters.mqtt.tasmota_sensors import SensorPath, sensor_fields, sensor_paths
 from appliance.adapters.mqtt.topics import is_topic
 from appliance.errors import Invalid
 
 PREFIX = "tasmota/discovery"
 FILTERS = (f"{PREFIX}/+/config", f"{PREFIX}/+/sensors")
 
-_SENSORS: Mapping[str, tuple[str, str]] = {
-    "Temperature": ("temperature", "°C"),
-    "Humidity": ("humidity", "%"),
-    "Pressure": ("pressure", "hPa"),
-    "Illuminance": ("illuminance", "lx"),
-    "CarbonDioxide": ("carbon_dioxide", "ppm"),
-    "Power": ("power", "W"),
-    "Voltage": ("voltage", "V"),
-    "Current": ("current", "A"),
-    "Total": ("energy", "kWh"),
-    "Today": ("energy", "kWh"),
-    "Yesterday": ("energy", "kWh"),
-    "ApparentPower": ("apparent_power", "VA"),
-    "ReactivePower": ("reactive_power", "var"),
-    "Factor": ("power_factor", ""),
-}
-"""Device class and unit of what Tasmota's sensors call their values."""
-
 _STATE_MODES = (1, 2, 9, 10, 13, 14)
 """Switch modes that follow the switch; in the others it is pressed, held or toggled."""
 
-_KEY = re.compile(r"[A-Za-z0-9_.-]{1,60}")
 _MAC = re.compile(r"[0-9A-Fa-f]{12}")
 
 
@@ -119,7 +101,7 @@ class _Tasmota:
                 yield self._switch(number, shows_state=mode in _STATE_MODES)
         found = sensors.get("sn")
         if isinstance(found, dict):
-            yield from self._sensors(found, ())
+            yield from map(self._sensor, sensor_paths(found))
 
     def _outputs(self) -> Iterator[Announcement]:
         relays = self._numbers("rl")
@@ -279,26 +261,11 @@ class _Tasmota:
         sort = "binary_sensor" if shows_state else "event"
         return self._announcement(sort, f"switch_{number}", str(name)[:200] if name else f"Switch {number}", config)
 
-    def _sensors(self, found: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[Announcement]:
-        for key, value in list(found.items())[:100]:
-            if not _KEY.fullmatch(key) or len(path) > 3:
-                continue
-            if isinstance(value, dict):
-                yield from self._sensors(value, (*path, key))
-            elif path and isinstance(value, int | float) and not isinstance(value, bool):
-                yield self._sensor((*path, key))
-
-    def _sensor(self, path: tuple[str, ...]) -> Announcement:
-        keys = "".join(f"['{key}']" for key in path)
-        source = "(value_json.StatusSNS if value_json.StatusSNS is defined else value_json)"
-        config: dict[str, Any] = {
+    def _sensor(self, path: SensorPath) -> Announcement:
+        config = {
             "state_topic": self._topic(2, "SENSOR"),
             "_state_topics": [self._topic(1, "STATUS10")],
-            "value_template": f"{{{{ {source}{keys} | is_defined }}}}",
+            **sensor_fields(path),
         }
-        device_class, unit = _SENSORS.get(path[-1], ("", ""))
-        if device_class:
-            config |= {"device_class": device_class, "state_class": "measurement"}
-            config |= {"unit_of_measurement": unit} if unit else {}
         object_id = re.sub(r"[^A-Za-z0-9_-]", "_", "_".join(path))
         return self._announcement("sensor", object_id, " ".join(path), config)

@@ -70,6 +70,27 @@ async def test_a_worker_that_hangs_while_all_in_it_sleep_is_killed_before_they_w
 STUCK = "(('a'):rep(300000)):find('.-.-.-.-b')"
 
 
+HEAD = "return {id = 'test', name = 'Test',\n\nexecute = function(ctx)\n"
+SPIN = "local until_ = os.clock() + 0.03 while os.clock() < until_ do end\n"
+STUCK_AT = (
+    (f"{HEAD}{STUCK}\nend}}", 3),
+    (f"{HEAD}local a = 1\nctx:get_device('x')\na = 2\n{STUCK}\nend}}", 5),
+    (f"{HEAD}ctx:get_device('x')\n{SPIN}{STUCK}\nend}}", 5),
+)
+"""Files that are stuck, and the line where each was seen last: its function, a call of ctx, a line that took long."""
+
+
+async def test_who_is_stuck_is_told_the_line_where_it_was_seen_last() -> None:
+    async def line_of(text: str) -> int:
+        async with open_runner(Limits(max_cpu_secs=0.4)) as runner:
+            with pytest.raises(ScriptFailed, match="could not be stopped") as failure:
+                await runner.start(file(text), Notes(), name="scene:stuck").wait()
+            return failure.value.line
+
+    lines = await asyncio.gather(*(line_of(text) for text, _ in STUCK_AT))
+    assert lines == [line for _, line in STUCK_AT]
+
+
 async def test_others_in_a_condemned_worker_come_to_their_end_and_new_ones_run_elsewhere() -> None:
     opened = asyncio.Event()
     async with open_runner(Limits(max_cpu_secs=0.2)) as runner:

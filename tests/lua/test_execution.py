@@ -1,0 +1,50 @@
+"""An execution inside the worker, on the test's own thread: what arrives while it still tells the hub something."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from appliance.lua_worker.execution import Execution
+from appliance.lua_worker.protocol import TIMING, Decoder, Kind, Reason
+
+TEXT = b"return {execute = function(ctx) ctx:get_device('a') end}"
+NOW = TIMING.pack(5.0, Reason.CPU, 0.0)
+
+ARRIVALS: tuple[tuple[Callable[[Execution], Callable[[], None] | None], Kind], ...] = (
+    (lambda execution: execution.take_answer((NOW, b"1", b"null")), Kind.DONE),
+    (lambda execution: execution.take_answer((NOW, b"", b"no such device")), Kind.FAILED),
+    (lambda execution: execution.take_stop(Reason.CANCELLED), Kind.STOPPED),
+)
+
+
+@pytest.mark.parametrize(("arrival", "last"), ARRIVALS)
+def test_what_the_hub_says_may_come_before_the_request_is_quite_sent(
+    arrival: Callable[[Execution], Callable[[], None] | None], last: Kind
+) -> None:
+    """Another thread may end the execution, and free its state, while the one that made the request is in `send`."""
+    told: list[Kind] = []
+
+    def send(data: bytes) -> None:
+        [frame] = Decoder().feed(data)
+        told.append(frame.kind)
+        if frame.kind is Kind.REQUEST:
+            job = arrival(execution)
+            assert job is not None
+            job()
+
+    over: list[int] = []
+    execution = Execution(1 << 24, send, over.append)
+    execution.begin(Kind.EXECUTE, (NOW, TEXT, b"x.lua", b""))
+    assert told == [Kind.REQUEST, last]
+    assert over == [execution.number] and execution.memory == 0
+
+
+def test_an_execution_that_is_told_to_stop_before_it_asks_asks_nothing() -> None:
+    told: list[bytes] = []
+    execution = Execution(1 << 24, told.append, lambda _: None)
+    assert execution.take_stop(Reason.BACKSTOP) is None
+    execution.begin(Kind.EXECUTE, (NOW, TEXT, b"x.lua", b""))
+    [frame] = Decoder().feed(b"".join(told))
+    assert (frame.kind, frame.parts[0][0]) == (Kind.STOPPED, Reason.BACKSTOP)

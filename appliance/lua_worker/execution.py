@@ -144,7 +144,7 @@ class Execution:
         self._is_blocked = True
         if self._reason is not None:
             return None
-        self._send(encode(Kind.REQUEST, self.number, operation, arguments, place or b""))
+        self._request(operation, arguments, place or b"")
         answer = self._answers.get()
         self._is_blocked = False
         if answer is None or self._reason is not None:
@@ -188,7 +188,7 @@ class Execution:
                 reason = self._reason
                 self._is_suspended = reason is None
             if reason is None:
-                self._send(encode(kind, self.number, *parts))
+                self._request(*parts)
             else:
                 self._end_stopped(reason)
         elif kind == Kind.FAILED and parts[0] == _NO_MEMORY:
@@ -197,6 +197,10 @@ class Execution:
             self._end_stopped(parts[0], parts[1])
         else:
             self._end(kind, *parts)
+
+    def _request(self, operation: bytes, arguments: bytes, place: bytes) -> None:
+        self.place = place or self.place
+        self._send(encode(Kind.REQUEST, self.number, operation, arguments, place))
 
     def _end_stopped(self, reason: int, place: bytes = b"") -> None:
         self._lua.set_max_memory(0)

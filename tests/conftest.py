@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
@@ -10,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.faulthandler import fault_handler_stderr_fd_key
 
 from tests.fakes import witness
 from tests.fakes.house import House, open_house
@@ -18,6 +21,13 @@ from tests.fakes.house import House, open_house
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(Path(__file__).parents[1] / ".pytest_cache" / "compiled")
+
+# A shell that starts the tests in the background has them ignore Ctrl-C, which their hubs would inherit.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+LIMIT_SECS, SLOW_LIMIT_SECS = 300, 1500
+"""How long a test may take, with its fixtures, before it has failed and its process with it: none hangs for ever."""
 
 FAULT = pytest.StashKey[str]()
 """What the witness found wrong with the run."""
@@ -50,6 +60,17 @@ def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.It
     quick = [item for item in items if not item.get_closest_marker("slow")]
     half = len(quick) // 2
     items[:] = [*slow[::2], *quick[:half], *slow[1::2], *quick[half:]]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """End the process, with the lines at which each thread is, when the test takes for ever."""
+    limit = SLOW_LIMIT_SECS if item.get_closest_marker("slow") or item.get_closest_marker("musl") else LIMIT_SECS
+    faulthandler.dump_traceback_later(limit, exit=True, file=item.config.stash[fault_handler_stderr_fd_key])
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -76,8 +76,8 @@ class Alarm:
         try:
             return self.schedule.next_after(instant)
         except Exception as error:  # one that cannot be computed must not silence every other
-            log.error("%s: its schedule cannot be computed: %s: %s", self.name, type(error).__name__, error)
-            log.debug("%s", self.name, exc_info=error)
+            sentence = "%s: its schedule cannot be computed: %s: %s"
+            log.error(sentence, self.name, type(error).__name__, error, exc_info=error)
             return None
 
     def take(self, now: datetime) -> tuple[datetime | None, int]:

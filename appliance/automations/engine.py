@@ -14,7 +14,7 @@ from appliance.automations.alarms import Timer
 from appliance.automations.baseline import Baseline
 from appliance.automations.conditions import Combination, Condition, DeviceState
 from appliance.automations.definition import Definition
-from appliance.automations.device_triggers import DeviceTrigger, Match
+from appliance.automations.device_triggers import DeviceTrigger
 from appliance.automations.environment import Environment
 from appliance.automations.listeners import Listeners
 from appliance.automations.runs import Runs
@@ -49,8 +49,8 @@ class Engine:
         self.catalog = catalog
         self._runs = runs
         self._states = states
-        self._schedules = Schedules(scheduler, states, environment, self._fire)
-        self._waits = Waits(scheduler, states, environment, self._fire)
+        self._schedules = Schedules(scheduler, states, environment, runs.fire)
+        self._waits = Waits(scheduler, states, environment, runs.fire)
         self._change_times = environment.change_times
         self._registry = environment.registry
         self._bus = environment.bus
@@ -181,8 +181,7 @@ class Engine:
             try:
                 self._tell(active, event)
             except Exception as error:  # a fault in one automation's way is not the home's
-                log.error("%s: %s: %s", active.label, type(error).__name__, error)
-                log.debug("%s", active.label, exc_info=error)
+                log.error("%s: %s: %s", active.label, type(error).__name__, error, exc_info=error)
 
     def _resume_waits(self, device: Device) -> None:
         for active in self._listeners.of_device(device):
@@ -197,11 +196,7 @@ class Engine:
             if isinstance(event, events.DeviceStateChanged):
                 self._waits.follow(active, trigger, event)
         elif (match := trigger.match(event)) is not None:
-            self._fire(active, match)
-
-    def _fire(self, active: ActiveTrigger, match: Match) -> None:
-        named = {} if active.trigger.id is None else {"trigger_id": active.trigger.id}
-        self._runs.consider(active.asset, {**match.event, **named}, match.after)
+            self._runs.fire(active, match)
 
 
 def _watched(definitions: Iterable[Definition]) -> Mapping[str, frozenset[str]]:

@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from appliance.automations import policy
+from appliance.automations.active import ActiveTrigger
 from appliance.automations.conditions import check_all
 from appliance.automations.definition import Definition
+from appliance.automations.device_triggers import Match
 from appliance.automations.environment import Environment
 from appliance.automations.states import State, States
 from appliance.automations.verdict import Verdict, refused
@@ -81,14 +83,12 @@ class Runs:
     async def __aexit__(self, *_: object) -> None:
         await self._executions.__aexit__()
 
-    def consider(self, asset: Asset[Definition], event: Event, after: asyncio.Event | None = None) -> None:
-        """Run the automation that the event has triggered, if it is on, may run, and did not just do so.
-
-        See `Job` for `after`.
-        """
-        definition = asset.definition
+    def fire(self, active: ActiveTrigger, match: Match) -> None:
+        """Run the automation whose trigger has matched, if it is on, may run, and did not just do so."""
+        asset, definition = active.asset, active.asset.definition
+        event = match.event if active.trigger.id is None else {**match.event, "trigger_id": active.trigger.id}
         verdict = self._judge(definition, self._states.of(definition.id), event)
-        job = _job(asset, event, verdict, after=after)
+        job = _job(asset, event, verdict, after=match.after)
         if not verdict.holds:
             self._note(job, self._skipped(job, verdict))
         elif self._executions.submit(job).decision is not Decision.DROP:

@@ -257,5 +257,4 @@ def _safely(do: Callable[[], None]) -> None:
     try:
         do()
     except Exception as error:  # one fault must not silence every other schedule
-        log.error("a schedule failed: %s: %s", type(error).__name__, error)
-        log.debug("a schedule", exc_info=error)
+        log.error("a schedule failed: %s: %s", type(error).__name__, error, exc_info=error)

@@ -134,8 +134,7 @@ class Execution:
         except LaresError as error:
             return b"", str(error).encode(errors="replace")
         except Exception as error:  # a fault of the hub's is one execution's failure and not the hub's
-            log.error("ctx:%s failed: %s: %s", operation, type(error).__name__, error)
-            log.debug("ctx:%s", operation, exc_info=error)
+            log.error("ctx:%s failed: %s: %s", operation, type(error).__name__, error, exc_info=error)
             return b"", f"ctx:{operation} failed inside the hub ({type(error).__name__})".encode()
 
 

@@ -176,8 +176,9 @@ class Executions:
         try:
             self._begin(execution)
         except Exception as error:  # what cannot begin must not keep its place among those that run
-            log.debug("an execution", exc_info=error)
-            self._leave(execution, RunStatus.ERROR, f"it could not begin: {type(error).__name__}: {error}")
+            reason = f"it could not begin: {type(error).__name__}: {error}"
+            log.error("'%s' failed: %s", execution.job.label, reason, exc_info=error)
+            self._leave(execution, RunStatus.ERROR, reason)
 
     def _begin(self, execution: Execution) -> None:
         job = execution.job

@@ -487,14 +487,14 @@ async def test_a_fault_in_one_automations_way_hurts_no_other(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with bench(tmp_path, *[automation(id_=each) for each in "abc"]) as it:
-        consider = it.parts.engine._runs.consider
+        fire = it.parts.engine._runs.fire
 
-        def stumble(asset: Any, event: Any, *more: Any) -> None:
-            if asset.definition.id == "b":
+        def stumble(active: Any, match: Any) -> None:
+            if active.id == "b":
                 raise ZeroDivisionError("by mistake")
-            consider(asset, event, *more)
+            fire(active, match)
 
-        monkeypatch.setattr(it.parts.engine._runs, "consider", stumble)
+        monkeypatch.setattr(it.parts.engine._runs, "fire", stumble)
         it.show(power="on")
         await it.settle()
         assert it.fired == ["a", "c"]

@@ -49,7 +49,7 @@ class SystemErrorTrigger:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariableTrigger:
-    """A variable changes to what is wanted; to be removed is no change of its value."""
+    """A variable changes to what is wanted; to one that wants nothing in particular also its removal is a change."""
 
     type: ClassVar[str] = "variable_change"
     id: str | None = None
@@ -60,7 +60,8 @@ class VariableTrigger:
         """The event table if the event is such a change."""
         if not isinstance(event, VariableChanged) or event.name != self.name or same(event.value, event.previous):
             return None
-        if not (self.matcher.holds(event.value) and self.matcher.entered_from(event.previous)):
+        is_removal = event.value is None and isinstance(self.matcher, Anything)
+        if not is_removal and not (self.matcher.holds(event.value) and self.matcher.entered_from(event.previous)):
             return None
         table = {"type": self.type, "name": self.name, "value": event.value}
         return Match(event=table if event.previous is None else {**table, "previous_value": event.previous})

@@ -89,7 +89,8 @@
 ---@field group_id? string Whoever belongs to this group; in place of device_id.
 ---@field event? string Only what is called so: "single", "double", "long"; left out: anything.
 
----A variable, which ctx:set or PUT /variables/{name} changed.
+---A variable, which ctx:set or PUT /variables/{name} changed. Where nothing is wanted of its value, also that it was
+---removed; then the event has no value.
 ---@class VariableChange
 ---@field type "variable_change"
 ---@field id? string What the event calls it, as trigger_id; of use where an automation has several triggers.

@@ -1,0 +1,53 @@
+"""`lares clock trust` beside a hub that runs: the hub is told through its socket, and remembers it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.test_backup import ask, home
+from tests.cli.test_commands_line import LOOPBACK, ROOT, WITH_KEY, ended, lares
+
+LATER = "2099-01-01T00:00:00.000Z"
+WRONG: dict[str, Any] = {"counter/card": {"bytes_written": 0, "syncs": 0, "since": LATER, "at": LATER}}
+
+
+@pytest.fixture
+def unsynchronised(tmp_path: Path) -> dict[str, str]:
+    """An environment whose Python lacks what asks the kernel whether the clock is synchronised, as a router's may."""
+    folder = tmp_path / "python"
+    folder.mkdir()
+    (folder / "ctypes.py").write_text("raise ImportError('there is none on this box')\n")
+    return {**WITH_KEY, "PYTHONPATH": f"{folder}:{ROOT}"}
+
+
+def test_a_hub_that_runs_trusts_its_clock_from_then_on_and_after_a_restart(
+    tmp_path: Path, unsynchronised: dict[str, str]
+) -> None:
+    home(tmp_path, WRONG, LOOPBACK)
+    with lares(tmp_path, variables=unsynchronised) as hub:
+        clock = ask(hub.url(), "GET", "/diagnostics")["clock"]
+        assert (clock["trusted"], clock["trusted_after"]) == (False, LATER)
+        said = ended(tmp_path, "clock", "trust")
+        assert said.code == 0 and said.out.startswith("the clock is trusted: 20"), said
+        clock = ask(hub.url(), "GET", "/diagnostics")["clock"]
+        assert (clock["trusted"], clock["waits_because"], clock["forgotten"]) == (True, None, LATER)
+        hub.stop()
+    with lares(tmp_path, variables=unsynchronised) as hub:
+        assert ask(hub.url(), "GET", "/diagnostics")["clock"]["trusted"] is True
+        hub.stop()
+
+
+def test_where_no_hub_runs_the_next_one_trusts_it(tmp_path: Path, unsynchronised: dict[str, str]) -> None:
+    home(tmp_path, WRONG, LOOPBACK)
+    assert ended(tmp_path, "clock", "trust").code == 0
+    with lares(tmp_path, variables=unsynchronised) as hub:
+        assert ask(hub.url(), "GET", "/diagnostics")["clock"]["trusted"] is True
+        hub.stop()
+
+
+def test_without_a_data_directory_it_is_66_and_a_sentence(tmp_path: Path) -> None:
+    said = ended(tmp_path, "clock", "trust")
+    assert said.code == 66 and "there is no data directory" in said.err and "`lares run` makes it" in said.err

@@ -38,8 +38,8 @@ WORDS = {2: "two", 3: "three", 5: "five", 10: "ten", 15: "fifteen", 20: "twenty"
 
 
 def page(name: str) -> str:
-    """A page of the documentation in one line; the README and ARCHITECTURE lie above the others."""
-    folder = ROOT if name in ("README.md", "ARCHITECTURE.md") else ROOT / "docs"
+    """A page of the documentation in one line; some lie above the others, some beside the code."""
+    folder = ROOT if "/" in name or name in ("README.md", "ARCHITECTURE.md") else ROOT / "docs"
     return " ".join((folder / name).read_text().split())
 
 
@@ -99,10 +99,10 @@ def numbers() -> list[tuple[str, str]]:
         ("mqtt.md", f"{mqtt}, {MAX_PAYLOAD_BYTES >> 10} KiB a message, {MAX_CONFIG_BYTES >> 10} KiB a configuration"),
         ("adapters.md", back_off),
         ("troubleshooting.md", f"set one of {SHORTEST_MASTER_KEY} characters or more"),
-        ("ARCHITECTURE.md", f"outgrown its snapshot and {SMALLEST_TO_COMPACT >> 10} KiB"),
+        ("store.md", f"outgrown its snapshot and {SMALLEST_TO_COMPACT >> 10} KiB"),
         ("ARCHITECTURE.md", f"The adapter has {WORDS[int(COMMAND_TIMEOUT_SECS)]} seconds"),
-        ("ARCHITECTURE.md", f"{MAX_RUNNING} executions of a worker run Lua at once"),
-        ("ARCHITECTURE.md", f"{MAX_ANSWER_BYTES >> 20} MiB an answer"),
+        ("appliance/lua_worker/README.md", f"{MAX_RUNNING} executions of a worker run Lua at once"),
+        ("appliance/lua_worker/README.md", f"{MAX_ANSWER_BYTES >> 20} MiB an answer"),
     ]
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
 
 from appliance.errors import StartFailed
 from appliance.home.values import to_bytes
@@ -28,6 +31,7 @@ class Recovered:
     `base` is the generation whose snapshot it starts from, `generation` the newest of which there is a file.
     `is_clean` says that the two are one, that it is whole, and that its journal can be continued at `journal_end`,
     behind the line `last`. `notes` are sentences about what was found. `damaged` names the files to keep aside,
+    `missing` the journals that are gone (a power cut may have kept one from being named, which held nothing then),
     `outdated` those of an older format; `lost` counts good records behind damage, `torn` the bytes of a write that
     the power cut.
     """
@@ -45,13 +49,14 @@ class Recovered:
     lost: int = 0
     torn: int = 0
     damaged: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
     outdated: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     @property
     def damage(self) -> list[str]:
-        """The notes, where files were damaged; a write that the power cut is no damage."""
-        return self.notes if self.damaged or self.lost else []
+        """The notes, where files were damaged or are gone; a write that the power cut is no damage."""
+        return self.notes if self.damaged or self.missing or self.lost else []
 
 
 def recover(disk: Disk, migrations: Migrations) -> Recovered:
@@ -89,8 +94,10 @@ def _newest_whole(disk: Disk, found: Sequence[str], generations: Sequence[int], 
 
 def _check_cut_start(disk: Disk, found: Sequence[str], journals: Mapping[int, Reading]) -> None:
     """Let the document be empty where a first start was cut short: no more than journals' beginnings are there."""
-    has_snapshot = any(names.snapshot(each) in found for each in names.generations(found))
-    if has_snapshot or any(each.is_damaged or each.torn or each.sequence for each in journals.values()):
+    snapshots = [name for each in names.generations(found) if (name := names.snapshot(each)) in found]
+    for name in snapshots:
+        _refuse_newer(disk.read(name), disk, name, is_sealed=False)
+    if snapshots or any(each.is_damaged or each.torn or each.sequence for each in journals.values()):
         raise StartFailed(
             f"the store in {disk.folder} cannot be read: no snapshot in it is whole. Restore a backup, or move its "
             "snapshot and journal files away to start empty",
@@ -113,7 +120,8 @@ def _replay(journals: Mapping[int, Reading], generation: int, result: Recovered,
     name = names.journal(generation)
     reading = journals.get(generation)
     if reading is None:
-        result.notes.append(f"{name} is missing")
+        result.notes.append(f"{name} is missing; what it held, if anything, is lost")
+        result.missing.append(name)
         return
     _note_damage(reading, name, result)
     if reading.header is None:
@@ -214,11 +222,25 @@ def _read_journals(disk: Disk, found: Sequence[str], generations: Iterable[int])
     return result
 
 
-def _refuse_newer(data: bytes, disk: Disk, name: str) -> None:
-    header = unseal(data.partition(b"\n")[0])
+def _refuse_newer(data: bytes, disk: Disk, name: str, *, is_sealed: bool = True) -> None:
+    """Raise `StartFailed` where the file's first line tells a newer format.
+
+    A checksum that is not ours may be a newer format's, or damage: unless `is_sealed`, the line is taken at its word.
+    """
+    line = data.partition(b"\n")[0]
+    header = unseal(line) if is_sealed else _parse(line)
     if header is not None and isinstance(header.get("format"), int) and header["format"] > names.FORMAT:
         raise StartFailed(
             f"{disk.folder / name} was written by a newer Lares (format {header['format']}, this one reads "
             f"{names.FORMAT}); run that version, or restore a backup made by this one",
             os.EX_CONFIG,
         )
+
+
+def _parse(line: bytes) -> dict[str, Any] | None:
+    """The JSON object that the line is, whatever its checksum says; None where it is none."""
+    try:
+        found = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+    return found if isinstance(found, dict) else None

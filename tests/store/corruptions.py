@@ -198,6 +198,9 @@ def check_missing_and_empty_files(maker: Maker) -> None:
         assert values == expected, (name, content)
         assert found.notes and not found.is_clean and found.lost == lost
         assert found.damaged == ([] if content is None else [name])
+        is_gone = content is None and name == JOURNAL
+        assert found.missing == ([name] if is_gone else [])
+        assert bool(found.damage) == (is_gone or content is not None)
 
 
 def check_forged_lines(maker: Maker) -> None:
@@ -258,6 +261,8 @@ def check_newer_formats(maker: Maker) -> None:
     for name in (SNAPSHOT, JOURNAL):
         newer = reheaded(healthy()[name], format=FORMAT + 1)
         check_refused(maker, {**healthy(), name: newer}, os.EX_CONFIG)
+    told = {SNAPSHOT: healthy()[SNAPSHOT].replace(b'"format":1', b'"format":2', 1), JOURNAL: healthy()[JOURNAL]}
+    check_refused(maker, told, os.EX_CONFIG)  # where nothing else can be read, whatever its checksum is made of
 
 
 CHECKS = (

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
+from datetime import datetime
 from typing import Any
 
 from appliance.errors import Invalid
 from appliance.home.capabilities import ATTRIBUTES, is_custom
 from appliance.home.command_specs import CommandSpec
-from appliance.home.model import Device, Info, Kind, Observation
+from appliance.home.model import Device, Info, Kind, Metadata, Observation
 from appliance.home.texts import LONGEST_ID, LONGEST_NAME, cut
 from appliance.home.values import MAX_JSON_DEPTH, Value, json_copy
 from appliance.tables.checks import shown
@@ -51,13 +52,37 @@ def check_observation(seen: Observation, known: Device | None, dropped: Dropped)
     check_device_id(seen.device_id)
     if not isinstance(seen.kind, Kind):
         raise Invalid(f"kind must be one of {', '.join(Kind)}, not {shown(seen.kind)}")
-    return replace(
-        seen,
+    return Observation(
+        device_id=seen.device_id,
+        kind=seen.kind,
+        is_available=seen.is_available,
         attributes=check_attributes(seen.attributes, {} if known is None else known.attributes, dropped),
         vendor_specific=_check_vendor_data(seen.vendor_specific, dropped),
         name=_check_text("name", seen.name, dropped),
         info=known.info if known is not None and seen.info == known.info else _check_info(seen.info, dropped),
         commands=_check_commands(seen.commands, None if known is None else known.commands, dropped),
+    )
+
+
+def device_after(device: Device, seen: Observation, attributes: dict[str, Value], now: datetime) -> Device:
+    """The device as it was just seen. What is equal stays the same object.
+
+    A name, or facts, that the vendor did not tell this time stay as they were.
+    """
+    metadata = Metadata(source=device.metadata.source, vendor_specific=seen.vendor_specific)
+    is_as_before = attributes == device.attributes
+    return Device(  # `replace` takes twice as long, and every observation comes by here
+        id=device.id,
+        room_id=device.room_id,
+        kind=seen.kind,
+        attributes=device.attributes if is_as_before else attributes,
+        metadata=device.metadata if device.metadata == metadata else metadata,
+        updated_at=device.updated_at if is_as_before else now,
+        last_seen=now,
+        person_name=device.person_name,
+        vendor_name=device.vendor_name if seen.name is None else seen.name,
+        info=device.info if seen.info in (device.info, Info()) else seen.info,
+        commands=seen.commands,
     )
 
 
@@ -124,11 +149,11 @@ def _check_commands(
     commands: Any, known: tuple[CommandSpec, ...] | None, dropped: Dropped
 ) -> tuple[CommandSpec, ...]:
     """The commands, sorted by capability."""
-    if known is not None and commands == known:
-        return known
     if not isinstance(commands, tuple) or not all(isinstance(each, CommandSpec) for each in commands):
         dropped["commands"] = "must be a tuple of CommandSpec"
         return ()
+    if known is not None and len(commands) == len(known) and all(each in commands for each in known):
+        return known
     sound = []
     for each in commands[:MAX_COMMANDS]:
         try:

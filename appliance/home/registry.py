@@ -18,8 +18,8 @@ from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.changes import Change
 from appliance.home.layout import Edit, Layout, LayoutView, get_group, get_room
-from appliance.home.model import Device, Group, Info, Metadata, Observation, Report, Room
-from appliance.home.observations import Dropped, check_attributes, check_event, check_observation
+from appliance.home.model import Device, Group, Metadata, Observation, Report, Room
+from appliance.home.observations import Dropped, check_attributes, check_event, check_observation, device_after
 from appliance.home.values import Value
 from appliance.tables.checks import shown
 
@@ -114,8 +114,7 @@ class Registry:
         self._tell_dropped(adapter, device_id, dropped)
         self._unavailable.discard(device_id)
         now = self._clock.now()
-        device = self._put(replace(device, last_seen=now))
-        self._show(device, {**device.attributes, **sound, "state": ONLINE}, now)
+        self._show(device, {**device.attributes, **sound, "state": ONLINE}, now, now)
 
     def remove(self, adapter: str, device_id: str) -> None:
         """Forget a device of the adapter; one that it does not have is not an error."""
@@ -200,10 +199,11 @@ class Registry:
         if device is None:
             self._add(seen, attributes, adapter, now)
             return
-        after = self._put(_after(device, seen, now))
+        after = self._put(device_after(device, seen, attributes, now))
         if (after.name, after.info) != (device.name, device.info):
             self._bus.publish(events.DeviceUpdated(device=after))
-        self._show(after, attributes, now)
+        if after.attributes is not device.attributes:
+            self._bus.publish(events.DeviceStateChanged(device=after, previous=device))
 
     def _add(self, seen: Observation, attributes: dict[str, Value], adapter: str, now: datetime) -> None:
         device = Device(
@@ -225,13 +225,15 @@ class Registry:
 
     def _mark(self, device_id: str, state: str) -> None:
         device = self._devices[device_id]
-        self._show(device, {**device.attributes, "state": state}, self._clock.now())
+        self._show(device, {**device.attributes, "state": state}, self._clock.now(), device.last_seen)
 
-    def _show(self, device: Device, attributes: dict[str, Value], now: datetime) -> None:
+    def _show(self, device: Device, attributes: dict[str, Value], now: datetime, last_seen: datetime) -> None:
         """Let the device show these attributes; tell it if they differ."""
         if attributes != device.attributes:
-            changed = self._put(replace(device, attributes=attributes, updated_at=now))
-            self._bus.publish(events.DeviceStateChanged(device=changed, previous=device))
+            after = self._put(replace(device, attributes=attributes, updated_at=now, last_seen=last_seen))
+            self._bus.publish(events.DeviceStateChanged(device=after, previous=device))
+        elif last_seen is not device.last_seen:
+            self._put(replace(device, last_seen=last_seen))
 
     def _put(self, device: Device) -> Device:
         self._devices[device.id] = device
@@ -276,23 +278,6 @@ class Registry:
 
     def _ids_of(self, adapter: str) -> Mapping[str, None]:
         return self._by_adapter[adapter]
-
-
-def _after(device: Device, seen: Observation, now: datetime) -> Device:
-    """The device as it was just seen, but for its attributes. What is equal stays the same object.
-
-    A name, or facts, that the vendor did not tell this time stay as they were.
-    """
-    metadata = Metadata(source=device.metadata.source, vendor_specific=seen.vendor_specific)
-    return replace(
-        device,
-        kind=seen.kind,
-        metadata=device.metadata if device.metadata == metadata else metadata,
-        vendor_name=device.vendor_name if seen.name is None else seen.name,
-        info=device.info if seen.info in (device.info, Info()) else seen.info,
-        commands=seen.commands,
-        last_seen=now,
-    )
 
 
 def _by_id(things: Mapping[str, T]) -> list[T]:

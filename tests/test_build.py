@@ -526,7 +526,7 @@ def plant(folder: Path) -> None:
     for name in project()["tool"]["mypy"]["files"]:
         if not (folder / name).exists():
             (folder / name).mkdir()
-            (folder / name / f"{name}_part.py").write_text('"""Small."""\n')
+            (folder / name / "__init__.py").write_text('"""Small."""\n')
     (folder / "tests" / "test_small.py").write_text('"""Small."""\n\n\ndef test_small() -> None:\n    assert True\n')
 
 

@@ -49,17 +49,23 @@ def open_folder() -> Iterator[Path]:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(session: pytest.Session, items: list[pytest.Item]) -> None:
-    """Note which files this run holds, and let each half of it begin with what takes long.
+def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Note which files this run holds, and let each of its processes begin with a share of what takes long.
 
-    Of two processes each begins with one half and takes over from the other's end, so that none is left with a long
-    test when the other has done all else.
+    Of so many processes each begins with one part of the list and takes over from another's end, so that none is left
+    with a long test when the others have done all else.
     """
     witness.FILES.update(str(item.path) for item in items)
     slow = [item for item in items if item.get_closest_marker("slow")]
     quick = [item for item in items if not item.get_closest_marker("slow")]
-    half = len(quick) // 2
-    items[:] = [*slow[::2], *quick[:half], *slow[1::2], *quick[half:]]
+    processes = getattr(config, "workerinput", {}).get("workercount", 1)
+    sizes = [(len(items) + number) // processes for number in range(processes)]
+    parts = []
+    for number, size in enumerate(sizes):
+        share = slow[number::processes]
+        parts += [*share, *quick[: size - len(share)]]
+        del quick[: max(0, size - len(share))]
+    items[:] = [*parts, *quick]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -70,7 +70,7 @@ class Session:
         self._is_begun = self._is_stopping = self._is_over = False
         self._outgoing: tuple[Kind, tuple[bytes, ...]] = (Kind.STOP, ())
         self._reply: asyncio.Future[Frame] | None = None
-        self._backstop = settings.machine.monotonic() + settings.limits.backstop_secs
+        self._backstop = inf
         self._cpu_until: float | None = None
 
     # --- for whoever runs the file -------------------------------------------------------------------
@@ -129,8 +129,9 @@ class Session:
         """It is this session's turn: send what was posted."""
         if self._is_over or self._is_stopping:
             return
-        self._is_begun = True
         limits, now = self._settings.limits, self._settings.machine.monotonic()
+        if not self._is_begun:
+            self._is_begun, self._backstop = True, now + limits.backstop_secs
         if self._cpu_until is None:
             self._cpu_until = now + limits.max_cpu_secs
         until, reason = min((self._cpu_until, Reason.CPU), (self._backstop, Reason.BACKSTOP))

@@ -39,7 +39,7 @@ from appliance.log_buffer import LogBuffer
 from appliance.loop_lag import LoopLag
 from appliance.lua.compiling import check_scripts
 from appliance.lua.context import Context, MoreCall
-from appliance.lua.executions import Executions
+from appliance.lua.executor import Executor
 from appliance.lua.reload import Reloader, Work
 from appliance.lua.runner import Runner
 from appliance.lua.setup import build_runner, folder_of, refusal_of
@@ -227,7 +227,7 @@ class Hub:
         known = KnownNames.of(config.adapter_names, self.registry)
         describe = self.runner.describe
         catalog = catalog_of(config.automations, config.root, describe, config.locale, self.clock, known)
-        executes = partial(Executions, self.runner, self._new_context, self.clock)
+        executes = partial(Executor, self.runner, self._new_context, self.clock)
         parts = await stack.enter_async_context(
             open_automations(catalog, environment, RunHistory(), executes, is_loaded=self.safe_because is None)
         )

@@ -16,7 +16,7 @@ from appliance.history.runs import RunEntry, RunHistory, RunStatus
 from appliance.home.texts import LONGEST_ID, LONGEST_NAME, text
 from appliance.lua.catalog import Catalog
 from appliance.lua.context import Context
-from appliance.lua.executions import CANCELLED, Ending, Execution, Executions, Job, entry_of
+from appliance.lua.executor import CANCELLED, Execution, ExecutionRequest, ExecutionResult, Executor, history_entry
 from appliance.lua.fields import function
 from appliance.lua.modes import Mode, ModeType, mode_check
 from appliance.lua.runner import Runner
@@ -67,7 +67,7 @@ class Scenes:
         self, catalog: Catalog[Scene], runner: Runner, new_context: Callable[[str], Context], clock: Clock
     ) -> None:
         self.catalog = catalog
-        self._executions = Executions(runner, new_context, clock, self._note)
+        self._executor = Executor(runner, new_context, clock, self._note)
         self._history = RunHistory()
 
     async def __aenter__(self) -> Scenes:
@@ -75,7 +75,7 @@ class Scenes:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._executions.__aexit__()
+        await self._executor.__aexit__()
 
     def list_scenes(self) -> list[Scene]:
         """Every scene by id."""
@@ -88,25 +88,27 @@ class Scenes:
         """
         asset = self.catalog.get(id_)
         mode = asset.definition.mode
-        return self._executions.submit(Job(id=id_, label=f"scene:{id_}", source=asset.source, mode=mode, chain=chain))
+        return self._executor.submit(
+            ExecutionRequest(id=id_, label=f"scene:{id_}", source=asset.source, mode=mode, chain=chain)
+        )
 
-    async def run(self, id_: str, chain: tuple[str, ...]) -> Ending:
+    async def run(self, id_: str, chain: tuple[str, ...]) -> ExecutionResult:
         """Start the scene and wait for its end; if whoever waits is cancelled, so is the scene."""
         execution = self.execute(id_, chain)
         try:
             return await asyncio.shield(execution.ended)
         except asyncio.CancelledError:
-            self._executions.abort(execution, CANCELLED)
+            self._executor.abort(execution, CANCELLED)
             raise
 
     def cancel(self, id_: str) -> int:
         """End what runs and waits of the scene at once; how many those were."""
         self.catalog.get(id_)
-        return self._executions.cancel(id_)
+        return self._executor.cancel(id_)
 
     def give_up(self) -> None:
         """End every execution, since the hub stops; who waits for one is told so."""
-        self._executions.give_up()
+        self._executor.give_up()
 
     def list_runs(self, id_: str, period: Period) -> list[RunEntry]:
         """What became of the scene's executions in the period, the newest first."""
@@ -115,11 +117,11 @@ class Scenes:
 
     def figures(self) -> dict[str, Any]:
         """How many are in force and under way, and what is wrong with the files that were left out."""
-        return {"loaded": len(self.list_scenes()), **self._executions.figures(), "left_out": self.catalog.left_out}
+        return {"loaded": len(self.list_scenes()), **self._executor.figures(), "left_out": self.catalog.left_out}
 
-    def _note(self, job: Job, ending: Ending) -> None:
-        if ending.status in (RunStatus.ERROR, RunStatus.TIMEOUT):
-            log.warning("scene '%s' failed: %s", job.id, ending.error)
-        for warning in ending.warnings:
-            log.warning("scene '%s': a command came to nothing: %s", job.id, warning)
-        self._history.add(entry_of(job, ending))
+    def _note(self, request: ExecutionRequest, result: ExecutionResult) -> None:
+        if result.status in (RunStatus.ERROR, RunStatus.TIMEOUT):
+            log.warning("scene '%s' failed: %s", request.id, result.error)
+        for warning in result.warnings:
+            log.warning("scene '%s': a command came to nothing: %s", request.id, warning)
+        self._history.add(history_entry(request, result))

@@ -27,7 +27,7 @@ from appliance.home.registry import Registry
 from appliance.locale import Locale
 from appliance.lua.catalog import Catalog
 from appliance.lua.context import Context
-from appliance.lua.executions import Executions
+from appliance.lua.executor import Executor
 from appliance.lua.folder import Folder
 from appliance.lua.limits import Limits
 from appliance.lua.runner import Runner
@@ -174,7 +174,7 @@ async def _open(listening: Sequence[str]) -> AsyncIterator[Stage]:
                 context.stage = stage
                 return context
 
-            executes = partial(Executions, runner, new_context, clock)
+            executes = partial(Executor, runner, new_context, clock)
             trust = ClockTrust(clock, MADE_AT)
             environment = build_environment(registry, bus, clock, trust, _storage())
             async with open_automations(catalog, environment, RunHistory(), executes) as parts:

@@ -16,7 +16,7 @@ from appliance.clock import Clock
 from appliance.errors import LaresError
 from appliance.home.commands import Command
 from appliance.lua.context import Context
-from appliance.lua.execution import Execution
+from appliance.lua.execution import LuaExecution
 from appliance.lua.limits import Limits
 from appliance.lua.runner import Runner
 from appliance.lua.source import Source
@@ -65,7 +65,7 @@ class Stage:
         self.home = home
         self.runner = runner
 
-    def start(self, body: str, context: Context | None = None) -> Execution:
+    def start(self, body: str, context: Context | None = None) -> LuaExecution:
         """Begin an execution of the body."""
         text = f"return {{id = 'x', name = 'X', execute = function(ctx)\n{body}\nend}}"
         source = Source(name="config/scenes/benchmark.lua", text=text.encode())

@@ -14,7 +14,7 @@ from sanic.exceptions import MethodNotAllowed, NotFound, PayloadTooLarge, SanicE
 from appliance import errors
 from appliance.api.responses import json_response
 from appliance.history.runs import RunStatus
-from appliance.lua.executions import Ending
+from appliance.lua.executor import ExecutionResult
 
 log = logging.getLogger("api")
 
@@ -140,11 +140,11 @@ def refusal_body(failed: errors.ConfigFailed) -> dict[str, Any]:
     return error_body(str(failed), errors.ScriptFailed.code, errors=faults)
 
 
-def failed_run_body(what: str, ending: Ending) -> dict[str, Any]:
+def failed_run_body(what: str, result: ExecutionResult) -> dict[str, Any]:
     """The body that tells how an execution of `what` (`scene 'x'`) ended; it was not ok."""
-    is_cancelled = ending.status is RunStatus.CANCELLED
+    is_cancelled = result.status is RunStatus.CANCELLED
     how, error = ("was cancelled", errors.RunCancelled) if is_cancelled else ("failed", errors.ScriptFailed)
-    return error_body(f"{what} {how}: {ending.error}", error.code, results=ending.results)
+    return error_body(f"{what} {how}: {result.error}", error.code, results=result.results)
 
 
 def _response(status: int, message: str, code: str, headers: Mapping[str, str] | None = None) -> HTTPResponse:

@@ -9,13 +9,13 @@ from typing import Any
 
 from appliance.automations.definition import Definition
 from appliance.automations.engine import Engine
-from appliance.automations.runs import Runs
+from appliance.automations.runs import AutomationExecutor
 from appliance.automations.states import State, States
 from appliance.history.period import Period
 from appliance.history.runs import RunEntry
 from appliance.home.values import Value
 from appliance.lua.catalog import Catalog
-from appliance.lua.executions import Ending
+from appliance.lua.executor import ExecutionResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,9 @@ class View:
 class Automations:
     """Answers and changes what the outside may ask of automations; `NotFound` where there is no such one."""
 
-    def __init__(self, catalog: Catalog[Definition], engine: Engine, runs: Runs, states: States) -> None:
+    def __init__(
+        self, catalog: Catalog[Definition], engine: Engine, runs: AutomationExecutor, states: States
+    ) -> None:
         self.catalog = catalog
         self._engine = engine
         self._runs = runs
@@ -53,7 +55,7 @@ class Automations:
             self._runs.skip_waiting(id_)
         return self.view(id_)
 
-    async def run_by_hand(self, id_: str, event: Mapping[str, Value]) -> Ending:
+    async def run_by_hand(self, id_: str, event: Mapping[str, Value]) -> ExecutionResult:
         """Run it with this event if its conditions hold, and wait for its end."""
         return await self._runs.run_by_hand(self.catalog.get(id_), event)
 

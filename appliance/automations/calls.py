@@ -21,7 +21,7 @@ from appliance.home.model import Device
 from appliance.home.registry import Registry
 from appliance.home.values import Value
 from appliance.lua.context import Context, MoreCall
-from appliance.lua.executions import Ending
+from appliance.lua.executor import ExecutionResult
 from appliance.tables.checks import LUA, boolean, number
 from appliance.tables.fields import Findings, Table
 
@@ -31,7 +31,7 @@ COLORS = ("color_temperature", "color_xy", "color_hs", "color_rgb", "color_hex")
 """How a light may tell its colour; one of them is enough to bring it back."""
 
 
-RunScene = Callable[[str, tuple[str, ...]], Awaitable[Ending]]
+RunScene = Callable[[str, tuple[str, ...]], Awaitable[ExecutionResult]]
 
 
 class AutomationCalls:

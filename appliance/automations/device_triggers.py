@@ -19,7 +19,7 @@ from appliance.home.values import Value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:
-    """A trigger's yes: the event table for the automation's Lua, and what it has to wait for; see `Job.after`."""
+    """A trigger's yes: the event table for the automation's Lua, and what to wait for (`ExecutionRequest.after`)."""
 
     event: Mapping[str, Value]
     after: asyncio.Event | None = None

@@ -17,7 +17,7 @@ from appliance.automations.definition import Definition
 from appliance.automations.device_triggers import DeviceTrigger
 from appliance.automations.environment import Environment
 from appliance.automations.listeners import Listeners
-from appliance.automations.runs import Runs
+from appliance.automations.runs import AutomationExecutor
 from appliance.automations.scheduler import Scheduler
 from appliance.automations.schedules import Schedules
 from appliance.automations.states import States
@@ -41,7 +41,7 @@ class Engine:
     def __init__(
         self,
         catalog: Catalog[Definition],
-        runs: Runs,
+        runs: AutomationExecutor,
         states: States,
         scheduler: Scheduler,
         environment: Environment,

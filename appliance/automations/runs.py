@@ -19,7 +19,7 @@ from appliance.history.period import Period
 from appliance.history.runs import RunEntry, RunStatus
 from appliance.home.values import Value
 from appliance.lua.catalog import Asset
-from appliance.lua.executions import Ending, Execution, Job, entry_of
+from appliance.lua.executor import Execution, ExecutionRequest, ExecutionResult, history_entry
 from appliance.lua.modes import Decision
 
 log = logging.getLogger("automations")
@@ -29,17 +29,17 @@ DISABLED = refused("disabled: the automation is switched off")
 Event = Mapping[str, Value]
 
 
-class Executes(Protocol):
-    """What runs the jobs: `Executions`, or a rehearsal of it."""
+class AnyExecutor(Protocol):
+    """What runs the requests: `Executor`, or a rehearsal of it."""
 
     async def __aexit__(self, *_: object) -> None:
         """End what runs, and let nothing begin any more."""
 
-    def submit(self, job: Job) -> Execution:
-        """Let the job run, wait for its turn, or be dropped."""
+    def submit(self, request: ExecutionRequest) -> Execution:
+        """Let the request run, wait for its turn, or be dropped."""
 
     def give_up(self) -> None:
-        """End what runs and waits; who waits for an ending learns of it."""
+        """End what runs and waits; who waits for an result learns of it."""
 
     def cancel(self, id_: str) -> int:
         """End what runs and waits of this id at once; how many those were."""
@@ -51,11 +51,11 @@ class Executes(Protocol):
         """How many run and wait, and how those before them ended."""
 
 
-MakesExecutions = Callable[[Callable[[Job, Ending], None]], Executes]
-"""Makes what runs jobs, given whom to tell how each ended."""
+ExecutorFactory = Callable[[Callable[[ExecutionRequest, ExecutionResult], None]], AnyExecutor]
+"""Makes what runs requests, given whom to tell how each ended."""
 
 
-class Keeps(Protocol):
+class HistoryWriter(Protocol):
     """What keeps the entries: the history, or a printer of them."""
 
     def add(self, entry: RunEntry) -> None:
@@ -65,56 +65,58 @@ class Keeps(Protocol):
         """The entries of an automation in the period, the newest first."""
 
 
-class Runs:
+class AutomationExecutor:
     """Decides and runs."""
 
-    def __init__(self, environment: Environment, states: States, history: Keeps, executes: MakesExecutions) -> None:
+    def __init__(
+        self, environment: Environment, states: States, history: HistoryWriter, new_executor: ExecutorFactory
+    ) -> None:
         self._clock = environment.clock
         self._trust = environment.trust
         self._states = states
         self._history = history
         self._brake = environment.brake
         self._environment = environment
-        self._executions = executes(self._note)
+        self._executor = new_executor(self._note)
 
-    async def __aenter__(self) -> Runs:
+    async def __aenter__(self) -> AutomationExecutor:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._executions.__aexit__()
+        await self._executor.__aexit__()
 
     def fire(self, active: ActiveTrigger, match: Match) -> None:
         """Run the automation whose trigger has matched, if it is on, may run, and did not just do so."""
         asset, definition = active.asset, active.asset.definition
         event = match.event if active.trigger.id is None else {**match.event, "trigger_id": active.trigger.id}
         verdict = self._judge(definition, self._states.of(definition.id), event)
-        job = _job(asset, event, verdict, after=match.after)
+        request = _request(asset, event, verdict, after=match.after)
         if not verdict.holds:
-            self._note(job, self._skipped(job, verdict))
-        elif self._executions.submit(job).decision is not Decision.DROP:
+            self._note(request, self._skipped(request, verdict))
+        elif self._executor.submit(request).decision is not Decision.DROP:
             self._brake.note_run(definition.id, event)
 
-    async def run_by_hand(self, asset: Asset[Definition], event: Event) -> Ending:
+    async def run_by_hand(self, asset: Asset[Definition], event: Event) -> ExecutionResult:
         """Run it because somebody says so: if its conditions hold, whatever its mode, policy and switch say."""
         verdict = self._check(asset.definition)
-        job = _job(asset, event, verdict, by_hand=True)
+        request = _request(asset, event, verdict, by_hand=True)
         if verdict.holds:
-            return await asyncio.shield(self._executions.submit(job).ended)
-        ending = self._skipped(job, verdict)
-        self._note(job, ending)
-        return ending
+            return await asyncio.shield(self._executor.submit(request).ended)
+        result = self._skipped(request, verdict)
+        self._note(request, result)
+        return result
 
     def cancel(self, id_: str) -> int:
         """End what runs and waits of the automation at once; how many those were."""
-        return self._executions.cancel(id_)
+        return self._executor.cancel(id_)
 
     def skip_waiting(self, id_: str) -> None:
         """Let nothing of the automation, which was switched off, begin that waits for its turn."""
-        self._executions.skip_waiting(id_, DISABLED.reason)
+        self._executor.skip_waiting(id_, DISABLED.reason)
 
     def give_up(self) -> None:
         """End every execution, since the hub stops; who waits for one is told so."""
-        self._executions.give_up()
+        self._executor.give_up()
 
     def list_runs(self, id_: str, period: Period) -> list[RunEntry]:
         """What became of the automation's triggers in the period, the newest first."""
@@ -122,7 +124,7 @@ class Runs:
 
     def figures(self) -> dict[str, Any]:
         """How many run and wait, and how those before them ended."""
-        return self._executions.figures()
+        return self._executor.figures()
 
     def paused_secs(self, id_: str) -> float | None:
         """For how many seconds more the brake pauses the automation; None where it does not."""
@@ -144,42 +146,42 @@ class Runs:
         self._states.remember(definition.id, decision.memory)
         return decision.verdict
 
-    def _skipped(self, job: Job, verdict: Verdict) -> Ending:
-        return Ending(
+    def _skipped(self, request: ExecutionRequest, verdict: Verdict) -> ExecutionResult:
+        return ExecutionResult(
             executed_at=self._clock.now(),
             status=RunStatus.SKIPPED,
             error=verdict.reason,
             results=(),
             duration_ms=0,
-            trace=job.steps,
+            trace=request.steps,
         )
 
-    def _note(self, job: Job, ending: Ending) -> None:
+    def _note(self, request: ExecutionRequest, result: ExecutionResult) -> None:
         """Note how a run ended, or that there was none."""
-        state = self._states.of(job.id)
-        if ending.status is not RunStatus.SKIPPED:
-            if not job.by_hand:
-                self._states.remember(job.id, self._after(state.memory, job, ending))
-            if ending.status is not RunStatus.DROPPED:
-                nothing = next(iter(ending.warnings), None)
-                state.last_run, state.last_error = ending.executed_at, ending.error or nothing
-        self._tell(job, ending)
-        self._history.add(entry_of(job, ending))
+        state = self._states.of(request.id)
+        if result.status is not RunStatus.SKIPPED:
+            if not request.by_hand:
+                self._states.remember(request.id, self._after(state.memory, request, result))
+            if result.status is not RunStatus.DROPPED:
+                nothing = next(iter(result.warnings), None)
+                state.last_run, state.last_error = result.executed_at, result.error or nothing
+        self._tell(request, result)
+        self._history.add(history_entry(request, result))
 
-    def _after(self, memory: policy.Memory, job: Job, ending: Ending) -> policy.Memory:
-        if ending.status is RunStatus.OK:
+    def _after(self, memory: policy.Memory, request: ExecutionRequest, result: ExecutionResult) -> policy.Memory:
+        if result.status is RunStatus.OK:
             return policy.succeeded(memory, self._clock.now())
-        if ending.status is RunStatus.DROPPED:
-            return policy.never_began(memory, job.event or {})
+        if result.status is RunStatus.DROPPED:
+            return policy.never_began(memory, request.event or {})
         return policy.failed(memory)
 
-    def _tell(self, job: Job, ending: Ending) -> None:
-        if ending.status in (RunStatus.ERROR, RunStatus.TIMEOUT):
-            log.warning("automation '%s' failed: %s", job.id, ending.error)
+    def _tell(self, request: ExecutionRequest, result: ExecutionResult) -> None:
+        if result.status in (RunStatus.ERROR, RunStatus.TIMEOUT):
+            log.warning("automation '%s' failed: %s", request.id, result.error)
         else:
-            log.debug("automation '%s': %s", job.id, ending.error or ending.status)
-        for warning in ending.warnings:
-            log.warning("automation '%s': a command came to nothing: %s", job.id, warning)
+            log.debug("automation '%s': %s", request.id, result.error or result.status)
+        for warning in result.warnings:
+            log.warning("automation '%s': a command came to nothing: %s", request.id, warning)
 
 
 def _steps(definition: Definition, verdict: Verdict) -> tuple[Mapping[str, Any], ...]:
@@ -195,16 +197,16 @@ def _steps(definition: Definition, verdict: Verdict) -> tuple[Mapping[str, Any],
     return tuple(steps)
 
 
-def _job(
+def _request(
     asset: Asset[Definition],
     event: Event,
     verdict: Verdict,
     *,
     by_hand: bool = False,
     after: asyncio.Event | None = None,
-) -> Job:
+) -> ExecutionRequest:
     definition = asset.definition
-    return Job(
+    return ExecutionRequest(
         id=definition.id,
         label=f"automation:{definition.id}",
         source=asset.source,

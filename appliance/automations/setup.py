@@ -15,7 +15,7 @@ from appliance.automations.engine import Engine
 from appliance.automations.environment import Environment
 from appliance.automations.home_view import ChangeTimes
 from appliance.automations.known_names import KnownNames
-from appliance.automations.runs import Keeps, MakesExecutions, Runs
+from appliance.automations.runs import AutomationExecutor, ExecutorFactory, HistoryWriter
 from appliance.automations.scheduler import Scheduler
 from appliance.automations.states import States
 from appliance.automations.storage import Storage
@@ -88,8 +88,8 @@ def build_environment(
 async def open_automations(
     catalog: Catalog[Definition],
     environment: Environment,
-    history: Keeps,
-    executes: MakesExecutions,
+    history: HistoryWriter,
+    new_executor: ExecutorFactory,
     *,
     is_loaded: bool = True,
 ) -> AsyncIterator[Parts]:
@@ -98,7 +98,7 @@ async def open_automations(
     if is_loaded:
         await catalog.load()
     states, timers = States(environment.storage), Timers(environment)
-    runs = Runs(environment, states, history, executes)
+    runs = AutomationExecutor(environment, states, history, new_executor)
     async with states, environment.variables, timers, runs, scheduler:
         async with Engine(catalog, runs, states, scheduler, environment) as engine:
             if not is_loaded:

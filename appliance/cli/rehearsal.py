@@ -13,7 +13,7 @@ from appliance.automations.alarms import INSTANT
 from appliance.automations.calls import AutomationCalls
 from appliance.automations.definition import Definition
 from appliance.automations.environment import Environment
-from appliance.automations.runs import MakesExecutions
+from appliance.automations.runs import ExecutorFactory
 from appliance.automations.setup import build_environment, catalog_of, open_automations
 from appliance.automations.storage import Storage
 from appliance.cli.device_events import FileEvent
@@ -33,7 +33,7 @@ from appliance.history.runs import RunStatus
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry
 from appliance.lua.context import Context, MoreCall
-from appliance.lua.executions import Ending, Execution, Executions, Job
+from appliance.lua.executor import Execution, ExecutionRequest, ExecutionResult, Executor
 from appliance.lua.setup import build_runner
 from appliance.scenes import Scenes, build_catalog
 from appliance.store.records import EPOCH, Snapshot, read_devices, read_layout
@@ -41,22 +41,22 @@ from appliance.tasks import Tasks
 
 
 class NoLua:
-    """Takes the place of what runs Lua: every job ends well at once, and nothing is commanded."""
+    """Takes the place of what runs Lua: every request ends well at once, and nothing is commanded."""
 
-    def __init__(self, clock: Clock, on_end: Callable[[Job, Ending], None]) -> None:
+    def __init__(self, clock: Clock, on_end: Callable[[ExecutionRequest, ExecutionResult], None]) -> None:
         self._clock = clock
         self._on_end = on_end
 
     async def __aexit__(self, *_: object) -> None:
         """Nothing is under way."""
 
-    def submit(self, job: Job) -> Execution:
-        """Say that the job ran."""
+    def submit(self, request: ExecutionRequest) -> Execution:
+        """Say that the request ran."""
         now = self._clock.now()
-        execution = Execution(job, now)
-        ending = Ending(executed_at=now, status=RunStatus.OK, error=None, results=(), duration_ms=0)
-        execution.ended.set_result(ending)
-        self._on_end(job, ending)
+        execution = Execution(request, now)
+        result = ExecutionResult(executed_at=now, status=RunStatus.OK, error=None, results=(), duration_ms=0)
+        execution.ended.set_result(result)
+        self._on_end(request, result)
         return execution
 
     def cancel(self, id_: str) -> int:
@@ -116,8 +116,8 @@ async def open_rehearsal(
         return PretendedContext(registry, dispatcher, clock, label, calls, report.tell, waiting)
 
     async with build_runner(settings.scripts, limits, settings.locale.timezone, settings.root, clock) as runner:
-        executes: MakesExecutions = (
-            partial(Executions, runner, new_context, clock) if runs_lua else partial(NoLua, clock)
+        executes: ExecutorFactory = (
+            partial(Executor, runner, new_context, clock) if runs_lua else partial(NoLua, clock)
         )
         catalog = catalog_of(settings.automations, settings.root, runner.describe, settings.locale, clock)
         in_scenes = build_catalog(settings.scenes, settings.root, runner, limits.default_max_concurrent)

@@ -38,10 +38,10 @@ class Calls(Protocol):
         """Take a line that Lua logs or prints."""
 
 
-OnEnd = Callable[["Execution", Failure], None]
+OnEnd = Callable[["LuaExecution", Failure], None]
 
 
-class Execution:
+class LuaExecution:
     """One execution. It goes on whether or not anybody waits for it."""
 
     def __init__(self, session: Session, calls: Calls, limits: Limits, on_end: OnEnd) -> None:

@@ -86,7 +86,7 @@ class Admission(Generic[R]):
 
 
 @dataclass(slots=True)
-class _Lane(Generic[R]):
+class _Slots(Generic[R]):
     """The executions of one id: those that run and count, and those that wait."""
 
     running: list[R] = field(default_factory=list)
@@ -99,78 +99,78 @@ class _Lane(Generic[R]):
         return every
 
 
-def _queue(lane: _Lane[Any], most: int) -> Decision:
-    if not lane.running:
+def _queue(slots: _Slots[Any], most: int) -> Decision:
+    if not slots.running:
         return Decision.RUN
-    return Decision.QUEUE if len(lane.waiting) < most else Decision.DROP
+    return Decision.QUEUE if len(slots.waiting) < most else Decision.DROP
 
 
-_DECIDE: Mapping[ModeType, Callable[[_Lane[Any], int], Decision]] = {
-    ModeType.PARALLEL: lambda lane, most: Decision.RUN if len(lane.running) < most else Decision.DROP,
-    ModeType.SINGLE: lambda lane, most: Decision.DROP if lane.running else Decision.RUN,
+_DECIDE: Mapping[ModeType, Callable[[_Slots[Any], int], Decision]] = {
+    ModeType.PARALLEL: lambda slots, most: Decision.RUN if len(slots.running) < most else Decision.DROP,
+    ModeType.SINGLE: lambda slots, most: Decision.DROP if slots.running else Decision.RUN,
     ModeType.QUEUED: _queue,
-    ModeType.RESTART: lambda lane, most: Decision.RUN,
+    ModeType.RESTART: lambda slots, most: Decision.RUN,
 }
 
 
-class Lanes(Generic[R]):
+class ConcurrencyGate(Generic[R]):
     """Decides who runs, by id. What runs or waits counts against whatever mode the id has when the next one comes."""
 
     def __init__(self) -> None:
-        self._lanes: dict[str, _Lane[R]] = {}
+        self._slots: dict[str, _Slots[R]] = {}
 
     @property
     def running(self) -> int:
         """How many run; those that were replaced are not among them."""
-        return sum(len(lane.running) for lane in self._lanes.values())
+        return sum(len(slots.running) for slots in self._slots.values())
 
     @property
     def waiting(self) -> int:
         """How many wait."""
-        return sum(len(lane.waiting) for lane in self._lanes.values())
+        return sum(len(slots.waiting) for slots in self._slots.values())
 
     def admit(self, id_: str, run: R, mode: Mode) -> Admission[R]:
         """Decide on one that comes; one that is to run or wait counts from now on."""
-        lane = self._lanes.setdefault(id_, _Lane())
-        decision = _DECIDE[mode.type](lane, mode.max)
-        replaced = lane.clear() if mode.type is ModeType.RESTART else ()
+        slots = self._slots.setdefault(id_, _Slots())
+        decision = _DECIDE[mode.type](slots, mode.max)
+        replaced = slots.clear() if mode.type is ModeType.RESTART else ()
         if decision is Decision.RUN:
-            lane.running.append(run)
+            slots.running.append(run)
         elif decision is Decision.QUEUE:
-            lane.waiting.append(run)
+            slots.waiting.append(run)
         return Admission(decision=decision, replaced=replaced)
 
     def refusal(self, id_: str, mode: Mode) -> str:
         """Why one that comes now is dropped."""
-        lane = self._lanes.get(id_, _Lane())
+        slots = self._slots.get(id_, _Slots())
         if mode.type is ModeType.QUEUED:
-            return f"queued lets {mode.max} wait, and {len(lane.waiting)} do"
-        return f"{mode.type} lets {mode.max} run at once, and {len(lane.running)} do"
+            return f"queued lets {mode.max} wait, and {len(slots.waiting)} do"
+        return f"{mode.type} lets {mode.max} run at once, and {len(slots.running)} do"
 
     def leave(self, id_: str, run: R) -> R | None:
         """Note that one has ended; the one that waited longest, which runs from now on, if its turn has come."""
-        lane = self._lanes.get(id_)
-        if lane is None or run not in lane.running:
+        slots = self._slots.get(id_)
+        if slots is None or run not in slots.running:
             return None
-        lane.running.remove(run)
-        if lane.running:
+        slots.running.remove(run)
+        if slots.running:
             return None
-        if not lane.waiting:
-            del self._lanes[id_]
+        if not slots.waiting:
+            del self._slots[id_]
             return None
-        lane.running.append(lane.waiting.popleft())
-        return lane.running[0]
+        slots.running.append(slots.waiting.popleft())
+        return slots.running[0]
 
     def take_waiting(self, id_: str) -> list[R]:
         """Forget those of the id that wait; all that did."""
-        lane = self._lanes.get(id_)
-        waiting = [] if lane is None else list(lane.waiting)
-        if lane is not None:
-            lane.waiting.clear()
+        slots = self._slots.get(id_)
+        waiting = [] if slots is None else list(slots.waiting)
+        if slots is not None:
+            slots.waiting.clear()
         return waiting
 
     def empty(self) -> list[R]:
         """Forget every execution; all that ran or waited."""
-        every = [run for lane in self._lanes.values() for run in lane.clear()]
-        self._lanes.clear()
+        every = [run for slots in self._slots.values() for run in slots.clear()]
+        self._slots.clear()
         return every

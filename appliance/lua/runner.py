@@ -14,7 +14,7 @@ import orjson
 
 from appliance.clock import Clock
 from appliance.errors import Fault, ScriptFailed
-from appliance.lua.execution import Calls, Execution, Failure
+from appliance.lua.execution import Calls, Failure, LuaExecution
 from appliance.lua.failures import failure_of
 from appliance.lua.limits import Limits
 from appliance.lua.scripts import Scripts
@@ -61,7 +61,7 @@ class Runner:
         self._tasks = Tasks()
         settings = SessionSettings(limits, Scripts(scripts, scripts_name), clock, Clock())
         self._workers = Workers(settings, timezone, on_kill)
-        self._running: set[Execution] = set()
+        self._running: set[LuaExecution] = set()
 
     async def __aenter__(self) -> Runner:
         await self._workers.__aenter__()
@@ -100,7 +100,7 @@ class Runner:
         *,
         name: str,
         on_end: Callable[[Failure], None] = lambda _: None,
-    ) -> Execution:
+    ) -> LuaExecution:
         """Begin an execution of the file: its own code, then `execute(ctx)`, or `execute(ctx, event)`.
 
         `on_end` is told once how it ended, never before this has returned.
@@ -109,12 +109,12 @@ class Runner:
         def log_line(level: str, message: str, fields: bytes) -> None:
             calls.log(level, message, orjson.loads(fields) if fields else None)
 
-        def end(execution: Execution, failure: Failure) -> None:
+        def end(execution: LuaExecution, failure: Failure) -> None:
             self._running.discard(execution)
             on_end(failure)
 
         session = self._workers.open_session(name, source, log_line)
-        execution = Execution(session, calls, self.limits, end)
+        execution = LuaExecution(session, calls, self.limits, end)
         self._running.add(execution)
         execution.begin(b"" if event is None else orjson.dumps(event), self._tasks)
         return execution

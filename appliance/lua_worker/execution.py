@@ -35,7 +35,7 @@ Job = Callable[[], None]
 _NO_MEMORY = b"not enough memory"
 
 
-class Execution:
+class WorkerExecution:
     """What the hub began under this number; `forget` is told it at the end.
 
     The thread that does a job owns the Lua state until it has sent what Lua said. After a request nobody does, until

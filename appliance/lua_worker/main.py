@@ -15,7 +15,7 @@ from math import inf
 
 from appliance.lua_worker import prelude
 from appliance.lua_worker.confinement import confine, lower_priority
-from appliance.lua_worker.execution import Execution, Job
+from appliance.lua_worker.execution import Job, WorkerExecution
 from appliance.lua_worker.protocol import LARGEST, Decoder, Frame, Kind, Reason, encode
 
 STACK_BYTES = 1 << 20
@@ -66,8 +66,8 @@ class Worker:
         self._sending = threading.Lock()
         self._decoder = Decoder()
         self._frames: deque[Frame] = deque()
-        self._executions: dict[int, Execution] = {}
-        self._spares: list[Execution] = []
+        self._executions: dict[int, WorkerExecution] = {}
+        self._spares: list[WorkerExecution] = []
         self._leading = threading.Lock()
         self._leader = 0
         self._busy_since = inf
@@ -180,8 +180,8 @@ class Worker:
     def _pong(self, number: int, place: bytes) -> None:
         self._send(encode(Kind.PONG, number, self._largest(), place))
 
-    def _new_execution(self) -> Execution:
-        return Execution(self._max_memory, self._send, self._forget)
+    def _new_execution(self) -> WorkerExecution:
+        return WorkerExecution(self._max_memory, self._send, self._forget)
 
     def _forget(self, number: int) -> None:
         self._executions.pop(number, None)

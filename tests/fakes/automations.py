@@ -27,7 +27,7 @@ from appliance.home.events import AdapterAnswered
 from appliance.home.model import Device, Kind, Observation, Report
 from appliance.lua.catalog import Catalog
 from appliance.lua.execution import Failure
-from appliance.lua.executions import Executions
+from appliance.lua.executor import Executor
 from appliance.lua.folder import Folder
 from appliance.lua.runner import Function
 from appliance.lua.source import Source
@@ -258,7 +258,7 @@ async def bench(
     catalog: Catalog[Definition] = Catalog(
         "automation", Folder(path=folder, name="config/automations"), _describe, automation_parser(locale, clock, 3)
     )
-    executes = partial(Executions, cast("Any", stage), cast("Any", lambda label: _Context(clock)), clock)
+    executes = partial(Executor, cast("Any", stage), cast("Any", lambda label: _Context(clock)), clock)
     async with open_automations(catalog, environment, history, executes) as parts:
         parts.scheduler.after("the end of time", FOREVER, lambda late: None)
         it = Bench(

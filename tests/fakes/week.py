@@ -29,7 +29,7 @@ from appliance.home.model import Kind, Observation, Report
 from appliance.home.values import Value
 from appliance.lua.catalog import Catalog
 from appliance.lua.context import Context, MoreCall
-from appliance.lua.executions import Executions
+from appliance.lua.executor import Executor
 from appliance.lua.folder import Folder
 from tests.automations.homes import BERLIN
 from tests.fakes.automations import LONG_AGO, Card
@@ -134,7 +134,7 @@ class Week:
     registry: PromptRegistry
     bus: Bus
     variables: Variables
-    made: list[Executions]
+    made: list[Executor]
 
     def look(self) -> None:
         """Let the hub see what the devices show."""
@@ -173,7 +173,7 @@ async def open_week(
     clock, bus = vendor.clock, Bus()
     registry = PromptRegistry(bus, clock)
     registry.restore(registry.layout, card.devices)
-    made: list[Executions] = []
+    made: list[Executor] = []
     calls: dict[str, MoreCall] = {}
     async with open_session() as session, open_runner(scripts=config / "scripts", clock=clock) as lua:
         context = context_of("x", session, clock, registry=registry, bus=bus)
@@ -181,9 +181,9 @@ async def open_week(
         runner_adapter = runner.adapter = VendorAdapter(context, vendor)
         async with Dispatcher([runner], bus, clock) as dispatcher:
 
-            def executes(on_end: Any) -> Executions:
+            def executes(on_end: Any) -> Executor:
                 made.append(
-                    Executions(
+                    Executor(
                         lua, lambda label: _SleepNoting(registry, dispatcher, clock, label, calls), clock, on_end
                     )
                 )

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from appliance.lua_worker.execution import Execution
+from appliance.lua_worker.execution import WorkerExecution
 from appliance.lua_worker.protocol import TIMING, Decoder, Kind, Reason
 
 TEXT = b"return {execute = function(ctx) ctx:get_device('a') end}"
 NOW = TIMING.pack(5.0, Reason.CPU, 0.0)
 
-ARRIVALS: tuple[tuple[Callable[[Execution], Callable[[], None] | None], Kind], ...] = (
+ARRIVALS: tuple[tuple[Callable[[WorkerExecution], Callable[[], None] | None], Kind], ...] = (
     (lambda execution: execution.take_answer((NOW, b"1", b"null")), Kind.DONE),
     (lambda execution: execution.take_answer((NOW, b"", b"no such device")), Kind.FAILED),
     (lambda execution: execution.take_stop(Reason.CANCELLED), Kind.STOPPED),
@@ -21,7 +21,7 @@ ARRIVALS: tuple[tuple[Callable[[Execution], Callable[[], None] | None], Kind], .
 
 @pytest.mark.parametrize(("arrival", "last"), ARRIVALS)
 def test_what_the_hub_says_may_come_before_the_request_is_quite_sent(
-    arrival: Callable[[Execution], Callable[[], None] | None], last: Kind
+    arrival: Callable[[WorkerExecution], Callable[[], None] | None], last: Kind
 ) -> None:
     """Another thread may end the execution, and free its state, while the one that made the request is in `send`."""
     told: list[Kind] = []
@@ -35,7 +35,7 @@ def test_what_the_hub_says_may_come_before_the_request_is_quite_sent(
             job()
 
     over: list[int] = []
-    execution = Execution(1 << 24, send, over.append)
+    execution = WorkerExecution(1 << 24, send, over.append)
     execution.begin(Kind.EXECUTE, (NOW, TEXT, b"x.lua", b""))
     assert told == [Kind.REQUEST, last]
     assert over == [execution.number] and execution.memory == 0
@@ -43,7 +43,7 @@ def test_what_the_hub_says_may_come_before_the_request_is_quite_sent(
 
 def test_an_execution_that_is_told_to_stop_before_it_asks_asks_nothing() -> None:
     told: list[bytes] = []
-    execution = Execution(1 << 24, told.append, lambda _: None)
+    execution = WorkerExecution(1 << 24, told.append, lambda _: None)
     assert execution.take_stop(Reason.BACKSTOP) is None
     execution.begin(Kind.EXECUTE, (NOW, TEXT, b"x.lua", b""))
     [frame] = Decoder().feed(b"".join(told))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from appliance.errors import Invalid
-from appliance.lua.modes import Decision, Lanes, Mode, ModeType, mode_check
+from appliance.lua.modes import ConcurrencyGate, Decision, Mode, ModeType, mode_check
 from appliance.lua.runner import Function
 from appliance.tables.checks import LUA, Mismatch
 
@@ -92,51 +92,51 @@ SITUATIONS: list[tuple[Mode, int, int, Decision, int]] = [
 ]
 
 
-def lanes_with(running: int, waiting: int) -> Lanes[str]:
-    """Lanes in which so many of the id `x` run and wait."""
-    lanes = Lanes[str]()
+def gate_with(running: int, waiting: int) -> ConcurrencyGate[str]:
+    """ConcurrencyGate in which so many of the id `x` run and wait."""
+    gate = ConcurrencyGate[str]()
     for number in range(running):
-        assert lanes.admit("x", f"r{number}", Mode(type=ModeType.PARALLEL, max=running)).decision is RUN
+        assert gate.admit("x", f"r{number}", Mode(type=ModeType.PARALLEL, max=running)).decision is RUN
     for number in range(waiting):
-        assert lanes.admit("x", f"w{number}", Mode(type=ModeType.QUEUED, max=waiting)).decision is QUEUE
-    return lanes
+        assert gate.admit("x", f"w{number}", Mode(type=ModeType.QUEUED, max=waiting)).decision is QUEUE
+    return gate
 
 
 @pytest.mark.parametrize(("mode", "running", "waiting", "decision", "replaced"), SITUATIONS)
 def test_the_mode_of_the_one_that_comes_decides(
     mode: Mode, running: int, waiting: int, decision: Decision, replaced: int
 ) -> None:
-    lanes = lanes_with(running, waiting)
-    admission = lanes.admit("x", "new", mode)
+    gate = gate_with(running, waiting)
+    admission = gate.admit("x", "new", mode)
     assert (admission.decision, len(admission.replaced)) == (decision, replaced)
-    assert lanes.running == running - min(running, replaced) + (decision is RUN)
-    assert lanes.waiting == (0 if replaced else waiting) + (decision is QUEUE)
-    assert lanes.admit("y", "other", mode).decision is RUN
+    assert gate.running == running - min(running, replaced) + (decision is RUN)
+    assert gate.waiting == (0 if replaced else waiting) + (decision is QUEUE)
+    assert gate.admit("y", "other", mode).decision is RUN
 
 
 def test_those_that_wait_run_one_by_one_in_their_order_when_nothing_runs_any_more() -> None:
-    lanes = lanes_with(2, 3)
-    assert lanes.leave("x", "r1") is None
-    assert lanes.leave("x", "r0") == "w0"
-    assert lanes.leave("x", "w0") == "w1"
-    assert lanes.admit("x", "new", Mode(type=ModeType.QUEUED, max=2)).decision is QUEUE
-    assert [lanes.leave("x", run) for run in ("w1", "w2", "new")] == ["w2", "new", None]
-    assert (lanes.running, lanes.waiting) == (0, 0)
+    gate = gate_with(2, 3)
+    assert gate.leave("x", "r1") is None
+    assert gate.leave("x", "r0") == "w0"
+    assert gate.leave("x", "w0") == "w1"
+    assert gate.admit("x", "new", Mode(type=ModeType.QUEUED, max=2)).decision is QUEUE
+    assert [gate.leave("x", run) for run in ("w1", "w2", "new")] == ["w2", "new", None]
+    assert (gate.running, gate.waiting) == (0, 0)
 
 
 def test_one_that_was_replaced_leaves_without_letting_anybody_in() -> None:
-    lanes = lanes_with(1, 0)
-    assert lanes.admit("x", "new", RESTART).replaced == ("r0",)
-    assert lanes.admit("x", "waits", QUEUED).decision is QUEUE
-    assert lanes.leave("x", "r0") is None
-    assert lanes.leave("x", "new") == "waits"
+    gate = gate_with(1, 0)
+    assert gate.admit("x", "new", RESTART).replaced == ("r0",)
+    assert gate.admit("x", "waits", QUEUED).decision is QUEUE
+    assert gate.leave("x", "r0") is None
+    assert gate.leave("x", "new") == "waits"
 
 
 def test_emptied_lanes_name_all_that_ran_or_waited_and_begin_anew() -> None:
-    lanes = lanes_with(2, 1)
-    assert lanes.empty() == ["r0", "r1", "w0"]
-    assert lanes.leave("x", "r0") is None
-    assert lanes.admit("x", "new", SINGLE).decision is RUN
+    gate = gate_with(2, 1)
+    assert gate.empty() == ["r0", "r1", "w0"]
+    assert gate.leave("x", "r0") is None
+    assert gate.admit("x", "new", SINGLE).decision is RUN
 
 
 @pytest.mark.parametrize(
@@ -148,4 +148,4 @@ def test_emptied_lanes_name_all_that_ran_or_waited_and_begin_anew() -> None:
     ],
 )
 def test_a_refusal_gives_the_numbers_compared(mode: Mode, running: int, waiting: int, why: str) -> None:
-    assert lanes_with(running, waiting).refusal("x", mode) == why
+    assert gate_with(running, waiting).refusal("x", mode) == why

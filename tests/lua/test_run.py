@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import RunCancelled, ScriptFailed
-from appliance.lua.execution import Execution
+from appliance.lua.execution import LuaExecution
 from appliance.lua.limits import Limits
 from appliance.lua_worker.main import MAX_IDLE_THREADS
 from tests.fakes.clock import VirtualClock
@@ -195,7 +195,7 @@ async def race(count: int) -> None:
     """Cancel runs at random moments: each ends in one of two ways, and nothing is left."""
     random_ = random.Random(count)
 
-    async def one(execution: Execution) -> None:
+    async def one(execution: LuaExecution) -> None:
         for _ in range(random_.randrange(12)):
             await asyncio.sleep(0)
         if random_.random() < 0.3:

@@ -378,15 +378,15 @@ FAULTS = (
     fault(
         "single drops what comes while it runs",
         "lua/modes.py",
-        "Decision.DROP if lane.running else Decision.RUN",
+        "Decision.DROP if slots.running else Decision.RUN",
         "Decision.RUN",
         "lua/test_modes.py",
     ),
     fault(
         "queued runs in the order of arrival",
         "lua/modes.py",
-        "lane.waiting.popleft()",
-        "lane.waiting.pop()",
+        "slots.waiting.popleft()",
+        "slots.waiting.pop()",
         "lua/test_modes.py",
     ),
     fault(

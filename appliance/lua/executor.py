@@ -1,4 +1,4 @@
-"""Executions: what scenes and automations start, as their modes admit it, and how each ended."""
+"""The executor: runs what scenes and automations start, as their modes admit it, and how each ended."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from appliance.clock import Clock
 from appliance.errors import RunCancelled
 from appliance.history.runs import RunEntry, RunStatus
 from appliance.lua.context import Context
-from appliance.lua.execution import Execution as LuaExecution
-from appliance.lua.execution import Failure
-from appliance.lua.modes import Decision, Lanes, Mode
+from appliance.lua.execution import Failure, LuaExecution
+from appliance.lua.modes import ConcurrencyGate, Decision, Mode
 from appliance.lua.runner import Runner
 from appliance.lua.source import Source
 from appliance.lua.trace import MAX_STEPS
@@ -32,7 +31,7 @@ log = logging.getLogger("lua")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class ExecutionRequest:
     """What is to be run: the text, the event it is given, and the name that log and audit know it by.
 
     One that is run `by_hand` runs whatever its mode says, and counts among no others. `chain` are the labels of the
@@ -51,7 +50,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
+class ExecutionResult:
     """How an execution ended, or why there was none; `error` is a sentence unless all went well."""
 
     executed_at: datetime
@@ -68,54 +67,54 @@ class Ending:
         return [f"{each['target']}: {each['message'] or each['status']}" for each in failed][:MAX_WARNINGS]
 
 
-def entry_of(job: Job, ending: Ending) -> RunEntry:
+def history_entry(request: ExecutionRequest, result: ExecutionResult) -> RunEntry:
     """What the history keeps of it."""
     return RunEntry(
-        subject=job.id,
-        executed_at=ending.executed_at,
-        status=ending.status,
-        error=ending.error,
-        results=ending.results,
-        duration_ms=ending.duration_ms,
-        trigger_payload=job.event,
-        trace=ending.trace,
-        warnings=ending.warnings,
+        subject=request.id,
+        executed_at=result.executed_at,
+        status=result.status,
+        error=result.error,
+        results=result.results,
+        duration_ms=result.duration_ms,
+        trigger_payload=request.event,
+        trace=result.trace,
+        warnings=result.warnings,
     )
 
 
 class Execution:
-    """One execution from its admission on; `ended` comes to its `Ending`. Until it runs it has no `lua`."""
+    """One execution from its admission on; `ended` comes to its `ExecutionResult`. Until it runs it has no `lua`."""
 
-    def __init__(self, job: Job, at: datetime) -> None:
-        self.job = job
+    def __init__(self, request: ExecutionRequest, at: datetime) -> None:
+        self.request = request
         self.at = at
         self.decision = Decision.RUN
-        self.ended: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
+        self.ended: asyncio.Future[ExecutionResult] = asyncio.get_running_loop().create_future()
         self.context: Context | None = None
         self.lua: LuaExecution | None = None
         self.began = 0.0
         self.end_because = STOPPED
 
 
-class Executions:
-    """Runs jobs; `on_end` is told how each ended. Leaving the context ends all, and what waits never runs."""
+class Executor:
+    """Runs requests; `on_end` is told how each ended. Leaving the context ends all, and what waits never runs."""
 
     def __init__(
         self,
         runner: Runner,
         new_context: Callable[[str], Context],
         clock: Clock,
-        on_end: Callable[[Job, Ending], None],
+        on_end: Callable[[ExecutionRequest, ExecutionResult], None],
     ) -> None:
         self._runner = runner
         self._new_context = new_context
         self._clock = clock
         self._on_end = on_end
-        self._lanes: Lanes[Execution] = Lanes()
+        self._gate: ConcurrencyGate[Execution] = ConcurrencyGate()
         self._running: dict[Execution, None] = {}
         self._ended = dict.fromkeys(RunStatus, 0)
 
-    async def __aenter__(self) -> Executions:
+    async def __aenter__(self) -> Executor:
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -123,8 +122,8 @@ class Executions:
         await asyncio.gather(*(execution.ended for execution in self._running))
 
     def give_up(self) -> None:
-        """End what runs, in a sleep too, and what waits: who waits for an ending learns that the hub stopped."""
-        for execution in self._lanes.empty():
+        """End what runs, in a sleep too, and what waits: who waits for an result learns that the hub stopped."""
+        for execution in self._gate.empty():
             if execution.lua is None:
                 self._end(execution, RunStatus.CANCELLED, STOPPED)
         for execution in tuple(self._running):
@@ -133,28 +132,28 @@ class Executions:
     def figures(self) -> dict[str, Any]:
         """How many run at present, replaced ones too, how many wait, and how those before them ended."""
         ended = {status.value: count for status, count in self._ended.items()}
-        return {"running": len(self._running), "waiting": self._lanes.waiting, "ended": ended}
+        return {"running": len(self._running), "waiting": self._gate.waiting, "ended": ended}
 
-    def submit(self, job: Job) -> Execution:
-        """Let the job run, wait for its turn, or be dropped, as its mode says of those of its id under way."""
-        execution = Execution(job, self._clock.now())
-        if job.by_hand:
+    def submit(self, request: ExecutionRequest) -> Execution:
+        """Let the request run, wait for its turn, or be dropped, as its mode says of those of its id under way."""
+        execution = Execution(request, self._clock.now())
+        if request.by_hand:
             self._start(execution)
             return execution
-        admission = self._lanes.admit(job.id, execution, job.mode)
+        admission = self._gate.admit(request.id, execution, request.mode)
         execution.decision = admission.decision
         for replaced in admission.replaced:
             self._cancel(replaced, REPLACED)
         if admission.decision is Decision.RUN:
             self._start(execution)
         elif admission.decision is Decision.DROP:
-            self._end(execution, RunStatus.DROPPED, f"mode: {self._lanes.refusal(job.id, job.mode)}")
+            self._end(execution, RunStatus.DROPPED, f"mode: {self._gate.refusal(request.id, request.mode)}")
         return execution
 
     def cancel(self, id_: str) -> int:
         """End what runs and waits of this id at once, in a sleep too; how many those were."""
-        waiting = self._lanes.take_waiting(id_)
-        running = [execution for execution in self._running if execution.job.id == id_]
+        waiting = self._gate.take_waiting(id_)
+        running = [execution for execution in self._running if execution.request.id == id_]
         for execution in waiting:
             self._end(execution, RunStatus.CANCELLED, CANCELLED)
         for execution in running:
@@ -169,7 +168,7 @@ class Executions:
 
     def skip_waiting(self, id_: str, because: str) -> None:
         """Let nothing that waits for its turn run any more."""
-        for execution in self._lanes.take_waiting(id_):
+        for execution in self._gate.take_waiting(id_):
             self._end(execution, RunStatus.SKIPPED, because)
 
     def _start(self, execution: Execution) -> None:
@@ -177,16 +176,16 @@ class Executions:
             self._begin(execution)
         except Exception as error:  # what cannot begin must not keep its place among those that run
             reason = f"it could not begin: {type(error).__name__}: {error}"
-            log.error("'%s' failed: %s", execution.job.label, reason, exc_info=error)
+            log.error("'%s' failed: %s", execution.request.label, reason, exc_info=error)
             self._leave(execution, RunStatus.ERROR, reason)
 
     def _begin(self, execution: Execution) -> None:
-        job = execution.job
+        request = execution.request
         execution.at, execution.began = self._clock.now(), self._clock.monotonic()
-        execution.context = context = self._new_context(job.label)
-        context.chain, context.after = (*job.chain, job.label), job.after
+        execution.context = context = self._new_context(request.label)
+        context.chain, context.after = (*request.chain, request.label), request.after
         on_end = partial(self._on_lua_end, execution)
-        execution.lua = self._runner.start(job.source, context, job.event, name=job.label, on_end=on_end)
+        execution.lua = self._runner.start(request.source, context, request.event, name=request.label, on_end=on_end)
         self._running[execution] = None
 
     def _cancel(self, execution: Execution, because: str) -> None:
@@ -208,7 +207,7 @@ class Executions:
     def _leave(self, execution: Execution, status: RunStatus, error: str | None) -> None:
         """Note the end, and let the next one begin."""
         self._end(execution, status, error)
-        following = self._lanes.leave(execution.job.id, execution)
+        following = self._gate.leave(execution.request.id, execution)
         if following is not None:
             self._start(following)
 
@@ -216,16 +215,16 @@ class Executions:
         self._running.pop(execution, None)
         self._ended[status] += 1
         context = execution.context
-        ending = Ending(
+        result = ExecutionResult(
             executed_at=execution.at,
             status=status,
             error=error,
             results=() if context is None else tuple(context.results),
             duration_ms=0 if context is None else round((self._clock.monotonic() - execution.began) * 1000),
-            trace=(*execution.job.steps, *(() if context is None else context.trace.list_steps()))[-MAX_STEPS:],
+            trace=(*execution.request.steps, *(() if context is None else context.trace.list_steps()))[-MAX_STEPS:],
         )
         try:
-            self._on_end(execution.job, ending)
+            self._on_end(execution.request, result)
         except Exception as failure:  # who waits is answered, and the place is given back, whatever cannot be noted
-            log.error("the end of '%s' could not be noted", execution.job.label, exc_info=failure)
-        execution.ended.set_result(ending)
+            log.error("the end of '%s' could not be noted", execution.request.label, exc_info=failure)
+        execution.ended.set_result(result)

@@ -35,7 +35,7 @@ from appliance.tables.checks import TOML, boolean, nearest, shown, string
 from appliance.tables.fields import Field, Fields, Findings, Problem, Table, dotted, line_at, located
 from appliance.tables.sections import hint_of_keys, line_finder
 
-SHORTEST_MASTER_KEY = 16
+MIN_MASTER_KEY_CHARS = 16
 
 MASTER_KEY = ("auth", "master_key")
 BIND_ADDRESS = ("api", "bind_address")
@@ -256,8 +256,8 @@ def _weaknesses(auth: Auth) -> list[Fault]:
     key = auth.master_key
     if key is None:
         return []
-    if len(key) < SHORTEST_MASTER_KEY:
-        what = f"is shorter than {SHORTEST_MASTER_KEY} characters"
+    if len(key) < MIN_MASTER_KEY_CHARS:
+        what = f"is shorter than {MIN_MASTER_KEY_CHARS} characters"
     elif re.match("change[-_]?me", key.lower()):
         what = "is a placeholder"
     else:

@@ -13,7 +13,7 @@ from appliance import settings
 from appliance.clock import Clock
 from appliance.history.period import Period
 from appliance.history.runs import RunEntry, RunHistory, RunStatus
-from appliance.home.texts import LONGEST_ID, LONGEST_NAME, text
+from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, text
 from appliance.lua.catalog import Catalog
 from appliance.lua.context import Context
 from appliance.lua.executor import CANCELLED, Execution, ExecutionRequest, ExecutionResult, Executor, history_entry
@@ -40,8 +40,8 @@ class Scene:
 def scene_parser(default_max: int) -> Callable[[Table], Scene]:
     """What reads a scene from what its file returned; `default_max` holds where its mode states no max."""
     fields: Fields = {
-        "id": Field(text(LONGEST_ID)),
-        "name": Field(text(LONGEST_NAME)),
+        "id": Field(text(MAX_ID_CHARS)),
+        "name": Field(text(MAX_NAME_CHARS)),
         "description": Field(string, ""),
         "execute": Field(function),
         "mode": Field(mode_check(default_max), Mode(type=ModeType.PARALLEL, max=default_max)),

@@ -17,10 +17,10 @@ from appliance.tasks import Tasks
 QUIET_SECS = 0.3
 """What has been changing counts once it has been left alone for so long."""
 
-LONGEST_SECS = 3.0
+MAX_INTERVAL_SECS = 3.0
 """A folder in which something changes all the time counts so often nevertheless."""
 
-LOOK_MS = 1000
+POLL_INTERVAL_MS = 1000
 """How often it is looked whether a folder is still the one that is watched, and whether a missing one has come."""
 
 log = logging.getLogger("watch")
@@ -88,14 +88,14 @@ class Watcher:
     async def __aexit__(self, *_: object) -> None:
         self._stop.set()
         if self._targets:
-            await self._clock.wait(self._ended, 2 * LOOK_MS / 1000)
+            await self._clock.wait(self._ended, 2 * POLL_INTERVAL_MS / 1000)
         await self._tasks.__aexit__()
 
     async def _follow(self, target: Target) -> None:
         """Wait for the end of each burst of changes, and do what is to be done."""
         while True:
             await target.stirred.wait()
-            latest = self._clock.monotonic() + LONGEST_SECS
+            latest = self._clock.monotonic() + MAX_INTERVAL_SECS
             target.stirred.clear()
             while self._clock.monotonic() < latest and await self._clock.wait(target.stirred, QUIET_SECS):
                 target.stirred.clear()
@@ -112,10 +112,10 @@ class Watcher:
             try:
                 self._look_at(seen, loop, polling)
             except FileNotFoundError:  # it went just now
-                self._stop.wait(LOOK_MS / 10_000)
+                self._stop.wait(POLL_INTERVAL_MS / 10_000)
             except Exception as error:  # of the system's limits on watching, mostly
                 if polling:
-                    self._stop.wait(LOOK_MS / 1000)
+                    self._stop.wait(POLL_INTERVAL_MS / 1000)
                 else:
                     log.warning("the system cannot watch folders (%s); they are looked at every second", error)
                     polling = True
@@ -130,7 +130,7 @@ class Watcher:
     def _look_at(self, seen: dict[Path, Any], loop: asyncio.AbstractEventLoop, polling: bool | None) -> None:
         """Tell of changes in the folders that are there, until one of them is not the same any more."""
         if not seen:
-            self._stop.wait(LOOK_MS / 1000)
+            self._stop.wait(POLL_INTERVAL_MS / 1000)
             return
         for changes in self._look(
             *seen,
@@ -138,11 +138,11 @@ class Watcher:
             debounce=100,
             step=50,
             stop_event=self._stop,
-            rust_timeout=LOOK_MS,
+            rust_timeout=POLL_INTERVAL_MS,
             yield_on_timeout=True,
             raise_interrupt=False,
             force_polling=polling,
-            poll_delay_ms=LOOK_MS,
+            poll_delay_ms=POLL_INTERVAL_MS,
             ignore_permission_denied=True,
         ):
             paths = {Path(path) for _, path in changes}

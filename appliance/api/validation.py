@@ -10,7 +10,7 @@ from typing import Any
 from appliance.api.shapes import ANY, BOOLEAN, OBJECT, TEXT, Schema, array_of, maybe, one_of
 from appliance.errors import Invalid, MalformedRequest
 from appliance.home import texts
-from appliance.home.texts import LONGEST_ID, LONGEST_NAME
+from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS
 from appliance.tables import checks
 from appliance.tables.checks import Mismatch, shown
 from appliance.tables.fields import Field, Findings, Table
@@ -131,7 +131,7 @@ def _is_within(value: Any, levels: int) -> bool:
 boolean = Check(schema=BOOLEAN, run=checks.boolean)
 table = Check(schema=OBJECT, run=_table)
 json_value = Check(schema=ANY, run=_json_value)
-identifier = text(LONGEST_ID)
-name = text(LONGEST_NAME)
+identifier = text(MAX_ID_CHARS)
+name = text(MAX_NAME_CHARS)
 anything = Check(schema=TEXT, run=lambda value: value)
 """For a query's value, which is a string whatever it says."""

@@ -12,7 +12,7 @@ log = logging.getLogger("automations")
 LATE = timedelta(minutes=5)
 """An occurrence that was passed over by no more than this is made up for, once; older ones are only counted."""
 
-MOST_COUNTED = 1000
+MAX_COUNTED = 1000
 """How many occurrences that were passed over are counted one by one."""
 
 FORGET = timedelta(days=1)
@@ -84,7 +84,7 @@ class Alarm:
         """What is to ring now, if anything, and how many occurrences before it never will; then the next is due."""
         rings, passed = None, 0
         while self.due is not None and self.due <= now:
-            if now - self.due > LATE and passed >= MOST_COUNTED:
+            if now - self.due > LATE and passed >= MAX_COUNTED:
                 self.due = self.next_after(now - LATE - INSTANT)
                 continue
             passed += 1

@@ -31,7 +31,7 @@ NICKNAMES: Mapping[str, str] = {
 }
 """Words that stand for a whole expression."""
 
-_LONGEST = 1000
+MAX_EXPRESSION_CHARS = 1000
 
 _QUARTZ = re.compile(r"LW?\Z|L-?\d+\Z|W\d+\Z|(\d+|[A-Z]{3})(L|W|#.*)\Z")
 """What another dialect calls the last day, the nearest working day and the nth weekday."""
@@ -129,8 +129,8 @@ class Cron:
 
 def _split(expression: str) -> list[str]:
     """The seven words of an expression, the year as `*` where it is left out."""
-    if len(expression) > _LONGEST:
-        raise Invalid(f"must be a cron expression of at most {_LONGEST} characters")
+    if len(expression) > MAX_EXPRESSION_CHARS:
+        raise Invalid(f"must be a cron expression of at most {MAX_EXPRESSION_CHARS} characters")
     words = NICKNAMES.get(expression.strip().lower(), expression).split()
     if expression.strip().startswith("@") and len(words) == 1:
         raise Invalid(f"must be an expression or one of {', '.join(NICKNAMES)}, not {shown(expression)}")

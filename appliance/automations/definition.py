@@ -15,7 +15,7 @@ from appliance.automations.time_triggers import TimedTrigger
 from appliance.automations.trigger_kinds import parse_trigger
 from appliance.automations.triggers import Trigger
 from appliance.clock import Clock
-from appliance.home.texts import LONGEST_ID, LONGEST_NAME, text
+from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, text
 from appliance.locale import Locale
 from appliance.lua.fields import function
 from appliance.lua.modes import Mode, ModeType, mode_check
@@ -63,10 +63,10 @@ def parse(table: Table, locale: Locale, now: datetime, default_max: int) -> Defi
 
     None where something is wrong without which there is none; the table's findings hold every fault.
     """
-    id_ = table.need("id", text(LONGEST_ID))
+    id_ = table.need("id", text(MAX_ID_CHARS))
     if id_ in RESERVED_IDS:
         table.fault("id", f"must not be '{id_}', which is a path of the API; choose another")
-    name = table.need("name", text(LONGEST_NAME))
+    name = table.need("name", text(MAX_NAME_CHARS))
     description = table.take("description", string)
     triggers = _triggers(table, locale, now)
     conditions = parse_conditions(table, locale)

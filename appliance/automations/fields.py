@@ -9,18 +9,18 @@ from datetime import date
 from appliance.automations.matchers import NUMERIC, Anything, Equal, Matcher, Within, check_equal
 from appliance.errors import Invalid
 from appliance.home.capabilities import CAPABILITIES
-from appliance.home.texts import LONGEST_ID, cut, refuse_control
+from appliance.home.texts import MAX_ID_CHARS, cut, refuse_control
 from appliance.home.values import Value
 from appliance.tables.checks import Mismatch, integer, is_number, nearest, number, one_of, shown, string
 from appliance.tables.fields import Table
 
-LONGEST_SECS = 366 * 24 * 3600
+MAX_INTERVAL_SECS = 366 * 24 * 3600
 """The longest wait or interval that an automation may ask for, in seconds: a year."""
 
-SHORTEST_SECS = 0.001
+MIN_INTERVAL_SECS = 0.001
 """The shortest interval, in seconds."""
 
-LONGEST_OFFSET_MINS = 24 * 60
+MAX_OFFSET_MINS = 24 * 60
 """The largest offset from sunrise or sunset, in minutes: a day."""
 
 
@@ -52,21 +52,21 @@ def text(value: Value) -> str:
 
 def seconds(value: Value) -> float:
     """A check: seconds from 0 to a year."""
-    if not 0 <= number(value) <= LONGEST_SECS:
-        raise Mismatch(f"from 0 to {LONGEST_SECS} seconds (a year)", value)
+    if not 0 <= number(value) <= MAX_INTERVAL_SECS:
+        raise Mismatch(f"from 0 to {MAX_INTERVAL_SECS} seconds (a year)", value)
     return value  # type: ignore[no-any-return]
 
 
 def period(value: Value) -> float:
     """A check: seconds, more than 0; what is less than a clock can tell apart is as good as 0."""
-    if is_number(value) and value < SHORTEST_SECS:
-        raise Mismatch("greater than 0" if value <= 0 else f"at least {SHORTEST_SECS}", value)
+    if is_number(value) and value < MIN_INTERVAL_SECS:
+        raise Mismatch("greater than 0" if value <= 0 else f"at least {MIN_INTERVAL_SECS}", value)
     return seconds(value)
 
 
 def offset(value: Value) -> int:
     """A check: whole minutes, at most a day before or after."""
-    return integer(value, -LONGEST_OFFSET_MINS, LONGEST_OFFSET_MINS)
+    return integer(value, -MAX_OFFSET_MINS, MAX_OFFSET_MINS)
 
 
 def integer_from(low: int, high: int) -> Callable[[Value], int]:
@@ -120,7 +120,7 @@ def variable_name(value: Value) -> str:
 
 def timer_name(value: Value) -> str:
     """A check: the name of a timer, as it is kept: without the white space around it."""
-    return cut(string(value), LONGEST_ID)
+    return cut(string(value), MAX_ID_CHARS)
 
 
 def take_attribute(table: Table) -> str | None:

@@ -17,7 +17,7 @@ from appliance.automations.verdict import HOLDS, Verdict, refused
 from appliance.home.values import Value
 from appliance.tables.checks import is_number
 
-MOST_REMEMBERED = 1000
+MAX_REMEMBERED = 1000
 """How many different events a dedupe window remembers; beyond that the oldest are forgotten."""
 
 
@@ -80,7 +80,7 @@ def decide(policy: Policy, memory: Memory, event: Mapping[str, Value], now: date
     key = fingerprint(event)
     if key in memory.decided:
         return Decision(verdict=refused(_duplicate(policy, memory.decided[key], now)), memory=memory)
-    kept = dict(list(memory.decided.items())[-(MOST_REMEMBERED - 1) :])
+    kept = dict(list(memory.decided.items())[-(MAX_REMEMBERED - 1) :])
     return Decision(verdict=HOLDS, memory=replace(_begun(policy, memory), decided=kept | {key: now}))
 
 

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from appliance.automations.alarms import LATE, MOST_COUNTED, Alarm, Schedule, Timer
+from appliance.automations.alarms import LATE, MAX_COUNTED, Alarm, Schedule, Timer
 from appliance.automations.environment import Environment
 from appliance.clock import ClockSteps, timestamp
 from appliance.tasks import Tasks
@@ -24,7 +24,7 @@ LATE_SECS = 1.0
 SETTLING = timedelta(minutes=1)
 """A clock that is set back by less than this, as NTP does, repeats no occurrence."""
 
-MOST_STALE = 64
+MAX_STALE = 64
 """Timers that were cancelled and are still kept, beyond which they are cleared away once they are the most."""
 
 
@@ -99,7 +99,7 @@ class Scheduler:
         elif not what.is_cancelled:
             what.is_cancelled = True
             self._stale += 1
-            if self._stale > max(MOST_STALE, len(self._timers) // 2):
+            if self._stale > max(MAX_STALE, len(self._timers) // 2):
                 self._clear_away()
 
     def when_trusted(self, do: Callable[[], None]) -> None:
@@ -241,7 +241,7 @@ def _begin(alarm: Alarm, now: datetime) -> None:
     """Arm it for the first time, and count what it missed since its last, which was before there was this hub."""
     if alarm.keeps and alarm.last is not None:
         due, missed = alarm.next_after(alarm.last), 0
-        while due is not None and due <= now and missed < MOST_COUNTED:
+        while due is not None and due <= now and missed < MAX_COUNTED:
             due, missed = alarm.next_after(due), missed + 1
         _tell_passed(alarm.name, missed)
     alarm.arm(now)
@@ -249,7 +249,7 @@ def _begin(alarm: Alarm, now: datetime) -> None:
 
 def _tell_passed(name: str, passed: int) -> None:
     if passed:
-        count = f"{MOST_COUNTED} or more" if passed >= MOST_COUNTED else passed
+        count = f"{MAX_COUNTED} or more" if passed >= MAX_COUNTED else passed
         log.warning("%s: occurrences passed over and not made up for: %s", name, count)
 
 

@@ -13,7 +13,7 @@ from appliance.locale import Locale
 HORIZON = -0.8333
 """Degrees at which the centre of the sun stands when its rim touches the horizon, bent by the air."""
 
-LONGEST_SEARCH_DAYS = 400
+MAX_SEARCH_DAYS = 400
 """A sunrise or sunset that does not come within so many days, just over a year, does not come."""
 
 
@@ -70,7 +70,7 @@ def next_event(event: SunEvent, locale: Locale, instant: datetime, *, offset: ti
     """The first instant after the given one that lies `offset` from such an event; None if none is within a year."""
     place = _place(locale)
     first = _solar_date(instant - offset, place[1])
-    for n in range(-1, LONGEST_SEARCH_DAYS):
+    for n in range(-1, MAX_SEARCH_DAYS):
         found = _day(*place, first + timedelta(days=n)).instant_of(event)
         if found is not None and found + offset > instant:
             return found + offset

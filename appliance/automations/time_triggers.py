@@ -10,7 +10,7 @@ from datetime import date, datetime, time, timedelta
 from typing import ClassVar
 
 from appliance.automations.cron import LAST_YEAR, Cron
-from appliance.automations.sun import LONGEST_SEARCH_DAYS, SunEvent, next_event
+from appliance.automations.sun import MAX_SEARCH_DAYS, SunEvent, next_event
 from appliance.automations.wall_clock import instant_of, next_wall_clock, overlap_end
 from appliance.clock import timestamp
 from appliance.home.values import Value
@@ -99,7 +99,7 @@ class SunTrigger:
         """The first due time after the instant, in UTC; None if none comes within a year."""
         offset = timedelta(minutes=self.offset_mins)
         due = next_event(self.sun_event, self.locale, instant, offset=offset)
-        while due is not None and due - instant < timedelta(days=LONGEST_SEARCH_DAYS):
+        while due is not None and due - instant < timedelta(days=MAX_SEARCH_DAYS):
             if not self.weekdays or self.locale.local(due - offset).weekday() in self.weekdays:
                 return due
             due = next_event(self.sun_event, self.locale, due, offset=offset)

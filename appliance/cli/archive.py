@@ -28,7 +28,7 @@ from appliance.version import VERSION
 
 FORMAT = 1
 PAGE, STATE, CONFIG = "lares-backup.json", "state.json", "config"
-LARGEST = 64 << 20
+MAX_CONFIG_BYTES = 64 << 20
 """Bytes that an archive may have when it is unpacked; a home has far fewer."""
 
 UNREADABLE = (
@@ -70,10 +70,10 @@ def pack(archive: Archive) -> bytes:
         **{f"{CONFIG}/{path}": data for path, data in archive.files.items()},
     }
     tar = _pack(members)
-    if len(tar) > LARGEST:
+    if len(tar) > MAX_CONFIG_BYTES:
         raise StartFailed(
-            f"the configuration's folder holds {len(tar) >> 20} MiB, more than a backup takes ({LARGEST >> 20} MiB); "
-            "move what is not configuration out of it",
+            f"the configuration's folder holds {len(tar) >> 20} MiB, more than a backup takes "
+            f"({MAX_CONFIG_BYTES >> 20} MiB); move what is not configuration out of it",
             os.EX_DATAERR,
         )
     return gzip.compress(tar)
@@ -104,8 +104,8 @@ def _pack(members: Mapping[str, bytes]) -> bytes:
 def _unpack(packed: bytes) -> dict[str, bytes]:
     """Every member's name and bytes; what would unpack to more than any backup is not unpacked."""
     with gzip.GzipFile(fileobj=io.BytesIO(packed)) as stream:
-        plain = stream.read(LARGEST + 1)
-    if len(plain) > LARGEST:
+        plain = stream.read(MAX_CONFIG_BYTES + 1)
+    if len(plain) > MAX_CONFIG_BYTES:
         raise ValueError("too large")
     with tarfile.open(fileobj=io.BytesIO(plain), mode="r:") as tar:
         return dict(_members(tar))

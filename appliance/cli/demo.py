@@ -30,7 +30,7 @@ from appliance.settings import Auth
 from appliance.tables.addresses import Address
 
 LOOPBACK = "127.0.0.1"
-USUAL_PORT = 3000
+DEFAULT_PORT = 3000
 
 
 def demo(arguments: argparse.Namespace) -> int:
@@ -129,9 +129,9 @@ def _choose_port() -> int:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((LOOPBACK, USUAL_PORT))
+            probe.bind((LOOPBACK, DEFAULT_PORT))
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 return 0
             raise
-    return USUAL_PORT
+    return DEFAULT_PORT

@@ -21,14 +21,14 @@ from appliance.errors import StartFailed
 from appliance.tasks import Tasks
 
 NAME = "key.sock"
-LONGEST_PATH = 107
+MAX_PATH_BYTES = 107
 """Bytes that the name of a socket may have."""
 
-LONGEST_REQUEST = 4096
+MAX_REQUEST_BYTES = 4096
 PATIENCE_SECS = 2.0
 ANSWER_SECS = 60.0
 RETRY_SECS = 1.0
-MOST_AT_ONCE = 8
+MAX_CONNECTIONS = 8
 ROOT = 0
 
 log = logging.getLogger("keys")
@@ -46,7 +46,7 @@ class KeySocket:
         self._clock = clock
         self._tasks = Tasks()
         self._listener: socket.socket | None = None
-        self._room = asyncio.Semaphore(MOST_AT_ONCE)
+        self._room = asyncio.Semaphore(MAX_CONNECTIONS)
 
     async def __aenter__(self) -> KeySocket:
         try:
@@ -116,8 +116,8 @@ async def ask(data_dir: Path, request: dict[str, Any]) -> dict[str, Any]:
 async def _read_line(peer: socket.socket) -> Any:
     """The request, or None where it is none."""
     received = b""
-    while b"\n" not in received and len(received) <= LONGEST_REQUEST:
-        piece = await asyncio.get_running_loop().sock_recv(peer, LONGEST_REQUEST)
+    while b"\n" not in received and len(received) <= MAX_REQUEST_BYTES:
+        piece = await asyncio.get_running_loop().sock_recv(peer, MAX_REQUEST_BYTES)
         if not piece:
             break
         received += piece
@@ -137,7 +137,7 @@ def _listen(folder: Path) -> socket.socket:
         os.fchmod(listener.fileno(), 0o600)  # Linux gives this mode to the name
         with _reachable(folder) as short:
             listener.bind(short)
-        listener.listen(MOST_AT_ONCE)
+        listener.listen(MAX_CONNECTIONS)
         listener.setblocking(False)
     except OSError:
         listener.close()
@@ -149,7 +149,7 @@ def _listen(folder: Path) -> socket.socket:
 def _reachable(folder: Path) -> Iterator[str]:
     """The socket's path, in words that are short enough: where it is too long, by way of the open folder."""
     path = str(folder / NAME)
-    if len(os.fsencode(path)) <= LONGEST_PATH:
+    if len(os.fsencode(path)) <= MAX_PATH_BYTES:
         yield path
         return
     descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)

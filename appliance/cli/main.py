@@ -21,7 +21,7 @@ from appliance.errors import LaresError, StartFailed
 from appliance.log_buffer import LEVELS, MAX_ENTRIES
 from appliance.version import VERSION
 
-MOST_HOURS = 24 * 366
+MAX_HOURS = 24 * 366
 """How far `lares simulate` looks ahead."""
 
 
@@ -178,9 +178,9 @@ def _hours(text: str) -> float:
         hours = float(text)
     except ValueError:
         hours = 0.0
-    if not 0 < hours <= MOST_HOURS:
+    if not 0 < hours <= MAX_HOURS:
         raise argparse.ArgumentTypeError(
-            f"must be a number of hours above 0, at most {MOST_HOURS} (a year), not {text!r}"
+            f"must be a number of hours above 0, at most {MAX_HOURS} (a year), not {text!r}"
         )
     return hours
 

@@ -9,8 +9,8 @@ from typing import Any
 from appliance.errors import Invalid
 from appliance.tables.checks import string
 
-LONGEST_ID = 256
-LONGEST_NAME = 1000
+MAX_ID_CHARS = 256
+MAX_NAME_CHARS = 1000
 
 _BLANKS = "\t\n\v\f\r " + "".join(each for each in map(chr, range(0xA0, 0x3001)) if each.isspace())
 """White space that may stand around a text. Python also counts some control characters as such."""

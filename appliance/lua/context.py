@@ -20,7 +20,7 @@ from appliance.lua.trace import Trace
 
 log = logging.getLogger("scripts")
 
-LONGEST_SLEEP = 3600
+MAX_SLEEP_SECS = 3600
 MAX_RESULTS = 1_000
 MAX_RESULT_BYTES = 256 << 10
 """What is kept of what an execution's commands came to, the latest of very many."""
@@ -130,8 +130,8 @@ class Context:
         return await self.invoke(target, payload or {})
 
     async def _sleep(self, seconds: float, _: None) -> None:
-        if not 0 <= seconds <= LONGEST_SLEEP:
-            raise Invalid(f"ctx:sleep takes 0 to {LONGEST_SLEEP} seconds, not {seconds:g}")
+        if not 0 <= seconds <= MAX_SLEEP_SECS:
+            raise Invalid(f"ctx:sleep takes 0 to {MAX_SLEEP_SECS} seconds, not {seconds:g}")
         self.trace.add("sleep", secs=seconds)
         await self._clock.sleep(seconds)
 

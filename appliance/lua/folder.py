@@ -10,7 +10,7 @@ from pathlib import Path
 from appliance.errors import Fault, Invalid
 from appliance.lua.source import Source, load
 
-LARGEST_IN_ALL = 16 << 20
+MAX_FOLDER_BYTES = 16 << 20
 """Bytes of all files of one folder together."""
 
 
@@ -35,7 +35,7 @@ class Folder:
         """Every `*.lua` file but hidden ones, each read whole; blocks while the disk is slow."""
         sources: list[Source] = []
         faults: list[Fault] = []
-        left = LARGEST_IN_ALL
+        left = MAX_FOLDER_BYTES
         try:
             for found in map(self._read_file, self._walk(faults)):
                 if isinstance(found, Source) and (left := left - len(found.text)) < 0:

@@ -13,7 +13,7 @@ from appliance.lua import source
 from appliance.lua.source import Source
 from appliance.tables.checks import nearest
 
-_MOST_LOOKED_AT = 200
+MAX_FILES_SEARCHED = 200
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\Z")
 
@@ -54,7 +54,7 @@ class Scripts:
         folder = self._folder or Path()
         names: list[str] = []
         with suppress(OSError):
-            files = itertools.islice(folder.rglob("*.lua"), _MOST_LOOKED_AT)
+            files = itertools.islice(folder.rglob("*.lua"), MAX_FILES_SEARCHED)
             names = [".".join(file.relative_to(folder).with_suffix("").parts) for file in files]
         near = nearest(module, names)
         return "" if near is None else f"; did you mean {near}"

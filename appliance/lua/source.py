@@ -12,7 +12,7 @@ from pathlib import Path
 from appliance.errors import Invalid
 from appliance.lua.tokens import Token, tokens_of
 
-LARGEST = 1 << 20
+MAX_FILE_BYTES = 1 << 20
 """Bytes of a Lua file; none that a person wrote comes near."""
 
 _MARK = b"\xef\xbb\xbf"
@@ -79,7 +79,7 @@ def _index_of(raw: bytes) -> _Index:
 def load(file: Path, name: str) -> Source:
     """Read the file; `OSError` if it cannot be read, `Invalid` with a sentence if it is beyond the limit."""
     with file.open("rb") as opened:
-        text = opened.read(LARGEST + 1)
-    if len(text) > LARGEST:
+        text = opened.read(MAX_FILE_BYTES + 1)
+    if len(text) > MAX_FILE_BYTES:
         raise Invalid("is larger than 1 MiB")
     return Source(name=name, text=text)

@@ -13,7 +13,7 @@ from appliance.store.journal import Changes, Journal
 from appliance.store.names import FORMAT
 from appliance.store.recovery import Migrations, Recovered, recover
 
-SMALLEST_TO_COMPACT = 256 * 1024
+MIN_COMPACT_BYTES = 256 * 1024
 """Bytes that a journal may always hold; beyond them it may be as long as its snapshot, then a generation begins."""
 
 COMPACT_AGAIN = 64 * 1024
@@ -34,7 +34,7 @@ class Files:
     """
 
     def __init__(
-        self, disk: Disk, stamp: str, *, migrations: Migrations = MIGRATIONS, smallest: int = SMALLEST_TO_COMPACT
+        self, disk: Disk, stamp: str, *, migrations: Migrations = MIGRATIONS, smallest: int = MIN_COMPACT_BYTES
     ) -> None:
         self._disk = disk
         self._stamp = stamp

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from appliance.automations.policy import (
-    MOST_REMEMBERED,
+    MAX_REMEMBERED,
     Memory,
     Policy,
     decide,
@@ -213,9 +213,9 @@ def test_a_policy_that_was_switched_off_or_shortened_by_a_reload_is_so_at_once()
 
 def test_no_more_than_so_many_events_are_remembered_and_none_that_expired() -> None:
     story = Story(Policy(dedupe_window_secs=86400))
-    for n in range(MOST_REMEMBERED + 5):
+    for n in range(MAX_REMEMBERED + 5):
         assert story.ask(n / 1000, {"value": n}) == ""
-    assert len(story.memory.decided) == MOST_REMEMBERED
+    assert len(story.memory.decided) == MAX_REMEMBERED
     assert story.ask(10, {"value": 5}) != ""
     assert story.ask(10, {"value": 4}) == ""
     assert story.ask(86400 * 2, {"value": 1}) == ""

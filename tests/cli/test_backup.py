@@ -224,7 +224,7 @@ class TestBackup:
     def test_a_configuration_that_is_too_large_for_a_restore_is_refused_now(
         self, tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(archive, "LARGEST", 1 << 20)
+        monkeypatch.setattr(archive, "MAX_CONFIG_BYTES", 1 << 20)
         (home(tmp_path) / "config" / "film").write_bytes(bytes(2 << 20))
         code, said = command(tmp_path, "backup", "b")
         assert code == 65 and "move what is not configuration out of it" in said
@@ -492,7 +492,7 @@ HOSTILE: dict[str, Callable[[Path], Path]] = {
     "pipe": lambda file: pack(file, entries(), _link(tarfile.FIFOTYPE)),
     "folder": lambda file: pack(file, entries(), _link(tarfile.DIRTYPE)),
     "zero in a name": lambda file: pack(file, entries(), _link(tarfile.REGTYPE, pax_headers={"path": "config/a\0b"})),
-    "huge": lambda file: pack(file, {**entries(), "config/x": bytes(archive.LARGEST)}),
+    "huge": lambda file: pack(file, {**entries(), "config/x": bytes(archive.MAX_CONFIG_BYTES)}),
     "says huge": lambda file: _raw(file, _lying_size(file)),
 }
 

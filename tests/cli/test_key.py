@@ -424,7 +424,7 @@ SAYINGS = [
     (b'{"do":"create","label":{},"role":"read"}\n', "label must be a string"),
     (b'{"do":"revoke"}\n', "id is missing"),
     (b'{"do":"revoke","id":7}\n', "id must be a string"),
-    (b"x" * (key_socket.LONGEST_REQUEST + 1), NO_REQUEST),
+    (b"x" * (key_socket.MAX_REQUEST_BYTES + 1), NO_REQUEST),
 ]
 
 
@@ -440,7 +440,7 @@ async def speak(path: str, said: bytes) -> dict[str, Any]:
 
 async def crowd(path: str) -> None:
     """Come in numbers, say nothing or half of it, and stay until hung up on."""
-    visitors = [await asyncio.open_unix_connection(path) for _ in range(key_socket.MOST_AT_ONCE + 1)]
+    visitors = [await asyncio.open_unix_connection(path) for _ in range(key_socket.MAX_CONNECTIONS + 1)]
     for number, (_, writer) in enumerate(visitors):
         if number % 2:
             writer.write(b'{"do"')

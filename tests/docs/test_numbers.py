@@ -20,18 +20,18 @@ from appliance.automations.brake import PAUSE_SECS
 from appliance.automations.calls import MAX_WAIT_SECS
 from appliance.cli.deadline import STOP_LIMIT_SECS
 from appliance.cli.single_file import REMOVE_AFTER_SECS
-from appliance.config import SHORTEST_MASTER_KEY
+from appliance.config import MIN_MASTER_KEY_CHARS
 from appliance.log_buffer import MAX_ENTRIES
 from appliance.lua.context import MAX_RESULT_BYTES, MAX_RESULTS
 from appliance.lua.execution import MAX_ANSWER_BYTES
 from appliance.lua.limits import GRACE_SECS
-from appliance.lua.source import LARGEST
+from appliance.lua.source import MAX_FILE_BYTES
 from appliance.lua.worker import MAX_RUNNING
 from appliance.lua.workers import MAX_DRAIN_SECS
 from appliance.lua_worker.execution import MAX_LOG_BYTES, MAX_LOG_LINES
 from appliance.settings import SECTIONS
 from appliance.store.crashes import MAX_CRASHES, WINDOW_SECS
-from appliance.store.files import SMALLEST_TO_COMPACT
+from appliance.store.files import MIN_COMPACT_BYTES
 
 ROOT = Path(__file__).parents[2]
 WORDS = {2: "two", 3: "three", 5: "five", 10: "ten", 15: "fifteen", 20: "twenty", 60: "a minute"}
@@ -52,9 +52,9 @@ def number_in(file: str, pattern: str) -> int:
 def numbers() -> list[tuple[str, str]]:
     """Sentences of pages, made of what the code says."""
     limits, prelude = Limits(), "appliance/lua_worker/prelude"
-    deepest = number_in(f"{prelude}/json.lua", r"^local DEEPEST = (\d+)")
-    longest = number_in(f"{prelude}/json.lua", r"^local LONGEST = (\d+)")
-    message = number_in(f"{prelude}/ctx.lua", r"^local LONGEST = (\d+)")
+    deepest = number_in(f"{prelude}/json.lua", r"^local MAX_DEPTH = (\d+)")
+    longest = number_in(f"{prelude}/json.lua", r"^local MAX_VALUE_BYTES = (\d+)")
+    message = number_in(f"{prelude}/ctx.lua", r"^local MAX_LOG_BYTES = (\d+)")
     watchdog = number_in("firmware/systemd/lares.service", r"^WatchdogSec=(\d+)$")
     brake_runs = SECTIONS["automations.runner"]["brake_runs"].default
     brake_secs = SECTIONS["automations.runner"]["brake_secs"].default
@@ -70,7 +70,7 @@ def numbers() -> list[tuple[str, str]]:
             "lua.md",
             f"{MAX_LOG_LINES:,} log lines and {MAX_LOG_BYTES >> 20} MiB of them, {message >> 10} KiB for a logged",
         ),
-        ("lua.md", f"{LARGEST >> 20} MiB for a file"),
+        ("lua.md", f"{MAX_FILE_BYTES >> 20} MiB for a file"),
         ("lua.md", kept),
         ("lua.md", f"{kept_variables}, {variables.MAX_TOTAL_BYTES >> 10} KiB in all"),
         ("lua.md", f"up to {timers.MAX_SECS // 86_400} days"),
@@ -98,8 +98,8 @@ def numbers() -> list[tuple[str, str]]:
         ("mqtt.md", f"gathered for {1000 * GATHER_SECS:g} ms"),
         ("mqtt.md", f"{mqtt}, {MAX_PAYLOAD_BYTES >> 10} KiB a message, {MAX_CONFIG_BYTES >> 10} KiB a configuration"),
         ("adapters.md", back_off),
-        ("troubleshooting.md", f"set one of {SHORTEST_MASTER_KEY} characters or more"),
-        ("store.md", f"outgrown its snapshot and {SMALLEST_TO_COMPACT >> 10} KiB"),
+        ("troubleshooting.md", f"set one of {MIN_MASTER_KEY_CHARS} characters or more"),
+        ("store.md", f"outgrown its snapshot and {MIN_COMPACT_BYTES >> 10} KiB"),
         ("ARCHITECTURE.md", f"The adapter has {WORDS[int(COMMAND_TIMEOUT_SECS)]} seconds"),
         ("appliance/lua_worker/README.md", f"{MAX_RUNNING} executions of a worker run Lua at once"),
         ("appliance/lua_worker/README.md", f"{MAX_ANSWER_BYTES >> 20} MiB an answer"),

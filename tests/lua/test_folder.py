@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from appliance.errors import Fault
-from appliance.lua.folder import LARGEST_IN_ALL, Contents, Folder
-from appliance.lua.source import LARGEST, Source
+from appliance.lua.folder import MAX_FOLDER_BYTES, Contents, Folder
+from appliance.lua.source import MAX_FILE_BYTES, Source
 
 
 def contents(path: Path, *, is_deep: bool = False) -> Contents:
@@ -60,9 +60,9 @@ def test_a_name_that_is_no_text_can_be_told(tmp_path: Path) -> None:
 
 
 def test_all_files_together_are_bounded(tmp_path: Path) -> None:
-    most = LARGEST_IN_ALL // LARGEST
+    most = MAX_FOLDER_BYTES // MAX_FILE_BYTES
     for number in range(most + 2):
-        (tmp_path / f"{number:02d}.lua").write_bytes(b"-" * LARGEST)
+        (tmp_path / f"{number:02d}.lua").write_bytes(b"-" * MAX_FILE_BYTES)
     found = contents(tmp_path)
     assert len(found.sources) == most
     assert [fault.file for fault in found.faults] == [f"config/scripts/{most}.lua", f"config/scripts/{most + 1}.lua"]

@@ -8,7 +8,7 @@ import pytest
 
 from appliance.errors import Invalid
 from appliance.lua.runner import Function
-from appliance.lua.source import LARGEST, Source, load
+from appliance.lua.source import MAX_FILE_BYTES, Source, load
 from tests.lua.bench import open_runner
 
 TEXT = """#!/usr/bin/lua
@@ -75,9 +75,9 @@ async def test_lines_count_from_the_files_first() -> None:
 
 def test_a_file_is_read_up_to_a_limit(tmp_path: Path) -> None:
     file = tmp_path / "x.lua"
-    file.write_bytes(b"x" * LARGEST)
-    assert load(file, "config/scenes/x.lua") == Source(name="config/scenes/x.lua", text=b"x" * LARGEST)
-    file.write_bytes(b"x" * (LARGEST + 1))
+    file.write_bytes(b"x" * MAX_FILE_BYTES)
+    assert load(file, "config/scenes/x.lua") == Source(name="config/scenes/x.lua", text=b"x" * MAX_FILE_BYTES)
+    file.write_bytes(b"x" * (MAX_FILE_BYTES + 1))
     with pytest.raises(Invalid, match="larger than 1 MiB"):
         load(file, "config/scenes/x.lua")
     with pytest.raises(FileNotFoundError):

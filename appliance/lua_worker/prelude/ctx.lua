@@ -3,7 +3,7 @@ local lares = ...
 local type, tostring, rawequal, select, sub = type, tostring, rawequal, select, string.sub
 local encode, decode, raise, request = lares.encode, lares.decode, lares.raise, lares.request
 
-local LONGEST = 8192           -- bytes of a log message, and of its fields
+local MAX_LOG_BYTES = 8192  -- bytes of a log message, and of its fields
 local ctx = {}
 lares.ctx = ctx
 
@@ -60,7 +60,7 @@ end
 
 -- A line for the log. It is handed over at once, so it works everywhere, and is no request: it does not count as one.
 function lares.log(level, message, fields)
-  if #message > LONGEST then message = sub(message, 1, LONGEST) .. '…' end
+  if #message > MAX_LOG_BYTES then message = sub(message, 1, MAX_LOG_BYTES) .. '…' end
   lares.emit(level, message, fields)
 end
 
@@ -72,6 +72,6 @@ function ctx.log(self, level, message, fields)
   check_argument(fields, 'table?', 3, 'log')
   if not LEVELS[level] then raise("ctx:log: level must be trace, debug, info, warn or error, not '" .. sub(level, 1, 40) .. "'") end
   local text = fields and encoded(fields, 'ctx:log: fields') or nil
-  if text and #text > LONGEST then raise('ctx:log: fields are larger than 8 KiB') end
+  if text and #text > MAX_LOG_BYTES then raise('ctx:log: fields are larger than 8 KiB') end
   lares.log(level, tostring(message), text)
 end

@@ -6,7 +6,7 @@ local create, resume, status = coroutine.create, coroutine.resume, coroutine.sta
 local getinfo, metatable_of, place_at = debug.getinfo, debug.getmetatable, lares.place_at
 
 local DESCRIBE, COMPILE, REQUEST, DONE, STOPPED, FAILED = 2, 3, 17, 19, 20, 21    -- protocol.Kind
-local LONGEST = 4096           -- bytes of an error's message
+local MAX_MESSAGE_BYTES = 4096  -- bytes of an error's message
 lares.FUNCTION = '\0function'  -- the key that stands for a function in a description
 
 function lares.line_of(f)
@@ -77,7 +77,7 @@ local function failed(fault)
   local ok, text = resume(teller, fault)
   if lares.stopped then return STOPPED, lares.stopped, lares.place or '' end
   if not ok or type(text) ~= 'string' then text = 'the error cannot be told' end
-  return FAILED, sub(text, 1, LONGEST), place(), lares.absent or ''
+  return FAILED, sub(text, 1, MAX_MESSAGE_BYTES), place(), lares.absent or ''
 end
 
 -- A kind with the parts of its frame; of STOPPED, the reason as a number.

@@ -5,8 +5,8 @@ local error, type, next, tonumber, rawlen, rawget, setmetatable =
 local find, sub, byte, format, gsub = string.find, string.sub, string.byte, string.format, string.gsub
 local concat, mathtype, huge, utf8char, utf8len = table.concat, math.type, math.huge, utf8.char, utf8.len
 
-local DEEPEST = 32
-local LONGEST = 262144         -- bytes of one value on its way to the hub, which parses it on its loop
+local MAX_DEPTH = 32
+local MAX_VALUE_BYTES = 262144  -- bytes of one value on its way to the hub, which parses it on its loop
 local arrays = setmetatable({}, {__mode = 'k'})   -- tables that came as arrays, so that an empty one goes back as []
 
 ---------------------------------------------------------------- reading: compact JSON that the hub wrote, so it is well-formed
@@ -83,11 +83,11 @@ local function put(piece)
   writer.count = writer.count + 1
   writer[writer.count] = piece
   writer.bytes = writer.bytes + #piece
-  if writer.bytes > LONGEST then error({'is larger than 256 KiB'}, 0) end
+  if writer.bytes > MAX_VALUE_BYTES then error({'is larger than 256 KiB'}, 0) end
 end
 
 local function put_string(text)
-  if #text > LONGEST then error({'is larger than 256 KiB'}, 0) end
+  if #text > MAX_VALUE_BYTES then error({'is larger than 256 KiB'}, 0) end
   if not utf8len(text) then error({'holds text that is not valid UTF-8'}, 0) end
   if find(text, '[%c"\\]') then text = gsub(text, '[%c"\\]', escape) end
   put('"' .. text .. '"')
@@ -137,7 +137,7 @@ local function put_object(object, depth)
 end
 
 local function put_table(value, depth)
-  if depth > DEEPEST then error({'is nested more than 32 levels deep, or holds itself'}, 0) end
+  if depth > MAX_DEPTH then error({'is nested more than 32 levels deep, or holds itself'}, 0) end
   local length = rawlen(value)
   if length > 0 or (arrays[value] and next(value) == nil) then put_array(value, length, depth) else put_object(value, depth) end
   writer.path[depth] = nil

@@ -10,6 +10,7 @@ import os
 import pkgutil
 import subprocess
 import sys
+import threading
 import time
 
 import benchmarks
@@ -17,6 +18,7 @@ from benchmarks import _report
 from benchmarks._frame import Outcome, Result, Sample, Skipped, find_worse
 
 ROUNDS = 5
+MAX_SECS = 300.0
 USAGE_ERROR, WORSE = 64, 1
 
 
@@ -68,6 +70,8 @@ def _measure_apart(name: str, rounds: int) -> Outcome | None:
     began, results, skipped = time.perf_counter(), dict[str, Result](), ""
     command = [sys.executable, "-m", "benchmarks", "--alone", name, "--rounds", str(rounds)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        limit = threading.Timer(MAX_SECS, process.terminate)
+        limit.start()
         for line in process.stdout or ():
             told = json.loads(line)
             if "skipped" in told:
@@ -75,6 +79,7 @@ def _measure_apart(name: str, rounds: int) -> Outcome | None:
                 continue
             sample = Sample.of_json(told)
             results.setdefault(sample.row.label, Result(row=sample.row)).add(sample)
+        limit.cancel()
     seconds = time.perf_counter() - began
     outcome = Outcome(name=name, title=title, seconds=seconds, results=[*results.values()], skipped=skipped)
     print(*_report.lines_of(outcome), sep="\n", flush=True)

@@ -157,7 +157,7 @@ class Readers:
 
 
 class _Reader(asyncio.Protocol):
-    """Shakes hands where there is something to say, and counts the unmasked frames that come then."""
+    """Shakes hands, and counts the unmasked frames that come then."""
 
     def __init__(self, readers: Readers, opening: bytes) -> None:
         self._readers, self._opening = readers, opening
@@ -167,10 +167,7 @@ class _Reader(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Ask for the stream."""
         assert isinstance(transport, asyncio.Transport)
-        if self._opening:
-            transport.write(self._opening)
-        else:
-            self.is_open.set_result(None)
+        transport.write(self._opening)
 
     def data_received(self, data: bytes) -> None:
         """Take the handshake, then frames."""

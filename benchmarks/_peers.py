@@ -87,6 +87,7 @@ class _Reader(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self._readers.add(transport)
+        transport.write(b"HTTP/1.1 101 \r\n\r\n")  # as a hub, which tells a reader from when on it is one
 
     def connection_lost(self, error: Exception | None) -> None:
         self._readers.discard(self._transport)

@@ -112,6 +112,7 @@ class Hub:
         self.loop_lag = LoopLag()
         self.adapters = AdapterStart(config.adapters)
         self.registry = Registry(self.bus, clock)
+        self._known_names = KnownNames.of(config.adapter_names, self.registry)
         flush_secs = config.persistence.flush_secs
         self._store = Store(disk, self.registry, self.bus, clock, flush_secs=flush_secs, is_ours=self._is_ours)
         budget = config.history.max_mb << 20
@@ -207,7 +208,7 @@ class Hub:
     def _build_scenes(self) -> Scenes:
         config = self._config
         default_max = config.automations.runner.default_max_concurrent
-        catalog = build_catalog(config.scenes, config.root, self.runner, default_max)
+        catalog = build_catalog(config.scenes, config.root, self.runner, default_max, self._known_names.inspect)
         return Scenes(catalog, self.runner, self._new_context, self.clock)
 
     async def _enter_automations(self, stack: AsyncExitStack, began: float) -> Work:
@@ -224,9 +225,8 @@ class Hub:
             stopped_at=self._store.stopped_at,
         )
         self.variables = environment.variables
-        known = KnownNames.of(config.adapter_names, self.registry)
         describe = self.runner.describe
-        catalog = catalog_of(config.automations, config.root, describe, config.locale, self.clock, known)
+        catalog = catalog_of(config.automations, config.root, describe, config.locale, self.clock, self._known_names)
         executes = partial(Executor, self.runner, self._new_context, self.clock)
         parts = await stack.enter_async_context(
             open_automations(catalog, environment, RunHistory(), executes, is_loaded=self.safe_because is None)
@@ -242,7 +242,7 @@ class Hub:
         works: dict[str, Work] = {
             "scenes": self.scenes.catalog.reload,
             "automations": reload_automations,
-            "scripts": partial(check_scripts, self.runner.compile, scripts),
+            "scripts": partial(check_scripts, self.runner.compile, scripts, self._known_names.inspect),
         }
         refusals = {target: refusal_of(target, folder) for target, folder in self.folders.items()}
         refusals["automations"] = self._safe_mode.refusal_of(config.automations) or refusals["automations"]

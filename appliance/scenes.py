@@ -14,7 +14,7 @@ from appliance.clock import Clock
 from appliance.history.period import Period
 from appliance.history.runs import RunEntry, RunHistory, RunStatus
 from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, text
-from appliance.lua.catalog import Catalog
+from appliance.lua.catalog import Catalog, Inspect, find_nothing
 from appliance.lua.context import Context
 from appliance.lua.executor import CANCELLED, Execution, ExecutionRequest, ExecutionResult, Executor, history_entry
 from appliance.lua.fields import function
@@ -55,9 +55,11 @@ def scene_parser(default_max: int) -> Callable[[Table], Scene]:
     return parse
 
 
-def build_catalog(section: settings.Scenes, root: Path, runner: Runner, default_max: int) -> Catalog[Scene]:
-    """The catalog of the section's folder, empty until it is loaded."""
-    return Catalog("scene", folder_of(section, root), runner.describe, scene_parser(default_max))
+def build_catalog(
+    section: settings.Scenes, root: Path, runner: Runner, default_max: int, inspect: Inspect = find_nothing
+) -> Catalog[Scene]:
+    """The catalog of the section's folder, empty until it is loaded; `inspect` gives warnings about a file's text."""
+    return Catalog("scene", folder_of(section, root), runner.describe, scene_parser(default_max), inspect)
 
 
 class Scenes:

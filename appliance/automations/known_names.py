@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from appliance.automations.conditions import Combination, Condition, DeviceState, PlaceState
 from appliance.automations.device_triggers import DeviceEventTrigger, DeviceTrigger
 from appliance.automations.triggers import Trigger
+from appliance.errors import Fault
 from appliance.home.registry import Registry
+from appliance.lua.called_names import called_names
+from appliance.lua.source import Source
 from appliance.tables.checks import nearest
 from appliance.tables.fields import Path, Problem
 
@@ -29,6 +32,16 @@ class KnownNames:
         return KnownNames(
             adapters=adapters, rooms=lambda: registry.layout.rooms, groups=lambda: registry.layout.groups
         )
+
+    def inspect(self, source: Source) -> Iterator[Fault]:
+        """A sentence for each name in a call of `ctx` that is not there."""
+        for called in called_names(source):
+            if called.kind in ("device", "operation"):
+                message = self._section_missing(called.name)
+            else:
+                message = self._place_missing(called.kind, called.name)
+            if message is not None:
+                yield Fault(source.name, called.line, f"ctx:{called.call} {message}")
 
     def warnings_of(self, triggers: tuple[Trigger, ...], conditions: tuple[Condition, ...]) -> Iterator[Problem]:
         """Each name that is not there, with the nearest that is."""
@@ -53,17 +66,27 @@ class KnownNames:
                 yield from self._of_conditions((*place, "conditions"), condition.conditions)
 
     def _device(self, path: Path, device_id: str) -> Iterator[Problem]:
-        section = device_id.partition(":")[0]
-        if section not in self.adapters:
-            near = nearest(section, self.adapters)
-            hint = "" if near is None else f"; did you mean {near}{device_id[len(section) :]}"
-            message = f"names {device_id!r}, and there is no section [adapters.{section}]{hint}"
+        if (message := self._section_missing(device_id)) is not None:
             yield Problem((*path, "device_id"), message)
 
     def _place(self, path: Path, kind: str, id_: str | None) -> Iterator[Problem]:
+        if id_ is not None and (message := self._place_missing(kind, id_)) is not None:
+            yield Problem((*path, f"{kind}_id"), message)
+
+    def _section_missing(self, name: str) -> str | None:
+        """What is wrong with `<section>:…`; None where there is such a section."""
+        section = name.partition(":")[0]
+        if section in self.adapters:
+            return None
+        near = nearest(section, self.adapters)
+        hint = "" if near is None else f"; did you mean {near}{name[len(section) :]}"
+        return f"names {name!r}, and there is no section [adapters.{section}]{hint}"
+
+    def _place_missing(self, kind: str, id_: str) -> str | None:
+        """What is wrong with the id of a room or group; None where there is one, or nobody can tell."""
         names = self.rooms if kind == "room" else self.groups
-        if id_ is None or names is None or id_ in (there := names()):
-            return
+        if names is None or id_ in (there := names()):
+            return None
         near = nearest(id_, there)
         hint = "" if near is None else f"; did you mean {near}"
-        yield Problem((*path, f"{kind}_id"), f"names {id_!r}, and there is no such {kind}{hint}")
+        return f"names {id_!r}, and there is no such {kind}{hint}"

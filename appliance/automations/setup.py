@@ -25,7 +25,7 @@ from appliance.clock import Clock, ClockTrust
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry
 from appliance.locale import Locale
-from appliance.lua.catalog import Catalog, Describe
+from appliance.lua.catalog import Catalog, Describe, find_nothing
 from appliance.lua.setup import folder_of
 from appliance.settings import AutomationRunner
 from appliance.settings import Automations as Settings
@@ -50,9 +50,11 @@ def catalog_of(
     clock: Clock,
     known: KnownNames | None = None,
 ) -> Catalog[Definition]:
-    """The catalog of the automations that the section names, not loaded yet; see `automation_parser` for `known`."""
+    """The catalog of the automations that the section names, not loaded yet; what names nothing that is `known` is a
+    warning."""
     parse = automation_parser(locale, clock, settings.runner.default_max_concurrent, known)
-    return Catalog("automation", folder_of(settings, root), describe, parse)
+    inspect = find_nothing if known is None else known.inspect
+    return Catalog("automation", folder_of(settings, root), describe, parse, inspect)
 
 
 def build_environment(

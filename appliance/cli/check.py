@@ -13,14 +13,16 @@ from appliance import config
 from appliance.automations.known_names import KnownNames
 from appliance.automations.setup import catalog_of
 from appliance.cli.paths import Places
+from appliance.cli.simulate import present_state
 from appliance.clock import Clock
 from appliance.config import Config
-from appliance.errors import ConfigFailed, Fault, StartFailed
+from appliance.errors import ConfigFailed, Fault, LaresError, StartFailed
 from appliance.locale import Locale, load_zone
 from appliance.lua.compiling import check_scripts
 from appliance.lua.setup import build_runner, folder_of
 from appliance.lua.undefined import find_undefined
 from appliance.scenes import build_catalog
+from appliance.store.records import Snapshot, read_layout
 
 ANYWHERE = Locale(timezone=load_zone("UTC"), latitude=0.0, longitude=0.0)
 """Where a home is whose configuration cannot be used, so that nobody is told that it has no sunset."""
@@ -33,7 +35,7 @@ def check(arguments: argparse.Namespace) -> int:
     if not file.exists():
         raise StartFailed(f"there is no configuration at {file}; `lares run` writes one there", os.EX_CONFIG)
     settings, faults = _load(file)
-    in_lua, warnings = asyncio.run(_check_lua(settings))
+    in_lua, warnings = asyncio.run(_check_lua(settings, places.find_data_dir()))
     faults += [*in_lua, *find_unreadable(file.parent, places.find_data_dir())]
     for fault in faults:
         print(fault)
@@ -72,7 +74,7 @@ def _load(file: Path) -> tuple[Config, list[Fault]]:
         return replace(config.parse("", str(file), {}), locale=ANYWHERE), failed.faults
 
 
-async def _check_lua(settings: Config) -> tuple[list[Fault], list[Fault]]:
+async def _check_lua(settings: Config, data_dir: Path) -> tuple[list[Fault], list[Fault]]:
     """The faults of the Lua files and, where there are none, what may not be meant in them."""
     clock, limits = Clock(), settings.automations.runner
     folders = (
@@ -81,8 +83,8 @@ async def _check_lua(settings: Config) -> tuple[list[Fault], list[Fault]]:
         folder_of(settings.scripts, settings.root, is_deep=True),
     )
     async with build_runner(settings.scripts, limits, settings.locale.timezone, settings.root, clock) as runner:
-        scenes = build_catalog(settings.scenes, settings.root, runner, limits.default_max_concurrent)
-        known = KnownNames(adapters=settings.adapter_names)
+        known = await _known_names(settings, data_dir)
+        scenes = build_catalog(settings.scenes, settings.root, runner, limits.default_max_concurrent, known.inspect)
         automations = catalog_of(settings.automations, settings.root, runner.describe, settings.locale, clock, known)
         _, in_scripts = await check_scripts(runner.compile, folders[-1])
         checked = [await scenes.check(), await automations.check(), (in_scripts, [])]
@@ -90,4 +92,18 @@ async def _check_lua(settings: Config) -> tuple[list[Fault], list[Fault]]:
         if not faults:
             sources = [source for folder in folders if folder is not None for source in folder.read().sources]
             warnings += await find_undefined(sources, runner.describe)
+            scripts = folders[-1].read().sources if folders[-1] is not None else ()
+            warnings += sorted(warning for source in scripts for warning in known.inspect(source))
         return faults, warnings
+
+
+async def _known_names(settings: Config, data_dir: Path) -> KnownNames:
+    """The adapters' sections, and the rooms and groups of the home; of these nothing where it has left no store."""
+    try:
+        stored = await present_state(data_dir)
+        layout = read_layout(Snapshot(stored), lambda key, error: None)
+    except (OSError, LaresError):  # whether the store is sound is for `lares doctor` to say
+        stored = {}
+    if not stored:
+        return KnownNames(adapters=settings.adapter_names)
+    return KnownNames(adapters=settings.adapter_names, rooms=lambda: layout.rooms, groups=lambda: layout.groups)

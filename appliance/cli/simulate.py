@@ -63,7 +63,7 @@ def simulate(arguments: argparse.Namespace) -> int:
     text = "" if arguments.events is None else _read(arguments.events)
     period = _period(arguments.start, arguments.hours, text, settings.locale)
     events = _events(text, arguments.events, settings.locale, period)
-    stored = asyncio.run(_present_state(places.find_data_dir()))
+    stored = asyncio.run(present_state(places.find_data_dir()))
     if not period.is_present:
         stored = {key: value for key, value in stored.items() if not key.startswith((AUTOMATION, TIMER))}
     clock = SimulatedClock(period.start)
@@ -104,7 +104,7 @@ def _events(text: str, name: str, locale: Locale, period: _Period) -> list[FileE
     return events
 
 
-async def _present_state(data_dir: Path) -> Mapping[str, bytes]:
+async def present_state(data_dir: Path) -> Mapping[str, bytes]:
     """What the hub that runs tells of the home now; where none does, what it left on the card."""
     try:
         reply = await key_socket.ask(data_dir, {"do": STATE})

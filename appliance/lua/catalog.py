@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -35,6 +35,15 @@ Describe = Callable[[Source], Awaitable[Mapping[str, Any]]]
 """Runs a file's top-level code and tells what it returned; `ScriptFailed` where that cannot be had."""
 
 
+Inspect = Callable[[Source], Iterable[Fault]]
+"""What the writer of a text may not have meant."""
+
+
+def find_nothing(_: Source) -> Iterable[Fault]:
+    """An `Inspect` that has nothing to say."""
+    return ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asset(Generic[T]):
     """One definition and the text that made it, which is what an execution of it runs.
@@ -58,19 +67,28 @@ class _Reading(Generic[T]):
 
 
 class Catalog(Generic[T]):
-    """The definitions in force. `what` is the word for one of them; without a folder there are none.
+    """The definitions in force. `what` is the word for one of them; without a folder there are none. `inspect` gives
+    warnings about a sound file's text.
 
     `left_out` names what is wrong with the files that the hub started without; with `is_complete` there are none
     such, and the folder was there.
     """
 
-    def __init__(self, what: Resource, folder: Folder | None, describe: Describe, parse: Parse[T]) -> None:
+    def __init__(
+        self,
+        what: Resource,
+        folder: Folder | None,
+        describe: Describe,
+        parse: Parse[T],
+        inspect: Inspect = find_nothing,
+    ) -> None:
         self.left_out: tuple[Fault, ...] = ()
         self.is_complete = False
         self._what = what
         self._folder = folder
         self._describe = describe
         self._parse = parse
+        self._inspect = inspect
         self._assets: Mapping[str, Asset[T]] = {}
 
     def get(self, id_: str) -> Asset[T]:
@@ -161,7 +179,7 @@ class Catalog(Generic[T]):
 
     def _check_fields(self, source: Source, described: Mapping[str, Any]) -> Asset[T]:
         definition, warnings = read(described, source, self._parse)
-        return Asset(definition=definition, source=source, warnings=warnings)
+        return Asset(definition=definition, source=source, warnings=(*warnings, *self._inspect(source)))
 
 
 NOTHING = Contents(sources=(), faults=())

@@ -8,6 +8,7 @@ import pytest
 
 from appliance.automations.known_names import KnownNames
 from appliance.lua.runner import Function
+from appliance.lua.source import Source
 from tests.automations.homes import parse
 
 KNOWN = KnownNames(adapters=["elgato_lights", "tv"], rooms=lambda: ["den", "hall"], groups=lambda: ["downstairs"])
@@ -63,3 +64,25 @@ def test_a_name_that_is_not_there_is_warned_of(fields: dict[str, Any], warnings:
 def test_an_automation_cannot_have_the_id_of_a_path() -> None:
     found = parse({**BASE, "id": "reload", "trigger": {"type": "interval", "every_secs": 1}})
     assert found.faults == ("id must not be 'reload', which is a path of the API; choose another",)
+
+
+CALLS = """
+  ctx:command("elgato:light:0", { capability = "power", action = "on" }) -- ctx:command("x:y")
+  c:command_room ( 'hal' , on)
+  ctx:command_group("upstairs", on) ctx:list_room_devices("hall") ctx:wait_for("tv:tv", {})
+  ctx:invoke("tw:info")
+  ctx:get_group("x") ctx:command(id, on) ctx:command("x:" .. id, on) ctx:command("a\\\\tb", on) command("x:y")
+  ctx:command([[x:y]], on) ctx.command("x:y") ctx:command("x:y" or id)
+"""
+
+
+def test_a_name_in_a_call_that_is_not_there_is_warned_of_with_its_line() -> None:
+    source = Source(name="config/scenes/a.lua", text=b"#!/lua\n" + CALLS.encode())
+    assert list(map(str, KNOWN.inspect(source))) == [
+        "config/scenes/a.lua:3: ctx:command names 'elgato:light:0', and there is no section [adapters.elgato]; "
+        "did you mean elgato_lights:light:0",
+        "config/scenes/a.lua:4: ctx:command_room names 'hal', and there is no such room; did you mean hall",
+        "config/scenes/a.lua:5: ctx:command_group names 'upstairs', and there is no such group; did you mean "
+        "downstairs",
+        "config/scenes/a.lua:6: ctx:invoke names 'tw:info', and there is no section [adapters.tw]",
+    ]

@@ -16,7 +16,7 @@ import pytest
 
 from tests.cli.test_backup import ask, home
 from tests.cli.test_commands_line import LOOPBACK, ROOT, WITH_KEY, box, ended, environment, lares
-from tests.fakes.lua import automation, write
+from tests.fakes.lua import automation, scene, write
 
 BERLIN = '[locale]\ntimezone = "Europe/Berlin"\nlatitude = 52.52\nlongitude = 13.40\n'
 TROMSO = '[locale]\ntimezone = "Europe/Oslo"\nlatitude = 69.65\nlongitude = 18.96\n'
@@ -256,3 +256,22 @@ def test_check_calls_no_sunset_a_fault_because_the_configuration_is(tmp_path: Pa
     furnish(tmp_path, "nonsense = 1\n", SUNSET)
     said = ended(tmp_path, "check")
     assert said.code == 78 and len(said.out.splitlines()) == 1 and "nonsense" in said.out
+
+
+def test_check_knows_the_rooms_and_groups_of_the_home_and_warns_of_others(tmp_path: Path) -> None:
+    furnish(tmp_path, "[adapters.virtual]\ntype = 'wled'\nbase_url = 'http://127.0.0.1'\n", MORNING)
+    calls = "ctx:command_room('kichen', {}) ctx:command_group('evening', {}) ctx:command('vitrual:x', {})"
+    write(tmp_path, {"scenes/a.lua": scene("a", calls), "scripts/b.lua": "return function(ctx)\n" + calls + "\nend"})
+    section = "ctx:command names 'vitrual:x', and there is no section [adapters.vitrual]; did you mean virtual:x"
+    nothing = ended(tmp_path, "check")
+    files = ("config/scenes/a.lua:5", "config/scripts/b.lua:2")
+    assert [line for line in nothing.out.splitlines() if line.startswith("warning: ")] == [
+        f"warning: {file}: {section}" for file in files
+    ]
+    home(tmp_path, {"room/kitchen": {"name": "Kitchen"}, "group/evening": {"name": "Evening", "members": []}})
+    furnish(tmp_path, "[adapters.virtual]\ntype = 'wled'\nbase_url = 'http://127.0.0.1'\n", MORNING)
+    said = ended(tmp_path, "check")
+    room = "ctx:command_room names 'kichen', and there is no such room; did you mean kitchen"
+    assert said.code == 0 and [line for line in said.out.splitlines() if line.startswith("warning: ")] == [
+        f"warning: {file}: {message}" for file in files for message in (section, room)
+    ]

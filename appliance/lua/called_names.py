@@ -1,0 +1,50 @@
+"""Called names: the ids that a file's calls of `ctx` name as plain texts, which can be seen without running it."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from appliance.lua.source import Source
+from appliance.lua.tokens import Token, tokens_of
+
+CALLS: Mapping[str, str] = {
+    "command": "device",
+    "wait_for": "device",
+    "command_room": "room",
+    "list_room_devices": "room",
+    "command_group": "group",
+    "list_group_devices": "group",
+    "invoke": "operation",
+}
+"""What the first argument of a call names. Calls that answer nil where there is no such thing are not among them."""
+
+_PLAIN = re.compile(r"""(["'])([^"'\\]*)\1""")
+
+_END = Token("", "", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class CalledName:
+    """A call `ctx:command("desk:light:0", …)` on this line: `kind` is what the name is of."""
+
+    line: int
+    call: str
+    kind: str
+    name: str
+
+
+def called_names(source: Source) -> Iterator[CalledName]:
+    """Every call whose first argument is a text alone, in order."""
+    text = source.chunk.decode(errors="replace")
+    lines = [found.start() for found in re.finditer("\n", text)]
+    window = (_END,) * 5
+    for token in (*tokens_of(text), _END):
+        window = (*window[1:], token)
+        colon, call, bracket, name, behind = window
+        if (colon.word, bracket.word) == (":", "(") and call.word in CALLS and behind.word in (",", ")"):
+            plain = _PLAIN.fullmatch(name.word) if name.kind == "text" else None
+            if plain is not None:
+                yield CalledName(bisect_right(lines, name.start) + 1, call.word, CALLS[call.word], plain[2])

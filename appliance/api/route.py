@@ -82,9 +82,13 @@ class Route:
     body: Check | None = None
     body_optional: bool = False
     query: RequestFields = field(default_factory=dict)
-    summary: str
     is_websocket: bool = False
     resource: type[Any] = object
+
+    @property
+    def summary(self) -> str:
+        """What it does, in a sentence: what the handler promises."""
+        return self.handler.__doc__ or ""
 
     @property
     def methods(self) -> frozenset[str]:

@@ -19,11 +19,11 @@ class Adapters:
         self._health = health
 
     async def list_all(self, call: Call) -> HTTPResponse:
-        """Every enabled adapter by name."""
+        """Every enabled adapter by name, with its status: starting, running or degraded."""
         return json_response(schemas.ADAPTER.each(self._health.list_adapters()))
 
     async def get(self, call: Call, name: str) -> HTTPResponse:
-        """One adapter in full."""
+        """One adapter: how it does, when it last did well, and what was wrong last."""
         return json_response(schemas.ADAPTER_IN_FULL(self._health.get_adapter(name)))
 
 
@@ -36,7 +36,6 @@ ROUTES = routes_of(
         handler=Adapters.list_all,
         statuses=(200,),
         response_schema=array_of(schemas.ADAPTER),
-        summary="Every enabled adapter by name, with its status: starting, running or degraded.",
     ),
     Route(
         method="GET",
@@ -45,6 +44,5 @@ ROUTES = routes_of(
         handler=Adapters.get,
         statuses=(200, 404),
         response_schema=schemas.ADAPTER_IN_FULL,
-        summary="One adapter: how it does, when it last did well, and what was wrong last.",
     ),
 )

@@ -42,18 +42,18 @@ class Automations:
         return json_response(schemas.AUTOMATION(self._automations.view(automation_id)))
 
     async def reload(self, call: Call) -> HTTPResponse:
-        """Read every automation anew; all or nothing."""
+        """Read every automation's file anew. If one has a fault, the answer lists all and nothing changes."""
         return json_response(schemas.RELOADED(await self._reloader.reload()))
 
     async def switch(self, call: Call, automation_id: str) -> HTTPResponse:
-        """Switch it on or off; answered when that is on the card."""
+        """Switch the automation on or off, over restarts and reloads."""
         self._automations.view(automation_id)
         body = await call.body()
         view = await self._automations.switch(automation_id, is_enabled=body["enabled"])
         return json_response(schemas.AUTOMATION(view))
 
     async def execute(self, call: Call, automation_id: str) -> HTTPResponse:
-        """Run it now if its conditions hold, and tell what its commands came to. It runs on when the client goes."""
+        """Run the automation now, even if it is off, whatever its mode and cooldown; its conditions apply."""
         self._automations.view(automation_id)
         body = await call.body()
         stated = body.get("trigger_payload")
@@ -63,7 +63,7 @@ class Automations:
         return json_response(failed_run_body(f"automation '{automation_id}'", ending), 400)
 
     async def validate(self, call: Call, automation_id: str) -> HTTPResponse:
-        """Read its file as it is on the disk now, and tell what a reload would make of it."""
+        """Read the automation's file as it is now, and change nothing; 400 lists its faults."""
         try:
             view = await self._automations.validate(automation_id)
         except ConfigFailed as failed:
@@ -71,17 +71,17 @@ class Automations:
         return json_response(schemas.VALIDATED.of(automation=view))
 
     async def list_next(self, call: Call, automation_id: str) -> HTTPResponse:
-        """The next times at which its schedules and intervals fall due."""
+        """The next times at which the automation's schedules and intervals fall due, at most ten."""
         times = self._automations.list_next(automation_id)
         return json_response(schemas.AUTOMATION_NEXT.of(automation_id=automation_id, next=times))
 
     async def cancel(self, call: Call, automation_id: str) -> HTTPResponse:
-        """End what runs and waits of it at once, in a sleep too."""
+        """End what runs and waits of it at once, in a sleep too; `cancelled` is how many those were."""
         count = self._automations.cancel(automation_id)
         return json_response(schemas.CANCELLED.of(cancelled=count))
 
     async def list_history(self, call: Call, automation_id: str) -> HTTPResponse:
-        """What became of its triggers, the newest first: how it ran, or why it did not."""
+        """What became of the automation's triggers, the newest first; also why it did not run."""
         self._automations.view(automation_id)
         entries = self._automations.list_runs(automation_id, Period(**call.query()))
         return json_response(schemas.AUTOMATION_HISTORY.of(automation_id=automation_id, entries=entries))
@@ -96,7 +96,6 @@ ROUTES = routes_of(
         handler=Automations.list_all,
         statuses=(200,),
         response_schema=array_of(schemas.AUTOMATION),
-        summary="Every automation by id.",
     ),
     Route(
         method="POST",
@@ -105,7 +104,6 @@ ROUTES = routes_of(
         handler=Automations.reload,
         statuses=(200,),
         response_schema=schemas.RELOADED,
-        summary="Read every automation's file anew. If one has a fault, the answer lists all and nothing changes.",
     ),
     Route(
         method="GET",
@@ -114,7 +112,6 @@ ROUTES = routes_of(
         handler=Automations.get,
         statuses=(200, 404),
         response_schema=schemas.AUTOMATION,
-        summary="One automation.",
     ),
     Route(
         method="POST",
@@ -124,7 +121,6 @@ ROUTES = routes_of(
         statuses=(200, 400, 404, 413, 503),
         response_schema=schemas.AUTOMATION,
         body=SWITCH_BODY,
-        summary="Switch the automation on or off, over restarts and reloads.",
     ),
     Route(
         method="POST",
@@ -135,7 +131,6 @@ ROUTES = routes_of(
         response_schema=schemas.AUTOMATION_RESULT,
         body=RUN_BODY,
         body_optional=True,
-        summary="Run the automation now, even if it is off, whatever its mode and cooldown; its conditions apply.",
     ),
     Route(
         method="POST",
@@ -144,7 +139,6 @@ ROUTES = routes_of(
         handler=Automations.validate,
         statuses=(200, 400, 404),
         response_schema=schemas.VALIDATED,
-        summary="Read the automation's file as it is now, and change nothing; 400 lists its faults.",
     ),
     Route(
         method="GET",
@@ -153,7 +147,6 @@ ROUTES = routes_of(
         handler=Automations.list_next,
         statuses=(200, 404),
         response_schema=schemas.AUTOMATION_NEXT,
-        summary="The next times at which the automation's schedules and intervals fall due, at most ten.",
     ),
     Route(
         method="POST",
@@ -162,7 +155,6 @@ ROUTES = routes_of(
         handler=Automations.cancel,
         statuses=(200, 404),
         response_schema=schemas.CANCELLED,
-        summary="End what runs and waits of it at once, in a sleep too; `cancelled` is how many those were.",
     ),
     Route(
         method="GET",
@@ -172,6 +164,5 @@ ROUTES = routes_of(
         statuses=(200, 400, 404),
         response_schema=schemas.AUTOMATION_HISTORY,
         query=PERIOD,
-        summary="What became of the automation's triggers, the newest first; also why it did not run.",
     ),
 )

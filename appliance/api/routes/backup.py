@@ -26,7 +26,7 @@ class Backup:
         self._one_at_a_time = asyncio.Semaphore()
 
     async def download(self, call: Call) -> HTTPResponse:
-        """State, configuration and Lua in one archive, without the master key and the secrets of keys."""
+        """The archive that `lares backup` writes and `lares restore` takes."""
         async with self._one_at_a_time:
             body = await asyncio.to_thread(self._make)
         headers = {"content-disposition": 'attachment; filename="lares-backup.tar.gz"', "cache-control": "no-store"}
@@ -43,6 +43,5 @@ ROUTES = routes_of(
         statuses=(200, 400),
         response_schema={**TEXT, "format": "binary"},
         media_type=GZIP,
-        summary="The archive that `lares backup` writes and `lares restore` takes.",
     ),
 )

@@ -39,12 +39,12 @@ class Dashboard:
 
     def list_routes(self) -> tuple[Route, ...]:
         """A row for `/` and for each file, so that every other path is as unknown as it was."""
-        files = [_row(path, Dashboard.show, (200, 304), "One file of the dashboard.") for path in self._files]
-        return routes_of(Dashboard, _row("/", Dashboard.redirect, (302,), "Leads to the dashboard."), *files)
+        files = [_row(path, Dashboard.show, (200, 304)) for path in self._files]
+        return routes_of(Dashboard, _row("/", Dashboard.redirect, (302,)), *files)
 
 
-def _row(path: str, handler: Handler, statuses: tuple[int, ...], summary: str) -> Route:
-    return Route(method="GET", path=path, role=None, handler=handler, statuses=statuses, summary=summary)
+def _row(path: str, handler: Handler, statuses: tuple[int, ...]) -> Route:
+    return Route(method="GET", path=path, role=None, handler=handler, statuses=statuses)
 
 
 def _has(request: Request, file: StaticFile) -> bool:

@@ -40,7 +40,7 @@ class Devices:
         self._encoder = encoder
 
     async def list_all(self, call: Call) -> HTTPResponse:
-        """Every device by id, or those that `ids` names, in that order."""
+        """Every device by id, or those that the repeated query parameter ids names, in its order."""
         query = call.query()
         ids = query["ids"]
         found = self._registry.list_devices() if ids is None else self._registry.find_devices(ids)
@@ -55,7 +55,7 @@ class Devices:
         return json_response(encode(device))
 
     async def rename(self, call: Call, device_id: str) -> HTTPResponse:
-        """Give the device a name, or take it away; the answer is the device."""
+        """Give the device the name that people use, or (null) take it away."""
         device = self._registry.get_device(device_id)
         fields = await call.body()
         edit = await self._changes.make(RenameDevice(device_id=device_id, name=fields["name"]))
@@ -63,7 +63,7 @@ class Devices:
         return json_response(self._encoder.encode(replace(current, person_name=edit.names[device_id])))
 
     async def assign_room(self, call: Call, device_id: str) -> HTTPResponse:
-        """Put the device into a room, or into none; the answer is the device."""
+        """Put the device into a room, or (null) into none."""
         device = self._registry.get_device(device_id)
         fields = await call.body()
         edit = await self._changes.make(AssignRoom(device_id=device_id, room_id=fields["room_id"]))
@@ -71,7 +71,7 @@ class Devices:
         return json_response(self._encoder.encode(replace(current, room_id=edit.places[device_id])))
 
     async def command(self, call: Call, device_id: str) -> HTTPResponse:
-        """Command the device, and answer when it has shown the result."""
+        """Send a command to the device and wait for its result."""
         device = self._registry.get_device(device_id)
         [outcome] = await self._dispatcher.send([device], await call.body(), "device")
         if outcome.error is not None:
@@ -92,7 +92,6 @@ ROUTES = routes_of(
         statuses=(200, 400),
         response_schema=array_of(device_schemas.DEVICE),
         query={"ids": Field(list_of(anything), required=False), **_INCLUDE},
-        summary="Every device by id, or those that the repeated query parameter ids names, in its order.",
     ),
     Route(
         method="GET",
@@ -102,7 +101,6 @@ ROUTES = routes_of(
         statuses=(200, 400, 404),
         response_schema=device_schemas.DEVICE,
         query=_INCLUDE,
-        summary="One device.",
     ),
     Route(
         method="POST",
@@ -112,7 +110,6 @@ ROUTES = routes_of(
         statuses=(200, 400, 404, 413, 503),
         response_schema=device_schemas.DEVICE,
         body=NAME_BODY,
-        summary="Give the device the name that people use, or (null) take it away.",
     ),
     Route(
         method="POST",
@@ -122,7 +119,6 @@ ROUTES = routes_of(
         statuses=(200, 400, 404, 413, 503),
         response_schema=device_schemas.DEVICE,
         body=ROOM_BODY,
-        summary="Put the device into a room, or (null) into none.",
     ),
     Route(
         method="POST",
@@ -132,6 +128,5 @@ ROUTES = routes_of(
         statuses=(200, 400, 404, 413, 501),
         response_schema=schemas.DONE,
         body=device_schemas.ANY_COMMAND,
-        summary="Send a command to the device and wait for its result.",
     ),
 )

@@ -23,11 +23,11 @@ class Document:
         self._routes = tuple(routes)
 
     async def show(self, call: Call) -> HTTPResponse:
-        """The OpenAPI document."""
+        """The OpenAPI 3.1 document of every route."""
         return json_response(self._openapi)
 
     async def show_events(self, call: Call) -> HTTPResponse:
-        """The AsyncAPI document."""
+        """The AsyncAPI 3.0 document of the event stream: every type of frame, its fields, and when it comes."""
         return json_response(self._asyncapi)
 
     @cached_property
@@ -48,7 +48,6 @@ ROUTES = routes_of(
         handler=Document.show,
         statuses=(200,),
         response_schema={"type": "object", "required": ["openapi", "info", "paths"]},
-        summary="The OpenAPI 3.1 document of every route.",
     ),
     Route(
         method="GET",
@@ -57,6 +56,5 @@ ROUTES = routes_of(
         handler=Document.show_events,
         statuses=(200,),
         response_schema={"type": "object", "required": ["asyncapi", "info", "channels"]},
-        summary="The AsyncAPI 3.0 document of the event stream: every type of frame, its fields, and when it comes.",
     ),
 )

@@ -24,7 +24,7 @@ class Events:
         self._stream = stream
 
     async def read(self, call: Call) -> None:
-        """Send every frame from now on, until the reader leaves or takes nothing for too long."""
+        """The stream of event frames, as a WebSocket."""
         assert call.principal is not None
         protocol, answer = shake_hands(call.request, call.limits)
         transport: Any = call.request.transport
@@ -52,7 +52,6 @@ ROUTES = routes_of(
         role=Role.READ,
         handler=Events.read,
         statuses=(101, 400, 426),
-        summary="The stream of event frames, as a WebSocket.",
         is_websocket=True,
     ),
 )

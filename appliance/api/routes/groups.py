@@ -40,7 +40,7 @@ class Groups:
         return json_response(schemas.GROUP.each(self._registry.list_groups()))
 
     async def put(self, call: Call) -> HTTPResponse:
-        """Create a group, or change the one that has this id."""
+        """Create a group, or change the one that has this id; members left out stay as they are."""
         fields = await call.body()
         change = PutGroup(group_id=fields["id"], name=fields["name"], members=fields["members"])
         edit = await self._changes.make(change)
@@ -67,7 +67,7 @@ class Groups:
         return json_response(self._encoder.encode_list(self._registry.list_group_devices(group_id)))
 
     async def command(self, call: Call, group_id: str) -> HTTPResponse:
-        """Command every device of the group; each has its own result."""
+        """Send a command to every device of the group; each has its own result."""
         self._registry.get_group(group_id)
         command = await call.body()
         devices = self._registry.list_group_devices(group_id)
@@ -90,7 +90,6 @@ ROUTES = routes_of(
         handler=Groups.list_all,
         statuses=(200,),
         response_schema=array_of(schemas.GROUP),
-        summary="Every group by id.",
     ),
     Route(
         method="POST",
@@ -100,7 +99,6 @@ ROUTES = routes_of(
         statuses=(200, 400, 413, 503),
         response_schema=schemas.GROUP,
         body=GROUP_BODY,
-        summary="Create a group, or change the one that has this id; members left out stay as they are.",
     ),
     Route(
         method="GET",
@@ -109,7 +107,6 @@ ROUTES = routes_of(
         handler=Groups.get,
         statuses=(200, 404),
         response_schema=schemas.GROUP,
-        summary="One group.",
     ),
     Route(
         method="DELETE",
@@ -117,7 +114,6 @@ ROUTES = routes_of(
         role=Role.WRITE,
         handler=Groups.remove,
         statuses=(204, 404, 503),
-        summary="Remove the group; its devices stay.",
     ),
     Route(
         method="POST",
@@ -127,7 +123,6 @@ ROUTES = routes_of(
         statuses=(200, 400, 404, 413, 503),
         response_schema=schemas.GROUP,
         body=MEMBERS_BODY,
-        summary="Replace the group's members.",
     ),
     Route(
         method="GET",
@@ -136,7 +131,6 @@ ROUTES = routes_of(
         handler=Groups.list_devices,
         statuses=(200, 404),
         response_schema=array_of(device_schemas.DEVICE),
-        summary="The group's devices that exist at present, in membership order.",
     ),
     Route(
         method="POST",
@@ -146,6 +140,5 @@ ROUTES = routes_of(
         statuses=(200, 400, 404, 413),
         response_schema=array_of(schemas.OUTCOME),
         body=device_schemas.ANY_COMMAND,
-        summary="Send a command to every device of the group; each has its own result.",
     ),
 )

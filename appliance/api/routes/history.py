@@ -40,14 +40,14 @@ class History:
         self._audit = audit
 
     async def list_states(self, call: Call, device_id: str) -> HTTPResponse:
-        """How the device was, an entry for each change."""
+        """How the device was, newest first, an entry for each change of an attribute."""
         device = self._registry.get_device(device_id)
         period, resolution = _asked_for(call)
         entries = self._devices.list_states(device, period, resolution)
         return json_response(_STATES.of(device_id=device_id, entries=entries))
 
     async def list_values(self, call: Call, device_id: str, attribute: str) -> HTTPResponse:
-        """What one of its attributes showed; no entries where it never had such an attribute."""
+        """What one attribute of the device showed, newest first."""
         self._registry.get_device(device_id)
         period, resolution = _asked_for(call)
         entries = [
@@ -57,7 +57,7 @@ class History:
         return json_response(_VALUES.of(device_id=device_id, attribute=attribute, entries=entries))
 
     async def list_commands(self, call: Call) -> HTTPResponse:
-        """Who commanded what, and what came of it."""
+        """Who commanded which device, and what came of it, newest first."""
         query = call.query()
         device_id = query.pop("device_id")
         return json_response(_AUDIT.of(entries=self._audit.list_commands(Period(**query), device_id)))
@@ -99,7 +99,6 @@ ROUTES = routes_of(
         statuses=(200, 400, 404),
         response_schema=_STATES,
         query=_DEVICE_QUERY,
-        summary="How the device was, newest first, an entry for each change of an attribute.",
     ),
     Route(
         method="GET",
@@ -109,7 +108,6 @@ ROUTES = routes_of(
         statuses=(200, 400, 404),
         response_schema=_VALUES,
         query=_DEVICE_QUERY,
-        summary="What one attribute of the device showed, newest first.",
     ),
     Route(
         method="GET",
@@ -119,6 +117,5 @@ ROUTES = routes_of(
         statuses=(200, 400),
         response_schema=_AUDIT,
         query=_AUDIT_QUERY,
-        summary="Who commanded which device, and what came of it, newest first.",
     ),
 )

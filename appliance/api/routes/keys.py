@@ -25,17 +25,17 @@ class ApiKeys:
         self._keyring = keyring
 
     async def list_all(self, call: Call) -> HTTPResponse:
-        """Every key by id, without its secret."""
+        """Every API key by id, without its secret."""
         return json_response(schemas.KEY.each(self._keyring.list_all()))
 
     async def create(self, call: Call) -> HTTPResponse:
-        """Make a key; nothing but this answer ever shows its secret."""
+        """Make an API key with a label and a role; its secret is in this answer alone."""
         fields = await call.body()
         key, token = await self._keyring.create(fields["label"], fields["role"])
         return json_response({**schemas.KEY(key), "key": token})
 
     async def revoke(self, call: Call, key_id: str) -> HTTPResponse:
-        """Revoke the key."""
+        """Revoke the API key, and close the event streams that came with it."""
         await self._keyring.revoke(key_id)
         return no_content()
 
@@ -49,7 +49,6 @@ ROUTES = routes_of(
         handler=ApiKeys.list_all,
         statuses=(200,),
         response_schema=array_of(schemas.KEY),
-        summary="Every API key by id, without its secret.",
     ),
     Route(
         method="POST",
@@ -59,7 +58,6 @@ ROUTES = routes_of(
         statuses=(200, 400, 413, 503),
         response_schema=schemas.NEW_KEY,
         body=KEY_BODY,
-        summary="Make an API key with a label and a role; its secret is in this answer alone.",
     ),
     Route(
         method="DELETE",
@@ -67,6 +65,5 @@ ROUTES = routes_of(
         role=Role.ADMIN,
         handler=ApiKeys.revoke,
         statuses=(204, 404, 503),
-        summary="Revoke the API key, and close the event streams that came with it.",
     ),
 )

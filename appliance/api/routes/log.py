@@ -27,7 +27,7 @@ class Log:
         self._buffer = buffer
 
     async def list_entries(self, call: Call) -> HTTPResponse:
-        """The entries that match, newest first."""
+        """The latest entries of the log that match, newest first, of the last 2,000."""
         stated = {name: value for name, value in call.query().items() if value is not None}
         found = self._buffer.list_entries(LogQuery(**stated))
         return json_response(_LOG.of(entries=found))
@@ -48,6 +48,5 @@ ROUTES = routes_of(
             "contains": Field(anything, required=False),
             "limit": LIMIT,
         },
-        summary="The latest entries of the log that match, newest first, of the last 2,000.",
     ),
 )

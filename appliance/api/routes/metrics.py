@@ -19,7 +19,7 @@ class MetricsPage:
         self._metrics = metrics
 
     async def show(self, call: Call) -> HTTPResponse:
-        """Every metric."""
+        """What the hub counts and measures, in Prometheus's text format."""
         return text_response(self._metrics.expose(), CONTENT_TYPE)
 
 
@@ -33,6 +33,5 @@ ROUTES = routes_of(
         statuses=(200,),
         response_schema=TEXT,
         media_type=CONTENT_TYPE,
-        summary="What the hub counts and measures, in Prometheus's text format.",
     ),
 )

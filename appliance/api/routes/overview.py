@@ -45,7 +45,7 @@ class Overview:
         self._encoder = encoder
 
     async def show(self, call: Call) -> HTTPResponse:
-        """The home, and whose key asks; nothing can change between two parts of it."""
+        """Devices, rooms, groups, scenes, automations and adapters at one moment, and the role of the key."""
         assert call.principal is not None
         head = OVERVIEW.of(
             version=VERSION,
@@ -70,6 +70,5 @@ ROUTES = routes_of(
         handler=Overview.show,
         statuses=(200,),
         response_schema=OVERVIEW,
-        summary="Devices, rooms, groups, scenes, automations and adapters at one moment, and the role of the key.",
     ),
 )

@@ -54,7 +54,7 @@ class Rooms:
         return json_response(self._encoder.encode_list(self._registry.list_room_devices(room_id)))
 
     async def command(self, call: Call, room_id: str) -> HTTPResponse:
-        """Command every device in the room; each has its own result."""
+        """Send a command to every device in the room; each has its own result."""
         self._registry.get_room(room_id)
         command = await call.body()
         devices = self._registry.list_room_devices(room_id)
@@ -71,7 +71,6 @@ ROUTES = routes_of(
         handler=Rooms.list_all,
         statuses=(200,),
         response_schema=array_of(schemas.ROOM),
-        summary="Every room by id.",
     ),
     Route(
         method="POST",
@@ -81,7 +80,6 @@ ROUTES = routes_of(
         statuses=(200, 400, 413, 503),
         response_schema=schemas.ROOM,
         body=ROOM_BODY,
-        summary="Create a room, or rename the one that has this id.",
     ),
     Route(
         method="GET",
@@ -90,7 +88,6 @@ ROUTES = routes_of(
         handler=Rooms.get,
         statuses=(200, 404),
         response_schema=schemas.ROOM,
-        summary="One room.",
     ),
     Route(
         method="DELETE",
@@ -98,7 +95,6 @@ ROUTES = routes_of(
         role=Role.WRITE,
         handler=Rooms.remove,
         statuses=(204, 404, 503),
-        summary="Remove the room; its devices are in none afterwards.",
     ),
     Route(
         method="GET",
@@ -107,7 +103,6 @@ ROUTES = routes_of(
         handler=Rooms.list_devices,
         statuses=(200, 404),
         response_schema=array_of(device_schemas.DEVICE),
-        summary="The devices in the room by id.",
     ),
     Route(
         method="POST",
@@ -117,6 +112,5 @@ ROUTES = routes_of(
         statuses=(200, 400, 404, 413),
         response_schema=array_of(schemas.OUTCOME),
         body=device_schemas.ANY_COMMAND,
-        summary="Send a command to every device in the room; each has its own result.",
     ),
 )

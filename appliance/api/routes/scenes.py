@@ -33,11 +33,11 @@ class Scenes:
         return json_response(schemas.SCENE.each(self._scenes.list_scenes()))
 
     async def reload(self, call: Call) -> HTTPResponse:
-        """Read every scene anew; all or nothing."""
+        """Read every scene's file anew. If one has a fault, the answer lists all faults and nothing changes."""
         return json_response(schemas.RELOADED(await self._reloader.reload()))
 
     async def execute(self, call: Call, scene_id: str) -> HTTPResponse:
-        """Run the scene and tell what its commands came to. It runs on when the client goes away."""
+        """Run the scene: the result of each of its commands, in the order of the calls."""
         execution = self._scenes.execute(scene_id)
         if execution.decision is Decision.QUEUE:
             return json_response(schemas.EXECUTED.of(status="queued", results=[]), 202)
@@ -49,7 +49,7 @@ class Scenes:
         return json_response(failed_run_body(f"scene '{scene_id}'", ending), 400)
 
     async def cancel(self, call: Call, scene_id: str) -> HTTPResponse:
-        """End what runs and waits of it at once, in a sleep too."""
+        """End what runs and waits of it at once, in a sleep too; `cancelled` is how many those were."""
         count = self._scenes.cancel(scene_id)
         return json_response(schemas.CANCELLED.of(cancelled=count))
 
@@ -69,7 +69,6 @@ ROUTES = routes_of(
         handler=Scenes.list_all,
         statuses=(200,),
         response_schema=array_of(schemas.SCENE),
-        summary="Every scene by id.",
     ),
     Route(
         method="POST",
@@ -78,7 +77,6 @@ ROUTES = routes_of(
         handler=Scenes.reload,
         statuses=(200,),
         response_schema=schemas.RELOADED,
-        summary="Read every scene's file anew. If one has a fault, the answer lists all faults and nothing changes.",
     ),
     Route(
         method="POST",
@@ -87,7 +85,6 @@ ROUTES = routes_of(
         handler=Scenes.execute,
         statuses=(200, 202, 400, 404, 423),
         response_schema=schemas.EXECUTED,
-        summary="Run the scene: the result of each of its commands, in the order of the calls.",
     ),
     Route(
         method="POST",
@@ -96,7 +93,6 @@ ROUTES = routes_of(
         handler=Scenes.cancel,
         statuses=(200, 404),
         response_schema=schemas.CANCELLED,
-        summary="End what runs and waits of it at once, in a sleep too; `cancelled` is how many those were.",
     ),
     Route(
         method="GET",
@@ -106,6 +102,5 @@ ROUTES = routes_of(
         statuses=(200, 400, 404),
         response_schema=schemas.SCENE_HISTORY,
         query=PERIOD,
-        summary="What became of the scene's executions, the newest first.",
     ),
 )

@@ -18,7 +18,7 @@ class Scripts:
         self._reloader = reloader
 
     async def reload(self, call: Call) -> HTTPResponse:
-        """Compile every script and tell what is wrong."""
+        """Compile every script and list all faults. Executions read scripts when they require them."""
         return json_response(schemas.RELOADED(await self._reloader.reload()))
 
 
@@ -31,6 +31,5 @@ ROUTES = routes_of(
         handler=Scripts.reload,
         statuses=(200,),
         response_schema=schemas.RELOADED,
-        summary="Compile every script and list all faults. Executions read scripts when they require them.",
     ),
 )

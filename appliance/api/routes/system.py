@@ -46,11 +46,11 @@ class System:
         self._catalog = orjson.dumps(schemas.CATALOG.of(capabilities=CAPABILITIES.values(), ownership=OWNERSHIP))
 
     async def show_health(self, call: Call) -> HTTPResponse:
-        """The process answers."""
+        """The hub's process answers."""
         return json_response(_HEALTHY)
 
     async def show_ready(self, call: Call) -> HTTPResponse:
-        """Every adapter's first poll has ended; before that 503 names the missing ones."""
+        """The hub has started: every adapter's first poll has ended, reached or not."""
         if missing := self._health.list_missing():
             raise NotReady(f"starting: {', '.join(missing)}")
         return json_response(_HEALTHY)
@@ -60,16 +60,16 @@ class System:
         return json_response(self._catalog)
 
     async def show_diagnostics(self, call: Call) -> HTTPResponse:
-        """Every part's figures."""
+        """How the hub is inside: counts, and the figures of each part."""
         return json_response({name: probe() for name, probe in self._probes.items()})
 
     async def trust_clock(self, call: Call) -> HTTPResponse:
-        """The clock is right, says somebody who knows; answered when that is on the card."""
+        """Trust the clock as it is now, also after restarts, where nothing synchronises it."""
         await self._trust_clock()
         return json_response(_HEALTHY)
 
     async def show_reload_watch(self, call: Call) -> HTTPResponse:
-        """Which folders are watched."""
+        """Which folders of Lua files are watched, so that a saved file is loaded."""
         watches = [
             {"target": target, "enabled": folder.watch, "directory": folder.directory}
             for target, folder in self._folders.items()
@@ -96,7 +96,6 @@ ROUTES = routes_of(
         handler=System.show_health,
         statuses=(200,),
         response_schema=schemas.DONE,
-        summary="The hub's process answers.",
     ),
     Route(
         method="GET",
@@ -105,7 +104,6 @@ ROUTES = routes_of(
         handler=System.show_ready,
         statuses=(200, 503),
         response_schema=schemas.DONE,
-        summary="The hub has started: every adapter's first poll has ended, reached or not.",
     ),
     Route(
         method="GET",
@@ -114,7 +112,6 @@ ROUTES = routes_of(
         handler=System.list_capabilities,
         statuses=(200,),
         response_schema=schemas.CATALOG,
-        summary="The capability catalog.",
     ),
     Route(
         method="GET",
@@ -123,7 +120,6 @@ ROUTES = routes_of(
         handler=System.show_diagnostics,
         statuses=(200,),
         response_schema=schemas.DIAGNOSTICS,
-        summary="How the hub is inside: counts, and the figures of each part.",
     ),
     Route(
         method="POST",
@@ -132,7 +128,6 @@ ROUTES = routes_of(
         handler=System.trust_clock,
         statuses=(200, 503),
         response_schema=schemas.DONE,
-        summary="Trust the clock as it is now, also after restarts, where nothing synchronises it.",
     ),
     Route(
         method="GET",
@@ -141,6 +136,5 @@ ROUTES = routes_of(
         handler=System.show_reload_watch,
         statuses=(200,),
         response_schema=schemas.WATCHES,
-        summary="Which folders of Lua files are watched, so that a saved file is loaded.",
     ),
 )

@@ -23,7 +23,7 @@ class Timers:
         return json_response(schemas.TIMER.each(self._timers.list_all()))
 
     async def remove(self, call: Call, name: str) -> HTTPResponse:
-        """Cancel it; answered when that is on the card."""
+        """Cancel the timer."""
         await self._timers.remove(name)
         return no_content()
 
@@ -37,7 +37,6 @@ ROUTES = routes_of(
         handler=Timers.list_all,
         statuses=(200,),
         response_schema=array_of(schemas.TIMER),
-        summary="Every timer that is under way, by name.",
     ),
     Route(
         method="DELETE",
@@ -45,6 +44,5 @@ ROUTES = routes_of(
         role=Role.WRITE,
         handler=Timers.remove,
         statuses=(204, 404, 503),
-        summary="Cancel the timer.",
     ),
 )

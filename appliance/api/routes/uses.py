@@ -28,7 +28,7 @@ class Uses:
         self._scenes = scenes
 
     async def show(self, call: Call, device_id: str) -> HTTPResponse:
-        """The ids of the automations and scenes in force whose files name the device, as a text in quotes."""
+        """The automations and scenes whose files name the device."""
         self._registry.get_device(device_id)
         found = {
             "device_id": device_id,
@@ -52,6 +52,5 @@ ROUTES = routes_of(
         handler=Uses.show,
         statuses=(200, 404),
         response_schema=USES,
-        summary="The automations and scenes whose files name the device.",
     ),
 )

@@ -34,13 +34,13 @@ class Variables:
         return json_response(schemas.VARIABLE(self._variables.get(name)))
 
     async def put(self, call: Call, name: str) -> HTTPResponse:
-        """Set it; answered when that is on the card."""
+        """Set the variable; it is on the card before this is answered."""
         body = await call.body()
         await self._variables.set_durable(name, body["value"], SOURCE)
         return json_response(schemas.VARIABLE.of(name=name, value=body["value"]))
 
     async def remove(self, call: Call, name: str) -> HTTPResponse:
-        """Remove it; answered when that is on the card."""
+        """Remove the variable."""
         self._variables.get(name)
         await self._variables.set_durable(name, None, SOURCE)
         return no_content()
@@ -55,7 +55,6 @@ ROUTES = routes_of(
         handler=Variables.list_all,
         statuses=(200,),
         response_schema=array_of(schemas.VARIABLE),
-        summary="Every variable by name.",
     ),
     Route(
         method="GET",
@@ -64,7 +63,6 @@ ROUTES = routes_of(
         handler=Variables.get,
         statuses=(200, 404),
         response_schema=schemas.VARIABLE,
-        summary="One variable.",
     ),
     Route(
         method="PUT",
@@ -74,7 +72,6 @@ ROUTES = routes_of(
         statuses=(200, 400, 413, 503),
         response_schema=schemas.VARIABLE,
         body=VARIABLE_BODY,
-        summary="Set the variable; it is on the card before this is answered.",
     ),
     Route(
         method="DELETE",
@@ -82,6 +79,5 @@ ROUTES = routes_of(
         role=Role.WRITE,
         handler=Variables.remove,
         statuses=(204, 404, 503),
-        summary="Remove the variable.",
     ),
 )

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from appliance.automations.cron import LAST_YEAR, Cron
 from appliance.automations.sun import MAX_SEARCH_DAYS, SunEvent, next_event
-from appliance.automations.wall_clock import instant_of, next_wall_clock, overlap_end
+from appliance.automations.wall_clock import instant_of, next_wall_clock
 from appliance.clock import timestamp
 from appliance.home.values import Value
 from appliance.locale import Locale
@@ -60,9 +60,7 @@ class CronTrigger:
             return self.cron.next_after(instant)
         if instant.year > LAST_YEAR:
             return None
-        since = overlap_end(instant, self.locale).replace(tzinfo=None)
-        if self.locale.local(instant).fold == 1:
-            since -= timedelta(microseconds=1)
+        since = self.locale.local(instant).replace(tzinfo=None)
         while (shown := self.cron.next_shown(since)) is not None:
             due = instant_of(shown.date(), shown.time(), self.locale.timezone)
             if due is not None and due > instant:

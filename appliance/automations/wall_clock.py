@@ -16,7 +16,6 @@ from appliance.tables.checks import shown
 _TIME = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])\Z")
 
 _SECOND = timedelta(seconds=1)
-_DAY_SECS = 86_400
 
 MAX_DAYS_AHEAD = 21
 """How far ahead a time of day is looked for: a weekday comes within a week, though a zone may skip it once."""
@@ -59,19 +58,6 @@ def next_wall_clock(
             if found is not None and found > instant:
                 return found
     return None
-
-
-def overlap_end(instant: datetime, locale: Locale) -> datetime:
-    """What the home's clocks show at the instant; while they show times for the second time, the end of that."""
-    local = locale.local(instant)
-    if local.fold == 0:
-        return local
-    low, high = 0, _DAY_SECS
-    while high - low > 1:
-        middle = (low + high) // 2
-        is_second = locale.local(instant + timedelta(seconds=middle)).fold == 1
-        low, high = (middle, high) if is_second else (low, middle)
-    return locale.local(instant.replace(microsecond=0) + timedelta(seconds=high))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -142,6 +142,9 @@ def test_a_doubled_local_cron_time_fires_once_and_a_skipped_one_at_the_end_of_th
     beat = CronTrigger(cron=Cron.parse("0 */20 * * * *"), locale=BERLIN)
     hours = listed(beat, at("2026-10-24T23:59:00"), at("2026-10-25T03:00:00"))
     assert [str(due)[11:16] for due in hours] == ["00:00", "00:20", "00:40", "02:00", "02:20", "02:40"]
+    every_second = CronTrigger(cron=Cron.parse("* * * * * *"), locale=BERLIN)
+    for trigger in (beat, every_second):  # asked while the clocks show times for the second time
+        assert trigger.next_after(at("2026-10-25T01:10:00")) == at("2026-10-25T02:00:00")
 
 
 def test_dates_come_each_year_or_once_and_the_29th_of_february_when_there_is_one() -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
+
+from appliance.clock import Clock
 
 log = logging.getLogger("automations")
 
@@ -80,16 +83,32 @@ class Alarm:
             log.error(sentence, self.name, type(error).__name__, error, exc_info=error)
             return None
 
-    def take(self, now: datetime) -> tuple[datetime | None, int]:
-        """What is to ring now, if anything, and how many occurrences before it never will; then the next is due."""
-        rings, passed = None, 0
+    def take(self, now: datetime) -> tuple[datetime | None, Passed]:
+        """What is to ring now, if anything, and which occurrences before it never will; then the next is due."""
+        rings, since, count = None, None, 0
+        if self.due is not None and now - self.due > LATE:
+            since, self.due = self.due, self.next_after(now - LATE - INSTANT)
         while self.due is not None and self.due <= now:
-            if now - self.due > LATE and passed >= MAX_COUNTED:
-                self.due = self.next_after(now - LATE - INSTANT)
-                continue
-            passed += 1
-            rings = self.due if now - self.due <= LATE else None
-            self.due = self.next_after(self.due)
+            if rings is not None:
+                count += 1
+            rings, self.due = self.due, self.next_after(self.due)
         if rings is not None:
-            self.last, passed = rings, passed - 1
-        return rings, passed
+            self.last = rings
+        return rings, Passed(since=since, until=now - LATE, count=count)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passed:
+    """Occurrences that never ring: those from `since` to before `until`, if any, and `count` behind them."""
+
+    since: datetime | None
+    until: datetime
+    count: int = 0
+
+    async def count_all(self, alarm: Alarm, clock: Clock) -> int:
+        """How many those are, at most `MAX_COUNTED`; computed one by one while the loop does other things."""
+        found, due = self.count, self.since
+        while due is not None and due < self.until and found < MAX_COUNTED:
+            found, due = found + 1, alarm.next_after(due)
+            await clock.sleep(0)
+        return found

@@ -11,9 +11,9 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from appliance.automations.alarms import LATE, MAX_COUNTED, Alarm, Schedule, Timer
+from appliance.automations.alarms import INSTANT, LATE, MAX_COUNTED, Alarm, Passed, Schedule, Timer
 from appliance.automations.environment import Environment
-from appliance.clock import ClockSteps, timestamp
+from appliance.clock import Clock, ClockSteps, timestamp
 from appliance.tasks import Tasks
 
 log = logging.getLogger("automations")
@@ -86,7 +86,7 @@ class Scheduler:
         self._alarms[alarm] = None
         if self._is_trusted:
             now = self._clock.now()
-            _begin(alarm, self._start_instant(now) if self._is_starting else now)
+            self._begin(alarm, self._start_instant(now) if self._is_starting else now)
         if alarm.due is not None:
             self._soonest = alarm.due if self._soonest is None else min(self._soonest, alarm.due)
         self._changed.set()
@@ -186,7 +186,7 @@ class Scheduler:
         if self._is_trusted and (becomes_trusted or step < timedelta()):
             for alarm in self._alarms:
                 if becomes_trusted:
-                    _begin(alarm, earliest)
+                    self._begin(alarm, earliest)
                 else:
                     alarm.arm(earliest, settles=step > -SETTLING)
             self._find_soonest()
@@ -218,11 +218,24 @@ class Scheduler:
         due = [alarm for alarm in self._alarms if alarm.due is not None and alarm.due <= now]
         for alarm in due:
             rings, passed = alarm.take(now)
-            _tell_passed(alarm.name, passed)
+            self._count(alarm, passed)
             if rings is not None and alarm in self._alarms:
                 self._late += (now - rings).total_seconds() > LATE_SECS
                 _safely(partial(alarm.ring, rings))
         self._find_soonest()
+
+    def _begin(self, alarm: Alarm, now: datetime) -> None:
+        """Arm it for the first time, and count what it missed since its last, which was before there was this hub."""
+        if alarm.keeps and alarm.last is not None:
+            self._count(alarm, Passed(since=alarm.next_after(alarm.last), until=now + INSTANT))
+        alarm.arm(now)
+
+    def _count(self, alarm: Alarm, passed: Passed) -> None:
+        """Tell of occurrences that were passed over; very many are counted beside everything else."""
+        if passed.since is None:
+            _tell_passed(alarm.name, passed.count)
+        elif passed.since < passed.until:
+            self._tasks.start(_tell_counted(alarm, passed, self._clock), f"count of what {alarm.name} missed")
 
     def _find_soonest(self) -> None:
         self._soonest = min((alarm.due for alarm in self._alarms if alarm.due is not None), default=None)
@@ -237,14 +250,8 @@ class Scheduler:
         return max(0.0, min(naps))
 
 
-def _begin(alarm: Alarm, now: datetime) -> None:
-    """Arm it for the first time, and count what it missed since its last, which was before there was this hub."""
-    if alarm.keeps and alarm.last is not None:
-        due, missed = alarm.next_after(alarm.last), 0
-        while due is not None and due <= now and missed < MAX_COUNTED:
-            due, missed = alarm.next_after(due), missed + 1
-        _tell_passed(alarm.name, missed)
-    alarm.arm(now)
+async def _tell_counted(alarm: Alarm, passed: Passed, clock: Clock) -> None:
+    _tell_passed(alarm.name, await passed.count_all(alarm, clock))
 
 
 def _tell_passed(name: str, passed: int) -> None:

@@ -7,6 +7,8 @@ import logging
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from appliance.errors import LaresError
+
 T = TypeVar("T")
 
 log = logging.getLogger("tasks")
@@ -25,6 +27,16 @@ class Tasks:
         task.add_done_callback(self._ended)
         return task
 
+    async def finish(self, work: Coroutine[Any, Any, T], name: str) -> T:
+        """The result of the work, which is finished even if whoever waits goes away; raises `LaresError` as it did.
+
+        What nobody foresaw is logged as of any other task.
+        """
+        task = asyncio.get_running_loop().create_task(work, name=name)
+        self._running.add(task)
+        task.add_done_callback(self._finished)
+        return await asyncio.shield(task)
+
     async def __aenter__(self) -> Tasks:
         return self
 
@@ -37,6 +49,12 @@ class Tasks:
         """Ask every task that runs to end."""
         for task in tuple(self._running):
             task.cancel()
+
+    def _finished(self, task: asyncio.Task[Any]) -> None:
+        if not task.cancelled() and isinstance(task.exception(), LaresError):  # whoever waits is told
+            self._running.discard(task)
+        else:
+            self._ended(task)
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._running.discard(task)

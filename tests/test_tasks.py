@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from appliance.errors import Invalid
 from appliance.tasks import Tasks
 
 
@@ -161,3 +162,31 @@ async def test_success_and_cancellation_are_not_worth_a_line(
         await asyncio.wait({task})
     assert logged(caplog) == []
     assert [each for each in caplog.records if each.levelno >= logging.WARNING] == []
+
+
+async def test_work_that_somebody_waits_for_is_finished_without_them_and_tells_what_it_foresaw(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    begun, may_end, done = asyncio.Event(), asyncio.Event(), []
+
+    async def work(error: Exception | None) -> str:
+        begun.set()
+        await may_end.wait()
+        done.append(error)
+        if error is not None:
+            raise error
+        return "result"
+
+    async with Tasks() as tasks:
+        waiting = asyncio.ensure_future(tasks.finish(work(None), "one"))
+        await begun.wait()
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        may_end.set()
+        assert await tasks.finish(work(None), "two") == "result"
+        with pytest.raises(Invalid, match="no"):
+            await tasks.finish(work(Invalid("no")), "three")
+        assert len(done) == 3 and not caplog.records
+        with pytest.raises(ZeroDivisionError):
+            await tasks.finish(work(ZeroDivisionError("x")), "four")
+    assert [record.getMessage() for record in caplog.records] == ["four ended: ZeroDivisionError: x"]

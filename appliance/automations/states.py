@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -118,17 +117,11 @@ class States:
 
         A switch that was begun is finished though whoever asked for it goes away.
         """
-        failure = await asyncio.shield(self._tasks.start(self._switch(id_, is_enabled), f"switch of {id_}"))
-        if failure is not None:
-            raise failure
+        await self._tasks.finish(self._switch(id_, is_enabled), f"switch of {id_}")
 
-    async def _switch(self, id_: str, is_enabled: bool) -> StoreFailed | None:
-        try:
-            await self._put({TOGGLE + id_: None if is_enabled else False})
-        except StoreFailed as failure:
-            return failure
+    async def _switch(self, id_: str, is_enabled: bool) -> None:
+        await self._put({TOGGLE + id_: None if is_enabled else False})
         self.of(id_).is_enabled = is_enabled
-        return None
 
     async def _remove(self, keys: list[str]) -> None:
         with contextlib.suppress(StoreFailed):  # the next start finds them again

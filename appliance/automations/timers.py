@@ -16,7 +16,7 @@ from appliance.automations.environment import Environment
 from appliance.automations.policy import instant_of, millis_of
 from appliance.automations.running_timers import RunningTimer, TimerQueue
 from appliance.automations.scheduler import Scheduler
-from appliance.errors import Invalid, LaresError, NotFound, StoreFailed
+from appliance.errors import Invalid, NotFound, StoreFailed
 from appliance.home.events import TimerFired
 from appliance.home.texts import MAX_ID_CHARS, cut
 from appliance.home.values import Value, to_bytes
@@ -128,17 +128,11 @@ class Timers:
 
     async def _finish(self, change: Callable[[], Awaitable[None]], name: str) -> None:
         """Make the change whether or not who asked for it stays."""
-        failure = await asyncio.shield(self._tasks.start(self._make(change), f"change of the timer {name}"))
-        if failure is not None:
-            raise failure
+        await self._tasks.finish(self._make(change), f"change of the timer {name}")
 
-    async def _make(self, change: Callable[[], Awaitable[None]]) -> LaresError | None:
+    async def _make(self, change: Callable[[], Awaitable[None]]) -> None:
         async with self._turn:
-            try:
-                await change()
-            except LaresError as failure:
-                return failure
-        return None
+            await change()
 
     async def _start(self, name: str, secs: float, payload: Value, source: str) -> None:
         if name not in self._running and len(self._running) >= MAX_TIMERS:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 
 import orjson
@@ -95,13 +94,9 @@ class Variables:
         """As `set`, but returns once it is on the card, and it is so only then; `StoreFailed` where it cannot be."""
         pending = _Pending(name=name, size=self._check(name, value))
         self._pending.append(pending)
-        failure = await asyncio.shield(
-            self._tasks.start(self._set_durable(pending, value, source), f"setting of the variable {name}")
-        )
-        if failure is not None:
-            raise failure
+        await self._tasks.finish(self._set_durable(pending, value, source), f"setting of the variable {name}")
 
-    async def _set_durable(self, pending: _Pending, value: Value, source: str) -> StoreFailed | None:
+    async def _set_durable(self, pending: _Pending, value: Value, source: str) -> None:
         name = pending.name
         self._remember(VARIABLE + name, _stored(value))  # or a flush that comes between would write what was before
         failed = None
@@ -115,7 +110,8 @@ class Variables:
             self._apply(name, value, pending.size, source)
         if not self._pending_of(name):  # what is so now is what the card is to hold
             self._remember(VARIABLE + name, _stored(self._values.get(name)))
-        return failed
+        if failed is not None:
+            raise failed
 
     def _pending_of(self, name: str) -> list[_Pending]:
         return [each for each in self._pending if each.name == name]

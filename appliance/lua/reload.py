@@ -59,7 +59,7 @@ class Reloader:
 
     async def reload(self) -> Reload:
         """Reload when those asked for before have ended; also if whoever asked goes away."""
-        return await asyncio.shield(self._tasks.start(self._reload(), f"reload of {self.target}"))
+        return await self._tasks.finish(self._reload(), f"reload of {self.target}")
 
     async def _reload(self) -> Reload:
         async with self._turn:

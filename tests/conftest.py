@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from _pytest.faulthandler import fault_handler_stderr_fd_key
+from hypothesis import HealthCheck, settings
 
 from tests.fakes import witness
 from tests.fakes.house import House, open_house
@@ -25,6 +26,10 @@ sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(Path(__file__).pare
 # A shell that starts the tests in the background has them ignore Ctrl-C, which their hubs would inherit.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Hypothesis draws the same in every run, and no busy machine is a fault of what it tries.
+settings.register_profile("lares", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("lares")
 
 LIMIT_SECS, SLOW_LIMIT_SECS = 300, 1500
 """How long a test may take, with its fixtures, before it has failed and its process with it: none hangs for ever."""

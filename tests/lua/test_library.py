@@ -21,7 +21,7 @@ from appliance.home.model import Kind
 from appliance.lua.context import LEVELS, OPERATIONS, Context
 from appliance.lua.fields import read
 from appliance.lua.modes import ModeType
-from appliance.lua.runner import Function
+from appliance.lua.runner import Function, Runner
 from appliance.scenes import scene_parser
 from tests.fakes.clock import VirtualClock
 from tests.fakes.instant import InstantHome, open_home
@@ -44,10 +44,9 @@ LUA_TYPES = {"string": "string", "LogLevel": "string", "InvokeTarget": "string",
 # --- ctx -----------------------------------------------------------------------------------------
 
 
-async def said(body: str) -> str:
+async def said(runner: Runner, body: str) -> str:
     """What the call in the body raises, or what it printed."""
-    async with open_runner() as runner:
-        notes = await run(runner, f"print(select(2, pcall(function() {body} end)))")
+    notes = await run(runner, f"print(select(2, pcall(function() {body} end)))")
     return notes.printed[-1]
 
 
@@ -55,8 +54,15 @@ def test_the_methods_are_those_of_ctx() -> None:
     assert set(METHODS) == {*OPERATIONS, "log"}
 
 
-@pytest.mark.parametrize("name", METHODS)
-async def test_the_parameters_are_those_that_ctx_asks_for(name: str) -> None:
+async def test_the_parameters_are_those_that_ctx_asks_for(subtests: pytest.Subtests) -> None:
+    async with open_runner() as runner:
+        for name in METHODS:
+            with subtests.test(name):
+                await ask_for_parameters(runner, name)
+
+
+async def ask_for_parameters(runner: Runner, name: str) -> None:
+    """See that the method takes what the library says, and complains of what is wrong or missing."""
     method = METHODS[name]
     assert list(method.annotated) == list(method.parameters)
     good: list[str] = []
@@ -68,12 +74,12 @@ async def test_the_parameters_are_those_that_ctx_asks_for(name: str) -> None:
         if parameter.type == "any":
             good.append("1")
             continue
-        wrong = await said(f"ctx:{name}({', '.join([*good, 'true'])})")
+        wrong = await said(runner, f"ctx:{name}({', '.join([*good, 'true'])})")
         assert f"bad argument #{number} to ctx:{name} ({kind} expected, got boolean)" in wrong
-        missing = await said(f"ctx:{name}({', '.join(good)})")
+        missing = await said(runner, f"ctx:{name}({', '.join(good)})")
         assert (f"bad argument #{number}" in missing) is not parameter.is_optional
         good.append({"string": "'info'", "number": "1", "table": "{}"}[kind])
-    assert "bad argument" not in await said(f"ctx:{name}({', '.join(good)})")
+    assert "bad argument" not in await said(runner, f"ctx:{name}({', '.join(good)})")
 
 
 def test_the_levels_and_targets_are_those_there_are() -> None:

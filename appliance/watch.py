@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -19,6 +20,9 @@ QUIET_SECS = 0.3
 
 MAX_INTERVAL_SECS = 3.0
 """A folder in which something changes all the time counts so often nevertheless."""
+
+START_SECS = 0.25
+"""For so long what watches is not imported yet, so that a hub that starts answers first; changes are not missed."""
 
 POLL_INTERVAL_MS = 1000
 """How often it is looked whether a folder is still the one that is watched, and whether a missing one has come."""
@@ -58,10 +62,12 @@ Look = Callable[..., Iterator[Changes]]
 """`watchfiles.watch`, or what stands for it in a test."""
 
 
-def _watch(*folders: Path, **more: Any) -> Iterator[Changes]:
+def _watch(*folders: Path, stop_event: threading.Event, **more: Any) -> Iterator[Changes]:
+    if "watchfiles" not in sys.modules:
+        stop_event.wait(START_SECS)
     import watchfiles
 
-    return watchfiles.watch(*folders, **more)
+    return watchfiles.watch(*folders, stop_event=stop_event, **more)
 
 
 class Watcher:

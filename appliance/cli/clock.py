@@ -9,6 +9,7 @@ from pathlib import Path
 
 import orjson
 
+from appliance.cli.actions import TRUST
 from appliance.cli.key import Reply, ask
 from appliance.cli.owner import act_as_owner
 from appliance.cli.paths import Places
@@ -18,9 +19,6 @@ from appliance.store.disk import Disk
 from appliance.store.document import Document
 from appliance.store.records import CARD
 from appliance.store.times import forgetting, newest_time
-
-TRUST = "trust-clock"
-"""What a hub is asked to do."""
 
 
 def clock(arguments: argparse.Namespace) -> int:

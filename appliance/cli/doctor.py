@@ -14,6 +14,7 @@ import orjson
 
 from appliance import config
 from appliance.cli import key_socket
+from appliance.cli.actions import LUA
 from appliance.cli.paths import Places
 from appliance.clock import Clock, ClockTrust, timestamp
 from appliance.errors import ConfigFailed, StartFailed
@@ -25,9 +26,6 @@ from appliance.store.times import newest_time
 
 NOTHING = Snapshot({})
 """What a store tells that cannot be read."""
-
-LUA = "lua"
-"""What the hub's socket is asked for the figures of its Lua workers."""
 
 NEEDED_BYTES = 4 << 20
 

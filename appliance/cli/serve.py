@@ -17,15 +17,13 @@ from appliance.api.app import build_app
 from appliance.api.frames import frame_of
 from appliance.api.limits import Limits
 from appliance.api.server import Server
-from appliance.cli.clock import TRUST
+from appliance.cli.actions import LUA, SIMULATED, STATE, TRUST
 from appliance.cli.deadline import limit_stop
-from appliance.cli.doctor import LUA
 from appliance.cli.first_key import open_access
 from appliance.cli.inquiries import Inquiries
 from appliance.cli.key_desk import Action, Desk
 from appliance.cli.key_socket import KeySocket
 from appliance.cli.notify import Notifier
-from appliance.cli.simulate import SIMULATED, STATE
 from appliance.cli.single_file import finish_upgrade
 from appliance.clock import Clock, timestamp
 from appliance.config import Config

@@ -16,12 +16,11 @@ import orjson
 
 from appliance import config
 from appliance.automations.definition import Definition
-from appliance.automations.home_view import CHANGED
-from appliance.automations.states import AUTOMATION, TOGGLE
+from appliance.automations.states import AUTOMATION
 from appliance.automations.time_triggers import TimedTrigger
 from appliance.automations.timers import TIMER
-from appliance.automations.variables import VARIABLE
 from appliance.cli import key_socket
+from appliance.cli.actions import STATE
 from appliance.cli.device_events import FileEvent, first_instant, read_events, read_instant
 from appliance.cli.paths import Places
 from appliance.cli.rehearsal import Rehearsal, open_rehearsal
@@ -30,15 +29,8 @@ from appliance.clock import Clock, SimulatedClock
 from appliance.config import Config
 from appliance.errors import Invalid, StartFailed
 from appliance.locale import Locale
-from appliance.store.records import DEVICE, GROUP, PLACE, ROOM, Snapshot
-from appliance.store.records import STATE as STATE_OF_DEVICE
+from appliance.store.records import Snapshot
 from appliance.store.replacement import read_present
-
-STATE = "state"
-"""What a hub that runs is asked for."""
-
-SIMULATED = (ROOM, GROUP, PLACE, DEVICE, STATE_OF_DEVICE, TOGGLE, AUTOMATION, VARIABLE, TIMER, CHANGED)
-"""What of a home's state a simulation needs, by the prefixes of the keys in the document."""
 
 MAX_EVENTS_BYTES = 16 << 20
 """How large the file of device events may be."""

@@ -43,8 +43,7 @@ def test_the_first_answer_needs_no_module_that_is_imported_late(tmp_path: Path, 
     config = tmp_path / "config" / "default.toml"
     config.parent.mkdir()
     (tmp_path / "data").mkdir()
-    folders = "".join(f"[{each}]\nwatch = false\n" for each in ("automations", "scenes", "scripts"))
-    config.write_text(f'[api]\nbind_address = "127.0.0.1:0"\n{folders}{adapters}')
+    config.write_text(f'[api]\nbind_address = "127.0.0.1:0"\n{adapters}')
     environment = {**os.environ, "LARES_MASTER_KEY": "key", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", START, str(tmp_path)]
     told = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)

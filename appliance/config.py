@@ -29,10 +29,10 @@ from appliance.settings import (
     Runtime,
     Scenes,
     Scripts,
-    master_key,
+    check_master_key,
 )
 from appliance.tables.checks import TOML, boolean, nearest, shown, string
-from appliance.tables.fields import Field, Fields, Findings, Problem, Table, dotted, line_at, located
+from appliance.tables.fields import Field, Fields, Findings, Problem, Table, dotted, fields_of, line_at, located
 from appliance.tables.sections import hint_of_keys, line_finder
 
 MIN_MASTER_KEY_CHARS = 16
@@ -203,7 +203,7 @@ def _read_adapter(adapters: Table, name: str) -> Any:
     table = None if kind is None else _section_in(adapters, name)
     if kind is None or table is None:
         return None
-    fields = KINDS[kind].fields
+    fields = fields_of(KINDS[kind].settings)
     is_enabled = raw.get("enabled", True) is not False
     found = table.read({**_ADAPTER_FIELDS, **fields}, is_needed=is_enabled)
     _refuse_others(table, dotted(table.path))
@@ -243,7 +243,7 @@ def _choose_key(in_file: Auth, environment: Mapping[str, str], faults: list[Faul
             if not source:
                 return in_file
             key = Path(source).read_text(encoding="ascii", errors="replace").strip()
-        return Auth(master_key=master_key(key), source=source)
+        return Auth(master_key=check_master_key(key), source=source)
     except OSError as error:
         faults.append(Fault(source, 0, f"cannot be read (LARES_MASTER_KEY_FILE names it): {error.strerror}"))
     except Invalid as fault:

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 
 from appliance.adapters.base import Adapter, AdapterContext
 from appliance.home.model import Kind
-from appliance.settings import POLL_INTERVAL
-from appliance.tables.addresses import base_url
-from appliance.tables.fields import Field, Fields
+from appliance.tables import addresses
+from appliance.tables.checks import whole
+from appliance.tables.fields import key
 
 
 class Vendor(Protocol):
@@ -48,15 +48,14 @@ class Simulation:
 class AdapterKind:
     """One kind of adapter.
 
-    `fields` are those of its sections beside `type` and `enabled`; `settings` is the class whose objects hold their
-    values, and `build` makes an adapter of one. `device_kinds` are the kinds of device that it may publish: of what
-    is stored, no other is restored as its own. `late` names the modules that `build` imports: where a section is
-    enabled, the hub imports them on a thread once it answers. `simulation` stands in for the vendor's device, where
-    there is one.
+    `settings` is the dataclass whose objects hold what its sections state beside `type` and `enabled`; each of its
+    fields is a `tables.fields.key`. `build` makes an adapter of one. `device_kinds` are the kinds of device that it
+    may publish: of what is stored, no other is restored as its own. `late` names the modules that `build` imports:
+    where a section is enabled, the hub imports them on a thread once it answers. `simulation` stands in for the
+    vendor's device, where there is one.
     """
 
     name: str
-    fields: Fields
     settings: type[Any]
     device_kinds: frozenset[Kind]
     build: Callable[[Any, AdapterContext], Adapter]
@@ -64,19 +63,17 @@ class AdapterKind:
     simulation: Simulation | None = None
 
 
-POLLING_FIELDS: Fields = {"poll_interval_secs": POLL_INTERVAL}
-"""What every kind that polls has."""
-
-POLLED_URL_FIELDS: Fields = {"base_url": Field(base_url), **POLLING_FIELDS}
-"""What every kind has that polls the URL of one device."""
+def poll_interval() -> Any:
+    """The key `poll_interval_secs` of a kind that polls."""
+    return key(whole(1, 86_400), 5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolledUrl:
     """An enabled section of a kind that polls the URL of one device, every so many seconds."""
 
-    base_url: str
-    poll_interval_secs: int
+    base_url: str = key(addresses.base_url)
+    poll_interval_secs: int = poll_interval()
 
 
 def http_client(base_url: str, context: AdapterContext) -> Any:

@@ -5,6 +5,7 @@ The same reader serves sections of the configuration, definitions in Lua and obj
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -37,6 +38,20 @@ class Field(Generic[C]):
 
 Fields = Mapping[str, Field[Any]]
 """The fields that a table may hold, by name."""
+
+
+def key(check: Callable[[Any], Any], default: Any = None, *, required: bool = True, secret: bool = False) -> Any:
+    """A field of a dataclass that holds what a table states: with its check and default, as `Field` has them.
+
+    One that is secret is not shown by `repr`.
+    """
+    return dataclasses.field(repr=not secret, metadata={"field": Field(check, default, required)})
+
+
+def fields_of(settings: type[Any]) -> Fields:
+    """The fields of a table whose values an object of this dataclass holds."""
+    found = {each.name: each.metadata.get("field") for each in dataclasses.fields(settings)}
+    return {name: each for name, each in found.items() if each is not None}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from appliance.adapters.base import Adapter, AdapterContext
-from appliance.adapters.kind import POLLED_URL_FIELDS, AdapterKind, PolledUrl, Simulation, Vendor, http_client
+from appliance.adapters.kind import AdapterKind, PolledUrl, Simulation, Vendor, http_client
 from appliance.home.model import Kind
 
 
@@ -30,7 +30,6 @@ def simulate() -> Vendor:
 
 ELGATO_LIGHTS = AdapterKind(
     name="elgato_lights",
-    fields=POLLED_URL_FIELDS,
     settings=ElgatoLights,
     device_kinds=frozenset({Kind.LIGHT}),
     build=build,

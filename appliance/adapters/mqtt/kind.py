@@ -10,7 +10,7 @@ from typing import Any
 from appliance.adapters.base import Adapter, AdapterContext, Secrets
 from appliance.adapters.kind import AdapterKind
 from appliance.adapters.mqtt.access import HomeAccess
-from appliance.adapters.mqtt.settings import FIELDS, Mqtt
+from appliance.adapters.mqtt.settings import Mqtt
 from appliance.clock import Clock
 from appliance.home.model import Kind
 
@@ -24,7 +24,6 @@ def build(settings: Mqtt, context: AdapterContext) -> Adapter:
 
 MQTT = AdapterKind(
     name="mqtt",
-    fields=FIELDS,
     settings=Mqtt,
     device_kinds=frozenset({Kind.LIGHT, Kind.SWITCH, Kind.SENSOR}),
     build=build,

@@ -3,61 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from appliance.errors import Invalid
-from appliance.tables.addresses import host
+from appliance.tables import addresses
 from appliance.tables.checks import Mismatch, boolean, string, whole
-from appliance.tables.fields import Field, Fields
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mqtt:
-    """An enabled section of this kind; files as configured, relative ones to the configuration's root.
-
-    Raises `Invalid` for keys that do not go together.
-    """
-
-    host: str
-    port: int | None
-    username: str | None
-    password: str | None = field(repr=False)
-    password_file: str | None
-    tls: bool
-    ca_file: str | None
-    cert_file: str | None
-    key_file: str | None
-    discovery_prefix: str
-    tasmota: bool
-    publish: bool
-    hub_id: str | None
-    include_config_entities: bool
-
-    def located(self, root: Path) -> Mqtt:
-        """The same with files found from this folder on."""
-
-        def found(path: str | None) -> str | None:
-            return None if path is None else str(root / path)
-
-        return replace(
-            self,
-            password_file=found(self.password_file),
-            ca_file=found(self.ca_file),
-            cert_file=found(self.cert_file),
-            key_file=found(self.key_file),
-        )
-
-    def __post_init__(self) -> None:
-        if self.password is not None and self.password_file is not None:
-            raise Invalid("has both password and password_file; keep one of them")
-        if self.username is None and (self.password is not None or self.password_file is not None):
-            raise Invalid("has a password and no username")
-        if (self.cert_file is None) != (self.key_file is None):
-            raise Invalid("needs cert_file and key_file together")
-        if not self.tls and (self.ca_file is not None or self.cert_file is not None):
-            raise Invalid("names certificates; set tls = true to use them")
+from appliance.tables.fields import key
 
 
 def _prefix(value: Any) -> str:
@@ -88,20 +41,48 @@ def _secret(value: Any) -> str:
     return value
 
 
-FIELDS: Fields = {
-    "host": Field(host),
-    "port": Field(whole(1, 65535), required=False),
-    "username": Field(_secret, required=False),
-    "password": Field(_secret, required=False),
-    "password_file": Field(_path, required=False),
-    "tls": Field(boolean, default=False),
-    "ca_file": Field(_path, required=False),
-    "cert_file": Field(_path, required=False),
-    "key_file": Field(_path, required=False),
-    "discovery_prefix": Field(_prefix, "homeassistant"),
-    "tasmota": Field(boolean, default=True),
-    "publish": Field(boolean, default=False),
-    "hub_id": Field(_hub_id, required=False),
-    "include_config_entities": Field(boolean, default=False),
-}
-"""What a section may hold beside `type` and `enabled`."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mqtt:
+    """An enabled section of this kind; files as configured, relative ones to the configuration's root.
+
+    Raises `Invalid` for keys that do not go together.
+    """
+
+    host: str = key(addresses.host)
+    port: int | None = key(whole(1, 65535), required=False)
+    username: str | None = key(_secret, required=False)
+    password: str | None = key(_secret, required=False, secret=True)
+    password_file: str | None = key(_path, required=False)
+    tls: bool = key(boolean, default=False)
+    ca_file: str | None = key(_path, required=False)
+    cert_file: str | None = key(_path, required=False)
+    key_file: str | None = key(_path, required=False)
+    discovery_prefix: str = key(_prefix, "homeassistant")
+    tasmota: bool = key(boolean, default=True)
+    publish: bool = key(boolean, default=False)
+    hub_id: str | None = key(_hub_id, required=False)
+    include_config_entities: bool = key(boolean, default=False)
+
+    def located(self, root: Path) -> Mqtt:
+        """The same with files found from this folder on."""
+
+        def found(path: str | None) -> str | None:
+            return None if path is None else str(root / path)
+
+        return replace(
+            self,
+            password_file=found(self.password_file),
+            ca_file=found(self.ca_file),
+            cert_file=found(self.cert_file),
+            key_file=found(self.key_file),
+        )
+
+    def __post_init__(self) -> None:
+        if self.password is not None and self.password_file is not None:
+            raise Invalid("has both password and password_file; keep one of them")
+        if self.username is None and (self.password is not None or self.password_file is not None):
+            raise Invalid("has a password and no username")
+        if (self.cert_file is None) != (self.key_file is None):
+            raise Invalid("needs cert_file and key_file together")
+        if not self.tls and (self.ca_file is not None or self.cert_file is not None):
+            raise Invalid("names certificates; set tls = true to use them")

@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from appliance.adapters.base import Adapter, AdapterContext
-from appliance.adapters.kind import POLLING_FIELDS, AdapterKind, Simulation, Vendor, http_client
+from appliance.adapters.kind import AdapterKind, Simulation, Vendor, http_client, poll_interval
 from appliance.home.model import Kind
-from appliance.tables.addresses import host
+from appliance.tables import addresses
 from appliance.tables.checks import whole
-from appliance.tables.fields import Field
+from appliance.tables.fields import key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RokuTv:
     """An enabled section of this kind."""
 
-    ip_address: str
-    port: int
-    poll_interval_secs: int
+    ip_address: str = key(addresses.host)
+    port: int = key(whole(1, 65535), 8060)
+    poll_interval_secs: int = poll_interval()
 
     @property
     def base_url(self) -> str:
@@ -43,7 +43,6 @@ def simulate() -> Vendor:
 
 ROKU_TV = AdapterKind(
     name="roku_tv",
-    fields={"ip_address": Field(host), "port": Field(whole(1, 65535), 8060), **POLLING_FIELDS},
     settings=RokuTv,
     device_kinds=frozenset({Kind.SWITCH}),
     build=build,

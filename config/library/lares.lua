@@ -453,8 +453,8 @@ function Context:notify(message, fields) end
 ---@field class? string What it is, in more words than `kind` has: "cover", "plug", "media_player".
 
 ---@class CommandSpec
----@field capability string
----@field actions string[]
+---@field capability Capability|CustomCapability
+---@field actions Action[]
 ---@field schema CommandSchema The capability's schema with what this device narrows.
 
 ---@class CommandSchema
@@ -483,7 +483,7 @@ function Context:notify(message, fields) end
 
 ---What a device is to do: `{ capability = "brightness", action = "set", value = 40 }`.
 ---@class Command
----@field capability Capability What is to change.
+---@field capability Capability|CustomCapability What is to change.
 ---@field action Action What is to be done with it; the capability's text names those that it has.
 ---@field value? AttributeValue For set, increase and decrease; no other action takes one.
 ---@field transition_secs? number How long the change should take, where the device can fade.
@@ -508,6 +508,11 @@ function Context:notify(message, fields) end
 ---| "unlock" # a lock
 ---| "open" # a door or a cover
 ---| "close" # a door or a cover
+---| "press" # a button, which only a custom capability is
+
+---What no capability covers: `custom.<kind of adapter>.<field>`, say "custom.wled.effect" or "custom.mqtt.countdown". The
+---device's `commands` tell its actions, its type, its range and its options.
+---@alias CustomCapability string
 
 ---What devices can show and do; behind each the actions of its commands.
 ---@alias Capability

@@ -164,7 +164,15 @@ TYPES: Mapping[str, str] = {
 
 def test_the_capabilities_are_those_there_are() -> None:
     assert list(LIBRARY.words["Capability"]) == list(CAPABILITIES) == list(LIBRARY.classes["Attributes"])
-    assert set(LIBRARY.words["Action"]) == {action for each in CAPABILITIES.values() for action in each.actions}
+    of_catalog = {action for each in CAPABILITIES.values() for action in each.actions}
+    assert set(LIBRARY.words["Action"]) == {*of_catalog, "press"}
+
+
+def test_what_no_capability_covers_can_be_commanded_and_shown_too() -> None:
+    assert LIBRARY.aliases["CustomCapability"] == "string"
+    for name in ("Command", "CommandSpec"):
+        assert LIBRARY.classes[name]["capability"].type == "Capability|CustomCapability"
+    assert "---@field [string] " in library.STUB.read_text("utf-8")
 
 
 @pytest.mark.parametrize("entry", CAPABILITIES.values(), ids=lambda entry: entry.key)

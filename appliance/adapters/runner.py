@@ -141,11 +141,12 @@ class AdapterRunner:
     def _conclude(self, result: CommandResult) -> LaresError | None:
         """Publish what a command read; the error if it was not done."""
         publish = self._context.publish
-        if result.report is None:
-            publish.reached()
-        else:
+        if result.report is not None:
             publish.report(result.report)
+        if result.report is not None or result.error is None:
             publish.answered()
+        else:
+            publish.reached()
         if result.error is None:
             return None
         error = BadAnswer(result.error)

@@ -13,7 +13,6 @@ from appliance.adapters.dispatch import Dispatcher, Outcome, Status
 from appliance.adapters.http import open_session
 from appliance.adapters.kind import AdapterKind
 from appliance.adapters.runner import AdapterRunner
-from appliance.adapters.simulated import SimulatedDevice
 from appliance.clock import Clock
 from appliance.health import AdapterStatus, Health
 from appliance.home import events
@@ -24,36 +23,45 @@ from appliance.home.registry import Registry
 from tests.fakes.context import context_of
 from tests.fakes.patience import until
 
-SPEED = 20
+GARBAGE = (b"", b"{", b"[]", b"7", b"<html/>", b'{"state":{},"lights":7}', b"\xff" * 999)
 
 
 class FastClock(Clock):
-    """Twenty seconds in one."""
+    """So many seconds in one."""
+
+    def __init__(self, speed: float) -> None:
+        super().__init__()
+        self._speed = speed
 
     def monotonic(self) -> float:
         """The seconds, passing faster."""
-        return super().monotonic() * SPEED
+        return super().monotonic() * self._speed
 
     async def sleep(self, seconds: float) -> None:
-        """A twentieth of it."""
-        await super().sleep(seconds / SPEED)
+        """A part of it."""
+        await super().sleep(seconds / self._speed)
 
     async def wait(self, event: asyncio.Event, seconds: float) -> bool:
-        """A twentieth of it."""
-        return await super().wait(event, seconds / SPEED)
+        """A part of it."""
+        return await super().wait(event, seconds / self._speed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """One kind, and a device that has power. `simulate` makes another simulator than the kind's own.
+    """One kind, and a device that has power. `simulate` and `settings` take the place of the kind's simulation.
 
-    `fewer` takes a device away at the vendor and `more` gives it back, where the kind has more than one.
+    `fewer` takes a device away at the vendor and `more` gives it back, where the kind has more than one. One that is
+    not `is_polled` keeps a connection: until that is back, commands fail, and garbage is noticed by who waits.
     """
 
     name: str
     kind: AdapterKind
     device: str
     simulate: Callable[[], Any] | None = None
+    settings: Callable[[Any], Any] | None = None
+    is_polled: bool = True
+    garbage: tuple[bytes, ...] = GARBAGE
+    speed: float = 20
     fewer: Callable[[Any], object] | None = None
     more: Callable[[Any], object] | None = None
 
@@ -61,10 +69,10 @@ class Subject:
 class Trial:
     """One adapter at work against its simulator."""
 
-    def __init__(self, subject: Subject, vendor: SimulatedDevice) -> None:
+    def __init__(self, subject: Subject, vendor: Any) -> None:
         self.subject = subject
         self.vendor = vendor
-        self.clock, self.bus = FastClock(), Bus()
+        self.clock, self.bus = FastClock(subject.speed), Bus()
         self.happened: list[events.Event] = []
         self.bus.listen(self.happened.append)
         self.registry = Registry(self.bus, self.clock)
@@ -91,20 +99,32 @@ class Trial:
         [outcome] = await self.dispatcher.send([self.device], Command(capability="power", action=action), "device")
         return outcome
 
+    async def obeys(self, action: str) -> bool:
+        """Whether it is switched; a kind that keeps a connection has as long as it needs to have it again."""
+        if not self.subject.is_polled:
+            async with asyncio.timeout(10):
+                while (await self.command(action)).status is not Status.OK:  # noqa: ASYNC110 - nobody tells
+                    await asyncio.sleep(0.01)
+            return True
+        return (await self.command(action)).status is Status.OK
+
 
 @asynccontextmanager
 async def trial(subject: Subject) -> AsyncIterator[Trial]:
     """An adapter of the kind that has seen its vendor once."""
     simulation = subject.kind.simulation
-    assert simulation is not None
-    async with (subject.simulate or simulation.device)() as vendor, open_session() as session:
+    simulate, settings_for = subject.simulate, subject.settings
+    if simulation is not None:
+        simulate, settings_for = simulate or simulation.device, settings_for or simulation.settings
+    assert simulate is not None and settings_for is not None
+    async with simulate() as vendor, open_session() as session:
         it = Trial(subject, vendor)
-        settings = simulation.settings(vendor)
+        settings = settings_for(vendor)
         context = context_of(subject.name, session, it.clock, registry=it.registry, bus=it.bus)
         it.runner = AdapterRunner(partial(subject.kind.build, settings), context)
         it.dispatcher = Dispatcher([it.runner], it.bus, it.clock)
         async with it.runner, it.dispatcher:
-            await until(lambda: it.status is AdapterStatus.RUNNING)
+            await until(lambda: it.status is AdapterStatus.RUNNING and context.publish.has_started.is_set())
             yield it
 
 
@@ -154,24 +174,37 @@ class AdapterContract:
             await it.vendor.unplug()
             await until(lambda: it.states() == {"offline"})
             await it.vendor.plug_in()
-            assert (await it.command("on")).status is Status.OK
+            assert await it.obeys("on")
             assert it.states() == {"online"}
 
+    async def test_every_outage_is_told_and_ends_however_many_there_are(self) -> None:
+        async with trial(self.subject) as it:
+            for number in range(1, 4):
+                await it.vendor.unplug()
+                await until(lambda: it.states() == {"offline"})
+                await it.vendor.plug_in()
+                await until(lambda: it.states() == {"online"})
+                said = [event for event in it.happened if isinstance(event, events.SystemErrorReported)]
+                assert len(said) == number
+            assert await it.obeys("on")
+
     async def test_garbage_is_no_outage_and_changes_nothing(self) -> None:
-        for body in (b"", b"{", b"[]", b"7", b"<html/>", b'{"state":{},"lights":7}', b"\xff" * 999):
+        for body in self.subject.garbage:
             async with trial(self.subject) as it:
                 before = it.device
                 it.vendor.faults.body = body
-                await until(lambda it=it: it.status is AdapterStatus.DEGRADED)  # type: ignore[misc]
+                if self.subject.is_polled:
+                    await until(lambda it=it: it.status is AdapterStatus.DEGRADED)  # type: ignore[misc]
                 refused = await it.command("on")
                 assert refused.error is not None and refused.error.code == "device_refused", body
                 assert it.device.attributes == before.attributes
                 it.vendor.faults.body = None
+                assert await it.obeys("on")
                 await until(lambda it=it: it.status is AdapterStatus.RUNNING)  # type: ignore[misc]
 
     async def test_slow_answers_are_waited_for(self) -> None:
         async with trial(self.subject) as it:
-            it.vendor.faults.delay = 0.2
+            it.vendor.faults.delay = 0.1
             assert (await it.command("on")).status is Status.OK
             assert it.device.attributes["power"] == "on" and it.states() == {"online"}
 
@@ -199,7 +232,7 @@ class AdapterContract:
             it.runner._current.cancel()
             await until(lambda: it.runner.adapter not in (adapter, None))
             assert [device.id for device in it.registry.list_devices()] == [device.id for device in before]
-            assert (await it.command("on")).status is Status.OK
+            assert await it.obeys("on")
 
     async def test_what_the_vendor_no_longer_lists_is_removed_and_may_return(self) -> None:
         if self.subject.fewer is None or self.subject.more is None:

@@ -38,6 +38,9 @@ TICK_SECS = 0.25
 MAX_TOLD = 100
 """Announcements and messages of which it is said why nothing was made of them; of further ones nothing is said."""
 
+ANSWERED_SECS = 5.0
+"""Seconds between two notes that the broker answers, for as long as something comes."""
+
 BATCH = 50
 """Messages that are understood at a stretch."""
 
@@ -65,6 +68,7 @@ class MqttAdapter(Adapter):
         self._is_announced_anew = False
         self._seen_configs: set[str] = set()
         self._subscribed: frozenset[str] = frozenset()
+        self._has_read = False
         self._dropped = 0
         self._told: set[str] = set()
 
@@ -191,6 +195,7 @@ class MqttAdapter(Adapter):
             await self.inbox.wait()
             for received in self.inbox.take(BATCH):
                 self._read(received)
+            self._has_read = True
             self._tell_dropped()
             while self.live.flush():
                 await self.clock.sleep(0)
@@ -207,9 +212,14 @@ class MqttAdapter(Adapter):
         self._config_at = self.clock.monotonic()
 
     async def _keep_time(self) -> None:
+        noted_at = self.clock.monotonic()
         while True:
             await self.clock.sleep(TICK_SECS)
             self.live.tick()
+            if self._has_read and self.clock.monotonic() - noted_at >= ANSWERED_SECS:
+                noted_at, self._has_read = self.clock.monotonic(), False
+                if self.connection is not None:
+                    self.publish.answered()
             self._tell_refused()
             while self.live.flush():
                 await self.clock.sleep(0)

@@ -191,7 +191,7 @@ class Hub:
 
     def begin_to_stop(self) -> None:
         """Let nothing begin by itself any more; what is under way goes on."""
-        self.timers.hold()
+        self.timers.pause()
         self.automations.disarm()
 
     def give_up(self) -> None:
@@ -234,7 +234,7 @@ class Hub:
         self.automations, self.schedule, self.timers = parts.automations, parts.scheduler, parts.timers
         calls = AutomationCalls(environment, parts.timers, self.scenes.run, config.notify.targets)
         self._calls.update(calls.table())
-        return self._safe_mode.ended_by(parts.engine.reload, self.crashes, parts.timers.release)
+        return self._safe_mode.ended_by(parts.engine.reload, self.crashes, parts.timers.resume)
 
     def _build_reloaders(self, reload_automations: Work) -> dict[str, Reloader]:
         config = self._config

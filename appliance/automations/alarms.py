@@ -12,13 +12,13 @@ from appliance.clock import Clock
 
 log = logging.getLogger("automations")
 
-LATE = timedelta(minutes=5)
+MAX_LATE = timedelta(minutes=5)
 """An occurrence that was passed over by no more than this is made up for, once; older ones are only counted."""
 
 MAX_COUNTED = 1000
 """How many occurrences that were passed over are counted one by one."""
 
-FORGET = timedelta(days=1)
+MAX_AHEAD = timedelta(days=1)
 """An occurrence further ahead than this that is said to have fired did so by a clock that was wrong."""
 
 INSTANT = timedelta(microseconds=1)
@@ -34,43 +34,49 @@ class Schedule(Protocol):
 class Timer:
     """Something due after a span of real time, once, or again and again if `every` is given (seconds)."""
 
-    def __init__(self, name: str, due: float, ring: Callable[[float], None], every: float | None = None) -> None:
+    def __init__(self, name: str, due: float, on_due: Callable[[float], None], every: float | None = None) -> None:
         self.name = name
         self.due = due
-        self.ring = ring
+        self.on_due = on_due
         self.every = every
         self.is_cancelled = False
 
-    def take(self, now: float) -> tuple[float | None, int]:
+    def advance(self, now: float) -> tuple[float | None, int]:
         """How late it rings now, in seconds, None if not at all, and how often it should have rung and does not."""
         if self.every is None:
             return now - self.due, 0
         passed, late = divmod(now - self.due, self.every)
         self.due = now - late + self.every
-        return (late, int(passed)) if late <= LATE.total_seconds() else (None, int(passed) + 1)
+        return (late, int(passed)) if late <= MAX_LATE.total_seconds() else (None, int(passed) + 1)
 
 
 class Alarm:
     """Something due by a schedule. `due` is its next occurrence, None while the clock is not believed or none comes.
 
-    `name` is what the log calls it. The same occurrence of one that `keeps` never rings twice, though the clock be
-    set back; `last` is the latest that rang.
+    `name` is what the log calls it. The same occurrence of one that `never_repeats` rings once, though the clock
+    be set back; `last` is the latest that rang.
     """
 
     def __init__(
-        self, name: str, schedule: Schedule, ring: Callable[[datetime], None], *, keeps: bool, last: datetime | None
+        self,
+        name: str,
+        schedule: Schedule,
+        on_due: Callable[[datetime], None],
+        *,
+        never_repeats: bool,
+        last: datetime | None,
     ) -> None:
         self.name = name
         self.schedule = schedule
-        self.ring = ring
-        self.keeps = keeps
+        self.on_due = on_due
+        self.never_repeats = never_repeats
         self.last = last
         self.due: datetime | None = None
 
     def arm(self, now: datetime, *, settles: bool = False) -> None:
         """Find the next occurrence, as of this instant; none that rang already if the clock only `settles`."""
         since = now
-        if self.last is not None and (self.keeps or settles) and self.last - now <= FORGET:
+        if self.last is not None and (self.never_repeats or settles) and self.last - now <= MAX_AHEAD:
             since = max(now, self.last)
         self.due = self.next_after(since)
 
@@ -83,18 +89,18 @@ class Alarm:
             log.error(sentence, self.name, type(error).__name__, error, exc_info=error)
             return None
 
-    def take(self, now: datetime) -> tuple[datetime | None, Passed]:
+    def advance(self, now: datetime) -> tuple[datetime | None, Passed]:
         """What is to ring now, if anything, and which occurrences before it never will; then the next is due."""
         rings, since, count = None, None, 0
-        if self.due is not None and now - self.due > LATE:
-            since, self.due = self.due, self.next_after(now - LATE - INSTANT)
+        if self.due is not None and now - self.due > MAX_LATE:
+            since, self.due = self.due, self.next_after(now - MAX_LATE - INSTANT)
         while self.due is not None and self.due <= now:
             if rings is not None:
                 count += 1
             rings, self.due = self.due, self.next_after(self.due)
         if rings is not None:
             self.last = rings
-        return rings, Passed(since=since, until=now - LATE, count=count)
+        return rings, Passed(since=since, until=now - MAX_LATE, count=count)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ class Baseline:
         self._registry = registry
         self._unseen = {device.id: device.last_seen for device in registry.list_devices()}
 
-    def take(self, event: Event) -> tuple[bool, list[str]]:
+    def observe(self, event: Event) -> tuple[bool, list[str]]:
         """Whether the event only tells what a restored device was like all along, so that no trigger may match it;
         and the restored devices that were observed for the first time by now.
 

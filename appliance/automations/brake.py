@@ -51,7 +51,7 @@ class Brake:
         self._secs = secs
         self._records: dict[str, _Record] = {}
         self._causes: dict[tuple[str, str], tuple[float, frozenset[str]]] = {}
-        bus.listen(self._hear)
+        bus.listen(self._on_event)
 
     def note_effect(self, source: str, kind: str, name: str) -> None:
         """An execution, `automation:x` or `scene:x`, changes the thing of this kind and name, now.
@@ -68,7 +68,7 @@ class Brake:
         while now - next(iter(self._causes.values()))[0] > self._secs:
             del self._causes[next(iter(self._causes))]
 
-    def _hear(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         if isinstance(event, CommandEnded):
             self.note_effect(event.source, "device", event.device_id)
 

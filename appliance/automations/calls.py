@@ -104,20 +104,20 @@ class AutomationCalls:
         return await self._timers.cancel(name)
 
     async def _wait_for(self, context: Context, device_id: str, raw: Any, _: None) -> bool:
-        attribute, matcher, secs = _wanted(raw)
+        attribute, matcher, secs = _parse_wait(raw)
         self._registry.get_device(device_id)
         came = asyncio.Event()
 
-        def look(event: Event | None = None) -> None:
+        def check(event: Event | None = None) -> None:
             if event is None or (isinstance(event, DeviceStateChanged) and event.device.id == device_id):
                 found = self._registry.find_devices([device_id])
                 if found and matcher.holds(found[0].attributes.get(attribute)):
                     came.set()
 
         is_so = False
-        forget = self._bus.listen(look)
+        forget = self._bus.listen(check)
         try:
-            look()
+            check()
             is_so = await self._clock.wait(came, secs)
         finally:
             forget()
@@ -155,7 +155,7 @@ def _finish(table: Table, call: str) -> None:
         raise Invalid(f"{call}: {table.findings.faults[0]}")
 
 
-def _wanted(raw: Any) -> tuple[str, Matcher, float]:
+def _parse_wait(raw: Any) -> tuple[str, Matcher, float]:
     """What `ctx:wait_for` waits for: an attribute, what it must be, and for how many seconds at most."""
     table = _options(raw, "ctx:wait_for")
     attribute = take_attribute(table)

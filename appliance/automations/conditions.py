@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from appliance.automations.fields import WEEKDAYS
 from appliance.automations.home_view import HomeView
-from appliance.automations.matchers import Matcher, Within, number_in, told
+from appliance.automations.matchers import Matcher, Within, describe, number_in
 from appliance.automations.sun_position import SunPosition
 from appliance.automations.verdict import HOLDS, Verdict, refused
 from appliance.automations.wall_clock import Window
@@ -240,9 +240,9 @@ def _seen(condition: Condition, home: HomeView, instant: datetime | None) -> str
     match condition:
         case DeviceState(device_id=device_id, attribute=attribute):
             values = [each.attributes.get(attribute) for each in home.registry.find_devices([device_id])]
-            return f" ({attribute} was {', '.join(map(told, values))})"
+            return f" ({attribute} was {', '.join(map(describe, values))})"
         case VariableState(name=name):
-            return f" (variable '{name}' was {told(home.get_variable(name))})"
+            return f" (variable '{name}' was {describe(home.get_variable(name))})"
         case Weekday(locale=locale):
             return f" (day was {WEEKDAYS[locale.local(now).weekday()]})"
         case DateRange(locale=locale):
@@ -261,7 +261,7 @@ def _branch(number: int, verdict: Verdict) -> str:
 
 def _unlike(value: Value, matcher: Matcher) -> str:
     is_lacking = isinstance(matcher, Within) and number_in(value) is None
-    return f"was {told(value)}, needs {'a number ' if is_lacking else ''}{matcher}"
+    return f"was {describe(value)}, needs {'a number ' if is_lacking else ''}{matcher}"
 
 
 def _shown_day(day: tuple[int, int]) -> str:

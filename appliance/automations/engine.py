@@ -63,7 +63,7 @@ class Engine:
     async def __aenter__(self) -> Engine:
         self._baseline = Baseline(self._registry)
         self._arm_all()
-        self._listening.callback(self._bus.listen(self._hear))
+        self._listening.callback(self._bus.listen(self._on_event))
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -136,15 +136,15 @@ class Engine:
         assets = self.catalog.list_assets()
         for asset in assets:
             id_ = asset.definition.id
-            self._active[id_] = self._take_over(before.pop(id_, []), asset)
+            self._active[id_] = self._carry_over(before.pop(id_, []), asset)
         for active in (each for gone in before.values() for each in gone):
             self._stop(active)
         self._listeners = Listeners(self._list_active(), self._registry)
-        self._change_times.watch(_watched(each.definition for each in assets))
+        self._change_times.watch(_watched_attributes(each.definition for each in assets))
         if self.catalog.is_complete:
             self._states.forget_others(self._active.keys())
 
-    def _take_over(self, old: list[ActiveTrigger], asset: Asset[Definition]) -> list[ActiveTrigger]:
+    def _carry_over(self, old: list[ActiveTrigger], asset: Asset[Definition]) -> list[ActiveTrigger]:
         """The automation's triggers for this text: those that were there as they were, the others anew."""
         found = []
         for trigger in asset.definition.triggers:
@@ -168,8 +168,8 @@ class Engine:
         self._schedules.stop(active)
         self._waits.stop(active)
 
-    def _hear(self, event: events.Event) -> None:
-        is_baseline, observed = self._baseline.take(event)
+    def _on_event(self, event: events.Event) -> None:
+        is_baseline, observed = self._baseline.observe(event)
         for device in self._registry.find_devices(observed):
             self._resume_waits(device)
         if is_baseline:
@@ -179,7 +179,7 @@ class Engine:
                 self._waits.end(active, event.device_id)
         for active in self._listeners.of(event, self._waits):
             try:
-                self._tell(active, event)
+                self._dispatch(active, event)
             except Exception as error:  # a fault in one automation's way is not the home's
                 log.error("%s: %s: %s", active.label, type(error).__name__, error, exc_info=error)
 
@@ -188,7 +188,7 @@ class Engine:
             if isinstance(active.trigger, DeviceTrigger) and active.trigger.wait_secs is not None:
                 self._waits.resume(active, active.trigger, device)
 
-    def _tell(self, active: ActiveTrigger, event: events.Event) -> None:
+    def _dispatch(self, active: ActiveTrigger, event: events.Event) -> None:
         trigger = active.trigger
         if isinstance(trigger, TimedTrigger):
             return
@@ -199,7 +199,7 @@ class Engine:
             self._runs.fire(active, match)
 
 
-def _watched(definitions: Iterable[Definition]) -> Mapping[str, frozenset[str]]:
+def _watched_attributes(definitions: Iterable[Definition]) -> Mapping[str, frozenset[str]]:
     """The attributes, by device, of which conditions ask how long they have been as they are."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     for condition in (each for definition in definitions for each in _flat(definition.conditions)):

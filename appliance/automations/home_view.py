@@ -45,7 +45,7 @@ class ChangeTimes:
             raw = value if isinstance(value, dict) else {}
             times = {name: instant_of(at) for name, at in raw.items()}
             self._times[device_id] = {name: at for name, at in times.items() if at is not None}
-        bus.listen(self._hear)
+        bus.listen(self._on_event)
 
     def watch(self, attributes: Mapping[str, frozenset[str]]) -> None:
         """From now on remember these attributes, by device; others are forgotten."""
@@ -57,7 +57,7 @@ class ChangeTimes:
         """When the attribute last changed; where nobody saw that, when the device did."""
         return self._times.get(device.id, {}).get(attribute, device.updated_at)
 
-    def _hear(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         if isinstance(event, DeviceRemoved) and event.device_id in self._times:
             self._forget(event.device_id)
         if not isinstance(event, DeviceStateChanged) or event.previous is None:

@@ -35,7 +35,7 @@ def number_in(value: Value) -> int | float | None:
     return value if is_number(value) else None
 
 
-def told(value: Value) -> str:
+def describe(value: Value) -> str:
     """A value as explanations tell it, one with a unit as `21.5 celsius`."""
     number = number_in(value)
     if isinstance(value, dict) and number is not None and isinstance(value.get("unit"), str):
@@ -101,7 +101,7 @@ class Equal:
         return not self.holds(previous)
 
     def __str__(self) -> str:
-        return told(self.value)
+        return describe(self.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

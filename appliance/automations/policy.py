@@ -71,7 +71,7 @@ class Decision:
 
 def decide(policy: Policy, memory: Memory, event: Mapping[str, Value], now: datetime) -> Decision:
     """Whether the event may run the automation now. A yes takes the cooldown and remembers the event at once."""
-    memory = _awake(policy, memory, now)
+    memory = _without_expired(policy, memory, now)
     reason = _cooldown(policy, memory, now)
     if reason is not None:
         return Decision(verdict=refused(reason), memory=memory)
@@ -111,15 +111,15 @@ def _begun(policy: Policy, memory: Memory) -> Memory:
     return replace(memory, is_running=True, ended_at=None) if policy.cooldown_secs else memory
 
 
-def _awake(policy: Policy, memory: Memory, now: datetime) -> Memory:
+def _without_expired(policy: Policy, memory: Memory, now: datetime) -> Memory:
     """The memory without what has expired, and with nothing in it that lies in the future."""
-    ended = _still(memory.ended_at, policy.cooldown_secs, now)
-    instants = ((key, _still(at, policy.dedupe_window_secs, now)) for key, at in memory.decided.items())
+    ended = _unless_expired(memory.ended_at, policy.cooldown_secs, now)
+    instants = ((key, _unless_expired(at, policy.dedupe_window_secs, now)) for key, at in memory.decided.items())
     decided = {key: at for key, at in instants if at is not None}
     return replace(memory, ended_at=ended, decided=decided, is_running=memory.is_running and policy.cooldown_secs > 0)
 
 
-def _still(at: datetime | None, secs: float, now: datetime) -> datetime | None:
+def _unless_expired(at: datetime | None, secs: float, now: datetime) -> datetime | None:
     """The instant, at most the present one; None once so many seconds have passed since."""
     if at is None or now - at >= timedelta(seconds=secs):
         return None

@@ -78,10 +78,10 @@ def _millis(raw: Value) -> int | None:
 class TimerQueue:
     """The timers that run, by when they are due. However many there are, one alarm of the scheduler's waits."""
 
-    def __init__(self, clock: Clock, scheduler: Scheduler, ring: Callable[[RunningTimer], None]) -> None:
+    def __init__(self, clock: Clock, scheduler: Scheduler, on_due: Callable[[RunningTimer], None]) -> None:
         self._clock = clock
         self._scheduler = scheduler
-        self._ring = ring
+        self._on_due = on_due
         self._heap: list[RunningTimer] = []
         self._stale = 0
         self._alarm: Alarm | None = None
@@ -118,9 +118,9 @@ class TimerQueue:
         self._alarm, self._armed_for = None, due
         if due is not None:
             left = max(0.0, due - self._clock.monotonic())
-            self._alarm = self._scheduler.after("timers", left, self._ring_due)
+            self._alarm = self._scheduler.after("timers", left, self._fire_due)
 
-    def _ring_due(self, _: float) -> None:
+    def _fire_due(self, _: float) -> None:
         self._alarm, self._armed_for = None, None
         now = self._clock.monotonic() + SAME_SECS
         while self._heap and (self._heap[0].is_gone or (self._heap[0].due or 0.0) <= now):
@@ -129,5 +129,5 @@ class TimerQueue:
                 self._stale -= 1
                 continue
             timer.due = None
-            self._ring(timer)
+            self._on_due(timer)
         self._arm()

@@ -165,7 +165,7 @@ class AutomationExecutor:
             if result.status is not RunStatus.DROPPED:
                 nothing = next(iter(result.warnings), None)
                 state.last_run, state.last_error = result.executed_at, result.error or nothing
-        self._tell(request, result)
+        self._log_result(request, result)
         self._history.add(history_entry(request, result))
 
     def _after(self, memory: policy.Memory, request: ExecutionRequest, result: ExecutionResult) -> policy.Memory:
@@ -175,7 +175,7 @@ class AutomationExecutor:
             return policy.never_began(memory, request.event or {})
         return policy.failed(memory)
 
-    def _tell(self, request: ExecutionRequest, result: ExecutionResult) -> None:
+    def _log_result(self, request: ExecutionRequest, result: ExecutionResult) -> None:
         if result.status in (RunStatus.ERROR, RunStatus.TIMEOUT):
             log.warning("automation '%s' failed: %s", request.id, result.error)
         else:

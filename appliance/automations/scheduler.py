@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from appliance.automations.alarms import INSTANT, LATE, MAX_COUNTED, Alarm, Passed, Schedule, Timer
+from appliance.automations.alarms import INSTANT, MAX_COUNTED, MAX_LATE, Alarm, Passed, Schedule, Timer
 from appliance.automations.environment import Environment
 from appliance.clock import Clock, ClockSteps, timestamp
 from appliance.tasks import Tasks
@@ -21,7 +21,7 @@ log = logging.getLogger("automations")
 LATE_SECS = 1.0
 """What fires later than this is counted as late."""
 
-SETTLING = timedelta(minutes=1)
+MAX_ADJUSTMENT = timedelta(minutes=1)
 """A clock that is set back by less than this, as NTP does, repeats no occurrence."""
 
 MAX_STALE = 64
@@ -51,7 +51,7 @@ class Scheduler:
         self._tasks = Tasks()
         self._stepped: list[dict[str, Any]] = []
         self._late = 0
-        self._looked_at = clock.monotonic()
+        self._checked_at = clock.monotonic()
 
     async def __aenter__(self) -> Scheduler:
         if (doubt := self._trust.doubt()) is not None:
@@ -63,26 +63,28 @@ class Scheduler:
     async def __aexit__(self, *_: object) -> None:
         await self._tasks.__aexit__()
 
-    def after(self, name: str, seconds: float, ring: Callable[[float], None]) -> Timer:
+    def after(self, name: str, seconds: float, on_due: Callable[[float], None]) -> Timer:
         """Ring once, so many seconds of real time from now; the ring is told how many seconds late it is."""
-        return self._start(Timer(name, self._clock.monotonic() + seconds, ring))
+        return self._start(Timer(name, self._clock.monotonic() + seconds, on_due))
 
-    def every(self, name: str, seconds: float, ring: Callable[[float], None], *, first: float | None = None) -> Timer:
+    def every(
+        self, name: str, seconds: float, on_due: Callable[[float], None], *, first: float | None = None
+    ) -> Timer:
         """Ring every so many seconds of real time, for the first time after `first` or after one whole span."""
         due = self._clock.monotonic() + (seconds if first is None else first)
-        return self._start(Timer(name, due, ring, seconds))
+        return self._start(Timer(name, due, on_due, seconds))
 
     def at(
         self,
         name: str,
         schedule: Schedule,
-        ring: Callable[[datetime], None],
+        on_due: Callable[[datetime], None],
         *,
-        keeps: bool = False,
+        never_repeats: bool = False,
         last: datetime | None = None,
     ) -> Alarm:
-        """Ring at each occurrence of the schedule from now on, telling it; see `Alarm` for `keeps` and `last`."""
-        alarm = Alarm(name, schedule, ring, keeps=keeps, last=last)
+        """Call `on_due` with each occurrence of the schedule from now on; for the others see `Alarm`."""
+        alarm = Alarm(name, schedule, on_due, never_repeats=never_repeats, last=last)
         self._alarms[alarm] = None
         if self._is_trusted:
             now = self._clock.now()
@@ -131,10 +133,10 @@ class Scheduler:
 
     def _start_instant(self, now: datetime) -> datetime:
         """The instant from which on occurrences fell into this start, or into the stop before it."""
-        if self._stopped_at is not None and timedelta() <= now - self._stopped_at <= LATE:
+        if self._stopped_at is not None and timedelta() <= now - self._stopped_at <= MAX_LATE:
             return self._stopped_at
         since_start = timedelta(seconds=self._clock.monotonic() - self._began)
-        return now - since_start if since_start <= LATE else now
+        return now - since_start if since_start <= MAX_LATE else now
 
     def _tell_forgotten(self) -> None:
         if self._trust.forgotten is not None:
@@ -156,24 +158,24 @@ class Scheduler:
     async def _run(self) -> None:
         while True:
             self._changed.clear()
-            self._look_at_clock()
+            self._check_clock()
             self._is_starting = False
-            self._ring_timers()
-            self._ring_alarms()
+            self._fire_timers()
+            self._fire_alarms()
             if self._timers or self._alarms:
-                await self._clock.wait(self._changed, self._nap())
+                await self._clock.wait(self._changed, self._secs_to_next())
             else:
                 await self._changed.wait()
-                self._looked_at = self._clock.monotonic()
+                self._checked_at = self._clock.monotonic()
 
-    def _look_at_clock(self) -> None:
+    def _check_clock(self) -> None:
         """Find every occurrence anew where the clock was set back, or can be trusted for the first time.
 
         It may have been so since the last look: from the earliest instant that it can have shown since then.
         """
-        step, now, looked_at = self._steps.poll(), self._clock.now(), self._clock.monotonic()
-        earliest = now - timedelta(seconds=looked_at - self._looked_at)
-        self._looked_at = looked_at
+        step, now, checked_at = self._steps.poll(), self._clock.now(), self._clock.monotonic()
+        earliest = now - timedelta(seconds=checked_at - self._checked_at)
+        self._checked_at = checked_at
         becomes_trusted = self._trust.is_trusted() and not self._is_trusted
         if step:
             log.warning("the clock was set by %+.1f s", step.total_seconds())
@@ -188,7 +190,7 @@ class Scheduler:
                 if becomes_trusted:
                     self._begin(alarm, earliest)
                 else:
-                    alarm.arm(earliest, settles=step > -SETTLING)
+                    alarm.arm(earliest, settles=step > -MAX_ADJUSTMENT)
             self._find_soonest()
         waiting = self._on_step if step else []
         if becomes_trusted:
@@ -196,37 +198,37 @@ class Scheduler:
         for do in waiting:
             _safely(do)
 
-    def _ring_timers(self) -> None:
+    def _fire_timers(self) -> None:
         now = self._clock.monotonic()
         while self._timers and self._timers[0][0] <= now:
             timer = heapq.heappop(self._timers)[2]
             if timer.is_cancelled:
                 self._stale -= 1
                 continue
-            late, passed = timer.take(now)
+            late, passed = timer.advance(now)
             if timer.every is not None:
                 self._start(timer)
             _tell_passed(timer.name, passed)
             if late is not None:
                 self._late += late > LATE_SECS
-                _safely(partial(timer.ring, late))
+                _safely(partial(timer.on_due, late))
 
-    def _ring_alarms(self) -> None:
+    def _fire_alarms(self) -> None:
         now = self._clock.now()
         if self._soonest is None or self._soonest > now:
             return
-        due = [alarm for alarm in self._alarms if alarm.due is not None and alarm.due <= now]
-        for alarm in due:
-            rings, passed = alarm.take(now)
+        ready = [alarm for alarm in self._alarms if alarm.due is not None and alarm.due <= now]
+        for alarm in ready:
+            due, passed = alarm.advance(now)
             self._count(alarm, passed)
-            if rings is not None and alarm in self._alarms:
-                self._late += (now - rings).total_seconds() > LATE_SECS
-                _safely(partial(alarm.ring, rings))
+            if due is not None and alarm in self._alarms:
+                self._late += (now - due).total_seconds() > LATE_SECS
+                _safely(partial(alarm.on_due, due))
         self._find_soonest()
 
     def _begin(self, alarm: Alarm, now: datetime) -> None:
         """Arm it for the first time, and count what it missed since its last, which was before there was this hub."""
-        if alarm.keeps and alarm.last is not None:
+        if alarm.never_repeats and alarm.last is not None:
             self._count(alarm, Passed(since=alarm.next_after(alarm.last), until=now + INSTANT))
         alarm.arm(now)
 
@@ -240,14 +242,14 @@ class Scheduler:
     def _find_soonest(self) -> None:
         self._soonest = min((alarm.due for alarm in self._alarms if alarm.due is not None), default=None)
 
-    def _nap(self) -> float:
+    def _secs_to_next(self) -> float:
         """Seconds until something is due or the clock is to be looked at again."""
-        naps = [self._clock.recheck_secs]
+        waits = [self._clock.recheck_secs]
         if self._timers:
-            naps.append(self._timers[0][0] - self._clock.monotonic())
+            waits.append(self._timers[0][0] - self._clock.monotonic())
         if self._soonest is not None:
-            naps.append((self._soonest - self._clock.now()).total_seconds())
-        return max(0.0, min(naps))
+            waits.append((self._soonest - self._clock.now()).total_seconds())
+        return max(0.0, min(waits))
 
 
 async def _tell_counted(alarm: Alarm, passed: Passed, clock: Clock) -> None:

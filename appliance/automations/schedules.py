@@ -37,8 +37,8 @@ class Schedules:
         active.due = self._scheduler.at(
             active.label,
             trigger,
-            partial(self._come, active, trigger),
-            keeps=trigger.is_daily or active.resumes,
+            partial(self._on_due, active, trigger),
+            never_repeats=trigger.is_daily or active.resumes,
             last=self._last(active, trigger) if active.resumes else None,
         )
 
@@ -56,8 +56,8 @@ class Schedules:
             first = self._seconds_to_next(active, trigger)
         elif active.resumes:
             self._unresumed.add(active)
-        ring = partial(self._come_again, active, trigger)
-        active.due = self._scheduler.every(active.label, trigger.every_secs, ring, first=first)
+        on_due = partial(self._on_interval, active, trigger)
+        active.due = self._scheduler.every(active.label, trigger.every_secs, on_due, first=first)
 
     def _seconds_to_next(self, active: ActiveTrigger, trigger: Interval) -> float:
         """How long until the next time; what fell due while there was no hub comes at once, once."""
@@ -68,7 +68,7 @@ class Schedules:
         following = trigger.next_after(now, since)
         last = following - timedelta(seconds=trigger.every_secs)
         if last > since:
-            self._scheduler.after(active.label, 0, lambda _: self._come(active, trigger, last))
+            self._scheduler.after(active.label, 0, lambda _: self._on_due(active, trigger, last))
         return (following - now).total_seconds()
 
     def _resume(self) -> None:
@@ -83,11 +83,11 @@ class Schedules:
                 left = active.due.due - self._clock.monotonic()
                 self._note(active, trigger, self._clock.now() - timedelta(seconds=trigger.every_secs - left))
 
-    def _come_again(self, active: ActiveTrigger, trigger: Interval, late: float) -> None:
+    def _on_interval(self, active: ActiveTrigger, trigger: Interval, late: float) -> None:
         self._unresumed.discard(active)
-        self._come(active, trigger, self._clock.now() - timedelta(seconds=late))
+        self._on_due(active, trigger, self._clock.now() - timedelta(seconds=late))
 
-    def _come(self, active: ActiveTrigger, trigger: TimedTrigger, due: datetime) -> None:
+    def _on_due(self, active: ActiveTrigger, trigger: TimedTrigger, due: datetime) -> None:
         if active.due is None:
             return
         if active.resumes and self._trust.is_trusted():

@@ -104,7 +104,7 @@ async def open_automations(
     async with states, environment.variables, timers, runs, scheduler:
         async with Engine(catalog, runs, states, scheduler, environment) as engine:
             if not is_loaded:
-                timers.hold()
+                timers.pause()
             timers.begin(scheduler)
             yield Parts(
                 automations=Automations(catalog, engine, runs, states),

@@ -85,13 +85,13 @@ class States:
         state = self.of(id_)
         if memory != state.memory:
             state.memory = memory
-            self._keep(id_, state)
+            self._store(id_, state)
 
     def note_fired(self, id_: str, schedule: str, at: datetime) -> None:
         """Keep what fired last of a schedule, over a restart too."""
         state = self.of(id_)
         state.fired[schedule] = at
-        self._keep(id_, state)
+        self._store(id_, state)
 
     def note_wait(self, id_: str, key: str, wait: dict[str, Any] | None) -> None:
         """Keep a wait that is under way, over a restart too; None is that it is over."""
@@ -100,7 +100,7 @@ class States:
             state.waits[key] = wait
         elif state.waits.pop(key, None) is None:
             return
-        self._keep(id_, state)
+        self._store(id_, state)
 
     def forget_others(self, ids: Collection[str]) -> None:
         """Forget automations that there are no more, their switches too, as soon as the card takes it."""
@@ -127,5 +127,5 @@ class States:
         with contextlib.suppress(StoreFailed):  # the next start finds them again
             await self._put(dict.fromkeys(keys))
 
-    def _keep(self, id_: str, state: State) -> None:
+    def _store(self, id_: str, state: State) -> None:
         self._remember(AUTOMATION + id_, state.to_json() or None)

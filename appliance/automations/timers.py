@@ -63,8 +63,8 @@ class Timers:
         self._bus = environment.bus
         self._brake: Brake = environment.brake
         self._tasks = Tasks()
-        self._turn = asyncio.Lock()
-        self._is_held = False
+        self._lock = asyncio.Lock()
+        self._is_paused = False
         stored = environment.storage.stored.items(TIMER)
         self._running = {name: timer for name, raw in stored if (timer := RunningTimer.of(name, raw)) is not None}
 
@@ -72,12 +72,12 @@ class Timers:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        async with self._turn:  # a change that was begun is finished
+        async with self._lock:  # a change that was begun is finished
             await self._tasks.__aexit__()
 
     def begin(self, scheduler: Scheduler) -> None:
         """Set going what was under way at the last stop, and follow the clock from now on."""
-        self._queue = TimerQueue(self._clock, scheduler, self._ring)
+        self._queue = TimerQueue(self._clock, scheduler, self._on_due)
         scheduler.on_step(self._date_anew)
         scheduler.when_trusted(self._resume_dated)
         for timer in self._running.values():
@@ -86,13 +86,13 @@ class Timers:
             elif not timer.is_dated:  # nobody knows how much of it is over
                 self._queue.start(timer, timer.whole_secs)
 
-    def hold(self) -> None:
-        """Let none fire, since no automation listens: what falls due stays on the card, for `release` or a start."""
-        self._is_held = True
+    def pause(self) -> None:
+        """Let none fire, since no automation listens: what falls due stays on the card, for `resume` or a start."""
+        self._is_paused = True
 
-    def release(self) -> None:
+    def resume(self) -> None:
         """Let them fire again; what fell due meanwhile fires at once, late."""
-        self._is_held = False
+        self._is_paused = False
         self._resume_waiting()
 
     def list_all(self) -> list[Timer]:
@@ -131,7 +131,7 @@ class Timers:
         await self._tasks.finish(self._make(change), f"change of the timer {name}")
 
     async def _make(self, change: Callable[[], Awaitable[None]]) -> None:
-        async with self._turn:
+        async with self._lock:
             await change()
 
     async def _start(self, name: str, secs: float, payload: Value, source: str) -> None:
@@ -181,13 +181,13 @@ class Timers:
                 timer.is_dated = self._trust.is_trusted()
                 self._remember(TIMER + name, timer.to_json())
 
-    def _ring(self, timer: RunningTimer) -> None:
+    def _on_due(self, timer: RunningTimer) -> None:
         self._tasks.start(self._fire(timer), f"end of the timer {timer.name}")
 
     async def _fire(self, timer: RunningTimer) -> None:
         name = timer.name
-        async with self._turn:
-            if self._is_held or self._running.get(name) is not timer:
+        async with self._lock:
+            if self._is_paused or self._running.get(name) is not timer:
                 return
             del self._running[name]
             late = None if timer.late_secs is None else round(timer.late_secs, 3)

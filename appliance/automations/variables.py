@@ -57,7 +57,7 @@ class Variables:
         self._pending: list[_Pending] = []
         for name, raw in storage.stored.items(VARIABLE):
             if isinstance(raw, dict) and raw.get("value") is not None:
-                self._keep(name, raw["value"], len(orjson.dumps(raw["value"])))
+                self._store(name, raw["value"], len(orjson.dumps(raw["value"])))
 
     async def __aenter__(self) -> Variables:
         return self
@@ -148,12 +148,12 @@ class Variables:
 
     def _apply(self, name: str, value: Value, size: int, source: str) -> None:
         previous = self._values.get(name)
-        self._keep(name, value, size)
+        self._store(name, value, size)
         if not same(previous, value):
             self._brake.note_effect(source, "variable", name)
             self._bus.publish(VariableChanged(name=name, value=value, previous=previous))
 
-    def _keep(self, name: str, value: Value, size: int) -> None:
+    def _store(self, name: str, value: Value, size: int) -> None:
         if value is None:
             self._values.pop(name, None)
             self._sizes.pop(name, None)

@@ -30,7 +30,7 @@ class Start:
 
     def note(self, event: Event) -> None:
         """Take note of an event."""
-        if not self.baseline.take(event)[0] and not isinstance(event, AdapterAnswered):
+        if not self.baseline.observe(event)[0] and not isinstance(event, AdapterAnswered):
             self.changes.append(event.device.attributes)  # type: ignore[attr-defined]
 
     async def observe(self, device_id: str, **attributes: Any) -> None:

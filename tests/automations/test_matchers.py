@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from appliance.automations.matchers import Anything, Equal, Within, check_equal, number_in, same, told
+from appliance.automations.matchers import Anything, Equal, Within, check_equal, describe, number_in, same
 from appliance.errors import Invalid
 
 CELSIUS = {"value": 21.5, "unit": "celsius"}
@@ -138,4 +138,4 @@ def test_what_is_wanted_and_what_there_is_are_told_in_words() -> None:
         "true",
         "21.5 celsius",
     ]
-    assert [told(20), told({"r": 1}), told({"value": 3})] == ["20", "an object", "an object"]
+    assert [describe(20), describe({"r": 1}), describe({"value": 3})] == ["20", "an object", "an object"]

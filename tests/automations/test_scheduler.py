@@ -187,7 +187,7 @@ async def test_steps_of_the_clock_make_neither_burst_nor_silence(
     schedule: Each, keeps: bool, moves: list[tuple[str, timedelta]], rings: list[timedelta]
 ) -> None:
     async with bench() as it:
-        it.scheduler.at("a", schedule, it.note, keeps=keeps)
+        it.scheduler.at("a", schedule, it.note, never_repeats=keeps)
         await it.pass_by(timedelta())
         for how, span in moves:
             if how == "pass":
@@ -245,7 +245,7 @@ async def test_one_that_keeps_resumes_after_its_last_and_counts_what_it_missed(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with bench() as it:
-        it.scheduler.at("a", Each(HOUR), it.note, keeps=True, last=NOON - 5 * HOUR)
+        it.scheduler.at("a", Each(HOUR), it.note, never_repeats=True, last=NOON - 5 * HOUR)
         await it.pass_by(HOUR)
         assert it.rang == [NOON + HOUR]
     assert "a: occurrences passed over and not made up for: 5" in caplog.text
@@ -253,14 +253,14 @@ async def test_one_that_keeps_resumes_after_its_last_and_counts_what_it_missed(
 
 async def test_one_that_keeps_never_rings_the_same_occurrence_twice() -> None:
     async with bench() as it:
-        it.scheduler.at("a", Each(HOUR), it.note, keeps=True, last=NOON + HOUR)
+        it.scheduler.at("a", Each(HOUR), it.note, never_repeats=True, last=NOON + HOUR)
         await it.pass_by(2 * HOUR)
         assert it.rang == [NOON + 2 * HOUR]
 
 
 async def test_one_that_keeps_forgets_an_occurrence_that_only_a_wrong_clock_can_have_shown() -> None:
     async with bench() as it:
-        it.scheduler.at("a", Each(HOUR), it.note, keeps=True, last=NOON + 1000 * HOUR)
+        it.scheduler.at("a", Each(HOUR), it.note, never_repeats=True, last=NOON + 1000 * HOUR)
         await it.pass_by(HOUR)
         assert it.rang == [NOON + HOUR]
 
@@ -342,7 +342,7 @@ async def test_what_was_missed_is_counted_once_though_the_clock_be_set_back_late
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with bench() as it:
-        it.scheduler.at("a", Each(HOUR), it.note, keeps=True, last=NOON - 5 * HOUR)
+        it.scheduler.at("a", Each(HOUR), it.note, never_repeats=True, last=NOON - 5 * HOUR)
         await it.pass_by(MINUTE)
         for _ in range(3):
             await it.set(it.clock.now() - 5 * SECOND)

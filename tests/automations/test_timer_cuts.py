@@ -194,14 +194,14 @@ async def test_a_timer_that_falls_due_while_the_hub_stops_or_is_safe_fires_at_th
     card = Card()
     async with bench(tmp_path, automation(OFF), card=card) as it:
         await it.parts.timers.start("off", SECS, None, "automation:x")
-        it.parts.timers.hold()
+        it.parts.timers.pause()
         it.parts.automations.disarm()
         await it.pass_by(2 * SECS)
         assert it.fired == [] and "timer/off" in card.values
     async with bench(tmp_path, automation(OFF), card=card, start=NOW + timedelta(seconds=SECS / 2)) as it:
-        it.parts.timers.hold()
+        it.parts.timers.pause()
         await it.pass_by(2 * SECS)
         assert it.fired == []
-        it.parts.timers.release()
+        it.parts.timers.resume()
         await it.pass_by(1)
         assert [event["late_secs"] for event in it.events] == [1.5 * SECS] and card.values == {}

@@ -15,7 +15,7 @@ from appliance.adapters.mqtt.payloads import MAX_PAYLOAD_BYTES
 from appliance.adapters.runner import MAX_RESTART_SECS, MIN_RESTART_SECS
 from appliance.api.limits import Limits
 from appliance.automations import timers, variables
-from appliance.automations.alarms import LATE
+from appliance.automations.alarms import MAX_LATE
 from appliance.automations.brake import PAUSE_SECS
 from appliance.automations.calls import MAX_WAIT_SECS
 from appliance.cli.deadline import STOP_LIMIT_SECS
@@ -83,7 +83,7 @@ def numbers() -> list[tuple[str, str]]:
         ("systemd.md", f"Requests in progress have {WORDS[int(limits.stop_secs)]} seconds"),
         ("systemd.md", "Half a second later" if limits.last_words_secs == 0.5 else ""),
         ("README.md", f"in order and within {stop} seconds"),
-        ("README.md", f"a stop of at most {WORDS[round(LATE.total_seconds() / 60)]} minutes"),
+        ("README.md", f"a stop of at most {WORDS[round(MAX_LATE.total_seconds() / 60)]} minutes"),
         ("README.md", f"sets itself off {WORDS[brake_runs]} times within {WORDS[brake_secs]} seconds is paused for"),
         ("README.md", f"the last {MAX_ENTRIES:,} lines of the log"),
         ("README.md", f"every {WORDS[flush_secs // 60]} minutes (`persistence.flush_secs`)"),

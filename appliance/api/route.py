@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 from sanic import HTTPResponse, Request
@@ -60,7 +60,7 @@ RELOADS = frozenset({"/scenes/reload", "/automations/reload", "/scripts/reload"}
 """Paths that a key may write to as often as it likes; so are those under `/auth/`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Route:
     """One method of one path.
 
@@ -78,6 +78,7 @@ class Route:
     handler: Handler
     statuses: tuple[int, ...]
     response_schema: Schema | None = None
+    _: KW_ONLY
     media_type: str = JSON_TYPE
     body: Check | None = None
     body_optional: bool = False

@@ -29,20 +29,6 @@ class Adapters:
 
 ROUTES = routes_of(
     Adapters,
-    Route(
-        method="GET",
-        path="/adapters",
-        role=Role.READ,
-        handler=Adapters.list_all,
-        statuses=(200,),
-        response_schema=array_of(schemas.ADAPTER),
-    ),
-    Route(
-        method="GET",
-        path="/adapters/<name>",
-        role=Role.READ,
-        handler=Adapters.get,
-        statuses=(200, 404),
-        response_schema=schemas.ADAPTER_IN_FULL,
-    ),
+    Route("GET", "/adapters", Role.READ, Adapters.list_all, (200,), array_of(schemas.ADAPTER)),
+    Route("GET", "/adapters/<name>", Role.READ, Adapters.get, (200, 404), schemas.ADAPTER_IN_FULL),
 )

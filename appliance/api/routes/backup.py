@@ -36,12 +36,12 @@ class Backup:
 ROUTES = routes_of(
     Backup,
     Route(
-        method="GET",
-        path="/diagnostics/backup",
-        role=Role.ADMIN,
-        handler=Backup.download,
-        statuses=(200, 400),
-        response_schema={**TEXT, "format": "binary"},
+        "GET",
+        "/diagnostics/backup",
+        Role.ADMIN,
+        Backup.download,
+        (200, 400),
+        {**TEXT, "format": "binary"},
         media_type=GZIP,
     ),
 )

@@ -44,7 +44,7 @@ class Dashboard:
 
 
 def _row(path: str, handler: Handler, statuses: tuple[int, ...]) -> Route:
-    return Route(method="GET", path=path, role=None, handler=handler, statuses=statuses)
+    return Route("GET", path, None, handler, statuses)
 
 
 def _has(request: Request, file: StaticFile) -> bool:

@@ -46,12 +46,5 @@ def token_of_browser(request: Request) -> str | None:
 
 ROUTES = routes_of(
     Events,
-    Route(
-        method="GET",
-        path="/events",
-        role=Role.READ,
-        handler=Events.read,
-        statuses=(101, 400, 426),
-        is_websocket=True,
-    ),
+    Route("GET", "/events", Role.READ, Events.read, (101, 400, 426), is_websocket=True),
 )

@@ -42,28 +42,7 @@ class ApiKeys:
 
 ROUTES = routes_of(
     ApiKeys,
-    Route(
-        method="GET",
-        path="/auth/keys",
-        role=Role.ADMIN,
-        handler=ApiKeys.list_all,
-        statuses=(200,),
-        response_schema=array_of(schemas.KEY),
-    ),
-    Route(
-        method="POST",
-        path="/auth/keys",
-        role=Role.ADMIN,
-        handler=ApiKeys.create,
-        statuses=(200, 400, 413, 503),
-        response_schema=schemas.NEW_KEY,
-        body=KEY_BODY,
-    ),
-    Route(
-        method="DELETE",
-        path="/auth/keys/<key_id>",
-        role=Role.ADMIN,
-        handler=ApiKeys.revoke,
-        statuses=(204, 404, 503),
-    ),
+    Route("GET", "/auth/keys", Role.ADMIN, ApiKeys.list_all, (200,), array_of(schemas.KEY)),
+    Route("POST", "/auth/keys", Role.ADMIN, ApiKeys.create, (200, 400, 413, 503), schemas.NEW_KEY, body=KEY_BODY),
+    Route("DELETE", "/auth/keys/<key_id>", Role.ADMIN, ApiKeys.revoke, (204, 404, 503)),
 )

@@ -36,12 +36,12 @@ class Log:
 ROUTES = routes_of(
     Log,
     Route(
-        method="GET",
-        path="/diagnostics/log",
-        role=Role.ADMIN,
-        handler=Log.list_entries,
-        statuses=(200, 400),
-        response_schema=_LOG,
+        "GET",
+        "/diagnostics/log",
+        Role.ADMIN,
+        Log.list_entries,
+        (200, 400),
+        _LOG,
         query={
             "level": LEVEL,
             "part": Field(anything, required=False),

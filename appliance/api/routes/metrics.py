@@ -25,13 +25,5 @@ class MetricsPage:
 
 ROUTES = routes_of(
     MetricsPage,
-    Route(
-        method="GET",
-        path="/metrics",
-        role=Role.READ,
-        handler=MetricsPage.show,
-        statuses=(200,),
-        response_schema=TEXT,
-        media_type=CONTENT_TYPE,
-    ),
+    Route("GET", "/metrics", Role.READ, MetricsPage.show, (200,), TEXT, media_type=CONTENT_TYPE),
 )

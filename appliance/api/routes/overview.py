@@ -63,12 +63,5 @@ class Overview:
 
 ROUTES = routes_of(
     Overview,
-    Route(
-        method="GET",
-        path="/overview",
-        role=Role.READ,
-        handler=Overview.show,
-        statuses=(200,),
-        response_schema=OVERVIEW,
-    ),
+    Route("GET", "/overview", Role.READ, Overview.show, (200,), OVERVIEW),
 )

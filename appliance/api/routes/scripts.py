@@ -24,12 +24,5 @@ class Scripts:
 
 ROUTES = routes_of(
     Scripts,
-    Route(
-        method="POST",
-        path="/scripts/reload",
-        role=Role.ADMIN,
-        handler=Scripts.reload,
-        statuses=(200,),
-        response_schema=schemas.RELOADED,
-    ),
+    Route("POST", "/scripts/reload", Role.ADMIN, Scripts.reload, (200,), schemas.RELOADED),
 )

@@ -30,19 +30,6 @@ class Timers:
 
 ROUTES = routes_of(
     Timers,
-    Route(
-        method="GET",
-        path="/timers",
-        role=Role.READ,
-        handler=Timers.list_all,
-        statuses=(200,),
-        response_schema=array_of(schemas.TIMER),
-    ),
-    Route(
-        method="DELETE",
-        path="/timers/<name>",
-        role=Role.WRITE,
-        handler=Timers.remove,
-        statuses=(204, 404, 503),
-    ),
+    Route("GET", "/timers", Role.READ, Timers.list_all, (200,), array_of(schemas.TIMER)),
+    Route("DELETE", "/timers/<name>", Role.WRITE, Timers.remove, (204, 404, 503)),
 )

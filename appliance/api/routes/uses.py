@@ -45,12 +45,5 @@ def _naming(device_id: str, assets: Iterable[Asset[Any]]) -> list[str]:
 
 ROUTES = routes_of(
     Uses,
-    Route(
-        method="GET",
-        path="/devices/<device_id>/uses",
-        role=Role.READ,
-        handler=Uses.show,
-        statuses=(200, 404),
-        response_schema=USES,
-    ),
+    Route("GET", "/devices/<device_id>/uses", Role.READ, Uses.show, (200, 404), USES),
 )

@@ -348,7 +348,8 @@ class TestBothWays:
         for role in ("read", "automation"):
             ended(home, "key", "create", "--label", f"for {role}", "--role", role)
         lines = ended(home, "key", "list").out.splitlines()
-        assert len({line.index("20") for line in lines[1:]} | {lines[0].index("created")}) == 1
+        dates = [re.search(r"\d{4}-\d\d-\d\d", line) for line in lines[1:]]
+        assert {date and date.start() for date in dates} == {lines[0].index("created")}
         assert sorted(line.split("Z  ")[1] for line in lines[1:]) == ["for automation", "for read"]
 
 

@@ -66,6 +66,7 @@ def test_two_clean_clones_make_the_same_bytes(single_file: Path, tmp_path: Path)
     assert stat.S_IMODE(made.stat().st_mode) == stat.S_IMODE(single_file.stat().st_mode) == 0o755
     print(f"{made.stat().st_size} bytes")
     assert made.stat().st_size <= MOST_BYTES
+    assert f"({round(made.stat().st_size / 1e6)} MB)" in (ROOT / "README.md").read_text()
 
 
 def test_a_file_for_one_target_is_smaller_and_holds_that_alone(single_file: Path, tmp_path: Path) -> None:

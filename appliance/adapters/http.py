@@ -119,7 +119,7 @@ class HttpAccess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpResponse:
-    """One answer, whatever its status; `headers` by their names in lower case."""
+    """One answer, whatever its status; `headers` by their names, in whatever case."""
 
     status: int
     headers: Mapping[str, str]
@@ -190,8 +190,7 @@ class HttpClient:
             ) as response:
                 self.answers += 1
                 body = await self._read(response)
-                told = {name.lower(): value for name, value in response.headers.items()}
-                return HttpResponse(status=response.status, headers=told, body=body)
+                return HttpResponse(status=response.status, headers=response.headers, body=body)
         except aiohttp.ClientResponseError:
             self.answers += 1
             raise BadAnswer(f"{self.address} answered with something that is not HTTP") from None
@@ -239,7 +238,7 @@ class HttpClient:
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
         body = bytearray()
         try:
-            async for chunk in response.content.iter_any():
+            while chunk := await response.content.readany():
                 body += chunk
                 if len(body) > MAX_RESPONSE_BYTES:
                     raise BadAnswer(f"{self.address} answered with more than {MAX_RESPONSE_BYTES // 1024} KiB")

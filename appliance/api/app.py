@@ -46,6 +46,7 @@ from appliance.api.routes import (
 from appliance.api.sanic_http.application import Application, build_application
 from appliance.api.stream import EventStream
 from appliance.clock import timestamp
+from appliance.home.events import DeviceRemoved
 from appliance.hub import Hub
 from appliance.version import VERSION
 
@@ -111,7 +112,7 @@ def _build_resources(
 ) -> Mapping[type[Any], object]:
     """One of each resource, by its class; each gets the parts that it uses."""
     encoder = DeviceEncoder()
-    hub.bus.listen(encoder.forget_removed)
+    hub.bus.listen(encoder.forget_removed, DeviceRemoved)
     built = (
         system.System(hub.health, _build_probes(hub, stream, connections), hub.folders, hub.trust_clock),
         log.Log(hub.log),

@@ -20,10 +20,10 @@ class DeviceEncoder:
         self._last: tuple[Sequence[Device], bytes] = ((), b"[]")
 
     def forget_removed(self, event: events.Event) -> None:
-        """Called with every event: what is kept of a device that was removed goes with it."""
-        if isinstance(event, events.DeviceRemoved):
-            self._kept.pop(event.device_id, None)
-            self._last = ((), b"[]")
+        """Called when a device was removed: what is kept of it goes with it."""
+        assert isinstance(event, events.DeviceRemoved)
+        self._kept.pop(event.device_id, None)
+        self._last = ((), b"[]")
 
     def encode(self, device: Device) -> bytes:
         """The device as JSON."""

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from websockets.frames import Frame, Opcode
 
-from appliance.api.frames import fault_frame, frame_of, lag_frame
+from appliance.api.frames import BY_EVENT, fault_frame, frame_of, lag_frame
 from appliance.api.websocket import WebSocket
 from appliance.home.bus import Bus
 from appliance.home.events import Event, KeyRevoked
@@ -69,7 +69,7 @@ class EventStream:
         self._is_flush_due = False
         self.dropped = 0
         self.frames = 0
-        bus.listen(self._broadcast)
+        bus.listen(self._broadcast, KeyRevoked, *(kind for kind, frame in BY_EVENT.items() if frame is not None))
 
     @property
     def readers(self) -> int:

@@ -51,7 +51,7 @@ class Brake:
         self._secs = secs
         self._records: dict[str, _Record] = {}
         self._causes: dict[tuple[str, str], tuple[float, frozenset[str]]] = {}
-        bus.listen(self._on_event)
+        bus.listen(self._on_event, CommandEnded)
 
     def note_effect(self, source: str, kind: str, name: str) -> None:
         """An execution, `automation:x` or `scene:x`, changes the thing of this kind and name, now.
@@ -69,8 +69,8 @@ class Brake:
             del self._causes[next(iter(self._causes))]
 
     def _on_event(self, event: Event) -> None:
-        if isinstance(event, CommandEnded):
-            self.note_effect(event.source, "device", event.device_id)
+        assert isinstance(event, CommandEnded)
+        self.note_effect(event.source, "device", event.device_id)
 
     def _causes_behind(self, source: str) -> frozenset[str]:
         kind, _, id_ = source.partition(":")

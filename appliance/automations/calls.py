@@ -115,7 +115,7 @@ class AutomationCalls:
                     came.set()
 
         is_so = False
-        forget = self._bus.listen(check)
+        forget = self._bus.listen(check, DeviceStateChanged)
         try:
             check()
             is_so = await self._clock.wait(came, secs)

@@ -45,7 +45,7 @@ class ChangeTimes:
             raw = value if isinstance(value, dict) else {}
             times = {name: instant_of(at) for name, at in raw.items()}
             self._times[device_id] = {name: at for name, at in times.items() if at is not None}
-        bus.listen(self._on_event)
+        bus.listen(self._on_event, DeviceRemoved, DeviceStateChanged)
 
     def watch(self, attributes: Mapping[str, frozenset[str]]) -> None:
         """From now on remember these attributes, by device; others are forgotten."""

@@ -37,7 +37,7 @@ class CommandAudit:
         self._entries: dict[str, deque[_Entry]] = {}
         self._bytes = 0
         self._count = 0
-        bus.listen(self._learn)
+        bus.listen(self._learn, CommandEnded)
 
     def list_commands(self, period: Period, device_id: str | None = None) -> list[dict[str, Any]]:
         """The commands in the period, to every device or to one, newest first, as JSON objects."""
@@ -52,8 +52,7 @@ class CommandAudit:
         return {"bytes": self._bytes, "max_bytes": self._max_bytes, "entries": entries, "recorded": self._count}
 
     def _learn(self, event: Event) -> None:
-        if not isinstance(event, CommandEnded):
-            return
+        assert isinstance(event, CommandEnded)
         self._count += 1
         entry = _Entry(to_ms(event.at), self._count, _encode(event))
         self._entries.setdefault(event.device_id, deque()).append(entry)

@@ -61,7 +61,7 @@ class DeviceHistory:
         self._devices: dict[str, dict[str, Series]] = {}
         self._sizes: dict[tuple[str, str], int] = {}
         self._bytes = 0
-        bus.listen(self._learn)
+        bus.listen(self._learn, DeviceStateChanged, DeviceRoomChanged)
 
     def list_values(
         self, device_id: str, attribute: str, period: Period, resolution: Resolution = Resolution.ALL

@@ -45,7 +45,9 @@ class Recorder:
         self._tasks = Tasks()
 
     async def __aenter__(self) -> Recorder:
-        self._unlisten = self._bus.listen(self._mark)
+        self._unlisten = self._bus.listen(
+            self._mark, events.DeviceStateChanged, events.DeviceUpdated, events.DeviceRemoved
+        )
         stored = self._document.get(CARD)
         nothing: dict[str, Any] = {"bytes_written": 0, "syncs": 0, "since": timestamp(self._clock.now())}
         self._before: dict[str, Any] = nothing if stored is None else orjson.loads(stored)

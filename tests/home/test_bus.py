@@ -59,3 +59,16 @@ def test_the_bus_counts_what_it_carried_whether_anybody_listens_or_not() -> None
     bus.listen(lambda _: None)
     bus.publish(news(2))
     assert bus.published == 2
+
+
+def test_a_listener_that_names_kinds_hears_those_only_whoever_else_comes_and_goes() -> None:
+    bus, some, every = Bus(), list[events.Event](), list[events.Event]()
+    bus.listen(some.append, events.DeviceRemoved, events.RoomRemoved)
+    device, room = events.DeviceRemoved(device_id="a:1"), events.RoomRemoved(room_id="r")
+    for published in (device, room, events.GroupRemoved(group_id="g")):
+        bus.publish(published)
+    leave = bus.listen(every.append)
+    bus.publish(device)
+    leave()
+    bus.publish(device)
+    assert some == [device, room, device, device] and every == [device]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import random
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import aiomqtt
 from aiomqtt.exceptions import MqttConnectError
@@ -39,6 +40,8 @@ SUBSCRIBE_AT_ONCE = 500
 MAX_UNACKNOWLEDGED = 1_000
 """Messages that wait for their acknowledgement; publishing waits beyond that."""
 
+T = TypeVar("T")
+
 _library_log = logging.getLogger("adapters.mqtt.library")
 _library_log.setLevel(logging.CRITICAL)
 
@@ -48,6 +51,22 @@ _BAD_CREDENTIALS = (4, 5, 134, 135)
 
 class Refused(Unreachable):
     """The broker refused the user or the password."""
+
+
+class _Client(aiomqtt.Client):
+    """The library's client, whose waiting can be cancelled at any moment.
+
+    asyncio.wait_for of Python 3.11, by which it waits, loses a cancellation that comes together with the result: the
+    work then goes on for ever, and so does whoever waits for its end.
+    """
+
+    async def _wait_for(self, fut: Awaitable[T], timeout: float | None) -> T:
+        limit = self.timeout if timeout is None else timeout
+        try:
+            async with asyncio.timeout(None if limit == math.inf else limit):
+                return await fut
+        except TimeoutError:
+            raise aiomqtt.MqttError("Operation timed out") from None
 
 
 class Connection:
@@ -147,9 +166,9 @@ class Broker:
             if (end := client._disconnected).done() and not end.cancelled():
                 end.exception()  # retrieved: otherwise asyncio logs that nobody did
 
-    def _client(self) -> aiomqtt.Client:
+    def _client(self) -> _Client:
         settings, status = self._settings, self._status_topic
-        return aiomqtt.Client(
+        return _Client(
             settings.host,
             self._port,
             username=settings.username,

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
 from typing import Any
 
 import aiohttp
+import aiomqtt
 import pytest
 
 from appliance.adapters.mqtt.adapter import BIRTH_SECS, MqttAdapter
 from appliance.adapters.mqtt.catalog import DeviceCatalog
+from appliance.adapters.mqtt.connection import _Client
 from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.observing import Told, observation_of
 from appliance.adapters.mqtt.payloads import Outgoing
@@ -134,3 +137,23 @@ async def test_announcers_are_asked_to_tell_again_at_most_once_in_five_minutes(
         await clock.advance(pause, sleepers=0)
         await adapter._settle(connection)
         assert connection.sent == [Outgoing(f"{prefix}/status", "online")] * count
+
+
+async def test_a_cancellation_that_comes_with_the_brokers_answer_is_not_lost() -> None:
+    client, answer = _Client("nowhere"), asyncio.Event()
+
+    async def work_on() -> None:
+        await client._wait_for(answer.wait(), 5)
+        await asyncio.Event().wait()
+
+    for ticks in range(5):
+        answer.clear()
+        working = asyncio.ensure_future(work_on())
+        await asyncio.sleep(0.001)
+        answer.set()
+        for _ in range(ticks):
+            await asyncio.sleep(0)
+        working.cancel()
+        assert await asyncio.wait({working}, timeout=1) == ({working}, set()), ticks
+    with pytest.raises(aiomqtt.MqttError, match="timed out"):
+        await client._wait_for(asyncio.Event().wait(), 0.001)

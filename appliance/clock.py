@@ -12,6 +12,9 @@ from datetime import UTC, datetime, timedelta
 SETTLE_TURNS = 20
 """Turns of the loop that simulated time gives to what is ready before it passes."""
 
+MAX_WAKINGS_AT_ONCE = 2_000
+"""How often somebody may wait for simulated time and none passes."""
+
 BUSY_POLL_SECS = 0.001
 """Real seconds after which simulated time looks again whether something is still busy."""
 
@@ -93,13 +96,14 @@ class SimulatedClock(Clock):
             alarm.cancel()
         return True
 
-    async def run(self, until: datetime, is_busy: Callable[[], bool]) -> None:
+    async def run(self, until: datetime, is_busy: Callable[[], bool]) -> bool:
         """Go from one instant that somebody waits for to the next, those before `until`, then stand still there.
 
-        No time passes while `is_busy`: then something is under way that takes real time.
+        No time passes while `is_busy`: then something is under way that takes real time. False where `until` is never
+        reached, since `stop` was called, or since somebody waits again and again for no time at all.
         """
-        end = (until - self._start).total_seconds()
-        while not self._is_stopped:
+        end, wakings, instant = (until - self._start).total_seconds(), 0, self._elapsed
+        while not self._is_stopped and wakings < MAX_WAKINGS_AT_ONCE:
             await _let_others_run()
             if is_busy():
                 await asyncio.sleep(BUSY_POLL_SECS)
@@ -108,10 +112,12 @@ class SimulatedClock(Clock):
                 heapq.heappop(self._waiting)
             if not self._waiting or self._waiting[0][0] >= end:
                 self._elapsed = max(self._elapsed, end)
-                return
+                return True
             due, _, future = heapq.heappop(self._waiting)
             self._elapsed = max(self._elapsed, due)
+            wakings, instant = (wakings + 1, instant) if self._elapsed == instant else (0, self._elapsed)
             future.set_result(None)
+        return False
 
     def stop(self) -> None:
         """Let no more time pass."""

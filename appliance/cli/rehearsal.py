@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -26,9 +27,9 @@ from appliance.cli.pretended_home import (
     see_all,
 )
 from appliance.cli.simulation_report import Report
-from appliance.clock import Clock, ClockTrust, SimulatedClock
+from appliance.clock import Clock, ClockTrust, SimulatedClock, timestamp
 from appliance.config import Config
-from appliance.errors import Fault
+from appliance.errors import Fault, StartFailed
 from appliance.history.runs import RunStatus
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry
@@ -82,6 +83,7 @@ class Rehearsal:
     left_out: Sequence[Fault]
     clock: SimulatedClock
     registry: Registry
+    report: Report
     is_busy: Callable[[], bool]
 
     async def run(self, until: datetime, events: Sequence[FileEvent]) -> dict[str, int]:
@@ -90,7 +92,10 @@ class Rehearsal:
         pretended = pretend_devices(self.registry, events)
         async with Tasks() as tasks:
             tasks.start(self._feed(events), "device events")
-            await self.clock.run(until, self.is_busy)
+            has_ended = await self.clock.run(until, self.is_busy)
+        if not has_ended and self.report.gone is None:
+            told = f"at {timestamp(self.clock.now())} {self.report.latest} goes on and on and lets no time pass"
+            raise StartFailed(f"{told}; let it sleep for some time, or end", os.EX_CONFIG)
         return pretended
 
     async def _feed(self, events: Sequence[FileEvent]) -> None:
@@ -132,6 +137,7 @@ async def open_rehearsal(
                 left_out=(*in_scenes.left_out, *catalog.left_out) if runs_lua else catalog.left_out,
                 clock=clock,
                 registry=registry,
+                report=report,
                 is_busy=lambda: runner.running > waiting.count,
             )
 

@@ -21,6 +21,7 @@ class Report:
 
     `zone` is that of the times for people; None prints a JSON object a line. Where `runs_lua`, an automation fires
     when its Lua begins, else when it would. `stop` is called when whoever read the lines is gone; `gone` is set then.
+    `latest` is who did the latest thing.
     """
 
     def __init__(self, clock: Clock, zone: ZoneInfo | None, stop: Callable[[], None], *, runs_lua: bool) -> None:
@@ -31,6 +32,7 @@ class Report:
         self.fired = 0
         self.commands = 0
         self.is_over = False
+        self.latest = "an automation"
         self.gone: BrokenPipeError | None = None
 
     def begin(self, source: str) -> None:
@@ -79,6 +81,7 @@ class Report:
         if self.is_over:
             return
         kind, _, id_ = source.partition(":")
+        self.latest = f"{kind} '{id_}'"
         if self._zone is None:
             line = json.dumps({"at": timestamp(at), kind: id_, **told})
         else:

@@ -194,6 +194,14 @@ def test_a_file_that_is_none_is_said(name: str, data: bytes | None, code: int, s
     assert (said.code, said.err) == (code, f"lares: {sentence}\n")
 
 
+def test_one_that_lets_no_time_pass_is_named_and_ends_it(tmp_path: Path) -> None:
+    endless = automation("endless", MOTION, body="while true do ctx:sleep(0) end")
+    furnish(tmp_path, BERLIN, endless)
+    said = simulate(tmp_path, EVENTS, "--run")
+    sentence = "goes on and on and lets no time pass; let it sleep for some time, or end"
+    assert (said.code, said.err) == (78, f"lares: at 2026-12-24T17:01:00.000Z automation 'endless' {sentence}\n")
+
+
 def test_the_documents_example_is_a_sound_file(tmp_path: Path) -> None:
     text = (Path(__file__).parents[2] / "docs" / "lua.md").read_text()
     [events] = re.findall(r"```text\n(# at device.*?)```", text, re.DOTALL)

@@ -194,11 +194,11 @@ class Hub:
         self.timers.pause()
         self.automations.disarm()
 
-    def give_up(self) -> None:
+    def abort_all(self) -> None:
         """End the executions and commands that are under way; who waits for one is told so."""
-        self.scenes.give_up()
-        self.automations.give_up()
-        self.dispatcher.give_up()
+        self.scenes.abort_all()
+        self.automations.abort_all()
+        self.dispatcher.abort_all()
 
     def _build_runner(self) -> Runner:
         config = self._config

@@ -108,9 +108,9 @@ class Scenes:
         self.catalog.get(id_)
         return self._executor.cancel(id_)
 
-    def give_up(self) -> None:
+    def abort_all(self) -> None:
         """End every execution, since the hub stops; who waits for one is told so."""
-        self._executor.give_up()
+        self._executor.abort_all()
 
     def list_runs(self, id_: str, period: Period) -> list[RunEntry]:
         """What became of the scene's executions in the period, the newest first."""

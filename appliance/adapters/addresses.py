@@ -28,7 +28,7 @@ class AddressGate:
         self._outage: list[Unreachable] = []  # shared by those who wait now; whoever comes after it gets a new one
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
+    async def lock(self) -> AsyncIterator[None]:
         """Hold one of the places; raises `Busy` when none is free in time, and then nothing was sent.
 
         Nor is anything where one of those before it found nobody meanwhile: that is raised again, so that many who

@@ -99,7 +99,7 @@ class Dispatcher:
                 together[source] = batches[-1]
         return batches
 
-    def give_up(self) -> None:
+    def abort_all(self) -> None:
         """End the commands that are under way; their senders are told that nobody knows what became of them."""
         self._tasks.cancel()
 

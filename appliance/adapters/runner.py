@@ -83,7 +83,7 @@ class AdapterRunner:
         Raises `LaresError` where it failed for all of them.
         """
         await self._wait_until_made()
-        async with self.gate.turn():
+        async with self.gate.lock():
             adapter = self._running()
             return await self._contained(adapter, self._command(adapter, device_ids, command))
 

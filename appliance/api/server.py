@@ -35,8 +35,8 @@ class Server:
     """Serves the application at the address from entering the context to leaving it.
 
     Making one raises `StartFailed` when the address cannot be had. Leaving takes no new connection, closes event
-    streams with 1001, and gives requests in progress `limits.stop_secs` to end. Then it calls `give_up`, which is to
-    end what they wait for, gives them `limits.last_words_secs` to say so, and cuts what is left.
+    streams with 1001, and gives requests in progress `limits.stop_secs` to end. Then it calls `abort_all`, to end
+    what they wait for, gives them `limits.last_words_secs` to say so, and cuts what is left.
     """
 
     def __init__(
@@ -47,9 +47,9 @@ class Server:
         limits: Limits,
         clock: Clock,
         *,
-        give_up: Callable[[], None] = lambda: None,
+        abort_all: Callable[[], None] = lambda: None,
     ) -> None:
-        self._give_up = give_up
+        self._abort_all = abort_all
         self._clock = clock
         self._app = app
         self._access = access
@@ -85,7 +85,7 @@ class Server:
         told: set[Connection] = set()
         await self._drain(connections, told, self._limits.stop_secs)
         if connections:
-            self._give_up()
+            self._abort_all()
             await self._drain(connections, told, self._limits.last_words_secs)
         for connection in tuple(connections):
             connection.abort()

@@ -78,9 +78,9 @@ class Automations:
         """Let nothing set off an automation any more; what runs goes on."""
         self._engine.disarm()
 
-    def give_up(self) -> None:
+    def abort_all(self) -> None:
         """End every execution, since the hub stops; who waits for one is told so."""
-        self._runs.give_up()
+        self._runs.abort_all()
 
     def list_runs(self, id_: str, period: Period) -> list[RunEntry]:
         """What became of its triggers in the period, the newest first."""

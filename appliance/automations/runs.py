@@ -38,7 +38,7 @@ class AnyExecutor(Protocol):
     def submit(self, request: ExecutionRequest) -> Execution:
         """Let the request run, wait for its turn, or be dropped."""
 
-    def give_up(self) -> None:
+    def abort_all(self) -> None:
         """End what runs and waits; who waits for an result learns of it."""
 
     def cancel(self, id_: str) -> int:
@@ -114,9 +114,9 @@ class AutomationExecutor:
         """Let nothing of the automation, which was switched off, begin that waits for its turn."""
         self._executor.skip_waiting(id_, DISABLED.reason)
 
-    def give_up(self) -> None:
+    def abort_all(self) -> None:
         """End every execution, since the hub stops; who waits for one is told so."""
-        self._executor.give_up()
+        self._executor.abort_all()
 
     def list_runs(self, id_: str, period: Period) -> list[RunEntry]:
         """What became of the automation's triggers in the period, the newest first."""

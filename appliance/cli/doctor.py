@@ -19,7 +19,7 @@ from appliance.cli.paths import Places
 from appliance.clock import Clock, ClockTrust, timestamp
 from appliance.errors import ConfigFailed, StartFailed
 from appliance.store.lock import holder_of
-from appliance.store.records import CARD, KEY, MASTER_KEY, Snapshot, Told
+from appliance.store.records import CARD, KEY, MASTER_KEY, DocumentReader, Snapshot
 from appliance.store.recovery import Recovered
 from appliance.store.replacement import read_present
 from appliance.store.times import newest_time
@@ -158,7 +158,7 @@ def _tell_wear(found: Recovered) -> str:
     return f"{card['bytes_written'] / 1e6:.1f} MB in {card['syncs']} syncs since {card['since']}"
 
 
-def _look_at_clock(stored: Told) -> Finding:
+def _look_at_clock(stored: DocumentReader) -> Finding:
     """Whether the clock can be trusted, given what is stored; and what to do where it cannot."""
     clock = Clock()
     trust = ClockTrust(clock, newest_time(stored))

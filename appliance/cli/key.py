@@ -14,7 +14,7 @@ from typing import Any
 from appliance import config
 from appliance.api.access import Access
 from appliance.cli import key_socket
-from appliance.cli.key_desk import Desk
+from appliance.cli.key_commands import KeyCommands
 from appliance.cli.owner import act_as_owner
 from appliance.cli.paths import Places
 from appliance.clock import Clock
@@ -92,13 +92,13 @@ async def ask(data_dir: Path, request: dict[str, Any], alone: Callable[[], Await
 
 
 async def _answer_alone(data_dir: Path, request: dict[str, Any], auth: Auth | LaresError) -> Reply:
-    """What the desk says that has the store to itself."""
+    """The reply of a process that has the store to itself."""
     if isinstance(auth, LaresError):
         raise auth
     clock = Clock()
     async with Document(Disk(data_dir), clock) as document, Keys(document, Bus()) as keys:
         with closing(Access.over(keys, clock)) as access:
-            return await Desk(access.keyring, auth, data_dir).answer(request)
+            return await KeyCommands(access.keyring, auth, data_dir).answer(request)
 
 
 def _show_created(reply: dict[str, Any]) -> None:

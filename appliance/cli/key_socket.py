@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from appliance.cli.key_desk import Desk
+from appliance.cli.key_commands import KeyCommands
 from appliance.clock import Clock
 from appliance.errors import StartFailed
 from appliance.tasks import Tasks
@@ -40,8 +40,8 @@ class KeySocket:
     Where there can be no socket the hub runs without, and says so.
     """
 
-    def __init__(self, desk: Desk, data_dir: Path, clock: Clock) -> None:
-        self._desk = desk
+    def __init__(self, commands: KeyCommands, data_dir: Path, clock: Clock) -> None:
+        self._commands = commands
         self._folder = data_dir
         self._clock = clock
         self._tasks = Tasks()
@@ -88,7 +88,7 @@ class KeySocket:
     async def _answer(self, peer: socket.socket) -> None:
         async with asyncio.timeout(PATIENCE_SECS):
             request = await _read_line(peer)
-        reply = orjson.dumps(await self._desk.answer(request)) + b"\n"
+        reply = orjson.dumps(await self._commands.answer(request)) + b"\n"
         async with asyncio.timeout(PATIENCE_SECS):
             await asyncio.get_running_loop().sock_sendall(peer, reply)
 

@@ -67,7 +67,7 @@ class NoLua:
     def skip_waiting(self, id_: str, because: str) -> None:
         """Nothing waits."""
 
-    def give_up(self) -> None:
+    def abort_all(self) -> None:
         """Nothing is under way."""
 
     def figures(self) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from appliance.cli.actions import LUA, SIMULATED, STATE, TRUST
 from appliance.cli.deadline import limit_stop
 from appliance.cli.first_key import open_access
 from appliance.cli.inquiries import Inquiries
-from appliance.cli.key_desk import Action, Desk
+from appliance.cli.key_commands import Action, KeyCommands
 from appliance.cli.key_socket import KeySocket
 from appliance.cli.notify import Notifier
 from appliance.cli.single_file import finish_upgrade
@@ -61,10 +61,10 @@ async def serve(
         await stack.enter_async_context(hub)
         access = stack.enter_context(closing(await open_access(config.auth, hub.keys, data_dir, clock)))
         more = {**_answers_of(hub), **Inquiries(hub).actions}
-        desk = Desk(access.keyring, config.auth, data_dir, more)
+        commands = KeyCommands(access.keyring, config.auth, data_dir, more)
         app = _build_app(hub, access, limits, config, data_dir)
-        server = Server(app, access, config.api.bind_address, limits, clock, give_up=hub.give_up)
-        await stack.enter_async_context(KeySocket(desk, data_dir, clock))
+        server = Server(app, access, config.api.bind_address, limits, clock, abort_all=hub.abort_all)
+        await stack.enter_async_context(KeySocket(commands, data_dir, clock))
         await stack.enter_async_context(server)
         on_listening(hub, server.port)
         when_ready(hub, notifier.ready)

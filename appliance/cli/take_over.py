@@ -37,7 +37,7 @@ INSTEAD = {
     "ollama": "Lares has no such adapter",
 }
 
-Told = Iterator[tuple[bool, str]]
+Steps = Iterator[tuple[bool, str]]
 """What was done, or (false) not done and why."""
 
 
@@ -65,7 +65,7 @@ def take_over(arguments: argparse.Namespace) -> int:
     return os.EX_OK
 
 
-def _take_config(source: Source, file: Path) -> Told:
+def _take_config(source: Source, file: Path) -> Steps:
     stated = dict(_list_keys(source.config))
     if file.exists():
         yield from ((False, f"{key} = {toml_value(value)}: {file} is there already") for key, value in stated.items())
@@ -114,7 +114,7 @@ def _list_keys(stated: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield from ((f"adapters.{kind}.{name}", table[name]) for name in ADAPTER_KEYS if name in table)
 
 
-def _tell_other_parts(stated: Mapping[str, Any]) -> Told:
+def _tell_other_parts(stated: Mapping[str, Any]) -> Steps:
     """What of its configuration is not taken."""
     adapters = stated.get("adapters", {})
     for kind in sorted(adapters) if isinstance(adapters, Mapping) else ():
@@ -126,7 +126,7 @@ def _tell_other_parts(stated: Mapping[str, Any]) -> Told:
         yield False, "api.cors: which pages may use this hub is for you to say anew"
 
 
-def _take_lua(source: Source, folder: Path) -> Told:
+def _take_lua(source: Source, folder: Path) -> Steps:
     """Copy the Lua files that are not there."""
     for kind in LUA_FOLDERS:
         for file, name in source.list_lua(kind):

@@ -118,10 +118,10 @@ class Executor:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self.give_up()
+        self.abort_all()
         await asyncio.gather(*(execution.ended for execution in self._running))
 
-    def give_up(self) -> None:
+    def abort_all(self) -> None:
         """End what runs, in a sleep too, and what waits: who waits for an result learns that the hub stopped."""
         for execution in self._gate.empty():
             if execution.lua is None:

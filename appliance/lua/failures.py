@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from appliance.errors import Fault, RunCancelled, ScriptFailed
-from appliance.lua.hints import Trouble, hint_of
+from appliance.lua.hints import ErrorContext, hint_of
 from appliance.lua.limits import Limits
 from appliance.lua.source import Source
 from appliance.lua_worker.protocol import Frame, Kind, Reason
@@ -54,18 +54,20 @@ def _fault(message: str, place: str, absent: str, *, files: Sequence[Source]) ->
     source = _file(found["file"], files) if found is not None else None
     if found is None or source is None:
         file, line = _place(place, files)
-        return _hinted(file, line, Trouble(message=message, absent=absent))
+        return _hinted(file, line, ErrorContext(message=message, absent=absent))
     again = _PLACE.match(found["message"])
     if again is not None and _file(again["file"], files) is not None:  # coroutine.wrap puts its own place in front
         return _fault(found["message"], place, absent, files=files)
     line = int(found["line"])
     here, before = _lines(source, line)
-    trouble = Trouble(message=found["message"], line=here, previous=before, absent=absent, has_scripts=len(files) > 1)
-    return _hinted(source.name, line, trouble)
+    context = ErrorContext(
+        message=found["message"], line=here, previous=before, absent=absent, has_scripts=len(files) > 1
+    )
+    return _hinted(source.name, line, context)
 
 
-def _hinted(file: str, line: int, trouble: Trouble) -> Fault:
-    return Fault(file, line, trouble.message + hint_of(trouble))
+def _hinted(file: str, line: int, context: ErrorContext) -> Fault:
+    return Fault(file, line, context.message + hint_of(context))
 
 
 def _place(place: str, files: Sequence[Source], unknown: int = 1) -> tuple[str, int]:

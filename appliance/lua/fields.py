@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from appliance.errors import ConfigFailed, Fault
-from appliance.lua.hints import Trouble, hint_of
+from appliance.lua.hints import ErrorContext, hint_of
 from appliance.lua.runner import Function
 from appliance.lua.source import Source
 from appliance.tables.checks import LUA, Mismatch
@@ -35,7 +35,7 @@ def _located(problems: Iterable[Problem], source: Source) -> list[Fault]:
     """The problems in order of place, with hints; what has no line is at the `return` of the table."""
     faults = located(problems, source.name, lambda path: source.line_of(*map(str, path)))
     at = source.line_of_return
-    hinted = ((fault.line or at, fault.message + hint_of(Trouble(message=fault.message))) for fault in faults)
+    hinted = ((fault.line or at, fault.message + hint_of(ErrorContext(message=fault.message))) for fault in faults)
     return sorted(Fault(source.name, line, message) for line, message in hinted)
 
 

@@ -20,7 +20,7 @@ MAX_MESSAGE_CHARS = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
+class ErrorContext:
     """A sentence about a Lua file, and what is known beside it: the line that it means and the one before, what a
     look-up did not find, and whether scripts were required."""
 
@@ -31,69 +31,69 @@ class Trouble:
     has_scripts: bool = False
 
 
-def hint_of(trouble: Trouble) -> str:
+def hint_of(context: ErrorContext) -> str:
     """The first hint that fits, in brackets and behind a space; nothing if none does."""
-    message = trouble.message[:MAX_MESSAGE_CHARS]
+    message = context.message[:MAX_MESSAGE_CHARS]
     for pattern, advise in _HINTS:
         found = pattern.search(message)
-        advice = None if found is None else advise(found, trouble)
+        advice = None if found is None else advise(found, context)
         if advice is not None:
             return f" ({advice})"
     return ""
 
 
-def _reserved(_: re.Match[str], trouble: Trouble) -> str | None:
-    word = _RESERVED.search(trouble.line) or _RESERVED.search(trouble.previous)
+def _reserved(_: re.Match[str], context: ErrorContext) -> str | None:
+    word = _RESERVED.search(context.line) or _RESERVED.search(context.previous)
     return None if word is None else f'"{word[1]}" is a reserved word: write ["{word[1]}"] = …'
 
 
-def _comma(_: re.Match[str], __: Trouble) -> str:
+def _comma(_: re.Match[str], __: ErrorContext) -> str:
     return "is there a comma at the end of the line before?"
 
 
-def _no_table(_: re.Match[str], __: Trouble) -> str:
+def _no_table(_: re.Match[str], __: ErrorContext) -> str:
     return 'does the file end with "return { … }"?'
 
 
-def _no_module(_: re.Match[str], trouble: Trouble) -> str | None:
-    return 'a script without return gives true: does it end with "return { … }"?' if trouble.has_scripts else None
+def _no_module(_: re.Match[str], context: ErrorContext) -> str | None:
+    return 'a script without return gives true: does it end with "return { … }"?' if context.has_scripts else None
 
 
-def _no_ctx(_: re.Match[str], __: Trouble) -> str:
+def _no_ctx(_: re.Match[str], __: ErrorContext) -> str:
     return "ctx is the first parameter of execute: execute = function(ctx) … end"
 
 
-def _method(found: re.Match[str], trouble: Trouble) -> str | None:
-    near = nearest(found[1], {*OPERATIONS, "log"}, 0.5) if f"ctx:{found[1]}" in trouble.line else None
+def _method(found: re.Match[str], context: ErrorContext) -> str | None:
+    near = nearest(found[1], {*OPERATIONS, "log"}, 0.5) if f"ctx:{found[1]}" in context.line else None
     return None if near is None else f"is it ctx:{near}?"
 
 
-def _attribute(found: re.Match[str], _: Trouble) -> str | None:
+def _attribute(found: re.Match[str], _: ErrorContext) -> str | None:
     if found[1] not in CAPABILITIES:
         return None
     return f"a device has {found[1]} among its attributes only if it shows it: test it with `if` first"
 
 
-def _compared(_: re.Match[str], trouble: Trouble) -> str | None:
+def _compared(_: re.Match[str], context: ErrorContext) -> str | None:
     return next(
-        (f"{name} may be nil: test it with `if` first" for name in _words(trouble) if name in CAPABILITIES), None
+        (f"{name} may be nil: test it with `if` first" for name in _words(context) if name in CAPABILITIES), None
     )
 
 
-def _absent(_: re.Match[str], trouble: Trouble) -> str | None:
+def _absent(_: re.Match[str], context: ErrorContext) -> str | None:
     return (
-        f"{trouble.absent} was not found, so what ctx gave is nil: test it with `if` first"
-        if trouble.absent
+        f"{context.absent} was not found, so what ctx gave is nil: test it with `if` first"
+        if context.absent
         else None
     )
 
 
-def _capability(found: re.Match[str], _: Trouble) -> str | None:
+def _capability(found: re.Match[str], _: ErrorContext) -> str | None:
     near = nearest(found[1].lower(), CAPABILITIES)
     return None if near is None else f"did you mean {near}"
 
 
-def _action(found: re.Match[str], _: Trouble) -> str | None:
+def _action(found: re.Match[str], _: ErrorContext) -> str | None:
     actions = found["actions"].split(", ")
     near = nearest(found["action"].lower(), actions)
     if near is None and found["action"] == "set":
@@ -101,49 +101,49 @@ def _action(found: re.Match[str], _: Trouble) -> str | None:
     return None if near is None else f'did you mean action = "{near}"'
 
 
-def _unit(found: re.Match[str], _: Trouble) -> str:
+def _unit(found: re.Match[str], _: ErrorContext) -> str:
     near = "kelvin" if found[1] in ("K", "k") else nearest(found[1].lower(), ("kelvin", "mireds"))
     return f'write unit = "{near}"' if near else 'warm light is { value = 2900, unit = "kelvin" }'
 
 
-def _other_unit(found: re.Match[str], _: Trouble) -> str | None:
+def _other_unit(found: re.Match[str], _: ErrorContext) -> str | None:
     low, value = int(found["low"]), int(found["value"])
     other, unit = (KELVIN_RANGE, "kelvin") if low == MIRED_RANGE[0] else (MIRED_RANGE, "mireds")
     return f'{value} is a number of {unit}: write unit = "{unit}"' if other[0] <= value <= other[1] else None
 
 
-def _no_unit(found: re.Match[str], _: Trouble) -> str:
+def _no_unit(found: re.Match[str], _: ErrorContext) -> str:
     unit = "mireds" if MIRED_RANGE[0] <= float(found[1]) <= MIRED_RANGE[1] else "kelvin"
     return f'write value = {{ value = {found[1]}, unit = "{unit}" }}'
 
 
-def _no_word(found: re.Match[str], trouble: Trouble) -> str | None:
-    stated = re.search(rf"\b{found[1]}\s*=\s*(\w+)(\s*[.:\[(])?", trouble.line)
+def _no_word(found: re.Match[str], context: ErrorContext) -> str | None:
+    stated = re.search(rf"\b{found[1]}\s*=\s*(\w+)(\s*[.:\[(])?", context.line)
     if stated is None:
         return f'add {found[1]} = "…"'
     return None if stated[2] else f'text stands in quotes: {found[1]} = "{stated[1]}"'
 
 
-def _no_value(_: re.Match[str], __: Trouble) -> str:
+def _no_value(_: re.Match[str], __: ErrorContext) -> str:
     return "add value = … to the command"
 
 
-def _number_as_text(found: re.Match[str], _: Trouble) -> str:
+def _number_as_text(found: re.Match[str], _: ErrorContext) -> str:
     return f"a number is written without quotes: {found[1]}"
 
 
-def _text_for_number(_: re.Match[str], __: Trouble) -> str:
+def _text_for_number(_: re.Match[str], __: ErrorContext) -> str:
     return "a number in quotes is text: take the quotes away, or use tonumber(…)"
 
 
-def _module_name(found: re.Match[str], _: Trouble) -> str | None:
+def _module_name(found: re.Match[str], _: ErrorContext) -> str | None:
     words = re.sub(r"^(\.{0,2}/)*((config[/.])?scripts[/.])?|\.lua$", "", found[1]).strip("./\\")
     name = re.sub(r"[/\\]+", ".", words)
     return f'write require("{name}"), dots for folders and no .lua' if re.fullmatch(r"[\w.-]+", name) else None
 
 
-def _words(trouble: Trouble) -> list[str]:
-    return re.findall(r"\w+", trouble.line)
+def _words(context: ErrorContext) -> list[str]:
+    return re.findall(r"\w+", context.line)
 
 
 _RESERVED = re.compile(
@@ -151,7 +151,7 @@ _RESERVED = re.compile(
     r"|until|while)\s*=(?!=)"
 )
 
-_HINTS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Trouble], str | None]], ...] = tuple(
+_HINTS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], ErrorContext], str | None]], ...] = tuple(
     (re.compile(pattern), advise)
     for pattern, advise in (
         (r" near |<eof>", _reserved),

@@ -16,9 +16,9 @@ from typing import Any
 
 import orjson
 
+from appliance.store.crc import CRC_BYTES, check_crc, with_crc
 from appliance.store.disk import Disk
 from appliance.store.names import FORMAT
-from appliance.store.seal import SEAL_LENGTH, seal, unseal
 
 PREALLOCATED = 256 * 1024
 """Bytes that the file is longer than its records, so that an append neither looks for room nor changes the length."""
@@ -69,7 +69,7 @@ class Reading:
 def read(data: bytes, generation: int) -> Reading:
     """What the bytes of this generation's journal hold; never raises."""
     line, newline, _ = data.partition(b"\n")
-    header = unseal(line) if newline else None
+    header = check_crc(line) if newline else None
     if header is None or header.get("kind") != "journal" or header.get("generation") != generation:
         return Reading(header=None, records=(), last=b"", end=0, torn=len(data), lost=_count_records(data))
     last, position, records, sequence = b"", len(line) + 1, [], header["sequence"]
@@ -85,14 +85,15 @@ def read(data: bytes, generation: int) -> Reading:
 
 def encode_header(generation: int, sequence: int) -> bytes:
     """The first line of a journal whose first record has the next sequence number."""
-    return seal(orjson.dumps({"format": FORMAT, "kind": "journal", "generation": generation, "sequence": sequence}))
+    header = {"format": FORMAT, "kind": "journal", "generation": generation, "sequence": sequence}
+    return with_crc(orjson.dumps(header))
 
 
 def encode_record(sequence: int, changes: Changes) -> bytes:
     """The line of a record."""
     pairs = (b"%b:%b" % (orjson.dumps(key), b"null" if value is None else value) for key, value in changes.items())
     put = b"{%b}" % b",".join(pairs)
-    return seal(b'{"seq":%d,"length":%d,"put":%b}' % (sequence, len(put), put))
+    return with_crc(b'{"seq":%d,"length":%d,"put":%b}' % (sequence, len(put), put))
 
 
 class Journal:
@@ -182,9 +183,9 @@ class Journal:
 def _record_at(data: bytes, position: int) -> tuple[dict[str, Any], int] | None:
     """The record that begins at the position and where the next begins, or None."""
     end = data.find(b"\n", position)
-    if end == -1 or (record := unseal(data[position:end])) is None:
+    if end == -1 or (record := check_crc(data[position:end])) is None:
         return None
-    put = data[position:end].partition(b',"put":')[2][:-SEAL_LENGTH]
+    put = data[position:end].partition(b',"put":')[2][:-CRC_BYTES]
     if not isinstance(record.get("put"), dict) or record.get("length") != len(put):
         return None
     return record, end + 1

@@ -13,7 +13,7 @@ from appliance.home.bus import Bus
 from appliance.home.events import KeyRevoked
 from appliance.store.document import Document
 from appliance.store.queue import ChangeQueue
-from appliance.store.records import KEY, MASTER_KEY, OnFault, Told, read_all, refuse
+from appliance.store.records import KEY, MASTER_KEY, DocumentReader, OnFault, read_all, refuse
 
 MASTER = MASTER_KEY.removeprefix(KEY)
 """The id of the master key that the box made itself."""
@@ -111,7 +111,7 @@ class Keys:
         self._bus.publish(KeyRevoked(key_id=key_id))
 
 
-def read_keys(document: Told, on_fault: OnFault = refuse) -> list[Key]:
+def read_keys(document: DocumentReader, on_fault: OnFault = refuse) -> list[Key]:
     """The keys that the document tells."""
     return [*read_all(document, KEY, _decode, on_fault).values()]
 

@@ -44,7 +44,7 @@ CARD = "counter/card"
 `day` is the last one and what had been written when it began, `{date, began_at_bytes}`."""
 
 
-class Told(Protocol):
+class DocumentReader(Protocol):
     """What tells the home: the document, or a backup of it."""
 
     def items(self, prefix: str) -> list[tuple[str, Any]]:
@@ -104,7 +104,7 @@ def refuse(key: str, error: Exception) -> None:
 
 
 def read_all(
-    document: Told, prefix: str, decode: Callable[[str, Any], T], on_fault: OnFault = refuse
+    document: DocumentReader, prefix: str, decode: Callable[[str, Any], T], on_fault: OnFault = refuse
 ) -> dict[str, T]:
     """What the keys of this prefix tell, by what stands behind the prefix; without those that are a fault."""
     found = {}
@@ -116,7 +116,7 @@ def read_all(
     return found
 
 
-def read_layout(document: Told, on_fault: OnFault = refuse) -> Layout:
+def read_layout(document: DocumentReader, on_fault: OnFault = refuse) -> Layout:
     """The layout that the document tells."""
     return Layout(
         rooms=read_all(document, ROOM, lambda id_, value: Room(id=id_, name=_text(value["name"])), on_fault),
@@ -160,7 +160,7 @@ def encode_device(device: Device, *, has_state: bool = False) -> dict[str, Any]:
     }
 
 
-def read_devices(document: Told, layout: Layout, on_fault: OnFault = refuse) -> list[Device]:
+def read_devices(document: DocumentReader, layout: Layout, on_fault: OnFault = refuse) -> list[Device]:
     """The devices that the document tells, in their rooms, all offline until they are seen.
 
     When a device was last seen is not kept: it was so at least when its state last changed.

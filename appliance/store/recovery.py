@@ -12,9 +12,9 @@ import orjson
 from appliance.errors import StartFailed
 from appliance.home.values import to_bytes
 from appliance.store import journal, names, snapshot
+from appliance.store.crc import check_crc
 from appliance.store.disk import Disk
 from appliance.store.journal import Reading
-from appliance.store.seal import unseal
 from appliance.store.snapshot import Snapshot
 
 Migration = Callable[[dict[str, bytes]], dict[str, bytes]]
@@ -228,7 +228,7 @@ def _refuse_newer(data: bytes, disk: Disk, name: str, *, is_sealed: bool = True)
     A checksum that is not ours may be a newer format's, or damage: unless `is_sealed`, the line is taken at its word.
     """
     line = data.partition(b"\n")[0]
-    header = unseal(line) if is_sealed else _parse(line)
+    header = check_crc(line) if is_sealed else _parse(line)
     if header is not None and isinstance(header.get("format"), int) and header["format"] > names.FORMAT:
         raise StartFailed(
             f"{disk.folder / name} was written by a newer Lares (format {header['format']}, this one reads "

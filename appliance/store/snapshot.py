@@ -14,9 +14,9 @@ from typing import Any
 import orjson
 
 from appliance.home.values import to_bytes
+from appliance.store.crc import check_crc, with_crc
 from appliance.store.disk import Disk
 from appliance.store.names import FORMAT
-from appliance.store.seal import seal, unseal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,13 +41,13 @@ def encode(generation: int, sequence: int, values: Mapping[str, bytes]) -> bytes
         "length": len(body),
         "body_crc": f"{zlib.crc32(body):08x}",
     }
-    return seal(orjson.dumps(header)) + body
+    return with_crc(orjson.dumps(header)) + body
 
 
 def decode(data: bytes, generation: int) -> Snapshot | None:
     """What the bytes of this generation's snapshot hold, or None when they are not as they were written."""
     line, newline, body = data.partition(b"\n")
-    header = unseal(line) if newline else None
+    header = check_crc(line) if newline else None
     if header is None or header.get("kind") != "snapshot" or header.get("generation") != generation:
         return None
     if header.get("length") != len(body):

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from appliance.clock import ClockTrust
-from appliance.store.records import CARD, EPOCH, KEY, MILLISECOND, STATE, Told
+from appliance.store.records import CARD, EPOCH, KEY, MILLISECOND, STATE, DocumentReader
 from appliance.version import MADE_AT
 
 CLOCK = "clock/trust"
@@ -18,7 +18,7 @@ AUTOMATION, TIMER = "automation/", "timer/"
 """What automations keep; see `automations/states.py` and `automations/timers.py`."""
 
 
-def newest_time(document: Told) -> datetime:
+def newest_time(document: DocumentReader) -> datetime:
     """The newest time of anything that is stored, and at least when this version was made; in UTC.
 
     Times that are known to have come from a wrong clock do not count.
@@ -38,12 +38,12 @@ def forgetting(trust: ClockTrust, now: datetime) -> dict[str, Any]:
     return {CLOCK: {"at": _to_millis(now), "until": _to_millis(max(until, now))}}
 
 
-def _times_of(document: Told) -> Iterator[datetime]:
+def _times_of(document: DocumentReader) -> Iterator[datetime]:
     for prefix, read in _TIMES.items():
         yield from _told(document, prefix, read)
 
 
-def _told(document: Told, prefix: str, read: Callable[[Any], list[datetime]]) -> Iterator[datetime]:
+def _told(document: DocumentReader, prefix: str, read: Callable[[Any], list[datetime]]) -> Iterator[datetime]:
     """The times in every value behind the prefix; a value of another form tells none."""
     for _, value in document.items(prefix):
         with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError, AttributeError):

@@ -220,7 +220,7 @@ class AdapterContract:
             it.vendor.faults.silent = True
             asking = [asyncio.ensure_future(it.command("on")) for _ in range(3)]
             await until(lambda: it.runner.gate.commands_under_way > 0)
-            it.dispatcher.give_up()
+            it.dispatcher.abort_all()
             assert {outcome.status for outcome in await asyncio.gather(*asking)} == {Status.ERROR}
             it.vendor.faults.silent = False
             assert (await it.command("off")).status is Status.OK

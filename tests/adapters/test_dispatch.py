@@ -190,7 +190,7 @@ async def test_senders_of_commands_that_are_given_up_are_told_so(desk: Desk) -> 
     done, given_up = await desk.begun("a"), await desk.begun("b")
     done.set_result(desk.done("a"))
     await until(lambda: desk.registry.get_device("a:1").attributes["power"] == "on")
-    desk.dispatcher.give_up()
+    desk.dispatcher.abort_all()
     message = "the hub is stopping; whether this was done is not known"
     assert await sending == [_ok("a:1"), Outcome(device_id="b:1", status=Status.ERROR, message=message)]
     assert given_up.cancelled()

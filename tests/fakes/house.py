@@ -220,4 +220,4 @@ def _serve(hub: Hub, settings: Config, limits: Limits, event_capacity: int) -> S
     access = Access(authenticator=authenticator, keyring=Keyring(hub.keys, authenticator.hasher, hub.clock))
     app = build_app(hub, access, limits, event_capacity, has_dashboard=settings.dashboard.enabled)
     address = Address(host="127.0.0.1", port=0)
-    return Server(app, access, address, limits, Clock(), give_up=hub.give_up)
+    return Server(app, access, address, limits, Clock(), abort_all=hub.abort_all)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from appliance.lua.hints import Trouble, hint_of
+from appliance.lua.hints import ErrorContext, hint_of
 
 NONE = (
     "boo",
@@ -30,47 +30,50 @@ NONE = (
 
 @pytest.mark.parametrize("message", NONE)
 def test_no_hint_where_none_helps(message: str) -> None:
-    assert hint_of(Trouble(message=message)) == ""
+    assert hint_of(ErrorContext(message=message)) == ""
 
 
 ABSENT = "device 'desk' was not found, so what ctx gave is nil: test it with `if` first"
 
-PLACED: tuple[tuple[Trouble, str], ...] = (
-    (Trouble(message="attempt to index a nil value (local 'lamp')", absent="device 'desk'"), ABSENT),
-    (Trouble(message="attempt to index a nil value", absent="device 'desk'"), ABSENT),
-    (Trouble(message="attempt to index a nil value (global 'lamp')", absent="device 'desk'"), ""),
+PLACED: tuple[tuple[ErrorContext, str], ...] = (
+    (ErrorContext(message="attempt to index a nil value (local 'lamp')", absent="device 'desk'"), ABSENT),
+    (ErrorContext(message="attempt to index a nil value", absent="device 'desk'"), ABSENT),
+    (ErrorContext(message="attempt to index a nil value (global 'lamp')", absent="device 'desk'"), ""),
     (
-        Trouble(message="attempt to index a nil value (field 'color_temperature')", absent="device 'desk'"),
+        ErrorContext(message="attempt to index a nil value (field 'color_temperature')", absent="device 'desk'"),
         "a device has color_temperature among its attributes only if it shows it: test it with `if` first",
     ),
-    (Trouble(message="attempt to call a nil value (method 'slep')", line="ctx:slep(5)"), "is it ctx:sleep?"),
-    (Trouble(message="attempt to call a nil value (method 'slep')", line="bed:slep(5)"), ""),
-    (Trouble(message="action must be a non-empty string", line="{ action = event.value }"), ""),
-    (Trouble(message="action must be a non-empty string", line='{ action = choose("tv") }'), ""),
-    (Trouble(message="x expected near 'end'", line="if x == 5 then end"), ""),
+    (ErrorContext(message="attempt to call a nil value (method 'slep')", line="ctx:slep(5)"), "is it ctx:sleep?"),
+    (ErrorContext(message="attempt to call a nil value (method 'slep')", line="bed:slep(5)"), ""),
+    (ErrorContext(message="action must be a non-empty string", line="{ action = event.value }"), ""),
+    (ErrorContext(message="action must be a non-empty string", line='{ action = choose("tv") }'), ""),
+    (ErrorContext(message="x expected near 'end'", line="if x == 5 then end"), ""),
     (
-        Trouble(message="unexpected symbol near '='", previous="  repeat = 5,"),
+        ErrorContext(message="unexpected symbol near '='", previous="  repeat = 5,"),
         '"repeat" is a reserved word: write ["repeat"] = …',
     ),
-    (Trouble(message="unknown capability 'Power'; GET /capabilities lists them"), "did you mean power"),
+    (ErrorContext(message="unknown capability 'Power'; GET /capabilities lists them"), "did you mean power"),
     (
-        Trouble(message="value of color_temperature: value must be an integer from 2200 to 7000, not 250"),
+        ErrorContext(message="value of color_temperature: value must be an integer from 2200 to 7000, not 250"),
         '250 is a number of mireds: write unit = "mireds"',
     ),
     (
-        Trouble(message="value of color_temperature: must be an object with value, unit, not 250"),
+        ErrorContext(message="value of color_temperature: must be an object with value, unit, not 250"),
         'write value = { value = 250, unit = "mireds" }',
     ),
-    (Trouble(message="state.cooldown_secs must be a number, not '-1.5'"), "a number is written without quotes: -1.5"),
     (
-        Trouble(message="require '../config/scripts/a/b.lua': a name is words"),
+        ErrorContext(message="state.cooldown_secs must be a number, not '-1.5'"),
+        "a number is written without quotes: -1.5",
+    ),
+    (
+        ErrorContext(message="require '../config/scripts/a/b.lua': a name is words"),
         'write require("a.b"), dots for folders and no .lua',
     ),
-    (Trouble(message="require './lights': a name is"), 'write require("lights"), dots for folders and no .lua'),
-    (Trouble(message="require 'my lights': a name is words"), ""),
+    (ErrorContext(message="require './lights': a name is"), 'write require("lights"), dots for folders and no .lua'),
+    (ErrorContext(message="require 'my lights': a name is words"), ""),
 )
 
 
 @pytest.mark.parametrize(("trouble", "hint"), PLACED)
-def test_the_hint_fits_the_place(trouble: Trouble, hint: str) -> None:
+def test_the_hint_fits_the_place(trouble: ErrorContext, hint: str) -> None:
     assert hint_of(trouble) == (f" ({hint})" if hint else "")

@@ -56,7 +56,7 @@ FAULTS = (
     ),
     fault(
         "every line's checksum is looked at",
-        "store/seal.py",
+        "store/crc.py",
         "if end is None or int(end[1], 16) != zlib.crc32(line[: end.start()]):",
         "if end is None:",
         "store/test_corruption.py",

@@ -13,10 +13,10 @@ import orjson
 import pytest
 
 from appliance.errors import StartFailed
+from appliance.store.crc import with_crc
 from appliance.store.journal import encode_header, encode_record
 from appliance.store.names import FORMAT
 from appliance.store.recovery import Recovered
-from appliance.store.seal import seal
 from appliance.store.snapshot import encode
 from tests.fakes.disk import Image, RecordingDisk
 from tests.store.cuts import durable
@@ -296,7 +296,7 @@ def _flips(content: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _reseal(line: bytes) -> bytes:
-    return seal(line.rpartition(b',"crc"')[0] + b"}")
+    return with_crc(line.rpartition(b',"crc"')[0] + b"}")
 
 
 def reheaded(content: bytes, **changes: object) -> bytes:
@@ -304,4 +304,4 @@ def reheaded(content: bytes, **changes: object) -> bytes:
     header, _, rest = content.partition(b"\n")
     fields = orjson.loads(header)
     del fields["crc"]
-    return seal(orjson.dumps({**fields, **changes})) + rest
+    return with_crc(orjson.dumps({**fields, **changes})) + rest

@@ -36,7 +36,7 @@ LISTED = Counter(
         "recovery._note_begin": 1,
         "recovery._apply": 2,
         "recovery._refuse_newer": 1,
-        "seal.unseal": 1,
+        "crc.check_crc": 1,
         "snapshot.write_new": 1,
         "snapshot.decode": 4,
     }

@@ -12,7 +12,7 @@ from appliance.adapters.mqtt.connection import Broker, Connection, keep_connecte
 from appliance.adapters.mqtt.devices import MqttDevice
 from appliance.adapters.mqtt.identity import hub_id_of
 from appliance.adapters.mqtt.inbox import Inbox, Received
-from appliance.adapters.mqtt.observing import Told, observation_of
+from appliance.adapters.mqtt.observing import DevicePublisher, observation_of
 from appliance.adapters.mqtt.payloads import Outgoing
 from appliance.adapters.mqtt.session import LiveDevices
 from appliance.adapters.mqtt.settings import Mqtt
@@ -81,7 +81,7 @@ class MqttAdapter(Adapter):
             hub_id=hub_id,
             includes_config_entities=self._settings.include_config_entities,
         )
-        self.live = LiveDevices(DeviceCatalog(catalog), Told(self.publish), self.clock)
+        self.live = LiveDevices(DeviceCatalog(catalog), DevicePublisher(self.publish), self.clock)
         # Where this hub publishes itself, the connection for that says whether it is there.
         status = None if self._settings.publish else f"lares/{hub_id}/status"
         self._broker = Broker(self._settings, f"lares-{hub_id}-{self.name}", status, self.inbox.put)

@@ -10,7 +10,7 @@ from appliance.home.model import Info, Observation
 from appliance.home.values import Value
 
 
-class Told:
+class DevicePublisher:
     """Tells the home of single devices."""
 
     def __init__(self, publish: Publisher) -> None:

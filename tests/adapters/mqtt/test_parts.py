@@ -15,7 +15,7 @@ from appliance.adapters.mqtt.adapter import BIRTH_SECS, MqttAdapter
 from appliance.adapters.mqtt.catalog import DeviceCatalog
 from appliance.adapters.mqtt.connection import _Client
 from appliance.adapters.mqtt.inbox import Received
-from appliance.adapters.mqtt.observing import Told, observation_of
+from appliance.adapters.mqtt.observing import DevicePublisher, observation_of
 from appliance.adapters.mqtt.payloads import Outgoing
 from appliance.adapters.mqtt.session import LiveDevices
 from tests.adapters.mqtt.captures import Sent, capture
@@ -98,7 +98,7 @@ async def test_a_device_that_is_announced_anew_is_shown_what_was_last_heard_and_
     session: aiohttp.ClientSession, clock: VirtualClock
 ) -> None:
     publish = context_of("mqtt", session, clock).publish
-    live = LiveDevices(new_catalog(), Told(publish), clock)
+    live = LiveDevices(new_catalog(), DevicePublisher(publish), clock)
     state = "lares/there/devices/x/state"
     for text, payload, expected in (
         ("{{ value }}", b"20", 20),
@@ -131,7 +131,7 @@ async def test_announcers_are_asked_to_tell_again_at_most_once_in_five_minutes(
 ) -> None:
     context = context_of("mqtt", session, clock)
     adapter = MqttAdapter(context, replace(PLAIN, discovery_prefix=prefix))
-    adapter.live = LiveDevices(new_catalog(), Told(context.publish), clock)
+    adapter.live = LiveDevices(new_catalog(), DevicePublisher(context.publish), clock)
     connection: Any = Noted()
     for pause, count in ((0, 1), (1, 1), (BIRTH_SECS - 2, 1), (1, 2), (BIRTH_SECS / 2, 2)):
         await clock.advance(pause, sleepers=0)

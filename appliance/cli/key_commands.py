@@ -1,4 +1,4 @@
-"""The desk: does what `lares key` asks for, on a store that is nobody's or for a hub that runs."""
+"""What `lares key` asks for, done on a store that nobody else uses, or by a hub that runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EXIT_CODES: Mapping[type[LaresError], int] = {
 """What a command that failed exits with."""
 
 
-class Desk:
+class KeyCommands:
     """Takes a request, an object with `do` and what that needs, and says what came of it.
 
     `more` are what the hub beside the keys answers, by the name that `do` has.

@@ -184,6 +184,8 @@ COMPLETED = {
     "lares --config x.toml sim": {"simulate"},
     "lares log --fo": {"--follow"},
     "lares completion f": {"fish"},
+    "lares simulate --events lares.b": {"lares.bash"},
+    "lares --events x simulate --r": {"--run"},
 }
 """What was typed, and what the shell offers."""
 
@@ -194,7 +196,8 @@ def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
     for typed, offered in COMPLETED.items():
         words = typed.split(" ")
         asked = f"COMP_WORDS=({shlex.join(words)}); COMP_CWORD={len(words) - 1}; _lares; echo ${{COMPREPLY[@]}}"
-        done = subprocess.run(["bash", "-c", f". {script}; {asked}"], capture_output=True, text=True, timeout=30)
+        command = ["bash", "-c", f". {script}; {asked}"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=30)
         assert set(done.stdout.split()) == offered and done.stderr == "", typed
 
 

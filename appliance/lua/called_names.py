@@ -21,6 +21,8 @@ CALLS: Mapping[str, str] = {
 }
 """What the first argument of a call names. Calls that answer nil where there is no such thing are not among them."""
 
+_ANY_CALL = re.compile(rb":\s*(?:%b)\b" % "|".join(CALLS).encode())
+
 _PLAIN = re.compile(r"""(["'])([^"'\\]*)\1""")
 
 _END = Token("", "", 0)
@@ -38,6 +40,8 @@ class CalledName:
 
 def called_names(source: Source) -> Iterator[CalledName]:
     """Every call whose first argument is a text alone, in order."""
+    if _ANY_CALL.search(source.text) is None:  # most files have none, and to look for words takes a while
+        return
     text = source.chunk.decode(errors="replace")
     lines = [found.start() for found in re.finditer("\n", text)]
     window = (_END,) * 5

@@ -34,6 +34,10 @@ async def check_scripts(
         except ScriptFailed as failed:
             faults.append(fault_of(failed, source))
             continue
-        for warning in inspect(source):
+        for warning in await asyncio.to_thread(_list, inspect, source):
             log.warning("%s", warning)
     return len(contents.sources), sorted(faults)
+
+
+def _list(inspect: Inspect, source: Source) -> list[Fault]:
+    return list(inspect(source))

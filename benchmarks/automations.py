@@ -70,7 +70,7 @@ return {{
 
 @dataclass(slots=True, kw_only=True)
 class Stage:
-    """A home with devices and automations; `began` is when Lua's first instruction followed each change."""
+    """A home with devices and automations; `began` is when each change was followed by what Lua does first."""
 
     registry: Registry
     parts: Parts
@@ -95,9 +95,13 @@ class Stage:
 
 
 class _Context(Context):
-    """A context whose log notes when it was called: it is the first thing that each automation does."""
+    """A context that notes when it was called; each automation does one thing, it logs or commands."""
 
     stage: Stage
+
+    async def call(self, operation: str, arguments: Sequence[Any]) -> Any:
+        """Note the time."""
+        self.stage.began[arguments[0], arguments[1]["value"]] = time.perf_counter()
 
     def log(self, level: str, message: str, fields: Any) -> None:
         """Note the time."""
@@ -121,12 +125,12 @@ def measure(rounds: int) -> Iterator[Sample]:
 
 
 async def _storm(seconds: int) -> list[Sample]:
-    async with _open([_device(number) for number in range(AUTOMATIONS)]) as stage:
+    async with open_stage([device_id(number) for number in range(AUTOMATIONS)]) as stage:
         total, began, busy = seconds * CHANGES_A_SECOND, time.perf_counter(), time.process_time()
         for number in range(total):
             ahead = began + number / CHANGES_A_SECOND - time.perf_counter()
             await Clock().sleep(max(0.0, ahead))
-            stage.change(_device(number % DEVICES), 1 + number // DEVICES)
+            stage.change(device_id(number % DEVICES), 1 + number // DEVICES)
         await stage.rest()
         busy = (time.process_time() - busy) / (time.perf_counter() - began)
         ended = stage.parts.automations.figures()["ended"]
@@ -144,8 +148,8 @@ async def _storm(seconds: int) -> list[Sample]:
 
 async def _idle(others: int, rounds: int) -> tuple[float, list[float]]:
     """Microseconds that a change takes to be heard, and milliseconds until Lua runs, beside others that idle."""
-    heard, device = [], _device(0)
-    async with _open([device, *[_device(1 + number % (DEVICES - 1)) for number in range(others)]]) as stage:
+    heard, device = [], device_id(0)
+    async with open_stage([device, *[device_id(1 + number % (DEVICES - 1)) for number in range(others)]]) as stage:
         for number in range(rounds):
             began = time.perf_counter()
             stage.change(device, 1 + number)
@@ -155,13 +159,13 @@ async def _idle(others: int, rounds: int) -> tuple[float, list[float]]:
 
 
 @asynccontextmanager
-async def _open(listening: Sequence[str]) -> AsyncIterator[Stage]:
+async def open_stage(listening: Sequence[str], text: str = AUTOMATION) -> AsyncIterator[Stage]:
     """A home with its devices, and for each of those that are named an automation that listens to it."""
     clock, bus = Clock(), Bus()
     registry = Registry(bus, clock)
     with tempfile.TemporaryDirectory(prefix="lares-benchmark-") as folder:
         for number, device in enumerate(listening):
-            (Path(folder) / f"{number:04}.lua").write_text(AUTOMATION.format(number=number, device=device))
+            (Path(folder) / f"{number:04}.lua").write_text(text.format(number=number, device=device))
         async with Runner(
             limits=Limits(), scripts=None, scripts_name="config/scripts", timezone=UTC, clock=clock
         ) as runner:
@@ -174,18 +178,18 @@ async def _open(listening: Sequence[str]) -> AsyncIterator[Stage]:
                 context.stage = stage
                 return context
 
-            executes = partial(Executor, runner, new_context, clock)
+            new_executor = partial(Executor, runner, new_context, clock)
             trust = ClockTrust(clock, MADE_AT)
             environment = build_environment(registry, bus, clock, trust, _storage())
-            async with open_automations(catalog, environment, RunHistory(), executes) as parts:
+            async with open_automations(catalog, environment, RunHistory(), new_executor) as parts:
                 stage = Stage(registry=registry, parts=parts, runner=runner)
                 for number in range(DEVICES):
-                    stage.change(_device(number), 0)
+                    stage.change(device_id(number), 0)
                 stage.changed.clear()
                 yield stage
 
 
-def _device(number: int) -> str:
+def device_id(number: int) -> str:
     return f"lamp{number}:light:0"
 
 

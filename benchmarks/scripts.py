@@ -1,10 +1,14 @@
-"""Lua: what an execution costs, how many can sleep, and what the loop feels while hostile ones run."""
+"""Lua: what calls, scenes and automations cost, how many can sleep, and how late the loop is beside hostile ones."""
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
+import socket
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
@@ -21,10 +25,11 @@ from appliance.lua.limits import Limits
 from appliance.lua.runner import Runner
 from appliance.lua.source import Source
 from benchmarks._client import percentile
+from benchmarks._frame import Row, Sample
+from benchmarks.automations import AUTOMATION, device_id, open_stage
 from tests.fakes.instant import InstantHome, open_home
 
-ROUNDS = 1_000
-CALLS = 2_000
+SCENES, CALLS, CHANGES = 300, 1_000, 100
 AT_ONCE = 16
 SLEEPERS = 1_000
 SPINNERS = 40
@@ -40,9 +45,45 @@ TWO = """
 ctx:command('lamp:0', {capability = 'power', action = 'on'})
 ctx:command('lamp:1', {capability = 'power', action = 'on'})
 """
-ONE = "ctx:get_device('lamp:0')"
 MANY = f"for _ = 1, {CALLS} do ctx:command('lamp:0', {{capability = 'power', action = 'on'}}) end"
-MOST_KIB, MOST_LAG_MS = 120, 50
+COMMANDS = """
+return {{
+  id = "a{number}",
+  name = "Automation {number}",
+  trigger = {{ type = "device_state_change", device_id = "{device}", attribute = "brightness" }},
+  execute = function(ctx, event)
+    ctx:command(event.device_id, {{ capability = "brightness", action = "set", value = event.value }})
+  end,
+}}
+"""
+BARE = """
+import socket
+from appliance.lua_worker.execution import WorkerExecution
+from appliance.lua_worker.protocol import TIMING, Kind, Reason
+
+TEXT = b"return {execute = function(ctx) ctx:get_device('a') end}"
+hub = socket.socket(fileno=0)
+while hub.recv(100):
+    execution = WorkerExecution(16 << 20, hub.sendall, print)
+    execution.begin(Kind.EXECUTE, (TIMING.pack(5.0, Reason.CPU, 0.0), TEXT, b"x.lua", b""))
+    execution.dispose()
+"""
+"""A worker and nothing else: for each message a fresh Lua state, a script up to its first request, and that one."""
+
+BESIDE = "bare round trip to a worker with a fresh Lua state"
+WHY = (
+    "the way through engine, conditions and modes takes as long as Lua; where another has the second core, both wait"
+)
+FIRST = Row(label="change → first Lua instruction, p50", unit="ms", beside=BESIDE, at_most=1.5, why=WHY)
+SENT = Row(label="change → command sent by Lua, p50", unit="ms", beside=BESIDE, at_most=1.5, why=WHY)
+CALL = Row(label="ctx:command, p50", unit="ms")
+PLAIN = Row(label="the same command without Lua, p50", unit="ms")
+SCENE = Row(label="a scene of two commands, p50", unit="ms")
+ONE_BY_ONE = Row(label="scenes of two commands, one after another", unit="a second")
+TOGETHER = Row(label=f"scenes of two commands, {AT_ONCE} at a time", unit="a second")
+SLEEPING = Row(label=f"each of {SLEEPERS:,} executions that sleep, hub and worker", unit="KiB", at_most=120)
+LATE = Row(label=f"loop late while {len(HOSTILE)} hostile scripts run, p99", unit="ms", at_most=50)
+SPUN = Row(label=f"a scene of two commands while {SPINNERS} scripts spin, p50", unit="ms")
 
 
 class Timed(Context):
@@ -76,14 +117,46 @@ class Stage:
         await self.start(body, context).wait()
 
 
-def measure() -> Iterator[tuple[str, str]]:
-    """Labels and figures."""
+def measure(rounds: int) -> Iterator[Sample]:
+    """What a call, a scene and an automation cost, by turns; then what many cost."""
     logging.disable(logging.CRITICAL)
     try:
-        for part in (_costs, _sleepers, _hostile, _spinners):
-            yield from asyncio.run(part())
+        for _ in range(rounds):
+            yield from asyncio.run(_costs())
+            bare = _bare_trips()
+            yield FIRST.sample(asyncio.run(_automation(AUTOMATION)), bare)
+            yield SENT.sample(asyncio.run(_automation(COMMANDS)), bare)
+        for part in (_sleepers, _hostile, _spinners):
+            yield asyncio.run(part())
     finally:
         logging.disable(logging.NOTSET)
+
+
+def _bare_trips() -> float:
+    """Milliseconds of one, p50."""
+    ours, theirs = socket.socketpair()
+    durations = []
+    with ours, theirs, subprocess.Popen([sys.executable, "-c", BARE], stdin=theirs.fileno()) as worker:
+        theirs.close()  # so that its end ends the reading
+        for _ in range(CHANGES):
+            time.sleep(0.002)  # as the automations' worker it has nothing to do in between
+            began = time.perf_counter()
+            ours.sendall(b"x")
+            if not ours.recv(1000):
+                raise RuntimeError("the bare worker has ended")
+            durations.append(1000 * (time.perf_counter() - began))
+        worker.kill()
+    return statistics.median(durations)
+
+
+async def _automation(text: str) -> float:
+    """Milliseconds until its Lua is heard of first, p50."""
+    device = device_id(0)
+    async with open_stage([device], text) as stage:
+        for number in range(CHANGES):
+            stage.change(device, 1 + number)
+            await stage.rest()
+        return statistics.median(stage.latencies())
 
 
 @asynccontextmanager
@@ -95,33 +168,29 @@ async def _stage(limits: Limits) -> AsyncIterator[Stage]:
             yield Stage(home, runner)
 
 
-async def _costs() -> list[tuple[str, str]]:
+async def _costs() -> list[Sample]:
     async with _stage(Limits()) as stage:
         context = Timed(stage.home)
         await stage.play(MANY, context)
-        calls = [1000 * (later - earlier) for earlier, later in zip(context.times, context.times[1:], strict=False)]
-        two = await _time(lambda: stage.play(TWO), ROUNDS)
+        calls = [1000 * (later - earlier) for earlier, later in itertools.pairwise(context.times)]
+        two = await _time(lambda: stage.play(TWO), SCENES)
         lamp, command = stage.home.registry.get_device("lamp:0"), Command(capability="power", action="on")
         plain = await _time(lambda: stage.home.dispatcher.send([lamp], command, "device"), CALLS)
         began = time.perf_counter()
-        for _ in range(ROUNDS // AT_ONCE):
+        for _ in range(SCENES // AT_ONCE):
             await asyncio.gather(*[stage.play(TWO) for _ in range(AT_ONCE)])
-        together = ROUNDS // AT_ONCE * AT_ONCE / (time.perf_counter() - began)
-        single = await _time(lambda: stage.play(ONE), ROUNDS)
-        [worker] = stage.runner.figures()["workers"]
-        idle = (_pss_kib("self"), _pss_kib(worker["pid"]))
-    return [
-        ("a scene of two commands, one after another, per second", f"{1000 * len(two) / sum(two):.0f}"),
-        (f"  {AT_ONCE} at a time, per second", f"{together:.0f}"),
-        ("  one of them, p50 ms (p99)", _percentiles(two)),
-        ("one ctx:command, p50 ms (p99)", _percentiles(calls)),
-        ("  the same command without Lua, p50 ms (p99)", _percentiles(plain)),
-        ("an execution of one call, p50 ms (p99)", _percentiles(single)),
-        ("this process and its worker, MB (PSS)", f"{idle[0] / 1024:.1f} + {idle[1] / 1024:.1f}"),
-    ]
+        together = SCENES // AT_ONCE * AT_ONCE / (time.perf_counter() - began)
+    values = (
+        (CALL, statistics.median(calls)),
+        (PLAIN, statistics.median(plain)),
+        (SCENE, statistics.median(two)),
+        (ONE_BY_ONE, 1000 * len(two) / sum(two)),
+        (TOGETHER, together),
+    )
+    return [row.sample(value) for row, value in values]
 
 
-async def _sleepers() -> list[tuple[str, str]]:
+async def _sleepers() -> Sample:
     async with _stage(Limits()) as stage:
         await stage.play(TWO)
         pids = ["self", stage.runner.figures()["workers"][0]["pid"]]
@@ -131,33 +200,24 @@ async def _sleepers() -> list[tuple[str, str]]:
             stage.start("ctx:sleep(3600)", context)
         while not all(context.times for context in contexts):  # noqa: ASYNC110 - nobody tells
             await asyncio.sleep(0.01)
-        each = (sum(map(_pss_kib, pids)) - before) / SLEEPERS
-        threads = _threads_of(pids[1])
-    verdict = "met" if each < MOST_KIB else "MISSED"
-    return [
-        (f"{SLEEPERS} asleep, KiB each in both processes (target: under {MOST_KIB})", f"{each:.0f} ({verdict})"),
-        ("  threads of the worker then", f"{threads}"),
-    ]
+        return SLEEPING.sample((sum(map(_pss_kib, pids)) - before) / SLEEPERS)
 
 
-async def _hostile() -> list[tuple[str, str]]:
+async def _hostile() -> Sample:
     async with _stage(Limits(max_cpu_secs=3.0, backstop_secs=3.0)) as stage:
         runs = [stage.start(body) for body in HOSTILE]
         late = await _lag(2.0)
         for each in runs:
             with suppress(LaresError):
                 await each.wait()
-    verdict = "met" if percentile(late, 99) < MOST_LAG_MS else "MISSED"
-    label = f"loop late while {len(HOSTILE)} hostile scripts run, p50 ms (p99; target: under {MOST_LAG_MS})"
-    return [(label, f"{_percentiles(late)[:-1]}; {verdict})")]
+    return LATE.sample(percentile(late, 99))
 
 
-async def _spinners() -> list[tuple[str, str]]:
+async def _spinners() -> Sample:
     async with _stage(Limits(max_cpu_secs=60.0)) as stage:
         for _ in range(SPINNERS):
             stage.start("while true do end")
-        figures = await _time(lambda: stage.play(TWO), 30)
-    return [(f"a scene of two commands while {SPINNERS} scripts spin, p50 ms (p99)", _percentiles(figures))]
+        return SPUN.sample(statistics.median(await _time(lambda: stage.play(TWO), 30)))
 
 
 async def _lag(seconds: float) -> list[float]:
@@ -177,14 +237,6 @@ async def _time(work: Callable[[], Awaitable[Any]], rounds: int) -> list[float]:
     return figures
 
 
-def _threads_of(pid: int) -> int:
-    return len(list(Path(f"/proc/{pid}/task").iterdir()))
-
-
 def _pss_kib(pid: int | str) -> int:
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
-
-
-def _percentiles(figures: list[float]) -> str:
-    return f"{statistics.median(figures):.2f} ({percentile(figures, 99):.2f})"

@@ -127,6 +127,7 @@ class Worker:
 
     def _next_frame(self) -> Frame:
         while not self._frames:
+            signal.setitimer(signal.ITIMER_REAL, 0)
             data = self._receive()
             if not data:
                 os._exit(0)

@@ -18,17 +18,17 @@ from appliance.settings import (
     Api,
     Auth,
     AutomationRunner,
-    Automations,
-    Cors,
-    Dashboard,
-    History,
+    AutomationsSettings,
+    CorsSettings,
+    DashboardSettings,
+    HistorySettings,
     Logging,
     Notify,
     Persistence,
     RateLimit,
     Runtime,
-    Scenes,
-    Scripts,
+    ScenesSettings,
+    ScriptsSettings,
     check_master_key,
 )
 from appliance.tables.checks import TOML, boolean, nearest, shown, string
@@ -52,16 +52,16 @@ class Config:
     root: Path
     api: Api
     auth: Auth
-    dashboard: Dashboard
+    dashboard: DashboardSettings
     logging: Logging
     runtime: Runtime
-    history: History
+    history: HistorySettings
     notify: Notify
     persistence: Persistence
     locale: Locale
-    scenes: Scenes
-    automations: Automations
-    scripts: Scripts
+    scenes: ScenesSettings
+    automations: AutomationsSettings
+    scripts: ScriptsSettings
     adapters: Mapping[str, Any]
     adapter_names: frozenset[str]
     warnings: tuple[str, ...]
@@ -88,9 +88,7 @@ def parse(text: str, name: str, environment: Mapping[str, str]) -> Config:
     _check_place(root)
     adapters = _read_adapters(root)
     faults = located(root.findings.faults, name, line_of)
-    api = Api(
-        **sections["api"], rate_limit=RateLimit(**sections["api.rate_limit"]), cors=Cors(**sections["api.cors"])
-    )
+    api = _api_of(sections)
     runner = AutomationRunner(**sections["automations.runner"])
     in_file = Auth(**sections["auth"], source=name, line=line_at(MASTER_KEY, line_of))
     auth = _choose_key(in_file, environment, faults)
@@ -104,20 +102,25 @@ def parse(text: str, name: str, environment: Mapping[str, str]) -> Config:
         root=Path(name).absolute().parent.parent,
         api=api,
         auth=auth,
-        dashboard=Dashboard(**sections["dashboard"]),
+        dashboard=DashboardSettings(**sections["dashboard"]),
         logging=Logging(**sections["logging"]),
         runtime=Runtime(**sections["runtime"]),
-        history=History(**sections["history"]),
+        history=HistorySettings(**sections["history"]),
         notify=Notify(**sections["notify"]),
         persistence=Persistence(**sections["persistence"]),
         locale=Locale(**sections["locale"]),
-        scenes=Scenes(**sections["scenes"]),
-        automations=Automations(**sections["automations"], runner=runner),
-        scripts=Scripts(**sections["scripts"]),
+        scenes=ScenesSettings(**sections["scenes"]),
+        automations=AutomationsSettings(**sections["automations"], runner=runner),
+        scripts=ScriptsSettings(**sections["scripts"]),
         adapters=adapters,
         adapter_names=frozenset(_names_of(raw.get("adapters"))),
         warnings=tuple(str(weakness) for weakness in weaknesses),
     )
+
+
+def _api_of(sections: Mapping[str, Any]) -> Api:
+    rate_limit, cors = RateLimit(**sections["api.rate_limit"]), CorsSettings(**sections["api.cors"])
+    return Api(**sections["api"], rate_limit=rate_limit, cors=cors)
 
 
 def parse_toml(text: str, name: str) -> dict[str, Any]:

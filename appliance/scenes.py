@@ -56,7 +56,7 @@ def scene_parser(default_max: int) -> Callable[[Table], Scene]:
 
 
 def build_catalog(
-    section: settings.Scenes, root: Path, runner: Runner, default_max: int, inspect: Inspect = find_nothing
+    section: settings.ScenesSettings, root: Path, runner: Runner, default_max: int, inspect: Inspect = find_nothing
 ) -> Catalog[Scene]:
     """The catalog of the section's folder, empty until it is loaded; `inspect` gives warnings about a file's text."""
     return Catalog("scene", folder_of(section, root), runner.describe, scene_parser(default_max), inspect)

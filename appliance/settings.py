@@ -58,7 +58,7 @@ class RateLimit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cors:
+class CorsSettings:
     """`[api.cors]`: the web pages of other origins that may use the API in a browser."""
 
     enabled: bool = key(boolean, default=False)
@@ -74,7 +74,7 @@ class Api:
     max_connections: int = key(whole(1, 1 << 16), 1000)
     max_connections_per_peer: int = key(whole(1, 1 << 16), 600)
     rate_limit: RateLimit
-    cors: Cors
+    cors: CorsSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ class Auth:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dashboard:
+class DashboardSettings:
     """`[dashboard]`."""
 
     enabled: bool = key(boolean, default=True)
@@ -109,7 +109,7 @@ class Runtime:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class History:
+class HistorySettings:
     """`[history]`."""
 
     max_mb: int = key(whole(1, 256), 4)
@@ -139,7 +139,7 @@ class LuaFolder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scenes(LuaFolder):
+class ScenesSettings(LuaFolder):
     """`[scenes]`."""
 
     directory: str = key(_directory, "config/scenes")
@@ -156,7 +156,7 @@ class AutomationRunner:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Automations(LuaFolder):
+class AutomationsSettings(LuaFolder):
     """`[automations]`."""
 
     directory: str = key(_directory, "config/automations")
@@ -164,7 +164,7 @@ class Automations(LuaFolder):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scripts(LuaFolder):
+class ScriptsSettings(LuaFolder):
     """`[scripts]`. The limits hold for every execution of Lua."""
 
     directory: str = key(_directory, "config/scripts")
@@ -175,9 +175,9 @@ class Scripts(LuaFolder):
 SECTIONS: Mapping[str, Fields] = {
     "api": fields_of(Api),
     "api.rate_limit": fields_of(RateLimit),
-    "api.cors": fields_of(Cors),
+    "api.cors": fields_of(CorsSettings),
     "auth": fields_of(Auth),
-    "dashboard": fields_of(Dashboard),
+    "dashboard": fields_of(DashboardSettings),
     "logging": fields_of(Logging),
     "runtime": fields_of(Runtime),
     "locale": {
@@ -185,11 +185,11 @@ SECTIONS: Mapping[str, Fields] = {
         "latitude": Field(number_within(-90, 90), required=False),
         "longitude": Field(number_within(-180, 180), required=False),
     },
-    "scenes": fields_of(Scenes),
-    "automations": fields_of(Automations),
+    "scenes": fields_of(ScenesSettings),
+    "automations": fields_of(AutomationsSettings),
     "automations.runner": fields_of(AutomationRunner),
-    "scripts": fields_of(Scripts),
-    "history": fields_of(History),
+    "scripts": fields_of(ScriptsSettings),
+    "history": fields_of(HistorySettings),
     "notify": fields_of(Notify),
     "persistence": fields_of(Persistence),
 }

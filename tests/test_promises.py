@@ -17,7 +17,7 @@ from appliance.api.frames import BY_EVENT
 from appliance.home import events
 from appliance.lua.context import OPERATIONS
 from appliance.lua.modes import ModeType
-from appliance.settings import SECTIONS, AutomationRunner, Scripts
+from appliance.settings import SECTIONS, AutomationRunner, ScriptsSettings
 from appliance.store import journal, snapshot
 from tests.lua.mistakes import AT_CHECK, AT_RUN
 from tests.mutations.faults import FAULTS, problems
@@ -89,7 +89,7 @@ def test_the_reference_of_lua_names_every_call_mode_and_limit() -> None:
     for mode in ModeType:
         assert f'| `"{mode}"`' in LUA, mode
     limits = [f"automations.runner.{key.name}" for key in fields(AutomationRunner)]
-    limits += [f"scripts.{key.name}" for key in fields(Scripts) if key.name.startswith("max_")]
+    limits += [f"scripts.{key.name}" for key in fields(ScriptsSettings) if key.name.startswith("max_")]
     for limit in limits:
         section, _, name = limit.rpartition(".")
         assert f"`{limit}`, {SECTIONS[section][name].default:g} |" in LUA, limit

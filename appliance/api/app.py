@@ -86,14 +86,14 @@ def build_app(
     app = build_application(limits)
     cors = Cors(limits.origins, (method for route in ROUTES for method in route.methods))
     api = ROUTES if make_backup is None else (*ROUTES, *backup.ROUTES)
-    pages = dashboard.Dashboard()
+    pages = dashboard.DashboardApi()
     routes = (*api, *pages.list_routes()) if has_dashboard else api
     gate = Gate(access.authenticator, Buckets(limits.rate, hub.clock), cors, routes)
     requests = RequestMetrics()
     app.error_handler.add(Exception, requests.count_unmatched(gate.handle_error))
     stream = EventStream(hub.bus, event_capacity, hub.start_errors)
     shown = Metrics(hub, requests, stream, app.ctx.connections)
-    own = [pages, document.Document(api), *([] if make_backup is None else [backup.Backup(make_backup)])]
+    own = [pages, document.DocumentApi(api), *([] if make_backup is None else [backup.BackupApi(make_backup)])]
     resources = {
         **_build_resources(hub, stream, app.ctx.connections, access.keyring, shown),
         **{type(each): each for each in own},
@@ -114,21 +114,21 @@ def _build_resources(
     encoder = DeviceEncoder()
     hub.bus.listen(encoder.forget_removed, DeviceRemoved)
     built = (
-        system.System(hub.health, _build_probes(hub, stream, connections), hub.folders, hub.trust_clock),
-        log.Log(hub.log),
+        system.SystemApi(hub.health, _build_probes(hub, stream, connections), hub.folders, hub.trust_clock),
+        log.LogApi(hub.log),
         metrics.MetricsPage(shown),
-        adapters.Adapters(hub.health),
-        devices.Devices(hub.registry, hub.changes, hub.dispatcher, encoder),
-        history.History(hub.registry, hub.history, hub.audit),
-        rooms.Rooms(hub.registry, hub.changes, hub.dispatcher, encoder),
-        groups.Groups(hub.registry, hub.changes, hub.dispatcher, encoder),
-        scenes.Scenes(hub.scenes, hub.reloaders["scenes"]),
+        adapters.AdaptersApi(hub.health),
+        devices.DevicesApi(hub.registry, hub.changes, hub.dispatcher, encoder),
+        history.HistoryApi(hub.registry, hub.history, hub.audit),
+        rooms.RoomsApi(hub.registry, hub.changes, hub.dispatcher, encoder),
+        groups.GroupsApi(hub.registry, hub.changes, hub.dispatcher, encoder),
+        scenes.ScenesApi(hub.scenes, hub.reloaders["scenes"]),
         *_build_automation_resources(hub),
-        scripts.Scripts(hub.reloaders["scripts"]),
+        scripts.ScriptsApi(hub.reloaders["scripts"]),
         keys.ApiKeys(keyring),
-        events.Events(stream),
-        overview.Overview(hub.registry, hub.health, hub.scenes, hub.automations, encoder),
-        uses.Uses(hub.registry, hub.automations, hub.scenes),
+        events.EventsApi(stream),
+        overview.OverviewApi(hub.registry, hub.health, hub.scenes, hub.automations, encoder),
+        uses.UsesApi(hub.registry, hub.automations, hub.scenes),
     )
     return {type(each): each for each in built}
 
@@ -157,9 +157,9 @@ def _build_probes(hub: Hub, stream: EventStream, connections: Connections) -> Ma
 
 def _build_automation_resources(hub: Hub) -> tuple[object, ...]:
     return (
-        automations.Automations(hub.automations, hub.reloaders["automations"]),
-        variables.Variables(hub.variables),
-        timers.Timers(hub.timers),
+        automations.AutomationsApi(hub.automations, hub.reloaders["automations"]),
+        variables.VariablesApi(hub.variables),
+        timers.TimersApi(hub.timers),
     )
 
 

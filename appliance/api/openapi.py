@@ -85,7 +85,7 @@ def statuses_of(route: Route) -> set[int]:
 
 
 def _operation(route: Route) -> dict[str, Any]:
-    owner, verb = route.resource.__name__, route.handler.__name__
+    owner, verb = route.resource.__name__.removesuffix("Api"), route.handler.__name__
     operation: dict[str, Any] = {
         "operationId": f"{owner}_{verb}".lower(),
         "tags": [owner],

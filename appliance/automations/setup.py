@@ -27,8 +27,7 @@ from appliance.home.registry import Registry
 from appliance.locale import Locale
 from appliance.lua.catalog import Catalog, Describe, find_nothing
 from appliance.lua.setup import folder_of
-from appliance.settings import AutomationRunner
-from appliance.settings import Automations as Settings
+from appliance.settings import AutomationRunner, AutomationsSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +42,7 @@ class Parts:
 
 
 def catalog_of(
-    settings: Settings,
+    settings: AutomationsSettings,
     root: Path,
     describe: Describe,
     locale: Locale,

@@ -11,11 +11,11 @@ from appliance.errors import Fault
 from appliance.lua.folder import Folder
 from appliance.lua.limits import Limits
 from appliance.lua.runner import Runner
-from appliance.settings import AutomationRunner, LuaFolder, Scripts
+from appliance.settings import AutomationRunner, LuaFolder, ScriptsSettings
 
 
 def build_runner(
-    scripts: Scripts,
+    scripts: ScriptsSettings,
     runner: AutomationRunner,
     timezone: ZoneInfo,
     root: Path,

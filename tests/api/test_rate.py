@@ -12,7 +12,7 @@ from appliance.api.auth import Role
 from appliance.api.limits import Limits
 from appliance.api.rate import MAX_KEPT_BUCKETS, Buckets
 from appliance.api.route import RELOADS, Route
-from appliance.api.routes.system import System
+from appliance.api.routes.system import SystemApi
 from appliance.clock import Clock
 from appliance.errors import RateLimited
 from appliance.settings import RateLimit
@@ -84,7 +84,7 @@ async def test_buckets_that_are_full_again_are_forgotten() -> None:
 
 def route(method: str, path: str, role: Role | None = Role.WRITE) -> Route:
     """A row with this method and path."""
-    return Route(method=method, path=path, role=role, handler=System.show_health, statuses=(200,))
+    return Route(method=method, path=path, role=role, handler=SystemApi.show_health, statuses=(200,))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from appliance.api.shapes import array_of
 from appliance.health import Health
 
 
-class Adapters:
+class AdaptersApi:
     """What answers the routes under `/adapters`."""
 
     def __init__(self, health: Health) -> None:
@@ -28,7 +28,7 @@ class Adapters:
 
 
 ROUTES = routes_of(
-    Adapters,
-    Route("GET", "/adapters", Role.READ, Adapters.list_all, (200,), array_of(schemas.ADAPTER)),
-    Route("GET", "/adapters/<name>", Role.READ, Adapters.get, (200, 404), schemas.ADAPTER_IN_FULL),
+    AdaptersApi,
+    Route("GET", "/adapters", Role.READ, AdaptersApi.list_all, (200,), array_of(schemas.ADAPTER)),
+    Route("GET", "/adapters/<name>", Role.READ, AdaptersApi.get, (200, 404), schemas.ADAPTER_IN_FULL),
 )

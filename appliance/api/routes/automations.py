@@ -26,7 +26,7 @@ SWITCH_BODY = body("SwitchRequest", {"enabled": Field(boolean)})
 RUN_BODY = body("ByHandRequest", {"trigger_payload": Field(nullable(table), required=False)})
 
 
-class Automations:
+class AutomationsApi:
     """What answers the routes under `/automations`."""
 
     def __init__(self, automations: Parts, reloader: Reloader) -> None:
@@ -88,15 +88,15 @@ class Automations:
 
 
 ROUTES = routes_of(
-    Automations,
-    Route("GET", "/automations", Role.READ, Automations.list_all, (200,), array_of(schemas.AUTOMATION)),
-    Route("POST", "/automations/reload", Role.ADMIN, Automations.reload, (200,), schemas.RELOADED),
-    Route("GET", "/automations/<automation_id>", Role.READ, Automations.get, (200, 404), schemas.AUTOMATION),
+    AutomationsApi,
+    Route("GET", "/automations", Role.READ, AutomationsApi.list_all, (200,), array_of(schemas.AUTOMATION)),
+    Route("POST", "/automations/reload", Role.ADMIN, AutomationsApi.reload, (200,), schemas.RELOADED),
+    Route("GET", "/automations/<automation_id>", Role.READ, AutomationsApi.get, (200, 404), schemas.AUTOMATION),
     Route(
         "POST",
         "/automations/<automation_id>/enabled",
         Role.WRITE,
-        Automations.switch,
+        AutomationsApi.switch,
         (200, 400, 404, 413, 503),
         schemas.AUTOMATION,
         body=SWITCH_BODY,
@@ -105,7 +105,7 @@ ROUTES = routes_of(
         "POST",
         "/automations/<automation_id>/execute",
         Role.WRITE,
-        Automations.execute,
+        AutomationsApi.execute,
         (200, 400, 404, 413),
         schemas.AUTOMATION_RESULT,
         body=RUN_BODY,
@@ -115,7 +115,7 @@ ROUTES = routes_of(
         "POST",
         "/automations/<automation_id>/validate",
         Role.WRITE,
-        Automations.validate,
+        AutomationsApi.validate,
         (200, 400, 404),
         schemas.VALIDATED,
     ),
@@ -123,18 +123,23 @@ ROUTES = routes_of(
         "GET",
         "/automations/<automation_id>/next",
         Role.READ,
-        Automations.list_next,
+        AutomationsApi.list_next,
         (200, 404),
         schemas.AUTOMATION_NEXT,
     ),
     Route(
-        "POST", "/automations/<automation_id>/cancel", Role.WRITE, Automations.cancel, (200, 404), schemas.CANCELLED
+        "POST",
+        "/automations/<automation_id>/cancel",
+        Role.WRITE,
+        AutomationsApi.cancel,
+        (200, 404),
+        schemas.CANCELLED,
     ),
     Route(
         "GET",
         "/automations/<automation_id>/history",
         Role.READ,
-        Automations.list_history,
+        AutomationsApi.list_history,
         (200, 400, 404),
         schemas.AUTOMATION_HISTORY,
         query=PERIOD,

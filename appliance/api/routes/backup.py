@@ -18,7 +18,7 @@ MakeBackup = Callable[[], bytes]
 GZIP = "application/gzip"
 
 
-class Backup:
+class BackupApi:
     """What answers `/diagnostics/backup`."""
 
     def __init__(self, make: MakeBackup) -> None:
@@ -34,12 +34,12 @@ class Backup:
 
 
 ROUTES = routes_of(
-    Backup,
+    BackupApi,
     Route(
         "GET",
         "/diagnostics/backup",
         Role.ADMIN,
-        Backup.download,
+        BackupApi.download,
         (200, 400),
         {**TEXT, "format": "binary"},
         media_type=GZIP,

@@ -10,7 +10,7 @@ from appliance.api.route import Call, Handler, Route, routes_of
 from appliance.api.static_files import ROOT, StaticFile, load_files, security_headers
 
 
-class Dashboard:
+class DashboardApi:
     """What answers `/` and the paths under `/dashboard/`; none of it holds data of the home."""
 
     def __init__(self) -> None:
@@ -39,8 +39,8 @@ class Dashboard:
 
     def list_routes(self) -> tuple[Route, ...]:
         """A row for `/` and for each file, so that every other path is as unknown as it was."""
-        files = [_row(path, Dashboard.show, (200, 304)) for path in self._files]
-        return routes_of(Dashboard, _row("/", Dashboard.redirect, (302,)), *files)
+        files = [_row(path, DashboardApi.show, (200, 304)) for path in self._files]
+        return routes_of(DashboardApi, _row("/", DashboardApi.redirect, (302,)), *files)
 
 
 def _row(path: str, handler: Handler, statuses: tuple[int, ...]) -> Route:

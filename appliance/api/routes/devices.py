@@ -30,7 +30,7 @@ class Include(StrEnum):
     COMMANDS = "commands"
 
 
-class Devices:
+class DevicesApi:
     """What answers the routes under `/devices`."""
 
     def __init__(self, registry: Registry, changes: Changes, dispatcher: Dispatcher, encoder: DeviceEncoder) -> None:
@@ -83,24 +83,30 @@ _INCLUDE = {"include": Field(list_of(member_of(Include)), required=False)}
 """The query's parameter that asks for more of each device."""
 
 ROUTES = routes_of(
-    Devices,
+    DevicesApi,
     Route(
         "GET",
         "/devices",
         Role.READ,
-        Devices.list_all,
+        DevicesApi.list_all,
         (200, 400),
         array_of(device_schemas.DEVICE),
         query={"ids": Field(list_of(anything), required=False), **_INCLUDE},
     ),
     Route(
-        "GET", "/devices/<device_id>", Role.READ, Devices.get, (200, 400, 404), device_schemas.DEVICE, query=_INCLUDE
+        "GET",
+        "/devices/<device_id>",
+        Role.READ,
+        DevicesApi.get,
+        (200, 400, 404),
+        device_schemas.DEVICE,
+        query=_INCLUDE,
     ),
     Route(
         "POST",
         "/devices/<device_id>/name",
         Role.WRITE,
-        Devices.rename,
+        DevicesApi.rename,
         (200, 400, 404, 413, 503),
         device_schemas.DEVICE,
         body=NAME_BODY,
@@ -109,7 +115,7 @@ ROUTES = routes_of(
         "POST",
         "/devices/<device_id>/room",
         Role.WRITE,
-        Devices.assign_room,
+        DevicesApi.assign_room,
         (200, 400, 404, 413, 503),
         device_schemas.DEVICE,
         body=ROOM_BODY,
@@ -118,7 +124,7 @@ ROUTES = routes_of(
         "POST",
         "/devices/<device_id>/command",
         Role.WRITE,
-        Devices.command,
+        DevicesApi.command,
         (200, 400, 404, 413, 501),
         schemas.DONE,
         body=device_schemas.ANY_COMMAND,

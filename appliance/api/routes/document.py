@@ -16,7 +16,7 @@ from appliance.api.responses import json_response
 from appliance.api.route import Call, Route, routes_of
 
 
-class Document:
+class DocumentApi:
     """What answers `/openapi.json` and `/asyncapi.json`; each is made once, when it is first asked for."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
@@ -40,12 +40,12 @@ class Document:
 
 
 ROUTES = routes_of(
-    Document,
+    DocumentApi,
     Route(
         "GET",
         "/openapi.json",
         Role.READ,
-        Document.show,
+        DocumentApi.show,
         (200,),
         {"type": "object", "required": ["openapi", "info", "paths"]},
     ),
@@ -53,7 +53,7 @@ ROUTES = routes_of(
         "GET",
         "/asyncapi.json",
         Role.READ,
-        Document.show_events,
+        DocumentApi.show_events,
         (200,),
         {"type": "object", "required": ["asyncapi", "info", "channels"]},
     ),

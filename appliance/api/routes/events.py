@@ -17,7 +17,7 @@ TOKEN = "bearer."
 """What the sub-protocol that holds a browser's token begins with."""
 
 
-class Events:
+class EventsApi:
     """What answers `/events`."""
 
     def __init__(self, stream: EventStream) -> None:
@@ -45,6 +45,6 @@ def token_of_browser(request: Request) -> str | None:
 
 
 ROUTES = routes_of(
-    Events,
-    Route("GET", "/events", Role.READ, Events.read, (101, 400, 426), is_websocket=True),
+    EventsApi,
+    Route("GET", "/events", Role.READ, EventsApi.read, (101, 400, 426), is_websocket=True),
 )

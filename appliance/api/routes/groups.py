@@ -26,7 +26,7 @@ GROUP_BODY = body(
 MEMBERS_BODY = body("MembersRequest", {"members": Field(list_of(identifier))})
 
 
-class Groups:
+class GroupsApi:
     """What answers the routes under `/groups`."""
 
     def __init__(self, registry: Registry, changes: Changes, dispatcher: Dispatcher, encoder: DeviceEncoder) -> None:
@@ -82,16 +82,16 @@ def _group_of(edit: Edit) -> Group:
 
 
 ROUTES = routes_of(
-    Groups,
-    Route("GET", "/groups", Role.READ, Groups.list_all, (200,), array_of(schemas.GROUP)),
-    Route("POST", "/groups", Role.WRITE, Groups.put, (200, 400, 413, 503), schemas.GROUP, body=GROUP_BODY),
-    Route("GET", "/groups/<group_id>", Role.READ, Groups.get, (200, 404), schemas.GROUP),
-    Route("DELETE", "/groups/<group_id>", Role.WRITE, Groups.remove, (204, 404, 503)),
+    GroupsApi,
+    Route("GET", "/groups", Role.READ, GroupsApi.list_all, (200,), array_of(schemas.GROUP)),
+    Route("POST", "/groups", Role.WRITE, GroupsApi.put, (200, 400, 413, 503), schemas.GROUP, body=GROUP_BODY),
+    Route("GET", "/groups/<group_id>", Role.READ, GroupsApi.get, (200, 404), schemas.GROUP),
+    Route("DELETE", "/groups/<group_id>", Role.WRITE, GroupsApi.remove, (204, 404, 503)),
     Route(
         "POST",
         "/groups/<group_id>/members",
         Role.WRITE,
-        Groups.set_members,
+        GroupsApi.set_members,
         (200, 400, 404, 413, 503),
         schemas.GROUP,
         body=MEMBERS_BODY,
@@ -100,7 +100,7 @@ ROUTES = routes_of(
         "GET",
         "/groups/<group_id>/devices",
         Role.READ,
-        Groups.list_devices,
+        GroupsApi.list_devices,
         (200, 404),
         array_of(device_schemas.DEVICE),
     ),
@@ -108,7 +108,7 @@ ROUTES = routes_of(
         "POST",
         "/groups/<group_id>/command",
         Role.WRITE,
-        Groups.command,
+        GroupsApi.command,
         (200, 400, 404, 413),
         array_of(schemas.OUTCOME),
         body=device_schemas.ANY_COMMAND,

@@ -31,7 +31,7 @@ _DEVICE_QUERY = {
 _AUDIT_QUERY = {**PERIOD, "device_id": Field(identifier, required=False)}
 
 
-class History:
+class HistoryApi:
     """What answers the routes of history and audit."""
 
     def __init__(self, registry: Registry, devices: DeviceHistory, audit: CommandAudit) -> None:
@@ -90,12 +90,12 @@ _COMMAND = described(
 _AUDIT = record("CommandAudit", entries=array_of(_COMMAND))
 
 ROUTES = routes_of(
-    History,
+    HistoryApi,
     Route(
         "GET",
         "/devices/<device_id>/history",
         Role.READ,
-        History.list_states,
+        HistoryApi.list_states,
         (200, 400, 404),
         _STATES,
         query=_DEVICE_QUERY,
@@ -104,10 +104,10 @@ ROUTES = routes_of(
         "GET",
         "/devices/<device_id>/history/<attribute>",
         Role.READ,
-        History.list_values,
+        HistoryApi.list_values,
         (200, 400, 404),
         _VALUES,
         query=_DEVICE_QUERY,
     ),
-    Route("GET", "/audit/commands", Role.READ, History.list_commands, (200, 400), _AUDIT, query=_AUDIT_QUERY),
+    Route("GET", "/audit/commands", Role.READ, HistoryApi.list_commands, (200, 400), _AUDIT, query=_AUDIT_QUERY),
 )

@@ -20,7 +20,7 @@ LOG_ENTRY = record("LogEntry", at=INSTANT, level=TEXT, part=TEXT, message=TEXT, 
 _LOG = record("Log", entries=array_of(LOG_ENTRY))
 
 
-class Log:
+class LogApi:
     """What answers the route of the log."""
 
     def __init__(self, buffer: LogBuffer) -> None:
@@ -34,12 +34,12 @@ class Log:
 
 
 ROUTES = routes_of(
-    Log,
+    LogApi,
     Route(
         "GET",
         "/diagnostics/log",
         Role.ADMIN,
-        Log.list_entries,
+        LogApi.list_entries,
         (200, 400),
         _LOG,
         query={

@@ -32,7 +32,7 @@ OVERVIEW = record(
 )
 
 
-class Overview:
+class OverviewApi:
     """What answers `/overview`."""
 
     def __init__(
@@ -62,6 +62,6 @@ class Overview:
 
 
 ROUTES = routes_of(
-    Overview,
-    Route("GET", "/overview", Role.READ, Overview.show, (200,), OVERVIEW),
+    OverviewApi,
+    Route("GET", "/overview", Role.READ, OverviewApi.show, (200,), OVERVIEW),
 )

@@ -21,7 +21,7 @@ from appliance.tables.fields import Field
 ROOM_BODY = body("RoomRequest", {"id": Field(identifier), "name": Field(name)})
 
 
-class Rooms:
+class RoomsApi:
     """What answers the routes under `/rooms`."""
 
     def __init__(self, registry: Registry, changes: Changes, dispatcher: Dispatcher, encoder: DeviceEncoder) -> None:
@@ -63,19 +63,24 @@ class Rooms:
 
 
 ROUTES = routes_of(
-    Rooms,
-    Route("GET", "/rooms", Role.READ, Rooms.list_all, (200,), array_of(schemas.ROOM)),
-    Route("POST", "/rooms", Role.WRITE, Rooms.put, (200, 400, 413, 503), schemas.ROOM, body=ROOM_BODY),
-    Route("GET", "/rooms/<room_id>", Role.READ, Rooms.get, (200, 404), schemas.ROOM),
-    Route("DELETE", "/rooms/<room_id>", Role.WRITE, Rooms.remove, (204, 404, 503)),
+    RoomsApi,
+    Route("GET", "/rooms", Role.READ, RoomsApi.list_all, (200,), array_of(schemas.ROOM)),
+    Route("POST", "/rooms", Role.WRITE, RoomsApi.put, (200, 400, 413, 503), schemas.ROOM, body=ROOM_BODY),
+    Route("GET", "/rooms/<room_id>", Role.READ, RoomsApi.get, (200, 404), schemas.ROOM),
+    Route("DELETE", "/rooms/<room_id>", Role.WRITE, RoomsApi.remove, (204, 404, 503)),
     Route(
-        "GET", "/rooms/<room_id>/devices", Role.READ, Rooms.list_devices, (200, 404), array_of(device_schemas.DEVICE)
+        "GET",
+        "/rooms/<room_id>/devices",
+        Role.READ,
+        RoomsApi.list_devices,
+        (200, 404),
+        array_of(device_schemas.DEVICE),
     ),
     Route(
         "POST",
         "/rooms/<room_id>/command",
         Role.WRITE,
-        Rooms.command,
+        RoomsApi.command,
         (200, 400, 404, 413),
         array_of(schemas.OUTCOME),
         body=device_schemas.ANY_COMMAND,

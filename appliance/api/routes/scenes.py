@@ -21,7 +21,7 @@ from appliance.lua.reload import Reloader
 from appliance.scenes import Scenes as Parts
 
 
-class Scenes:
+class ScenesApi:
     """What answers the routes under `/scenes`."""
 
     def __init__(self, scenes: Parts, reloader: Reloader) -> None:
@@ -61,18 +61,23 @@ class Scenes:
 
 
 ROUTES = routes_of(
-    Scenes,
-    Route("GET", "/scenes", Role.READ, Scenes.list_all, (200,), array_of(schemas.SCENE)),
-    Route("POST", "/scenes/reload", Role.ADMIN, Scenes.reload, (200,), schemas.RELOADED),
+    ScenesApi,
+    Route("GET", "/scenes", Role.READ, ScenesApi.list_all, (200,), array_of(schemas.SCENE)),
+    Route("POST", "/scenes/reload", Role.ADMIN, ScenesApi.reload, (200,), schemas.RELOADED),
     Route(
-        "POST", "/scenes/<scene_id>/execute", Role.WRITE, Scenes.execute, (200, 202, 400, 404, 423), schemas.EXECUTED
+        "POST",
+        "/scenes/<scene_id>/execute",
+        Role.WRITE,
+        ScenesApi.execute,
+        (200, 202, 400, 404, 423),
+        schemas.EXECUTED,
     ),
-    Route("POST", "/scenes/<scene_id>/cancel", Role.WRITE, Scenes.cancel, (200, 404), schemas.CANCELLED),
+    Route("POST", "/scenes/<scene_id>/cancel", Role.WRITE, ScenesApi.cancel, (200, 404), schemas.CANCELLED),
     Route(
         "GET",
         "/scenes/<scene_id>/history",
         Role.READ,
-        Scenes.list_history,
+        ScenesApi.list_history,
         (200, 400, 404),
         schemas.SCENE_HISTORY,
         query=PERIOD,

@@ -11,7 +11,7 @@ from appliance.api.route import Call, Route, routes_of
 from appliance.lua.reload import Reloader
 
 
-class Scripts:
+class ScriptsApi:
     """What answers the routes under `/scripts`."""
 
     def __init__(self, reloader: Reloader) -> None:
@@ -23,6 +23,6 @@ class Scripts:
 
 
 ROUTES = routes_of(
-    Scripts,
-    Route("POST", "/scripts/reload", Role.ADMIN, Scripts.reload, (200,), schemas.RELOADED),
+    ScriptsApi,
+    Route("POST", "/scripts/reload", Role.ADMIN, ScriptsApi.reload, (200,), schemas.RELOADED),
 )

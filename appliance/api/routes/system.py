@@ -25,7 +25,7 @@ Probe = Callable[[], Mapping[str, Any]]
 _HEALTHY = orjson.dumps({"status": "ok"})
 
 
-class System:
+class SystemApi:
     """What answers the routes about the hub itself.
 
     `probes` are the parts that diagnostics show, `folders` the folders of Lua files, both by name. `trust_clock` has
@@ -88,11 +88,11 @@ def probe_process() -> dict[str, Any]:
 
 
 ROUTES = routes_of(
-    System,
-    Route("GET", "/health", None, System.show_health, (200,), schemas.DONE),
-    Route("GET", "/ready", None, System.show_ready, (200, 503), schemas.DONE),
-    Route("GET", "/capabilities", Role.READ, System.list_capabilities, (200,), schemas.CATALOG),
-    Route("GET", "/diagnostics", Role.ADMIN, System.show_diagnostics, (200,), schemas.DIAGNOSTICS),
-    Route("POST", "/diagnostics/clock/trust", Role.ADMIN, System.trust_clock, (200, 503), schemas.DONE),
-    Route("GET", "/diagnostics/reload_watch", Role.ADMIN, System.show_reload_watch, (200,), schemas.WATCHES),
+    SystemApi,
+    Route("GET", "/health", None, SystemApi.show_health, (200,), schemas.DONE),
+    Route("GET", "/ready", None, SystemApi.show_ready, (200, 503), schemas.DONE),
+    Route("GET", "/capabilities", Role.READ, SystemApi.list_capabilities, (200,), schemas.CATALOG),
+    Route("GET", "/diagnostics", Role.ADMIN, SystemApi.show_diagnostics, (200,), schemas.DIAGNOSTICS),
+    Route("POST", "/diagnostics/clock/trust", Role.ADMIN, SystemApi.trust_clock, (200, 503), schemas.DONE),
+    Route("GET", "/diagnostics/reload_watch", Role.ADMIN, SystemApi.show_reload_watch, (200,), schemas.WATCHES),
 )

@@ -12,7 +12,7 @@ from appliance.api.shapes import array_of
 from appliance.automations.timers import Timers as Parts
 
 
-class Timers:
+class TimersApi:
     """What answers the routes under `/timers`."""
 
     def __init__(self, timers: Parts) -> None:
@@ -29,7 +29,7 @@ class Timers:
 
 
 ROUTES = routes_of(
-    Timers,
-    Route("GET", "/timers", Role.READ, Timers.list_all, (200,), array_of(schemas.TIMER)),
-    Route("DELETE", "/timers/<name>", Role.WRITE, Timers.remove, (204, 404, 503)),
+    TimersApi,
+    Route("GET", "/timers", Role.READ, TimersApi.list_all, (200,), array_of(schemas.TIMER)),
+    Route("DELETE", "/timers/<name>", Role.WRITE, TimersApi.remove, (204, 404, 503)),
 )

@@ -19,7 +19,7 @@ from appliance.scenes import Scenes
 USES = record("Uses", device_id=TEXT, automations=array_of(TEXT), scenes=array_of(TEXT))
 
 
-class Uses:
+class UsesApi:
     """What answers `/devices/{id}/uses`."""
 
     def __init__(self, registry: Registry, automations: Automations, scenes: Scenes) -> None:
@@ -44,6 +44,6 @@ def _naming(device_id: str, assets: Iterable[Asset[Any]]) -> list[str]:
 
 
 ROUTES = routes_of(
-    Uses,
-    Route("GET", "/devices/<device_id>/uses", Role.READ, Uses.show, (200, 404), USES),
+    UsesApi,
+    Route("GET", "/devices/<device_id>/uses", Role.READ, UsesApi.show, (200, 404), USES),
 )

@@ -19,7 +19,7 @@ SOURCE = "variables"
 VARIABLE_BODY = body("VariableRequest", {"value": Field(json_value)})
 
 
-class Variables:
+class VariablesApi:
     """What answers the routes under `/variables`."""
 
     def __init__(self, variables: Parts) -> None:
@@ -47,17 +47,17 @@ class Variables:
 
 
 ROUTES = routes_of(
-    Variables,
-    Route("GET", "/variables", Role.READ, Variables.list_all, (200,), array_of(schemas.VARIABLE)),
-    Route("GET", "/variables/<name>", Role.READ, Variables.get, (200, 404), schemas.VARIABLE),
+    VariablesApi,
+    Route("GET", "/variables", Role.READ, VariablesApi.list_all, (200,), array_of(schemas.VARIABLE)),
+    Route("GET", "/variables/<name>", Role.READ, VariablesApi.get, (200, 404), schemas.VARIABLE),
     Route(
         "PUT",
         "/variables/<name>",
         Role.WRITE,
-        Variables.put,
+        VariablesApi.put,
         (200, 400, 413, 503),
         schemas.VARIABLE,
         body=VARIABLE_BODY,
     ),
-    Route("DELETE", "/variables/<name>", Role.WRITE, Variables.remove, (204, 404, 503)),
+    Route("DELETE", "/variables/<name>", Role.WRITE, VariablesApi.remove, (204, 404, 503)),
 )

@@ -1,9 +1,10 @@
 """The file of device events for `lares simulate --events`: a line for each, `at device attribute value`.
 
-`at` is a time of day (`18:00`, `18:00:30`: the next such time that the home's clocks show) or an instant
-(`2026-12-24T18:00`, local, or with an offset). `value` is JSON or a word; a measurement may be `21.5 celsius`.
-The attribute `event` stands for something that happens (`double`), `state` for being reached (`online`,
-`unavailable`). Empty lines, and those that begin with #, say nothing.
+`at` is a time of day (`18:00`, `18:00:30`: the next such time that the home's clocks show), an instant
+(`2026-12-24T18:00`, local, or with an offset), or seconds after the line before it (`+90`). `value` is JSON or a
+word; a measurement may be `21.5 celsius`, or a number in the unit that the device showed before. The attribute
+`event` stands for something that happens (`double`), `state` for being reached (`online`, `unavailable`). Empty
+lines, and those that begin with #, say nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from appliance.home.observations import Dropped, check_attributes, check_device_
 from appliance.home.registry import ONLINE, UNAVAILABLE
 from appliance.home.values import Value
 from appliance.locale import Locale
-from appliance.tables.checks import is_number, nearest, shown
+from appliance.tables.checks import nearest, shown
 
 EVENT, STATE = "event", "state"
 """What stands in the place of an attribute for a happening, and for whether the device is reached."""
@@ -32,7 +33,8 @@ FIRST_YEAR, LAST_YEAR = 1971, 2099
 """The years that a simulation may lie in."""
 
 _TIME_OF_DAY = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?\Z")
-_MEASURED = re.compile(r"(-?[0-9]+(?:\.[0-9]+)?)\s+(\S+)\Z")
+_SECONDS_LATER = re.compile(r"\+([0-9]{1,8}(?:\.[0-9]+)?)\Z")
+_MEASURED = re.compile(r"(-?[0-9]+(?:\.[0-9]+)?)(?:\s+(\S+))?\Z")
 _INSTANT = timedelta(microseconds=1)
 
 
@@ -64,7 +66,8 @@ def first_instant(text: str, locale: Locale) -> datetime | None:
     """When the first event is, if it states a date; None where a time of day comes first."""
     for _, words in _lines(text):
         try:
-            return None if _TIME_OF_DAY.match(words[0]) else read_instant(words[0], locale)
+            is_relative = _TIME_OF_DAY.match(words[0]) or _SECONDS_LATER.match(words[0])
+            return None if is_relative else read_instant(words[0], locale)
         except Invalid:
             return None
     return None
@@ -111,10 +114,12 @@ def _event(number: int, words: list[str], locale: Locale, latest: datetime) -> F
 
 
 def _instant(text: str, locale: Locale, latest: datetime) -> datetime:
+    if (later := _SECONDS_LATER.match(text)) is not None:
+        return latest + timedelta(seconds=float(later[1]))
     match = _TIME_OF_DAY.match(text)
     if match is None:
         if "T" not in text and "-" not in text:
-            raise Invalid(f"must begin with a time like 18:00 or 2026-12-24T18:00, not {text!r}")
+            raise Invalid(f"must begin with a time like 18:00, 2026-12-24T18:00 or +90, not {text!r}")
         return read_instant(text, locale)
     at = time(int(match[1]), int(match[2]), int(match[3] or 0))
     found = next_wall_clock(at, locale, latest - _INSTANT, _any_day)
@@ -135,7 +140,7 @@ def _attribute_reader(attribute: str) -> Callable[[str], Value]:
             raise Invalid(f"{attribute!r} is not an attribute; {hint}")
         value = _json_or_text(raw)
         if entry is not None and entry.type == "measurement" and not isinstance(value, dict):
-            value = _measured(raw, value)
+            value = _measured(raw)
         dropped: Dropped = {}
         sound = check_attributes({attribute: value}, {}, dropped)
         if dropped:
@@ -145,13 +150,12 @@ def _attribute_reader(attribute: str) -> Callable[[str], Value]:
     return read
 
 
-def _measured(raw: str, value: Value) -> Value:
-    """The measurement that a number with its unit states."""
+def _measured(raw: str) -> Value:
+    """The measurement that a number states, with its unit or without."""
     match = _MEASURED.match(raw)
     if match is None:
-        hint = f"{raw} celsius" if is_number(value) else "21.5 celsius"
-        raise Invalid(f"must be a number and its unit, like {hint}, not {shown(raw)}")
-    return {"value": orjson.loads(match[1]), "unit": match[2]}
+        raise Invalid(f"must be a number and its unit, like 21.5 celsius, not {shown(raw)}")
+    return {"value": orjson.loads(match[1]), "unit": match[2] or ""}
 
 
 def _json_or_text(raw: str) -> Any:

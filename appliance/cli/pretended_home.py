@@ -186,4 +186,11 @@ def happen(registry: Registry, event: FileEvent) -> None:
     elif event.attribute == STATE:
         registry.mark_device(source, device.id, is_available=event.value == ONLINE)
     else:
-        registry.show(source, device.id, {event.attribute: event.value})
+        shown = _in_unit(event.value, device.attributes.get(event.attribute))
+        registry.show(source, device.id, {event.attribute: shown})
+
+
+def _in_unit(value: Value, before: Value) -> Value:
+    """The measurement in the unit of the one before it, where it states none."""
+    is_without = isinstance(value, dict) and value.get("unit") == ""
+    return {**value, "unit": before["unit"]} if is_without and isinstance(before, dict) else value

@@ -15,7 +15,7 @@ from tests.fakes.lua import automation, write
 
 MOTION = "{ type = 'device_state_change', device_id = 'x:hall', attribute = 'motion', equals = 'detected' }"
 DOUBLE = "{ type = 'device_event', device_id = 'x:button', event = 'double' }"
-WARM = "{ type = 'device_state_change', device_id = 'x:hall', attribute = 'temperature', above = 20 }"
+WARM = "{ id = 'warm', type = 'device_state_change', device_id = 'x:hall', attribute = 'temperature', above = 20 }"
 
 LIT = automation(
     "lit",
@@ -49,7 +49,7 @@ EVENTS = """
 # what happens in the hall
 2026-12-24T18:00 x:hall motion clear
 18:00 x:lamp power off
-  18:01 x:hall motion detected
+  +60 x:hall motion detected
 18:01:30 x:hall motion clear
 """
 
@@ -125,9 +125,11 @@ def test_the_stored_home_is_where_it_begins(tmp_path: Path) -> None:
         "state/x:lamp": {"at": 1767225600000, "is": {"power": "off"}},
     }
     home(tmp_path, stored)
-    furnish(tmp_path, "", LIT, automation("warm", WARM), automation("double", DOUBLE))
+    furnish(
+        tmp_path, "", LIT, automation("warm", WARM, "ctx:log('info', event.value.unit)"), automation("double", DOUBLE)
+    )
     events = """2026-12-24T18:00:00Z x:hall motion detected
-18:01 x:hall temperature 21.5 C
+18:01 x:hall temperature 21.5
 18:02 x:button event single
 18:03 x:button event double
 18:04 x:lamp state unavailable
@@ -140,6 +142,7 @@ def test_the_stored_home_is_where_it_begins(tmp_path: Path) -> None:
         "00 UTC  lit  fires",
         f"00 UTC  lit  commands x:lamp: power on, {refused} on",
         "00 UTC  warm  fires",
+        "00 UTC  warm  logs info: C",
         f"30 UTC  lit  commands x:lamp: power toggle, {refused} toggle",
         "00 UTC  double  fires",
         "00 UTC  lit  fires",
@@ -150,14 +153,14 @@ def test_the_stored_home_is_where_it_begins(tmp_path: Path) -> None:
 
 FAULTS = {
     "18:00 x:a power": "a line must say `at device attribute value`: 18:00 hall:motion motion detected",
-    "25:00 x:a power on": "must begin with a time like 18:00 or 2026-12-24T18:00, not '25:00'",
+    "25:00 x:a power on": "must begin with a time like 18:00, 2026-12-24T18:00 or +90, not '25:00'",
     "2026-13-24T18:00 x:a power on": "must be a time like 2026-12-24T18:00 (local) or 2026-12-24T17:00:00Z",
     "2026-12-23T18:00 x:a power on": "2026-12-23T18:00 is before the simulation begins; the lines must be in order",
     "2026-12-26T18:00 x:a power on": "2026-12-26T18:00 is after the simulation; --hours says how long that is",
     "18:00 x:a powr on": "'powr' is not an attribute; did you mean power",
     "18:00 x:a power maybe": "power must be one of on, off, not 'maybe'",
     "18:00 x:a brightness 101": "brightness must be an integer from 0 to 100, not 101",
-    "18:00 x:a temperature 4": "must be a number and its unit, like 4 celsius, not '4'",
+    "18:00 x:a temperature warm": "must be a number and its unit, like 21.5 celsius, not 'warm'",
     '18:00 x:a temperature {"value": true}': "temperature lacks the field unit",
     "18:00 x:a state offline": "state must be online or unavailable, not 'offline'",
     "18:00 x:a event \x07": "must not contain control characters",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from typing import Any
 
 from hypothesis import given, settings
@@ -63,6 +64,18 @@ def test_one_byte_turned_over_in_any_message_never_harms() -> None:
         take_all(new_catalog(), messages)
 
     check()
+
+
+def test_one_byte_turned_over_in_four_messages_of_every_capture_never_harms() -> None:
+    chance = random.Random(18)
+    for each in captures():
+        messages = list(each.messages + each.states)
+        for at in chance.sample(range(len(messages)), min(4, len(messages))):
+            message = messages[at]
+            payload = bytearray(message.payload or b"x")
+            payload[chance.randrange(len(payload))] ^= 1 << chance.randrange(8)
+            flipped = Sent(message.topic, bytes(payload), message.retain)
+            take_all(new_catalog(), [*messages[:at], flipped, *messages[at + 1 :]])
 
 
 def test_a_field_of_another_type_never_harms() -> None:

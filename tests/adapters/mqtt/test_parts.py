@@ -114,6 +114,39 @@ async def test_a_device_that_is_announced_anew_is_shown_what_was_last_heard_and_
         assert live.catalog.devices["mqtt:x"].attributes["temperature"] == {"value": expected, "unit": "°C"}, text
 
 
+def many(count: int, entities: int = 1, topics: int = 1) -> list[Sent]:
+    """Configurations of so many devices with so many entities each, every one with so many topics of its own."""
+    return [
+        config(f"sensor/d{device}/e{entity}", state_topic=f"{device}/{entity}", unique_id=f"{device}_{entity}",
+               device={"identifiers": [f"d{device}"]},
+               availability=[{"topic": f"{device}/{entity}/{topic}"} for topic in range(topics - 1)])
+        for device in range(count) for entity in range(entities)
+    ]  # fmt: skip
+
+
+def test_what_is_beyond_the_limits_is_refused_counted_and_said_once() -> None:
+    for sent, devices, topics, reasons in (
+        (many(2_001), 2_000, 2_000, ["2001 are announced; beyond 2000 they are left out"]),
+        (many(1, 202), 1, 200, ["the device has more than 200 entities"] * 2),
+        (many(204, 1, 50), 204, 10_000, ["more than 10000 are announced; 200 are not listened to"]),
+        ([config("sensor/x", name="x" * 65_536)], 0, 0, ["the configuration is larger than 64 KiB"]),
+    ):
+        catalog = new_catalog()
+        take(catalog, tuple(sent))
+        catalog.rebuild()
+        assert (len(catalog.devices), len(catalog.filters)) == (devices, topics)
+        assert list(catalog.refused.values()) == reasons
+
+
+async def test_a_payload_beyond_256_kib_is_counted_and_said_once(
+    session: aiohttp.ClientSession, clock: VirtualClock
+) -> None:
+    live = LiveDevices(new_catalog(), DevicePublisher(context_of("mqtt", session, clock).publish), clock)
+    for size in (256 * 1024 + 1, 256 * 1024 + 2, 256 * 1024):
+        live.take(Received("big", b"x" * size, is_retained=False))
+    assert (live.unreadable, live.catalog.refused) == (2, {"big": "a payload is larger than 256 KiB"})
+
+
 class Noted:
     """A connection that notes what is published."""
 

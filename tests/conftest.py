@@ -89,7 +89,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["witness"] = witness.hand_on()
         return
-    is_whole = session.exitstatus == pytest.ExitCode.OK and not session.config.option.keyword
+    option = session.config.option
+    is_whole = session.exitstatus == pytest.ExitCode.OK and not (option.keyword or option.collectonly)
     if is_whole and (fault := witness.verdict()) is not None:
         session.config.stash[FAULT] = fault
         session.exitstatus = pytest.ExitCode.TESTS_FAILED

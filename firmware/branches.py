@@ -33,6 +33,16 @@ exclude_also =
 """
 
 
+STARTUP = """\
+try:
+    import coverage
+
+    coverage.process_startup()
+except Exception:  # an old Python, which is only there to be refused
+    pass
+"""
+
+
 def prepare(environment: Environment) -> dict[str, str]:
     """Have the package at hand; the variables by which each Python that is started measures itself."""
     folder = environment.root / "build" / "coverage"
@@ -44,9 +54,10 @@ def prepare(environment: Environment) -> dict[str, str]:
         code, lines = run_captured(command)
         if code:
             raise BuildFailed(advice(lines), UNAVAILABLE, lines=readable(lines))
-        (library / "sitecustomize.py").write_text("import coverage\n\ncoverage.process_startup()\n")
+        (library / "sitecustomize.py").write_text(STARTUP)
     shutil.rmtree(folder / "data", ignore_errors=True)
     (folder / "data").mkdir(parents=True)
+    (folder / "data").chmod(0o777)  # some hubs run as another user
     settings = _settings(environment)
     settings.write_text(SETTINGS.format(folder=folder))
     return {"PYTHONPATH": str(library), "COVERAGE_PROCESS_START": str(settings), "COVERAGE_LIBRARY": str(library)}

@@ -33,10 +33,12 @@ def run_checks(environment: Environment, arguments: Sequence[str]) -> int:
         _check(environment, "types", ["mypy"])
         several = ["-n", str(processes()), "--dist", "worksteal"]
         pytest = ["pytest", "-p", "firmware.checks", *several, *speed, *rest]
-        _check(environment, "tests", pytest, {**measured, "BUILD_PY_TALLY": str(tally)})
+        try:
+            _check(environment, "tests", pytest, {**measured, "BUILD_PY_TALLY": str(tally)})
+        finally:
+            if is_measured:
+                branches.report(environment)
         passed = tally.read_text() if tally.exists() else "0"
-    if is_measured:
-        branches.report(environment)
     say(f"build.py: lint, types and {passed} tests passed in {time.monotonic() - started:.1f} s")
     return 0
 

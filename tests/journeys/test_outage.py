@@ -142,9 +142,11 @@ async def test_commands_meanwhile_are_refused_in_time_and_the_first_one_after_is
         assert _lines(caplog) == [("INFO", f"{adapter}: answers again")]
         assert set((await _states(home)).values()) == {"online"}
 
-        await until(lambda: len(device.requests) == 4 + has_facts and clock.sleepers == 3)
+        await until(lambda: len(device.requests) >= 4 and clock.sleepers == 3)
+        polled = len(device.requests)
+        assert polled in (4, 4 + has_facts), "on a very busy machine the facts are given up after two seconds"
         await clock.advance(3, sleepers=3)
-        assert len(device.requests) == 7 + has_facts, "at once, and every second again"
+        assert len(device.requests) == polled + 3, "at once, and every second again"
         assert await home.heard(frames) == []
 
 

@@ -37,7 +37,7 @@ from appliance.home.model import Device
 from appliance.home.registry import Registry
 from appliance.log_buffer import LogBuffer
 from appliance.loop_lag import LoopLag
-from appliance.lua.compiling import check_scripts
+from appliance.lua.catalog import check_scripts
 from appliance.lua.context import Context, MoreCall
 from appliance.lua.executor import Executor
 from appliance.lua.reload import Reloader, Work

@@ -18,7 +18,7 @@ from appliance.clock import Clock
 from appliance.config import Config
 from appliance.errors import ConfigFailed, Fault, LaresError, StartFailed
 from appliance.locale import Locale, load_zone
-from appliance.lua.compiling import check_scripts
+from appliance.lua.catalog import check_scripts
 from appliance.lua.setup import build_runner, folder_of
 from appliance.lua.undefined import find_undefined
 from appliance.scenes import build_catalog

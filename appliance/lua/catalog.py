@@ -182,6 +182,36 @@ class Catalog(Generic[T]):
         return Asset(definition=definition, source=source, warnings=(*warnings, *self._inspect(source)))
 
 
+Compile = Callable[[Source], Awaitable[None]]
+"""Raises `ScriptFailed` where the text is not Lua."""
+
+
+async def check_scripts(
+    compile_: Compile, folder: Folder | None, inspect: Inspect = find_nothing
+) -> tuple[int, list[Fault]]:
+    """Compile every script of the folder and of those inside it: how many there are, and every fault.
+
+    What `inspect` finds in those that are sound is logged.
+    """
+    if folder is None:
+        return 0, []
+    contents = await asyncio.to_thread(folder.read)
+    faults = list(contents.faults)
+    for source in contents.sources:
+        try:
+            await compile_(source)
+        except ScriptFailed as failed:
+            faults.append(fault_of(failed, source))
+            continue
+        for warning in await asyncio.to_thread(_list, inspect, source):
+            log.warning("%s", warning)
+    return len(contents.sources), sorted(faults)
+
+
+def _list(inspect: Inspect, source: Source) -> list[Fault]:
+    return list(inspect(source))
+
+
 NOTHING = Contents(sources=(), faults=())
 
 

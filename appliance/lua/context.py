@@ -136,8 +136,8 @@ class Context:
         await self._clock.sleep(seconds)
 
     def _record(self, outcome: Outcome, command: Command) -> dict[str, Any]:
-        told = {"device_id": outcome.device_id, "status": outcome.status, "message": outcome.message}
-        self.trace.add("command", capability=command.capability, action=command.action, value=command.value, **told)
+        fields = {"device_id": outcome.device_id, "status": outcome.status, "message": outcome.message}
+        self.trace.add("command", capability=command.capability, action=command.action, value=command.value, **fields)
         result = {"target": outcome.device_id, "status": outcome.status, "message": outcome.message}
         self._results.append(result)
         self._result_bytes += _size_of(result)

@@ -70,10 +70,10 @@ class Reloader:
             found = tuple(sorted(faults))
             count = 0 if faults else count
             self.last = Reload(target=self.target, loaded_count=count, faults=found, duration_ms=elapsed)
-            self._tell(self.last)
+            self._publish(self.last)
             return self.last
 
-    def _tell(self, done: Reload) -> None:
+    def _publish(self, done: Reload) -> None:
         if done.is_ok:
             log.info("%s reloaded", self.target, extra={"loaded": done.loaded_count})
         for fault in done.faults:

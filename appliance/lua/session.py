@@ -80,7 +80,7 @@ class Session:
             reply.set_result(CANCELLED)
         else:
             self._outgoing = (kind, parts)
-            self._worker.request_turn(self)
+            self._worker.enqueue(self)
         return reply
 
     async def converse(self, reply: asyncio.Future[Frame]) -> Frame:

@@ -23,12 +23,12 @@ class Trace:
         self._steps: deque[Mapping[str, Any]] = deque(maxlen=MAX_STEPS)
         self._log_count = 0
 
-    def add(self, step: str, **told: Any) -> None:
+    def add(self, step: str, **fields: Any) -> None:
         """Note a step, `command`, `invoke`, `sleep`, `log`, `scene` or `wait`, and what is told of it."""
         at_ms = round((self._clock.monotonic() - self._began) * 1000)
         if len(self._steps) == MAX_STEPS and self._steps[0]["step"] == "log":
             self._log_count -= 1
-        self._steps.append({"at_ms": at_ms, "step": step, **{key: _short(value) for key, value in told.items()}})
+        self._steps.append({"at_ms": at_ms, "step": step, **{key: _short(value) for key, value in fields.items()}})
         if step == "log":
             self._log_count += 1
             if self._log_count > MAX_LOG_STEPS:

@@ -68,10 +68,10 @@ class _Hints:
         """What is wrong with a global, or with a member of one that Lua knows."""
         if (name, member) not in self._sentences:
             if member is None:
-                told = f"{name} is given no value in any file, so it is nil{self._near(name, self._all, '')}"
+                sentence = f"{name} is given no value in any file, so it is nil{self._near(name, self._all, '')}"
             else:
-                told = f"{name} has no {member}{self._near(member, self._known[name], f'{name}.')}"
-            self._sentences[name, member] = told
+                sentence = f"{name} has no {member}{self._near(member, self._known[name], f'{name}.')}"
+            self._sentences[name, member] = sentence
         return self._sentences[name, member]
 
     def _near(self, name: str, names: Iterable[str], prefix: str) -> str:

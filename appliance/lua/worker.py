@@ -16,7 +16,7 @@ from appliance.lua.limits import GRACE_SECS
 from appliance.lua.process import describe_exit, is_halted, resident_bytes, start_process
 from appliance.lua.session import Log, Session, SessionSettings
 from appliance.lua.source import Source
-from appliance.lua_worker.protocol import LARGEST, LAST, Decoder, Frame, Kind, encode
+from appliance.lua_worker.protocol import LAST, MEMORY_USE, Decoder, Frame, Kind, encode
 from appliance.tasks import Tasks
 
 MAX_RUNNING = 64
@@ -65,7 +65,7 @@ class Worker(asyncio.BufferedProtocol):
         self._waiting: deque[Session] = deque()
         self._opened = 0
         self._silent_checks = 0
-        self._check: asyncio.TimerHandle | None = None
+        self._check_timer: asyncio.TimerHandle | None = None
         self._largest = (0, 0)
         self._fresh_bytes = 0
 
@@ -116,7 +116,7 @@ class Worker(asyncio.BufferedProtocol):
 
     # --- for sessions -----------------------------------------------------------------------------
 
-    def request_turn(self, session: Session) -> None:
+    def enqueue(self, session: Session) -> None:
         """Have the session `transmit` as soon as there is room for another whose Lua runs."""
         if self.ended_because is not None:
             session.lose(self.ended_because)
@@ -130,14 +130,14 @@ class Worker(asyncio.BufferedProtocol):
         self._running.add(session)
         if self.condemned_for is not None:
             self._freeze_or_thaw()
-        if self._check is None:
+        if self._check_timer is None:
             self._check_later()
         self._write(data)
 
     def leave(self, session: Session) -> None:
         """The session is over and holds no Lua."""
         self._sessions.pop(session.number, None)
-        self._rest(session)
+        self._note_idle(session)
         self._kill_if_empty()
 
     # --- for asyncio ------------------------------------------------------------------------------
@@ -180,11 +180,11 @@ class Worker(asyncio.BufferedProtocol):
             self.kill(f"the Lua worker cannot be started: {error}")
         finally:
             self.kill("the hub stopped", quietly=True)
-            self._bury()
+            self._reap()
 
-    def _bury(self) -> None:
-        if self._check is not None:
-            self._check.cancel()
+    def _reap(self) -> None:
+        if self._check_timer is not None:
+            self._check_timer.cancel()
         if self._process is not None:
             self._process.wait()  # it has been killed
         if self._transport is not None:
@@ -206,9 +206,9 @@ class Worker(asyncio.BufferedProtocol):
         if kind is Kind.READY:
             self._fresh_bytes = resident_bytes(self.pid)
             self.is_ready = True
-            self._grant_turns()
+            self._start_waiting()
         elif kind is Kind.PONG:
-            self._largest = LARGEST.unpack(parts[0])
+            self._largest = MEMORY_USE.unpack(parts[0])
             if session is not None:
                 session.note_place(parts[1])
         elif session is None:
@@ -220,16 +220,16 @@ class Worker(asyncio.BufferedProtocol):
             if kind in LAST:
                 self.leave(session)
             else:
-                self._rest(session)
+                self._note_idle(session)
 
-    def _rest(self, session: Session) -> None:
+    def _note_idle(self, session: Session) -> None:
         """Lua of the session does not run any more."""
         self._running.discard(session)
         if self.condemned_for is not None:
             self._freeze_or_thaw()
-        self._grant_turns()
+        self._start_waiting()
 
-    def _grant_turns(self) -> None:
+    def _start_waiting(self) -> None:
         while self._waiting and self.is_ready and len(self._running) < MAX_RUNNING:
             self._waiting.popleft().transmit()
 
@@ -248,21 +248,21 @@ class Worker(asyncio.BufferedProtocol):
         return f" while it ran {', '.join(names)}" if names else ""
 
     def _check_later(self) -> None:
-        self._check = asyncio.get_running_loop().call_later(CHECK_INTERVAL_SECS, self._look)
+        self._check_timer = asyncio.get_running_loop().call_later(CHECK_INTERVAL_SECS, self._check)
 
-    def _look(self) -> None:
-        self._check = None
+    def _check(self) -> None:
+        self._check_timer = None
         if self.ended_because is not None:
             return
         is_awaited = bool(self._running) or not self.is_ready
         if is_awaited or self._sessions:
-            if self._look_for_silence(is_awaited):
+            if self._check_silence(is_awaited):
                 return
-            self._look_at_deadlines()
+            self._check_deadlines()
             self._check_later()
-        self._look_at_memory()
+        self._check_memory()
 
-    def _look_for_silence(self, is_awaited: bool) -> bool:
+    def _check_silence(self, is_awaited: bool) -> bool:
         """Whether the worker gave no sign of life for too long, and was killed."""
         if not is_awaited and self.condemned_for is not None:
             return False  # it was halted by us
@@ -274,7 +274,7 @@ class Worker(asyncio.BufferedProtocol):
         self._silent_checks = self._silent_checks + 1 if is_awaited or has_halted else 0
         return False
 
-    def _look_at_deadlines(self) -> None:
+    def _check_deadlines(self) -> None:
         now = self._settings.machine.monotonic()
         if self._running and self.is_ready:
             first = min(self._running, key=lambda session: session.deadline)
@@ -289,7 +289,7 @@ class Worker(asyncio.BufferedProtocol):
                 if self.condemned_for is None:
                     self._on_stuck(self, session.name)
 
-    def _look_at_memory(self) -> None:
+    def _check_memory(self) -> None:
         held = resident_bytes(self.pid)
         if held > self._settings.limits.max_memory * 4 + MAX_RESIDENT_BYTES:
             session = self._sessions.get(self._largest[0])

@@ -16,7 +16,7 @@ from math import inf
 from appliance.lua_worker import prelude
 from appliance.lua_worker.confinement import confine, lower_priority
 from appliance.lua_worker.execution import Job, WorkerExecution
-from appliance.lua_worker.protocol import LARGEST, Decoder, Frame, Kind, Reason, encode
+from appliance.lua_worker.protocol import MEMORY_USE, Decoder, Frame, Kind, Reason, encode
 
 STACK_BYTES = 1 << 20
 """Of a thread: enough for Lua's deepest recursion in C; a quarter of it is not."""
@@ -179,7 +179,7 @@ class Worker:
             self._send(encode(Kind.FAILED, number, said.encode(errors="replace"), b"", b""))
 
     def _pong(self, number: int, place: bytes) -> None:
-        self._send(encode(Kind.PONG, number, self._largest(), place))
+        self._send(encode(Kind.PONG, number, self._memory_use(), place))
 
     def _new_execution(self) -> WorkerExecution:
         return WorkerExecution(self._max_memory, self._send, self._forget)
@@ -187,6 +187,6 @@ class Worker:
     def _forget(self, number: int) -> None:
         self._executions.pop(number, None)
 
-    def _largest(self) -> bytes:
+    def _memory_use(self) -> bytes:
         memory, number = max(((each.memory, each.number) for each in list(self._executions.values())), default=(0, 0))
-        return LARGEST.pack(number, memory)
+        return MEMORY_USE.pack(number, memory)

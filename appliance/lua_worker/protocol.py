@@ -19,7 +19,7 @@ TIMING = Struct("<dBd")
 """What EXECUTE, DESCRIBE, COMPILE and ANSWER begin with: for how many seconds Lua may run now, the
 `Reason` why it is stopped then, and the present instant in seconds since 1970."""
 
-LARGEST = Struct("<IQ")
+MEMORY_USE = Struct("<IQ")
 """What PONG begins with: the execution that uses the most memory, and how many bytes; zeros where there is none."""
 
 
@@ -38,7 +38,7 @@ class Kind(IntEnum):
     DONE = 19  # description as JSON or nothing
     STOPPED = 20  # reason as a byte, place
     FAILED = 21  # message, place, what a look-up did not find
-    PONG = 22  # LARGEST, place
+    PONG = 22  # MEMORY_USE, place
     LOST = 23  # a sentence; never sent: what stands for the last word where the worker is gone
 
 

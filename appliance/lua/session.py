@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from appliance.clock import Clock
 from appliance.errors import Invalid
@@ -15,9 +15,6 @@ from appliance.lua.scripts import Scripts
 from appliance.lua.source import Source
 from appliance.lua_worker.protocol import LAST, TIMING, Frame, Kind, Reason, encode
 
-if TYPE_CHECKING:
-    from appliance.lua.worker import Worker
-
 Log = Callable[[str, str, bytes], None]
 """Takes a line that Lua logs: level, message, fields as JSON or nothing."""
 
@@ -25,6 +22,19 @@ Answer = tuple[bytes, ...]
 """What ANSWER holds behind its timing."""
 
 CANCELLED = Frame(Kind.STOPPED, 0, (bytes([Reason.CANCELLED]), b""))
+
+
+class Channel(Protocol):
+    """What a session needs of its worker."""
+
+    def enqueue(self, session: Session) -> None:
+        """Have the session `transmit` as soon as there is room for another whose Lua runs."""
+
+    def send(self, session: Session, data: bytes) -> None:
+        """Send a frame, because of which Lua of the session runs."""
+
+    def leave(self, session: Session) -> None:
+        """The session is over and holds no Lua."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +55,7 @@ class Session:
     """
 
     def __init__(
-        self, worker: Worker, number: int, name: str, source: Source, log: Log, settings: SessionSettings
+        self, channel: Channel, number: int, name: str, source: Source, log: Log, settings: SessionSettings
     ) -> None:
         self.number = number
         self.name = name
@@ -54,7 +64,7 @@ class Session:
         self.deadline = inf
         """When what goes on now has reached its limit, by the machine's clock."""
         self.interrupt: Callable[[Frame], None] = ignore
-        self._worker = worker
+        self._channel = channel
         self._settings = settings
         self._place = b""
         self._is_begun = self._is_stopping = self._is_over = False
@@ -80,7 +90,7 @@ class Session:
             reply.set_result(CANCELLED)
         else:
             self._outgoing = (kind, parts)
-            self._worker.enqueue(self)
+            self._channel.enqueue(self)
         return reply
 
     async def converse(self, reply: asyncio.Future[Frame]) -> Frame:
@@ -111,7 +121,7 @@ class Session:
             self._send(0.0, encode(Kind.STOP, self.number, bytes([Reason.CANCELLED])))
         else:
             self.receive(CANCELLED)
-            self._worker.leave(self)
+            self._channel.leave(self)
 
     # --- for the worker ------------------------------------------------------------------------------
 
@@ -161,7 +171,7 @@ class Session:
 
     def _send(self, secs: float, data: bytes) -> None:
         self.deadline = self._settings.machine.monotonic() + secs
-        self._worker.send(self, data)
+        self._channel.send(self, data)
 
     def _load(self, name: bytes) -> tuple[bytes, ...]:
         try:

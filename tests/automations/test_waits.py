@@ -108,6 +108,25 @@ async def test_whoever_belongs_to_the_room_or_group_at_that_moment_counts(tmp_pa
         assert it.fired == ["room", "group", "press", "group"]
 
 
+async def test_a_wait_comes_to_nothing_where_the_device_has_left_the_room_or_group_meanwhile(tmp_path: Path) -> None:
+    of = {"room": {"room_id": "den"}, "group": {"group_id": "all"}}
+    waits = {"attribute": "power", "equals": "on", "duration_secs": 600}
+    definitions = [automation({"type": "device_state_change", **waits, **of[name]}, name) for name in of]
+    for leaves in (False, True):
+        async with bench(tmp_path, *definitions) as it:
+            it.show(LAMP, power="off")
+            it.registry.put_room("den", "Den")
+            it.registry.assign_room(LAMP, "den")
+            it.registry.put_group("all", "All", [LAMP])
+            it.show(LAMP, power="on")
+            await it.pass_by(300)
+            if leaves:
+                it.registry.assign_room(LAMP, None)
+                it.registry.remove_group("all")
+            await it.pass_by(300)
+            assert sorted(it.fired) == ([] if leaves else ["group", "room"])
+
+
 async def test_each_of_several_triggers_sets_off_the_automation_and_says_which_it_was(tmp_path: Path) -> None:
     triggers = [
         {"type": "interval", "every_secs": 100, "id": "beat"},

@@ -11,12 +11,11 @@ from typing import Any
 
 from appliance.automations.active import ActiveTrigger
 from appliance.automations.alarms import Timer
-from appliance.automations.baseline import Baseline
 from appliance.automations.conditions import Combination, Condition, DeviceState
 from appliance.automations.definition import Definition
 from appliance.automations.device_triggers import DeviceTrigger
 from appliance.automations.environment import Environment
-from appliance.automations.listeners import Listeners
+from appliance.automations.listeners import Baseline, Listeners
 from appliance.automations.runs import AutomationExecutor
 from appliance.automations.scheduler import Scheduler
 from appliance.automations.schedules import Schedules

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from appliance.cli.completion import SHELLS, subcommands
-from appliance.cli.examples import EXAMPLES
+from appliance.cli.help import EXAMPLES
 from appliance.cli.quick_import import quick_import
 from appliance.cli.single_file import list_targets
 from appliance.errors import LaresError, StartFailed

@@ -21,8 +21,7 @@ import pytest
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.cli import terminal
 from appliance.cli.completion import subcommands
-from appliance.cli.examples import EXAMPLES
-from appliance.cli.help import EXIT_CODES
+from appliance.cli.help import EXAMPLES, EXIT_CODES
 from appliance.cli.main import _parser
 from appliance.cli.terminal import size, span
 from tests.fakes.house import LIGHT

@@ -13,9 +13,8 @@ from appliance.adapters.mqtt.entities.inputs import Firmware, Input, Number, Pre
 from appliance.adapters.mqtt.entities.json_lights import JsonLight
 from appliance.adapters.mqtt.entities.sensors import BinarySensor, Sensor
 from appliance.adapters.mqtt.entities.switches import Fan, Lock, Siren, Switch
-from appliance.adapters.mqtt.entities.tasmota_lights import TasmotaLight
 from appliance.adapters.mqtt.entities.template_lights import TemplateLight
-from appliance.adapters.mqtt.entities.topic_lights import TopicLight
+from appliance.adapters.mqtt.entities.topic_lights import TasmotaLight, TopicLight
 from appliance.errors import Invalid
 
 COMPONENTS: Mapping[str, type[Entity]] = {

@@ -147,3 +147,21 @@ class TopicLight(Light):
         template = self.config.template(f"{notation}_command_template")
         payload = ",".join(str(each) for each in names.values()) + (",0" if notation == "rgbww" else "")
         return self.publish(f"{notation}_command_topic", payload, template, **names), shows
+
+
+class TasmotaLight(TopicLight):
+    """A light of Tasmota's own discovery."""
+
+    def write(self, command: Command) -> Intent:
+        """The property's own command; hue and saturation are two."""
+        if command.capability == "power" or command.value == 0:
+            return super().write(command)
+        if command.capability == "color_hs":
+            base = self.config.text("hs_command_topic").removesuffix("HsbColor")
+            messages = (
+                Outgoing(f"{base}HsbColor1", str(command.value["hue"])),
+                Outgoing(f"{base}HsbColor2", str(command.value["saturation"])),
+            )
+            return Intent(messages=messages, shows={"power": "on", "color_hs": command.value})
+        message, shows = self._property(command)
+        return Intent(messages=(message,), shows={"power": "on", **shows})

@@ -39,6 +39,14 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def add_user(folder: Path, name: str) -> None:
+    """Let a broker of this folder know one more user, whose password is `PASSWORD`."""
+    found, passwords = programs(), folder / "passwords"
+    assert found is not None
+    create = [] if passwords.exists() else ["-c"]
+    subprocess.run([found[1], "-b", *create, passwords, name, PASSWORD], check=True, capture_output=True)
+
+
 class Mosquitto:
     """One broker. It may be killed and started again at the same port."""
 
@@ -79,7 +87,7 @@ class Mosquitto:
         assert found is not None
         passwords, config = self._folder / "passwords", self._folder / "mosquitto.conf"
         if not passwords.exists():
-            subprocess.run([found[1], "-b", "-c", passwords, USER, PASSWORD], check=True, capture_output=True)
+            add_user(self._folder, USER)
         user = "user root\n" if os.geteuid() == 0 else ""
         config.write_text(
             f"{user}per_listener_settings false\nallow_anonymous false\npassword_file {passwords}\n"

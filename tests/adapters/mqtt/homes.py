@@ -167,7 +167,7 @@ async def publishing(
         send=lamp.send,
         scenes=lambda: access.get("scenes", {}),
         run_scene=access.get("run_scene", ran),
-        automations=lambda: access.get("automations", {}),
+        automations=lambda: dict(access.get("automations", {})),
         switch=access.get("switch", switched),
         frame_of=access.get("frame_of", no_frame),
     )

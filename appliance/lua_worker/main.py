@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from functools import partial
 from math import inf
 
+from lupa.lua54 import LuaError
+
 from appliance.lua_worker import prelude
 from appliance.lua_worker.confinement import confine, lower_priority
 from appliance.lua_worker.execution import Job, WorkerExecution
@@ -77,6 +79,7 @@ class Worker:
         """Begin; the process ends when the hub has closed the socket."""
         signal.pthread_sigmask(signal.SIG_BLOCK, _ALARM)
         threading.stack_size(STACK_BYTES)
+        threading.excepthook = lambda _: os._exit(os.EX_SOFTWARE)  # as the main thread's error does
         self._send(encode(Kind.READY))
         self._leader = threading.get_ident()
         self._add_thread()
@@ -135,7 +138,7 @@ class Worker:
         return self._frames.popleft()
 
     def _receive(self) -> bytes:
-        with contextlib.suppress(MemoryError):
+        with contextlib.suppress(MemoryError, LuaError):  # no room: who needs a state is told
             while len(self._spares) < SPARE_EXECUTIONS:
                 try:
                     return self._connection.recv(READ_BYTES, socket.MSG_DONTWAIT)

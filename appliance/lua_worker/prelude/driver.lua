@@ -44,6 +44,7 @@ local function start(kind, text, name, event)
     return kind == DESCRIBE and description or ''
   end)
   lares.watch(lares.main)
+  lares.begin()
 end
 
 -- What an error says, whatever value was thrown.

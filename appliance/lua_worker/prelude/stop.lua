@@ -76,6 +76,11 @@ local function passed(ok, ...)
   return ok, ...
 end
 
+-- An execution begins: there is nothing to ask before it has computed.
+function lares.begin()
+  asked, second = clock(), time()
+end
+
 local function watch(co)
   sethook(co, hook, '', EVERY)
 end

@@ -296,13 +296,6 @@ FAULTS = (
         "        if True:\n",
         "adapters/mqtt/test_adapter.py",
     ),
-    fault(
-        "what this hub itself announced on a broker is not taken in",
-        "adapters/mqtt/catalog.py",
-        "return announcement.origin == ORIGIN and any(",
-        "return any(() for _ in (ORIGIN,)) and any(",
-        "adapters/mqtt/test_out.py::test_two_hubs_are_one_home_without_a_loop",
-    ),
     # Automations.
     fault(
         "a time that the clocks skip comes at the end of the gap",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Iterator
-from itertools import product
 
 import pytest
 
@@ -94,15 +93,32 @@ def test_a_cut_at_any_point_of_every_history_keeps_what_was_acknowledged(capsys:
     for history in (histories.small, histories.compacting, histories.brief):
         proof.prove(plain(make, history).disk)
     report("plain histories", proof, capsys)
+    assert proof.images >= 5_000
+
+
+@pytest.mark.slow
+def test_a_cut_at_any_point_behind_a_killed_process_keeps_what_was_acknowledged(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    proof = Proof(twice=500)
     for disk, begin in dying(make, histories.compacting):
         proof.prove(disk, begin)
-    report("and killed processes", proof, capsys)
-    for refusal in REFUSALS:
-        for lasts, dies in product((0, 1, 3, FOREVER), (False, True)):
-            for disk, begin in failing(make, histories.brief, refusal=refusal, lasts=lasts, dies=dies):
-                proof.prove(disk, begin)
-        report(f"and operations refused with {refusal}", proof, capsys)
-    assert proof.images >= 100_000
+    report("killed processes", proof, capsys)
+    assert proof.images >= 5_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dies", [False, True])
+@pytest.mark.parametrize("refusal", REFUSALS)
+def test_a_cut_at_any_point_behind_refused_operations_keeps_what_was_acknowledged(
+    refusal: Refusal, dies: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    proof = Proof(twice=500)
+    for lasts in (0, 1, 3, FOREVER):
+        for disk, begin in failing(make, histories.brief, refusal=refusal, lasts=lasts, dies=dies):
+            proof.prove(disk, begin)
+    report(f"operations refused with {refusal}", proof, capsys)
+    assert proof.images >= 5_000
 
 
 def damaged(name: str) -> Owner:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import inspect
 import json
 import os
 import pkgutil
@@ -90,12 +89,8 @@ def _measure_here(name: str, rounds: int) -> int:
     """Run a measure in this process and print its samples, a JSON object a line."""
     module = importlib.import_module(f"benchmarks.{name}")
     try:
-        takes_rounds = bool(inspect.signature(module.measure).parameters)
-        for sample in module.measure(rounds) if takes_rounds else module.measure():
-            if isinstance(sample, tuple):  # a measure that is not of this frame yet
-                print(f"  {sample[0]:<72} {sample[1]}", file=sys.stderr, flush=True)
-            else:
-                print(json.dumps(sample.to_json()), flush=True)
+        for sample in module.measure(rounds):
+            print(json.dumps(sample.to_json()), flush=True)
     except Skipped as reason:
         print(json.dumps({"skipped": str(reason)}), flush=True)
     return os.EX_OK

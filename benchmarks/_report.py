@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import statistics
 import subprocess
@@ -72,7 +73,8 @@ def describe_machine() -> str:
     commit = subprocess.run(given, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
     return (
         f"{cores} cores ({model}), {memory:.0f} GB of memory, Linux {platform.release()}, "
-        f"Python {platform.python_version()}, {time.strftime('%Y-%m-%d', time.gmtime())}, commit {commit}"
+        f"load {os.getloadavg()[1]:.1f}, Python {platform.python_version()}, "
+        f"{time.strftime('%Y-%m-%d', time.gmtime())}, commit {commit}"
     )
 
 

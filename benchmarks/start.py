@@ -19,13 +19,21 @@ PYTHON: str = getattr(sys, "_base_executable", sys.executable)
 AS_FILE = (PYTHON, "-I", "-S", str(FILE))
 SANIC, EMPTY = 'python -c "import sanic"', "the same without a section"
 
+IMPORTING = (
+    "beside what Sanic imports stand 240 modules of the house at 0.2 ms each, Sanic's routing, which compiles its "
+    "router (17 ms), and the command line (5 ms)"
+)
+UNPACKING = "most of it is Python compiling 650 modules for the first time; unpacking takes 0.1 to 0.5 s of it"
+
 WARM = {
-    "module": Row(label="as module, warm", unit="ms", beside=SANIC, at_most=1.6),
-    "file": Row(label="as single file, warm", unit="ms", beside=SANIC, at_most=1.6),
+    "module": Row(label="as module, warm", unit="ms", beside=SANIC, at_most=1.6, why=IMPORTING),
+    "file": Row(label="as single file, warm", unit="ms", beside=SANIC, at_most=1.6, why=IMPORTING),
 }
 FRESH = {
-    "module": Row(label="as module, with nothing stored", unit="ms", beside=SANIC, at_most=1.6),
-    "file": Row(label="as single file, unpacking first", unit="ms", beside="its warm start", at_most=2),
+    "module": Row(label="as module, with nothing stored", unit="ms", beside=SANIC, at_most=1.6, why=IMPORTING),
+    "file": Row(
+        label="as single file, unpacking first", unit="ms", beside="its warm start", at_most=2, why=UNPACKING
+    ),
 }
 MANY = {
     name: Row(label=f"{label}, warm, {SECTIONS} sections", unit="ms", beside=EMPTY, at_most=1.2)

@@ -18,9 +18,18 @@ CHANGES = 100
 BATCHES, BATCH = 40, 20
 BESIDE = "bare asyncio broadcast of the same bytes at the same push"
 
+JUDGED = (
+    "the hub parses the push, compares it with what it knew and encodes what changed, 0.13 ms that a broadcast of "
+    "fixed bytes does not have; with more readers it weighs less"
+)
+
 LATENCIES = {
     (readers, percent): Row(
-        label=f"a strip's push → last of {readers} readers, p{percent}", unit="ms", beside=BESIDE, at_most=1.3
+        label=f"a strip's push → last of {readers} readers, p{percent}",
+        unit="ms",
+        beside=BESIDE,
+        at_most=1.3,
+        why=JUDGED,
     )
     for readers in READERS
     for percent in (50, 99)

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from appliance.automations.alarms import Alarm, Timer
+from appliance.automations.alarms import Alarm, TimerHandle
 from appliance.automations.definition import Definition
 from appliance.automations.device_triggers import Match
 from appliance.automations.triggers import Trigger
@@ -18,7 +18,7 @@ class Wait:
     """A wait of one device: what it will fire, and the timer that ends it."""
 
     match: Match
-    timer: Timer
+    timer: TimerHandle
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -27,7 +27,7 @@ class ActiveTrigger:
 
     asset: Asset[Definition]
     trigger: Trigger
-    due: Alarm | Timer | None = None
+    due: Alarm | TimerHandle | None = None
     waits: dict[str, Wait] = field(default_factory=dict)
 
     @property

@@ -31,7 +31,7 @@ class Schedule(Protocol):
         """The first occurrence later than the instant; None if there is none."""
 
 
-class Timer:
+class TimerHandle:
     """Something due after a span of real time, once, or again and again if `every` is given (seconds)."""
 
     def __init__(self, name: str, due: float, on_due: Callable[[float], None], every: float | None = None) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from appliance.automations.environment import Environment
 from appliance.automations.fields import take_attribute, take_matcher
 from appliance.automations.matchers import Anything, Matcher
-from appliance.automations.notifier import Notifier
+from appliance.automations.notifier import MessageSender
 from appliance.automations.timers import Timers
 from appliance.clock import Clock
 from appliance.errors import Invalid, LaresError
@@ -43,7 +43,7 @@ class AutomationCalls:
     def __init__(self, environment: Environment, timers: Timers, run_scene: RunScene, targets: Sequence[str]) -> None:
         self._brake = environment.brake
         self._run_scene_of = run_scene
-        self._notifier = Notifier(targets)
+        self._notifier = MessageSender(targets)
         self._variables = environment.variables
         self._timers = timers
         self._registry: Registry = environment.registry

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from appliance.automations.active import ActiveTrigger
-from appliance.automations.alarms import Timer
+from appliance.automations.alarms import TimerHandle
 from appliance.automations.conditions import Combination, Condition, DeviceState
 from appliance.automations.definition import Definition
 from appliance.automations.device_triggers import DeviceTrigger
@@ -108,11 +108,11 @@ class Engine:
         return min(times, default=None)
 
     def _due_of(self, active: ActiveTrigger) -> datetime | None:
-        if isinstance(active.due, Timer):
+        if isinstance(active.due, TimerHandle):
             return self._instant_of(active.due)
         return None if active.due is None else active.due.due
 
-    def _instant_of(self, timer: Timer) -> datetime:
+    def _instant_of(self, timer: TimerHandle) -> datetime:
         return self._clock.now() + timedelta(seconds=timer.due - self._clock.monotonic())
 
     def _next_of(self, active: ActiveTrigger) -> Iterator[datetime]:

@@ -1,4 +1,4 @@
-"""Notifier: tells people something, through the operations of adapters that the configuration names."""
+"""MessageSender: tells people something, through the operations of adapters that the configuration names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_MESSAGE = 4096
 log = logging.getLogger("notify")
 
 
-class Notifier:
+class MessageSender:
     """What `ctx:notify` does. `targets` are `<section>:<operation>`; without any, a message is a line of the log."""
 
     def __init__(self, targets: Sequence[str]) -> None:

@@ -62,26 +62,26 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class PolicyDecision:
     """Whether to run, why not, and the memory to keep from now on in either case."""
 
     verdict: Verdict
     memory: Memory
 
 
-def decide(policy: Policy, memory: Memory, event: Mapping[str, Value], now: datetime) -> Decision:
+def decide(policy: Policy, memory: Memory, event: Mapping[str, Value], now: datetime) -> PolicyDecision:
     """Whether the event may run the automation now. A yes takes the cooldown and remembers the event at once."""
     memory = _without_expired(policy, memory, now)
     reason = _cooldown(policy, memory, now)
     if reason is not None:
-        return Decision(verdict=refused(reason), memory=memory)
+        return PolicyDecision(verdict=refused(reason), memory=memory)
     if not policy.dedupe_window_secs:
-        return Decision(verdict=HOLDS, memory=_begun(policy, memory))
+        return PolicyDecision(verdict=HOLDS, memory=_begun(policy, memory))
     key = fingerprint(event)
     if key in memory.decided:
-        return Decision(verdict=refused(_duplicate(policy, memory.decided[key], now)), memory=memory)
+        return PolicyDecision(verdict=refused(_duplicate(policy, memory.decided[key], now)), memory=memory)
     kept = dict(list(memory.decided.items())[-(MAX_REMEMBERED - 1) :])
-    return Decision(verdict=HOLDS, memory=replace(_begun(policy, memory), decided=kept | {key: now}))
+    return PolicyDecision(verdict=HOLDS, memory=replace(_begun(policy, memory), decided=kept | {key: now}))
 
 
 def succeeded(memory: Memory, now: datetime) -> Memory:

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from appliance.automations.alarms import Timer as Alarm
+from appliance.automations.alarms import TimerHandle
 from appliance.automations.scheduler import Scheduler
 from appliance.clock import Clock
 from appliance.home.values import Value, to_bytes
@@ -84,7 +84,7 @@ class TimerQueue:
         self._on_due = on_due
         self._heap: list[RunningTimer] = []
         self._stale = 0
-        self._alarm: Alarm | None = None
+        self._alarm: TimerHandle | None = None
         self._armed_for: float | None = None
 
     def start(self, timer: RunningTimer, secs: float) -> None:

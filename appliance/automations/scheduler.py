@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from appliance.automations.alarms import INSTANT, MAX_COUNTED, MAX_LATE, Alarm, Passed, Schedule, Timer
+from appliance.automations.alarms import INSTANT, MAX_COUNTED, MAX_LATE, Alarm, Passed, Schedule, TimerHandle
 from appliance.automations.environment import Environment
 from appliance.clock import Clock, ClockSteps, timestamp
 from appliance.tasks import Tasks
@@ -39,7 +39,7 @@ class Scheduler:
         self._stopped_at = environment.stopped_at
         self._is_starting = True
         self._steps = ClockSteps(clock)
-        self._timers: list[tuple[float, int, Timer]] = []
+        self._timers: list[tuple[float, int, TimerHandle]] = []
         self._stale = 0
         self._numbers = itertools.count()
         self._alarms: dict[Alarm, None] = {}
@@ -63,16 +63,16 @@ class Scheduler:
     async def __aexit__(self, *_: object) -> None:
         await self._tasks.__aexit__()
 
-    def after(self, name: str, seconds: float, on_due: Callable[[float], None]) -> Timer:
+    def after(self, name: str, seconds: float, on_due: Callable[[float], None]) -> TimerHandle:
         """Ring once, so many seconds of real time from now; the ring is told how many seconds late it is."""
-        return self._start(Timer(name, self._clock.monotonic() + seconds, on_due))
+        return self._start(TimerHandle(name, self._clock.monotonic() + seconds, on_due))
 
     def every(
         self, name: str, seconds: float, on_due: Callable[[float], None], *, first: float | None = None
-    ) -> Timer:
+    ) -> TimerHandle:
         """Ring every so many seconds of real time, for the first time after `first` or after one whole span."""
         due = self._clock.monotonic() + (seconds if first is None else first)
-        return self._start(Timer(name, due, on_due, seconds))
+        return self._start(TimerHandle(name, due, on_due, seconds))
 
     def at(
         self,
@@ -94,7 +94,7 @@ class Scheduler:
         self._changed.set()
         return alarm
 
-    def cancel(self, what: Timer | Alarm) -> None:
+    def cancel(self, what: TimerHandle | Alarm) -> None:
         """Never ring it again."""
         if isinstance(what, Alarm):
             self._alarms.pop(what, None)
@@ -150,7 +150,7 @@ class Scheduler:
         heapq.heapify(self._timers)
         self._stale = 0
 
-    def _start(self, timer: Timer) -> Timer:
+    def _start(self, timer: TimerHandle) -> TimerHandle:
         heapq.heappush(self._timers, (timer.due, next(self._numbers), timer))
         self._changed.set()
         return timer

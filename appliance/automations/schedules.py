@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from appliance.automations.active import ActiveTrigger, Fire
-from appliance.automations.alarms import Timer
+from appliance.automations.alarms import TimerHandle
 from appliance.automations.device_triggers import Match
 from appliance.automations.environment import Environment
 from appliance.automations.policy import fingerprint
@@ -79,7 +79,7 @@ class Schedules:
             if isinstance(trigger, Interval) and self._last(active, trigger) is not None:
                 self.stop(active)
                 self._start_interval(active, trigger)
-            elif isinstance(trigger, Interval) and isinstance(active.due, Timer):
+            elif isinstance(trigger, Interval) and isinstance(active.due, TimerHandle):
                 left = active.due.due - self._clock.monotonic()
                 self._note(active, trigger, self._clock.now() - timedelta(seconds=trigger.every_secs - left))
 

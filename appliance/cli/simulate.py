@@ -23,8 +23,8 @@ from appliance.cli import key_socket
 from appliance.cli.actions import STATE
 from appliance.cli.device_events import FileEvent, first_instant, read_events, read_instant
 from appliance.cli.paths import Places
-from appliance.cli.rehearsal import Rehearsal, open_rehearsal
-from appliance.cli.simulation_report import Report
+from appliance.cli.simulation import Simulation, open_simulation
+from appliance.cli.simulation_printer import SimulationPrinter
 from appliance.clock import Clock, SimulatedClock
 from appliance.config import Config
 from appliance.errors import Invalid, StartFailed
@@ -60,10 +60,10 @@ def simulate(arguments: argparse.Namespace) -> int:
         stored = {key: value for key, value in stored.items() if not key.startswith((AUTOMATION, TIMER))}
     clock = SimulatedClock(period.start)
     zone = None if arguments.json else settings.locale.timezone
-    report = Report(clock, zone, clock.stop, runs_lua=arguments.run)
+    printer = SimulationPrinter(clock, zone, clock.stop, runs_lua=arguments.run)
     for name in ("automations", "scenes"):  # what they warn of is printed
         logging.getLogger(name).setLevel(logging.ERROR)
-    asyncio.run(_rehearse(settings, Snapshot(stored), period.end, report, clock, events, arguments))
+    asyncio.run(_simulate(settings, Snapshot(stored), period.end, printer, clock, events, arguments))
     return os.EX_OK
 
 
@@ -105,37 +105,39 @@ async def present_state(data_dir: Path) -> Mapping[str, bytes]:
         return read_present(data_dir).values
 
 
-async def _rehearse(
+async def _simulate(
     settings: Config,
     stored: Snapshot,
     until: datetime,
-    report: Report,
+    printer: SimulationPrinter,
     clock: SimulatedClock,
     events: Sequence[FileEvent],
     arguments: argparse.Namespace,
 ) -> None:
-    async with open_rehearsal(settings, stored, clock, report, runs_lua=arguments.run) as rehearsal:
-        for fault in rehearsal.left_out:
+    async with open_simulation(settings, stored, clock, printer, runs_lua=arguments.run) as simulation:
+        for fault in simulation.left_out:
             print(f"left out: {fault}", file=sys.stderr)
-        pretended = await rehearsal.run(until, events)
-        report.is_over = True
-        if report.gone is not None:
-            raise report.gone
+        pretended = await simulation.run(until, events)
+        printer.is_over = True
+        if printer.gone is not None:
+            raise printer.gone
         sys.stdout.flush()
         for device_id, line in pretended.items():
             print(
                 f"{arguments.events}:{line}: the home has no device '{device_id}'; it was pretended", file=sys.stderr
             )
-        _sum_up(rehearsal, report, settings, arguments)
+        _sum_up(simulation, printer, settings, arguments)
 
 
-def _sum_up(rehearsal: Rehearsal, report: Report, settings: Config, arguments: argparse.Namespace) -> None:
+def _sum_up(
+    simulation: Simulation, printer: SimulationPrinter, settings: Config, arguments: argparse.Namespace
+) -> None:
     """Say on standard error what the lines on standard output do not."""
-    commands = f", commands: {report.commands}" if arguments.run else ""
-    print(f"automations: {len(rehearsal.definitions)}, runs: {report.fired}{commands}", file=sys.stderr)
+    commands = f", commands: {printer.commands}" if arguments.run else ""
+    print(f"automations: {len(simulation.definitions)}, runs: {printer.fired}{commands}", file=sys.stderr)
     if not settings.automations.enabled:
         print("automations.enabled is false in the configuration", file=sys.stderr)
-    waiting = [each.id for each in rehearsal.definitions if not _is_timed(each)]
+    waiting = [each.id for each in simulation.definitions if not _is_timed(each)]
     if waiting and arguments.events is None:
         names = ", ".join(waiting)
         print(f"not simulated, since they wait for what devices do or what fails: {names}", file=sys.stderr)

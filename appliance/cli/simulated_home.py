@@ -50,18 +50,18 @@ RESULTS: Mapping[tuple[str, str], Value] = {
 }
 """What a device shows after an action that takes no value."""
 
-Tell = Callable[[str, str, Mapping[str, Any]], None]
+OnAction = Callable[[str, str, Mapping[str, Any]], None]
 """Is told who does something, `automation:evening`, what that is in words, and as JSON."""
 
 
 @dataclass(slots=True)
-class Waiting:
+class IdleCount:
     """How many executions only wait: they sleep, or for others."""
 
     count: int = 0
 
 
-class PretendedDispatcher(Dispatcher):
+class SimulatedDispatcher(Dispatcher):
     """Sends nothing: what a device offers comes true at once, and every operation of an adapter is done."""
 
     def __init__(self, registry: Registry, bus: Bus, clock: Clock, sections: Iterable[str]) -> None:
@@ -73,7 +73,7 @@ class PretendedDispatcher(Dispatcher):
 
     async def send(self, devices: Sequence[Device], command: Command, source: str) -> list[Outcome]:
         """Let each device show what it is commanded; the outcomes come in the order given."""
-        return [self._pretend(device, command, source) for device in devices]
+        return [self._send_to(device, command, source) for device in devices]
 
     async def invoke(self, target: str, payload: Mapping[str, Value]) -> Value:
         """Do nothing; `Unsupported` where there is no such section."""
@@ -81,7 +81,7 @@ class PretendedDispatcher(Dispatcher):
             raise Unsupported(f"invoke target '{target}' is not supported")
         return None
 
-    def _pretend(self, device: Device, command: Command, source: str) -> Outcome:
+    def _send_to(self, device: Device, command: Command, source: str) -> Outcome:
         outcome = Outcome(device_id=device.id, status=Status.OK)
         try:
             if device.attributes.get("state") == UNAVAILABLE:
@@ -120,7 +120,7 @@ def _after(command: Command, before: Value) -> Value:
     return RESULTS.get((command.capability, command.action))
 
 
-class PretendedContext(Context):
+class SimulatedContext(Context):
     """A `Context` that tells of what Lua says, and asks of others than devices; `waiting` is kept up to date."""
 
     def __init__(
@@ -130,17 +130,19 @@ class PretendedContext(Context):
         clock: Clock,
         source: str,
         more: Mapping[str, MoreCall],
-        tell: Tell,
-        waiting: Waiting,
+        on_action: OnAction,
+        waiting: IdleCount,
     ) -> None:
         super().__init__(registry, dispatcher, clock, source, more)
-        self._tell = tell
+        self._on_action = on_action
         self._waiting = waiting
 
     async def call(self, operation: str, arguments: Sequence[Any]) -> Any:
         """As it is; a message to people is told."""
         if operation == "notify":
-            self._tell(self.source, f"notifies: {arguments[0]}", {"notify": arguments[0], "fields": arguments[1]})
+            self._on_action(
+                self.source, f"notifies: {arguments[0]}", {"notify": arguments[0], "fields": arguments[1]}
+            )
         self._waiting.count += operation in UNCOUNTED
         try:
             return await super().call(operation, arguments)
@@ -148,17 +150,17 @@ class PretendedContext(Context):
             self._waiting.count -= operation in UNCOUNTED
 
     async def invoke(self, target: str, payload: Mapping[str, Any]) -> Any:
-        """Tell what an adapter is asked."""
+        """OnAction what an adapter is asked."""
         words = f"invokes {target} {json.dumps(payload)}"
-        self._tell(self.source, words, {"invoke": target, "payload": payload})
+        self._on_action(self.source, words, {"invoke": target, "payload": payload})
         return await super().invoke(target, payload)
 
     def log(self, level: str, message: str, fields: Any) -> None:
-        """Tell the line."""
-        self._tell(self.source, f"logs {level}: {message}", {"log": message, "level": level, "fields": fields})
+        """OnAction the line."""
+        self._on_action(self.source, f"logs {level}: {message}", {"log": message, "level": level, "fields": fields})
 
 
-def pretend_devices(registry: Registry, events: Iterable[FileEvent]) -> dict[str, int]:
+def add_missing_devices(registry: Registry, events: Iterable[FileEvent]) -> dict[str, int]:
     """Make the devices that only the events know; which, with the line that names each first."""
     made: dict[str, int] = {}
     for event in events:
@@ -171,13 +173,13 @@ def pretend_devices(registry: Registry, events: Iterable[FileEvent]) -> dict[str
     return made
 
 
-def see_all(registry: Registry) -> None:
+def mark_all_observed(registry: Registry) -> None:
     """Let every device be reached as it was last seen, so that whatever it shows from now on is a change."""
     for device in registry.list_devices():
         registry.show(device.metadata.source, device.id, {})
 
 
-def happen(registry: Registry, event: FileEvent) -> None:
+def apply_event(registry: Registry, event: FileEvent) -> None:
     """Let the event come true."""
     [device] = registry.find_devices([event.device_id])
     source = device.metadata.source

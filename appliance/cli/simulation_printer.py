@@ -16,7 +16,7 @@ from appliance.home.events import CommandEnded, Event
 NOT_RUN = (RunStatus.SKIPPED, RunStatus.DROPPED)
 
 
-class Report:
+class SimulationPrinter:
     """Prints what happens when it happens, and counts it; takes the place of the history.
 
     `zone` is that of the times for people; None prints a JSON object a line. Where `runs_lua`, an automation fires
@@ -35,30 +35,30 @@ class Report:
         self.latest = "an automation"
         self.gone: BrokenPipeError | None = None
 
-    def begin(self, source: str) -> None:
+    def on_start(self, source: str) -> None:
         """The Lua of `automation:<id>` or `scene:<id>` begins."""
         if source.startswith("automation:"):
-            self._fire(self._clock.now(), source)
+            self._print_fired(self._clock.now(), source)
         else:
-            self._say(self._clock.now(), source, "runs", {"runs": True})
+            self._print(self._clock.now(), source, "runs", {"runs": True})
 
     def add(self, entry: RunEntry) -> None:
         """What became of a trigger."""
         source = f"automation:{entry.subject}"
         if entry.status in NOT_RUN:
             told = {"fired": False, "error": entry.error}
-            self._say(entry.executed_at, source, f"does not fire: {entry.error}", told)
+            self._print(entry.executed_at, source, f"does not fire: {entry.error}", told)
         elif entry.status is not RunStatus.OK:
-            self._say(self._clock.now(), source, f"fails: {entry.error}", {"fired": True, "error": entry.error})
+            self._print(self._clock.now(), source, f"fails: {entry.error}", {"fired": True, "error": entry.error})
         elif not self._runs_lua:
-            self._fire(entry.executed_at, source)
+            self._print_fired(entry.executed_at, source)
 
     def list_runs(self, subject: str, period: Period) -> list[RunEntry]:
         """Nothing is kept."""
         return []
 
-    def hear(self, event: Event) -> None:
-        """Tell of a command."""
+    def on_event(self, event: Event) -> None:
+        """OnAction of a command."""
         if not isinstance(event, CommandEnded):
             return
         self.commands += 1
@@ -67,17 +67,19 @@ class Report:
         failure = "" if event.message is None else f", which comes to nothing: {event.message}"
         told = {"capability": command.capability, "action": command.action, "value": command.value}
         told |= {"device_id": event.device_id, "status": event.status, "message": event.message}
-        self._say(event.at, event.source, f"commands {event.device_id}: {command}{value}{failure}", {"command": told})
+        self._print(
+            event.at, event.source, f"commands {event.device_id}: {command}{value}{failure}", {"command": told}
+        )
 
-    def tell(self, source: str, what: str, told: Mapping[str, Any]) -> None:
-        """Tell of something else that Lua does."""
-        self._say(self._clock.now(), source, what, told)
+    def print_action(self, source: str, what: str, told: Mapping[str, Any]) -> None:
+        """OnAction of something else that Lua does."""
+        self._print(self._clock.now(), source, what, told)
 
-    def _fire(self, at: datetime, source: str) -> None:
+    def _print_fired(self, at: datetime, source: str) -> None:
         self.fired += 1
-        self._say(at, source, "fires", {"fired": True, "error": None})
+        self._print(at, source, "fires", {"fired": True, "error": None})
 
-    def _say(self, at: datetime, source: str, what: str, told: Mapping[str, Any]) -> None:
+    def _print(self, at: datetime, source: str, what: str, told: Mapping[str, Any]) -> None:
         if self.is_over:
             return
         kind, _, id_ = source.partition(":")

@@ -1,4 +1,4 @@
-"""Rehearsals: the automations of a configuration in a pretended home, whose time passes in no time."""
+"""Simulations: the automations of a configuration in a pretended home, whose time passes in no time."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from appliance.automations.runs import ExecutorFactory
 from appliance.automations.setup import build_environment, catalog_of, open_automations
 from appliance.automations.storage import Storage
 from appliance.cli.device_events import FileEvent
-from appliance.cli.pretended_home import (
-    PretendedContext,
-    PretendedDispatcher,
-    Waiting,
-    happen,
-    pretend_devices,
-    see_all,
+from appliance.cli.simulated_home import (
+    IdleCount,
+    SimulatedContext,
+    SimulatedDispatcher,
+    add_missing_devices,
+    apply_event,
+    mark_all_observed,
 )
-from appliance.cli.simulation_report import Report
+from appliance.cli.simulation_printer import SimulationPrinter
 from appliance.clock import Clock, ClockTrust, SimulatedClock, timestamp
 from appliance.config import Config
 from appliance.errors import Fault, StartFailed
@@ -41,7 +41,7 @@ from appliance.store.records import EPOCH, Snapshot, read_devices, read_layout
 from appliance.tasks import Tasks
 
 
-class NoLua:
+class DryExecutor:
     """Takes the place of what runs Lua: every request ends well at once, and nothing is commanded."""
 
     def __init__(self, clock: Clock, on_end: Callable[[ExecutionRequest, ExecutionResult], None]) -> None:
@@ -76,68 +76,68 @@ class NoLua:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rehearsal:
+class Simulation:
     """Automations that are armed and wait for time to pass, which it does in `run`."""
 
     definitions: Sequence[Definition]
     left_out: Sequence[Fault]
     clock: SimulatedClock
     registry: Registry
-    report: Report
+    printer: SimulationPrinter
     is_busy: Callable[[], bool]
 
     async def run(self, until: datetime, events: Sequence[FileEvent]) -> dict[str, int]:
         """Let time pass and the events come true; the devices that only the events know, by the line that does."""
-        see_all(self.registry)
-        pretended = pretend_devices(self.registry, events)
+        mark_all_observed(self.registry)
+        pretended = add_missing_devices(self.registry, events)
         async with Tasks() as tasks:
             tasks.start(self._feed(events), "device events")
             has_ended = await self.clock.run(until, self.is_busy)
-        if not has_ended and self.report.gone is None:
-            told = f"at {timestamp(self.clock.now())} {self.report.latest} goes on and on and lets no time pass"
+        if not has_ended and self.printer.gone is None:
+            told = f"at {timestamp(self.clock.now())} {self.printer.latest} goes on and on and lets no time pass"
             raise StartFailed(f"{told}; let it sleep for some time, or end", os.EX_CONFIG)
         return pretended
 
     async def _feed(self, events: Sequence[FileEvent]) -> None:
         for event in events:
             await self.clock.sleep((event.at - self.clock.now()).total_seconds())
-            happen(self.registry, event)
+            apply_event(self.registry, event)
 
 
 @asynccontextmanager
-async def open_rehearsal(
-    settings: Config, stored: Snapshot, clock: SimulatedClock, report: Report, *, runs_lua: bool
-) -> AsyncIterator[Rehearsal]:
+async def open_simulation(
+    settings: Config, stored: Snapshot, clock: SimulatedClock, printer: SimulationPrinter, *, runs_lua: bool
+) -> AsyncIterator[Simulation]:
     """The automations with the home as it is stored; nothing that they do is kept or leaves the process."""
     bus, limits = Bus(), settings.automations.runner
     environment = _environment(settings, stored, bus, clock)
     registry = environment.registry
-    dispatcher = PretendedDispatcher(registry, bus, clock, settings.adapter_names)
+    dispatcher = SimulatedDispatcher(registry, bus, clock, settings.adapter_names)
     calls: dict[str, MoreCall] = {}
-    waiting = Waiting()
+    waiting = IdleCount()
 
     def new_context(label: str) -> Context:
-        report.begin(label)
-        return PretendedContext(registry, dispatcher, clock, label, calls, report.tell, waiting)
+        printer.on_start(label)
+        return SimulatedContext(registry, dispatcher, clock, label, calls, printer.print_action, waiting)
 
     async with build_runner(settings.scripts, limits, settings.locale.timezone, settings.root, clock) as runner:
         executes: ExecutorFactory = (
-            partial(Executor, runner, new_context, clock) if runs_lua else partial(NoLua, clock)
+            partial(Executor, runner, new_context, clock) if runs_lua else partial(DryExecutor, clock)
         )
         catalog = catalog_of(settings.automations, settings.root, runner.describe, settings.locale, clock)
         in_scenes = build_catalog(settings.scenes, settings.root, runner, limits.default_max_concurrent)
         async with (
             Scenes(in_scenes, runner, new_context, clock) as scenes,
-            open_automations(catalog, environment, report, executes) as parts,
+            open_automations(catalog, environment, printer, executes) as parts,
         ):
             calls.update(AutomationCalls(environment, parts.timers, scenes.run, settings.notify.targets).table())
-            bus.listen(report.hear)
-            yield Rehearsal(
+            bus.listen(printer.on_event)
+            yield Simulation(
                 definitions=catalog.list_definitions(),
                 left_out=(*in_scenes.left_out, *catalog.left_out) if runs_lua else catalog.left_out,
                 clock=clock,
                 registry=registry,
-                report=report,
+                printer=printer,
                 is_busy=lambda: runner.running > waiting.count,
             )
 

@@ -85,13 +85,13 @@ class AdapterRunner:
         await self._wait_until_made()
         async with self.gate.lock():
             adapter = self._running()
-            return await self._contained(adapter, self._command(adapter, device_ids, command))
+            return await self._contained(self._command(adapter, device_ids, command))
 
     async def invoke(self, operation: str, payload: Mapping[str, Value]) -> Value:
         """What an operation of the adapter's own returns; `Unsupported` where it has none of this name."""
         await self._wait_until_made()
         adapter = self._running()
-        return await self._contained(adapter, _invoke(adapter, operation, payload))
+        return await self._contained(_invoke(adapter, operation, payload))
 
     async def _command(
         self, adapter: Adapter, device_ids: Sequence[str], command: Command
@@ -107,7 +107,7 @@ class AdapterRunner:
             raise
         return [self._conclude(result) for result in results]
 
-    async def _contained(self, adapter: Adapter, work: Coroutine[Any, Any, T]) -> T:
+    async def _contained(self, work: Coroutine[Any, Any, T]) -> T:
         """The result of the adapter's work, or the `LaresError` that it raised.
 
         Whatever else it does is `AdapterFailed`: it may raise what would end the process, and it may refuse to end;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from math import inf
 from typing import Any, Protocol
 
 import orjson
@@ -51,6 +52,7 @@ class LuaExecution:
         self._on_end = on_end
         self._is_cancelled = False
         self._last_word: Frame | None = None
+        self._abort_timer: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[Failure] | None = None
 
     def begin(self, event: bytes, tasks: Tasks) -> None:
@@ -72,6 +74,8 @@ class LuaExecution:
 
     def cancel(self) -> None:
         """End it at the next `ctx` call; a sleep or a command under way returns first. Running Lua ends at once."""
+        if not self._is_cancelled and (left := self._session.secs_left) < inf:  # a call may never return
+            self._abort_timer = asyncio.get_running_loop().call_later(left, self.abort)
         self._is_cancelled = True
         self._session.stop()
 
@@ -91,6 +95,8 @@ class LuaExecution:
 
     def _end(self, task: asyncio.Task[Failure]) -> None:
         self._session.interrupt = ignore  # no circle may keep what is over
+        if self._abort_timer is not None:
+            self._abort_timer.cancel()
         self._session.stop()
         on_end, self._on_end = self._on_end, _ignore
         on_end(self, self._failure(task))
@@ -109,7 +115,7 @@ class LuaExecution:
         except asyncio.CancelledError:
             if self._last_word is None:
                 raise
-            frame = self._last_word
+            frame = CANCELLED if self._is_cancelled else self._last_word
         return await asyncio.to_thread(failure_of, frame, self._session.files, self._limits)
 
     async def _converse(self, reply: asyncio.Future[Frame]) -> Frame:

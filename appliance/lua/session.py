@@ -112,6 +112,11 @@ class Session:
             self._backstop += self._settings.machine.monotonic() - began
         return answer
 
+    @property
+    def secs_left(self) -> float:
+        """Until the limit of what goes on now; infinite where there is none."""
+        return max(0.0, self.deadline - self._settings.machine.monotonic())
+
     def stop(self) -> None:
         """End Lua in the worker, whatever it does. The reply, if one is awaited, comes all the same."""
         if self._is_over or self._is_stopping:

@@ -97,7 +97,7 @@ class Worker:
         while True:
             signal.sigwait(_ALARM)
             with self._leading:
-                if time.monotonic() - self._busy_since < PATIENCE_SECS:
+                if time.monotonic() - self._busy_since < PATIENCE_SECS / 2:  # the alarm was for a frame before
                     continue
                 self._leader = threading.get_ident()
                 self._busy_since = inf

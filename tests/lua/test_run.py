@@ -52,6 +52,17 @@ async def test_a_cancel_in_a_sleep_takes_effect_when_the_sleep_has_returned(body
     assert [operation for operation, _ in gate.asked] == ["sleep"]
 
 
+async def test_a_cancel_in_a_call_that_never_returns_takes_effect_at_the_backstop() -> None:
+    gate = Gate()
+    async with open_runner(Limits(backstop_secs=0.5)) as runner:
+        execution = runner.start(scene("ctx:get_device('a')"), gate, name="x")
+        await gate.reached()
+        execution.cancel()
+        with pytest.raises(RunCancelled):
+            await execution.wait()
+        assert runner.figures()["kills"] == 0
+
+
 async def test_a_cancel_in_a_command_lets_it_finish_and_sends_no_more() -> None:
     gate, finished = Gate(), []
 

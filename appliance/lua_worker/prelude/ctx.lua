@@ -33,6 +33,7 @@ local function check_argument(value, expected, number, name)
 end
 
 local function encoded(value, what)
+  if value == nil then return 'null' end
   local text, fault = encode(value, what)
   if not text then raise(fault) end
   return text

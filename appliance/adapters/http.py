@@ -138,6 +138,7 @@ class HttpClient:
         self.address = address
         self.answers = 0
         self._answered_at = -math.inf
+        self._keeps = True
         self._session = session
         self._clock = clock
         access = access or HttpAccess()
@@ -182,7 +183,7 @@ class HttpClient:
             async with self._session.request(
                 method,
                 self.address + path,
-                headers={**self._headers, **(headers or {})},
+                headers={**self._headers, **(headers or {}), **({} if self._keeps else {"Connection": "close"})},
                 middlewares=self._middlewares,
                 ssl=self._tls,
                 allow_redirects=False,
@@ -204,7 +205,7 @@ class HttpClient:
         if is_answered:
             self._answered_at = now
         elif now - self._answered_at <= KEEP_SECS:
-            self._headers = {**self._headers, "Connection": "close"}
+            self._keeps = False
 
     @asynccontextmanager
     async def messages(self, path: str, *, silence_secs: float) -> AsyncIterator[AsyncIterator[Any]]:

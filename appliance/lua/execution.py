@@ -115,7 +115,9 @@ class LuaExecution:
         except asyncio.CancelledError:
             if self._last_word is None:
                 raise
-            frame = CANCELLED if self._is_cancelled else self._last_word
+            frame = self._last_word
+        if self._is_cancelled and frame.kind is Kind.STOPPED:
+            frame = CANCELLED
         return await asyncio.to_thread(failure_of, frame, self._session.files, self._limits)
 
     async def _converse(self, reply: asyncio.Future[Frame]) -> Frame:

@@ -16,23 +16,18 @@ MAX_LINE_CHARS = 400
 
 _PLACE = re.compile(r"(?P<file>[^\n]+?):(?P<line>\d+): (?P<message>.*)", re.DOTALL)
 
-_STOPPED: dict[Reason, Callable[[Limits], str]] = {
-    Reason.BACKSTOP: lambda limits: (
-        f"took more than {limits.backstop_secs:g} s in all, sleep not counted, and was stopped "
-        "(automations.runner.backstop_timeout_secs)"
+_LIMITS: dict[Reason, tuple[Callable[[Limits], str], str]] = {
+    Reason.BACKSTOP: (
+        lambda limits: f"took more than {limits.backstop_secs:g} s in all, sleep not counted,",
+        "automations.runner.backstop_timeout_secs",
     ),
-    Reason.CPU: lambda limits: (
-        f"ran for {limits.max_cpu_secs:g} s without a ctx call and was stopped (scripts.max_cpu_secs)"
-    ),
-    Reason.MEMORY: lambda limits: (
-        f"needed more than {limits.max_memory_mb:g} MB of memory and was stopped (scripts.max_memory_mb)"
-    ),
-    Reason.STUCK: lambda limits: (
-        f"ran for {limits.max_cpu_secs:g} s without a ctx call and could not be stopped; its Lua worker is replaced"
+    Reason.CPU: (lambda limits: f"ran for {limits.max_cpu_secs:g} s without a ctx call", "scripts.max_cpu_secs"),
+    Reason.MEMORY: (
+        lambda limits: f"needed more than {limits.max_memory_mb:g} MB of memory",
+        "scripts.max_memory_mb",
     ),
 }
-
-_TIMEOUTS = frozenset({Reason.BACKSTOP, Reason.CPU, Reason.STUCK})
+"""What an execution did that was stopped, and the key of the configuration that says so."""
 
 
 def failure_of(frame: Frame, files: Sequence[Source], limits: Limits) -> ScriptFailed | RunCancelled:
@@ -41,11 +36,15 @@ def failure_of(frame: Frame, files: Sequence[Source], limits: Limits) -> ScriptF
         return ScriptFailed(_fault(*(part.decode(errors="replace") for part in frame.parts), files=files))
     if frame.kind is Kind.LOST:
         return ScriptFailed(Fault(files[0].name, 0, frame.parts[0].decode()))
-    reason, place = Reason(frame.parts[0][0]), frame.parts[1].decode(errors="replace")
-    if reason is Reason.CANCELLED:
+    reasons = [Reason(number) for number in frame.parts[0]]
+    if reasons == [Reason.CANCELLED]:
         return RunCancelled(f"{files[0].name} was cancelled before it was done")
-    file, line = _place(place, files, unknown=0)
-    return ScriptFailed(Fault(file, line, _STOPPED[reason](limits)), "timeout" if reason in _TIMEOUTS else "error")
+    file, line = _place(frame.parts[1].decode(errors="replace"), files, unknown=0)
+    sentence, key = _LIMITS[reasons[-1]]
+    is_stuck = reasons[0] is Reason.STUCK
+    end = "could not be stopped; its Lua worker is replaced" if is_stuck else f"was stopped ({key})"
+    status = "error" if reasons == [Reason.MEMORY] else "timeout"
+    return ScriptFailed(Fault(file, line, f"{sentence(limits)} and {end}"), status)
 
 
 def _fault(message: str, place: str, absent: str, *, files: Sequence[Source]) -> Fault:

@@ -72,6 +72,7 @@ class Session:
         self._reply: asyncio.Future[Frame] | None = None
         self._backstop = inf
         self._cpu_until: float | None = None
+        self._limit = Reason.CPU
 
     # --- for whoever runs the file -------------------------------------------------------------------
 
@@ -139,9 +140,9 @@ class Session:
             self._is_begun, self._backstop = True, now + limits.backstop_secs
         if self._cpu_until is None:
             self._cpu_until = now + limits.max_cpu_secs
-        until, reason = min((self._cpu_until, Reason.CPU), (self._backstop, Reason.BACKSTOP))
+        until, self._limit = min((self._cpu_until, Reason.CPU), (self._backstop, Reason.BACKSTOP))
         secs, (kind, parts) = max(0.0, until - now), self._outgoing
-        timing = TIMING.pack(secs, reason, self._settings.clock.now().timestamp())
+        timing = TIMING.pack(secs, self._limit, self._settings.clock.now().timestamp())
         self._send(secs, encode(kind, self.number, timing, *parts))
 
     def receive(self, frame: Frame) -> bool:
@@ -166,8 +167,8 @@ class Session:
     def expire(self, *, is_running: bool) -> None:
         """The deadline has passed: Lua could not be stopped, or waits for the hub beyond the backstop."""
         self.deadline = inf
-        reason = Reason.STUCK if is_running else Reason.BACKSTOP
-        (self.receive if is_running else self.interrupt)(Frame(Kind.STOPPED, 0, (bytes([reason]), self._place)))
+        reasons = (Reason.STUCK, self._limit) if is_running else (Reason.BACKSTOP,)
+        (self.receive if is_running else self.interrupt)(Frame(Kind.STOPPED, 0, (bytes(reasons), self._place)))
 
     def lose(self, sentence: str) -> None:
         """The worker is gone."""

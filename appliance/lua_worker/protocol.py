@@ -56,7 +56,7 @@ class Reason(IntEnum):
     CANCELLED = 3
     MEMORY = 4
     STUCK = 5
-    """It did not stop in time; only the hub says so."""
+    """It did not stop in time; only the hub says so, and for which of the others."""
 
 
 class Frame(NamedTuple):

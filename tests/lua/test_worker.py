@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.errors import ScriptFailed
+from appliance.errors import RunCancelled, ScriptFailed
 from appliance.lua.limits import Limits
 from appliance.lua.runner import Runner
 from tests.fakes.patience import until
@@ -89,6 +89,22 @@ async def test_who_is_stuck_is_told_the_line_where_it_was_seen_last() -> None:
 
     lines = await asyncio.gather(*(line_of(text) for text, _ in STUCK_AT))
     assert lines == [line for _, line in STUCK_AT]
+
+
+async def test_who_is_stuck_is_told_the_limit_that_it_passed() -> None:
+    async with open_runner(Limits(max_cpu_secs=60.0, backstop_secs=0.3)) as runner:
+        with pytest.raises(ScriptFailed, match=r"took more than 0\.3 s in all, .* could not be stopped"):
+            await runner.start(scene(STUCK), Notes(), name="scene:stuck").wait()
+
+
+async def test_who_is_stuck_when_it_is_cancelled_was_cancelled() -> None:
+    async with open_runner() as runner:
+        notes = Notes()
+        execution = runner.start(scene("print('on');" + STUCK), notes, name="scene:stuck")
+        await until(lambda: notes.printed)
+        execution.cancel()
+        with pytest.raises(RunCancelled):
+            await execution.wait()
 
 
 async def test_others_in_a_condemned_worker_come_to_their_end_and_new_ones_run_elsewhere() -> None:

@@ -39,7 +39,7 @@ class Token:
 
 
 class Hasher:
-    """Hashes and checks on a thread of its own, one at a time, so that all of them together need 19 MiB.
+    """Hashes and checks on a thread of its own, one at a time, so that all of them together need 12 MiB.
 
     Both raise `AuthenticationUnavailable` where the system grants no memory or no thread.
     """
@@ -68,14 +68,14 @@ class Hasher:
 
 @cache
 def _argon2id() -> Any:
-    """19 MiB and some 30 ms a check on a PC: dear to guess, bearable on a box with 512 MB (OWASP's first choice)."""
+    """12 MiB and some 30 ms a check on a PC: dear to guess, bearable on a box with 512 MB (one of OWASP's equals)."""
     from argon2 import PasswordHasher, Type
 
-    return PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1, type=Type.ID)
+    return PasswordHasher(time_cost=3, memory_cost=12 * 1024, parallelism=1, type=Type.ID)
 
 
 def hash_token(text: str) -> str:
-    """The hash to keep of a token. Takes some 30 ms and 19 MiB: never call it on the loop."""
+    """The hash to keep of a token. Takes some 30 ms and 12 MiB: never call it on the loop."""
     from argon2.exceptions import Argon2Error
 
     try:

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Coroutine
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 from appliance.errors import LaresError
 
 T = TypeVar("T")
 
+GRACE_SECS = 1.0
+"""How long something that was cancelled may take to end."""
+
 log = logging.getLogger("tasks")
+
+
+@dataclass(frozen=True, slots=True)
+class _Result(Generic[T]):
+    """What work returned, where it raised nothing."""
+
+    value: T
 
 
 class Tasks:
@@ -60,6 +71,38 @@ class Tasks:
         self._running.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("%s ended: %s: %s", task.get_name(), type(error).__name__, error, exc_info=error)
+
+
+async def end_within(work: Awaitable[T], seconds: float) -> T:
+    """What the work returns or raises; `TimeoutError` where it has not ended in time.
+
+    It is cancelled then, or when the caller is. One that will not end is left to itself `GRACE_SECS` later.
+    """
+    task = asyncio.get_running_loop().create_task(_ending_of(work))
+    try:
+        ended, _ = await asyncio.wait({task}, timeout=seconds)
+    finally:
+        await end(task)
+    if not ended:
+        raise TimeoutError
+    if isinstance(ending := task.result(), _Result):
+        return ending.value
+    raise ending
+
+
+async def end(task: asyncio.Task[Any]) -> None:
+    """Cancel a task and wait `GRACE_SECS` for its end."""
+    if not task.done():
+        task.cancel()
+        await asyncio.wait({task}, timeout=GRACE_SECS)
+
+
+async def _ending_of(work: Awaitable[T]) -> _Result[T] | BaseException:
+    """How the work ends; never raises, since what ends the process would do so out of any task."""
+    try:
+        return _Result(await work)
+    except BaseException as error:
+        return error
 
 
 async def run_together(*works: Coroutine[Any, Any, None]) -> None:

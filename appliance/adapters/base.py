@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from appliance.errors import AdapterFailed, Unreachable
 from appliance.home.commands import Command
 from appliance.home.model import Report
 from appliance.home.values import Value
+from appliance.tasks import end_within
 
 COMMAND_TIMEOUT_SECS = 5.0
 """What a poll or a command may take in all, reads included."""
@@ -118,8 +118,7 @@ class Adapter(ABC):
     async def within_limit(self, work: Awaitable[T]) -> T:
         """The result of a command or operation; `AdapterFailed` where it takes longer than five seconds."""
         try:
-            async with asyncio.timeout(COMMAND_TIMEOUT_SECS):
-                return await work
+            return await end_within(work, COMMAND_TIMEOUT_SECS)
         except TimeoutError:
             raise AdapterFailed(f"{self.name} took longer than {COMMAND_TIMEOUT_SECS:g} s") from None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 from abc import abstractmethod
 from collections.abc import Awaitable
@@ -12,6 +11,7 @@ from appliance.adapters.base import COMMAND_TIMEOUT_SECS, Adapter, AdapterContex
 from appliance.adapters.http import HttpClient
 from appliance.errors import AdapterFailed, BadAnswer, Unreachable
 from appliance.home.model import Report
+from appliance.tasks import end_within
 
 POLLS_TO_LOSE = 2
 """Polls in a row without an answer that make an adapter's devices offline; one command does it alone."""
@@ -80,8 +80,7 @@ class PollingAdapter(Adapter):
         """The work's result. `Unreachable` comes out only if there was no answer at all while it was done."""
         address, answers_before = self.http.address, self.http.answers
         try:
-            async with asyncio.timeout(COMMAND_TIMEOUT_SECS):
-                result = await work
+            result = await end_within(work, COMMAND_TIMEOUT_SECS)
         except TimeoutError:
             if self.http.answers == answers_before:
                 raise Unreachable(f"{address} does not answer (nothing for {COMMAND_TIMEOUT_SECS:g} s)") from None

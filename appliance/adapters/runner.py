@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import TypeVar
 
 from appliance.adapters.addresses import AddressGate
 from appliance.adapters.base import COMMAND_TIMEOUT_SECS, Adapter, AdapterContext, CommandResult
 from appliance.errors import AdapterFailed, BadAnswer, LaresError, Unreachable, Unsupported
 from appliance.home.commands import Command
 from appliance.home.values import Value
-from appliance.tasks import Tasks
+from appliance.tasks import Tasks, end, end_within
 
 START_TIMEOUT_SECS = 15.0
 """How long the hub waits for an adapter that says nothing before it counts as started, and as failing."""
@@ -31,13 +30,6 @@ HEALTHY_AFTER_SECS = 120.0
 Build = Callable[[AdapterContext], Adapter]
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class _Result(Generic[T]):
-    """What work returned, where it raised nothing."""
-
-    value: T
 
 
 class AdapterRunner:
@@ -107,24 +99,16 @@ class AdapterRunner:
             raise
         return [self._conclude(result) for result in results]
 
-    async def _contained(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of the adapter's work, or the `LaresError` that it raised.
-
-        Whatever else it does is `AdapterFailed`: it may raise what would end the process, and it may refuse to end;
-        then it is left to itself `EXIT_TIMEOUT_SECS` after its time was up.
-        """
-        ending = self._work.start(_ending_of(work), f"work of {self.name}")
-        limit = COMMAND_TIMEOUT_SECS + EXIT_TIMEOUT_SECS
+    async def _contained(self, work: Awaitable[T]) -> T:
+        """The result of the adapter's work, or the `LaresError` that it raised; whatever else, as `AdapterFailed`."""
         try:
-            ended, _ = await asyncio.wait({ending}, timeout=limit)
-        finally:
-            await self._end(ending)
-        error = ending.result() if ended else TimeoutError(f"it does not end after {limit:g} s")
-        if isinstance(error, _Result):
-            return error.value
-        if not isinstance(error, LaresError):
+            return await work
+        except LaresError:
+            raise
+        except BaseException as error:  # also what would end the process: an adapter may raise anything
+            if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+                raise
             raise self._context.publish.faulted(error) from None
-        raise error
 
     async def _wait_until_made(self) -> None:
         """Wait until the adapter has been made or has failed for the first time, as long as a command may take."""
@@ -163,15 +147,9 @@ class AdapterRunner:
             try:
                 await asyncio.wait({self._current})
             finally:
-                await self._end(self._current)
+                await end(self._current)
             self._failures = 0 if clock.monotonic() - began >= HEALTHY_AFTER_SECS else self._failures + 1
             await clock.sleep(restart_delay(self._failures))
-
-    async def _end(self, task: asyncio.Task[Any]) -> None:
-        """End a task of the adapter's; one that will not end is left to itself after a second."""
-        if not task.done():
-            task.cancel()
-            await asyncio.wait({task}, timeout=EXIT_TIMEOUT_SECS)
 
     async def _run_once(self) -> None:
         """Make the adapter and run it to its end; whatever it raises is told, and goes no further."""
@@ -197,13 +175,10 @@ class AdapterRunner:
         self._context.publish.started()
 
     async def _leave(self, adapter: Adapter) -> None:
-        leaving = self._work.start(_ending_of(adapter.__aexit__(None, None, None)), f"end of {self.name}")
-        try:
-            ended, _ = await asyncio.wait({leaving}, timeout=EXIT_TIMEOUT_SECS)
-        finally:
-            await self._end(leaving)
-        if ended and not isinstance(error := leaving.result(), _Result):
-            self._context.publish.faulted(error)
+        """Let the adapter give back what it opened; what that raises is told, and hides nothing that `run` raised."""
+        leaving = end_within(adapter.__aexit__(None, None, None), EXIT_TIMEOUT_SECS)
+        with suppress(TimeoutError, AdapterFailed):
+            await self._contained(leaving)
 
     async def _watch_start(self) -> None:
         """Let the hub become ready though the adapter says nothing."""
@@ -238,14 +213,6 @@ async def _invoke(adapter: Adapter, operation: str, payload: Mapping[str, Value]
     if operation not in operations:
         raise Unsupported(f"invoke target '{adapter.name}:{operation}' is not supported")
     return await adapter.within_limit(operations[operation](payload))
-
-
-async def _ending_of(work: Awaitable[T]) -> _Result[T] | BaseException:
-    """How the work ends; never raises, since what ends the process does so out of any task."""
-    try:
-        return _Result(await work)
-    except BaseException as error:
-        return error
 
 
 def _is_cancelled() -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 import aiohttp
 import pytest
@@ -20,6 +21,7 @@ from appliance.home.model import Report
 from tests.fakes.adapter import StubAdapter
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
+from tests.fakes.patience import until
 
 GONE = Unreachable("it does not answer")
 STARTED = events.AdapterStarted(adapter="stub")
@@ -175,6 +177,31 @@ async def test_one_adapter_that_hangs_does_not_hold_up_another(
         await clock.advance(3.0, sleepers=1)
         assert (len(hanging.polls), len(adapter.times)) == (1, 4)
     assert hanging.polls[0].cancelled()
+
+
+async def test_a_poll_that_will_not_end_is_left_to_itself_and_the_next_one_is_asked(
+    session: aiohttp.ClientSession, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("appliance.adapters.polling.COMMAND_TIMEOUT_SECS", 0.01)
+    monkeypatch.setattr("appliance.tasks.GRACE_SECS", 0.01)
+    adapter, is_over = Watched(session, clock, interval=1.0), asyncio.Event()
+
+    async def refuse_to_end() -> Report:
+        adapter.times.append(clock.monotonic())
+        while not is_over.is_set():
+            with suppress(asyncio.CancelledError):
+                await is_over.wait()
+        return adapter.seen(power="on")
+
+    monkeypatch.setattr(adapter, "poll", refuse_to_end)
+    post = Post(adapter)
+    async with post.runner:
+        await clock.advance(1.0, sleepers=1)
+        await until(lambda: any(isinstance(each, events.SystemErrorReported) for each in post.happened))
+        assert adapter.times == [0.0, 1.0]
+        [said] = [each.message for each in post.happened if isinstance(each, events.SystemErrorReported)]
+        assert said.startswith("stub: http://stub does not answer")
+    is_over.set()
 
 
 @given(st.integers(0, 10_000), st.floats(1, 86_400))

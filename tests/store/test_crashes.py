@@ -108,13 +108,12 @@ def test_a_cut_at_any_point_behind_a_killed_process_keeps_what_was_acknowledged(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dies", [False, True])
 @pytest.mark.parametrize("refusal", REFUSALS)
 def test_a_cut_at_any_point_behind_refused_operations_keeps_what_was_acknowledged(
-    refusal: Refusal, dies: bool, capsys: pytest.CaptureFixture[str]
+    refusal: Refusal, capsys: pytest.CaptureFixture[str]
 ) -> None:
     proof = Proof(twice=500)
-    for lasts in (0, 1, 3, FOREVER):
+    for lasts, dies in ((0, False), (1, True), (3, False), (FOREVER, True)):
         for disk, begin in failing(make, histories.brief, refusal=refusal, lasts=lasts, dies=dies):
             proof.prove(disk, begin)
     report(f"operations refused with {refusal}", proof, capsys)

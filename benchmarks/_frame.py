@@ -22,7 +22,7 @@ class Row:
     """
 
     label: str
-    unit: str
+    unit: str = ""
     beside: str = ""
     at_most: float | None = None
     at_least: float | None = None

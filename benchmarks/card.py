@@ -34,7 +34,7 @@ HOUR = 3600
 
 WRITTEN = Row(label="written to the card in a day", unit="MiB", at_most=10)
 PAYLOAD = Row(label="the bare values of it", unit="MB")
-SYNCS = Row(label="syncs a day", unit="", beside="a flush every five minutes, and changes", at_most=1)
+SYNCS = Row(label="syncs a day", beside="a flush every five minutes, and changes", at_most=1)
 TIMES_OF = {
     mode: Row(label=f"SQLite ({name}), a commit a change, in a day", unit="MB", beside="Lares", at_least=least)
     for mode, name, least in (("DELETE", "as it comes", 50.0), ("WAL", "WAL", None))

@@ -24,7 +24,7 @@ WAKEUPS = Row(label="no device: wake-ups of all threads of hub and worker", unit
 POLLING = Row(label=f"{LAMPS} lamps: wake-ups, polls among them", unit="a second")
 EMPTY_CPU = Row(label="no device: processor", unit="% of a core", at_most=0.5)
 EMPTY = Row(label="no device: memory of the hub and its Lua worker (PSS)", unit="MB", at_most=60)
-THREADS = Row(label="no device: threads of the hub", unit="")
+THREADS = Row(label="no device: threads of the hub")
 
 
 def measure(rounds: int) -> Iterator[Sample]:

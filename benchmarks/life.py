@@ -21,9 +21,9 @@ PUSHES, LISTINGS, COMMANDS, RENAMES, READERS = 400, 120, 30, 4, 20
 
 BESIDE = f"after {FIRST_HOURS} hours"
 MEMORY = Row(label="memory of hub and worker after a day (PSS)", unit="MB", beside=BESIDE, at_most=1.05)
-FILES = Row(label="open descriptors", unit="", beside=BESIDE, at_most=1)
-THREADS = Row(label="threads", unit="", beside=BESIDE, at_most=1)
-WAKEUPS = Row(label="wake-ups in a second without a request, as a witness of tasks", unit="", beside=BESIDE)
+FILES = Row(label="open descriptors", beside=BESIDE, at_most=1)
+THREADS = Row(label="threads", beside=BESIDE, at_most=1)
+WAKEUPS = Row(label="wake-ups in a second without a request, as a witness of tasks", beside=BESIDE)
 LAG = Row(label="loop lag in the whole day, the most of one look a second", unit="ms", at_most=20)
 
 

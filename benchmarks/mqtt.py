@@ -101,7 +101,7 @@ async def _stream(home: BrokerHome, port: int, rate: int, seconds: int) -> list[
         (Row(label=f"{name}: loop lag, p99", unit="ms", at_most=20), percentile(lags, 99) * 1000),
         (Row(label=f"{name}: loop lag, most", unit="ms"), max(lags) * 1000),
         (Row(label=f"{name}: changes told", unit="% of them"), 100 * taken / (rate * seconds)),
-        (Row(label=f"{name}: dropped for newer ones", unit=""), home.adapter.inbox.dropped - dropped),
+        (Row(label=f"{name}: dropped for newer ones"), home.adapter.inbox.dropped - dropped),
         (Row(label=f"{name}: longest queue", unit="messages"), longest),
         (Row(label=f"{name}: memory beyond idle", unit="MB"), (peak - idle) * 1024 / 1e6),
         (Row(label=f"{name}: processor", unit="% of a core"), (time.process_time() - cpu) / seconds * 100),

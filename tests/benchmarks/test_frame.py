@@ -13,6 +13,7 @@ FAST = Row(label="GET", unit="requests/s", beside="bare", at_least=0.9, why="key
 SLOW = Row(label="command", unit="ms", beside="bare", at_most=1.5)
 ALONE = Row(label="memory", unit="MB", at_most=60)
 PLAIN = Row(label="p99", unit="ms", beside="bare")
+COUNT = Row(label="threads", at_most=4)
 
 
 def result(row: Row, *rounds: tuple[float, float | None]) -> Result:
@@ -66,7 +67,7 @@ def test_what_is_new_is_not_worse() -> None:
     assert find_worse([outcome(result(FAST, (1.0, 10.0)))], []) == []
 
 
-@pytest.mark.parametrize("row", [FAST, SLOW, ALONE, PLAIN])
+@pytest.mark.parametrize("row", [FAST, SLOW, ALONE, PLAIN, COUNT])
 def test_samples_and_results_survive_json(row: Row) -> None:
     sample = row.sample(1.0, 2.0)
     assert Sample.of_json(sample.to_json()) == sample

@@ -15,7 +15,7 @@ import aiohttp
 from sanic import Request, Sanic
 from sanic.response import HTTPResponse, raw
 
-from appliance.adapters.elgato_lights.simulator import Light, LightSimulator
+from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
 from appliance.adapters.wled.simulator import WledSimulator
 
 
@@ -39,7 +39,7 @@ async def serve_fixed(_: list[str]) -> None:
 
 async def serve_lamps(arguments: list[str]) -> None:
     """As many lights as the first argument says, each at an address of its own, with as many lamps as the second."""
-    each = [Light(temperature=213)] * int(arguments[1])
+    each = [SimulatedLight(temperature=213)] * int(arguments[1])
     lights = [LightSimulator(lights=each) for _ in range(int(arguments[0]))]
     for light in lights:
         await light.__aenter__()

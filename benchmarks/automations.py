@@ -22,14 +22,14 @@ from appliance.automations.storage import Storage
 from appliance.clock import Clock, ClockTrust
 from appliance.history.runs import RunHistory, RunStatus
 from appliance.home.bus import Bus
-from appliance.home.model import Kind, Observation, Report
+from appliance.home.model import DeviceKind, Observation, Report
 from appliance.home.registry import Registry
 from appliance.locale import Locale
 from appliance.lua.catalog import Catalog
 from appliance.lua.context import Context
 from appliance.lua.executor import Executor
 from appliance.lua.folder import Folder
-from appliance.lua.limits import Limits
+from appliance.lua.limits import ExecutionLimits
 from appliance.lua.runner import Runner
 from appliance.version import MADE_AT
 from benchmarks._client import percentile
@@ -81,7 +81,7 @@ class Stage:
     def change(self, device: str, value: int) -> None:
         """Let the device show the value."""
         self.changed[device, value] = time.perf_counter()
-        seen = Observation(device_id=device, kind=Kind.LIGHT, attributes=_shown(value), vendor_specific={})
+        seen = Observation(device_id=device, kind=DeviceKind.LIGHT, attributes=_shown(value), vendor_specific={})
         self.registry.apply(Report(adapter=device, present=frozenset([device]), observations=(seen,)))
 
     def latencies(self) -> list[float]:
@@ -167,7 +167,7 @@ async def open_stage(listening: Sequence[str], text: str = AUTOMATION) -> AsyncI
         for number, device in enumerate(listening):
             (Path(folder) / f"{number:04}.lua").write_text(text.format(number=number, device=device))
         async with Runner(
-            limits=Limits(), scripts=None, scripts_name="config/scripts", timezone=UTC, clock=clock
+            limits=ExecutionLimits(), scripts=None, scripts_name="config/scripts", timezone=UTC, clock=clock
         ) as runner:
             locale = Locale(timezone=UTC)
             files = Folder(path=Path(folder), name="config/automations")

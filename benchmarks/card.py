@@ -15,7 +15,7 @@ import orjson
 from appliance.clock import Clock
 from appliance.home.bus import Bus
 from appliance.home.changes import AssignRoom, Change, PutGroup, PutRoom, SetMembers
-from appliance.home.model import Kind, Observation, Report, Room
+from appliance.home.model import DeviceKind, Observation, Report, Room
 from appliance.home.registry import Registry
 from appliance.store.changes import Changes
 from appliance.store.disk import Disk
@@ -69,7 +69,9 @@ class House:
 
 def _see(number: int, lamp: Mapping[str, Any]) -> Observation:
     vendor_specific = {"light_index": number}
-    return Observation(device_id=name(number), kind=Kind.LIGHT, attributes=lamp, vendor_specific=vendor_specific)
+    return Observation(
+        device_id=name(number), kind=DeviceKind.LIGHT, attributes=lamp, vendor_specific=vendor_specific
+    )
 
 
 def name(number: int) -> str:

@@ -13,7 +13,7 @@ from appliance import config
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.home.command_specs import CommandSpec
-from appliance.home.model import Info, Kind, Observation
+from appliance.home.model import DeviceKind, Info, Observation
 from appliance.hub import Hub
 from appliance.store.disk import Disk
 from benchmarks._client import percentile
@@ -57,7 +57,7 @@ def _observations(count: int) -> list[Observation]:
     return [
         Observation(
             device_id=f"bench:{number}",
-            kind=Kind.LIGHT,
+            kind=DeviceKind.LIGHT,
             attributes={"power": "on", "brightness": 0, "custom.bench.quality": 0},
             name=f"Lamp {number}",
             info=Info(manufacturer="Lares", model="Benchmark"),

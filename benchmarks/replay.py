@@ -13,7 +13,7 @@ from typing import Any
 from appliance.clock import Clock
 from appliance.home.bus import Bus
 from appliance.home.layout import Layout
-from appliance.home.model import Device, Group, Kind, Metadata, Room
+from appliance.home.model import Device, DeviceKind, Group, Metadata, Room
 from appliance.home.registry import Registry
 from appliance.store.disk import Disk
 from appliance.store.document import Document
@@ -55,7 +55,7 @@ def device(number: int, turn: int) -> Device:
     return Device(
         id=_name(number),
         room_id=None,
-        kind=Kind.LIGHT,
+        kind=DeviceKind.LIGHT,
         attributes={
             "power": "on" if turn % 2 else "off",
             "brightness": turn % 101,

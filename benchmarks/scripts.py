@@ -21,7 +21,7 @@ from appliance.errors import LaresError
 from appliance.home.commands import Command
 from appliance.lua.context import Context
 from appliance.lua.execution import LuaExecution
-from appliance.lua.limits import Limits
+from appliance.lua.limits import ExecutionLimits
 from appliance.lua.runner import Runner
 from appliance.lua.source import Source
 from benchmarks._client import percentile
@@ -59,13 +59,13 @@ return {{
 BARE = """
 import socket
 from appliance.lua_worker.execution import WorkerExecution
-from appliance.lua_worker.protocol import TIMING, Kind, Reason
+from appliance.lua_worker.protocol import TIMING, FrameKind, Reason
 
 TEXT = b"return {execute = function(ctx) ctx:get_device('a') end}"
 hub = socket.socket(fileno=0)
 while hub.recv(100):
     execution = WorkerExecution(16 << 20, hub.sendall, print)
-    execution.begin(Kind.EXECUTE, (TIMING.pack(5.0, Reason.CPU, 0.0), TEXT, b"x.lua", b""))
+    execution.begin(FrameKind.EXECUTE, (TIMING.pack(5.0, Reason.CPU, 0.0), TEXT, b"x.lua", b""))
     execution.dispose()
 """
 """A worker and nothing else: for each message a fresh Lua state, a script up to its first request, and that one."""
@@ -160,7 +160,7 @@ async def _automation(text: str) -> float:
 
 
 @asynccontextmanager
-async def _stage(limits: Limits) -> AsyncIterator[Stage]:
+async def _stage(limits: ExecutionLimits) -> AsyncIterator[Stage]:
     async with open_home(Clock(), lamps=20) as home:
         async with Runner(
             limits=limits, scripts=None, scripts_name="config/scripts", timezone=ZoneInfo("UTC"), clock=Clock()
@@ -169,7 +169,7 @@ async def _stage(limits: Limits) -> AsyncIterator[Stage]:
 
 
 async def _costs() -> list[Sample]:
-    async with _stage(Limits()) as stage:
+    async with _stage(ExecutionLimits()) as stage:
         context = Timed(stage.home)
         await stage.play(MANY, context)
         calls = [1000 * (later - earlier) for earlier, later in itertools.pairwise(context.times)]
@@ -191,7 +191,7 @@ async def _costs() -> list[Sample]:
 
 
 async def _sleepers() -> Sample:
-    async with _stage(Limits()) as stage:
+    async with _stage(ExecutionLimits()) as stage:
         await stage.play(TWO)
         pids = ["self", stage.runner.figures()["workers"][0]["pid"]]
         before = sum(map(_pss_kib, pids))
@@ -204,7 +204,7 @@ async def _sleepers() -> Sample:
 
 
 async def _hostile() -> Sample:
-    async with _stage(Limits(max_cpu_secs=3.0, backstop_secs=3.0)) as stage:
+    async with _stage(ExecutionLimits(max_cpu_secs=3.0, backstop_secs=3.0)) as stage:
         runs = [stage.start(body) for body in HOSTILE]
         late = await _lag(2.0)
         for each in runs:
@@ -214,7 +214,7 @@ async def _hostile() -> Sample:
 
 
 async def _spinners() -> Sample:
-    async with _stage(Limits(max_cpu_secs=60.0)) as stage:
+    async with _stage(ExecutionLimits(max_cpu_secs=60.0)) as stage:
         for _ in range(SPINNERS):
             stage.start("while true do end")
         return SPUN.sample(statistics.median(await _time(lambda: stage.play(TWO), 30)))

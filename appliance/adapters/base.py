@@ -36,7 +36,7 @@ class Secrets(Protocol):
         """Keep the text; it is on the card when this returns. Raises `StoreFailed`."""
 
 
-class Session(Protocol):
+class HttpSession(Protocol):
     """What adapters use of `aiohttp.ClientSession`; it means here what it means there."""
 
     @property
@@ -59,7 +59,7 @@ class AdapterContext:
     clock: Clock
     publish: Publisher
     secrets: Secrets
-    session: Session
+    session: HttpSession
     gates: AddressGates
     root: Path = Path()
 

@@ -19,7 +19,7 @@ import orjson
 from aiohttp import ClientHandlerType, ClientMiddlewareType, ClientRequest, ClientResponse
 from aiohttp.tracing import Trace
 
-from appliance.adapters.base import Session
+from appliance.adapters.base import HttpSession
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer, Unreachable
 
@@ -134,7 +134,7 @@ class HttpClient:
     may end them without a word.
     """
 
-    def __init__(self, session: Session, address: str, clock: Clock, access: HttpAccess | None = None) -> None:
+    def __init__(self, session: HttpSession, address: str, clock: Clock, access: HttpAccess | None = None) -> None:
         self.address = address
         self.answers = 0
         self._answered_at = -math.inf
@@ -171,7 +171,7 @@ class HttpClient:
             await self._clock.sleep(RETRY_AFTER_SECS)
             response = await self.exchange(method, path, **sent)
         if not 200 <= response.status < 300:
-            raise Refused(f"{self.address}{path} answered {_named(response.status)}", response.status)
+            raise HttpRefused(f"{self.address}{path} answered {_named(response.status)}", response.status)
         return response.body
 
     async def exchange(
@@ -226,7 +226,7 @@ class HttpClient:
                 yield self._read_messages(socket)
         except aiohttp.WSServerHandshakeError as error:
             self.answers += 1
-            raise Refused(f"{self.address}{path} answered {_named(error.status)}", error.status) from None
+            raise HttpRefused(f"{self.address}{path} answered {_named(error.status)}", error.status) from None
         except (aiohttp.ClientError, OSError, UnicodeError) as error:
             raise Unreachable(f"{self.address} does not answer ({_reason(error)})") from None
 
@@ -256,7 +256,7 @@ def parse_json(body: bytes | str, address: str) -> Any:
         raise BadAnswer(f"{address} answered with something that is not JSON") from None
 
 
-class Refused(BadAnswer):
+class HttpRefused(BadAnswer):
     """The device answered with an HTTP status that is not success."""
 
     def __init__(self, message: str, status: int) -> None:

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from appliance.adapters.base import Adapter, AdapterContext
-from appliance.home.model import Kind
+from appliance.home.model import DeviceKind
 from appliance.tables import addresses
 from appliance.tables.checks import whole
 from appliance.tables.fields import key
@@ -32,7 +32,7 @@ class Vendor(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Simulation:
+class KindSimulation:
     """How a kind's device is simulated. `device` makes the simulator; a hub that simulates nothing never imports it.
 
     `settings` are those of a section for that device, once it is entered. In the demo it bears the name `in_demo`;
@@ -57,10 +57,10 @@ class AdapterKind:
 
     name: str
     settings: type[Any]
-    device_kinds: frozenset[Kind]
+    device_kinds: frozenset[DeviceKind]
     build: Callable[[Any, AdapterContext], Adapter]
     late: Sequence[str] = ()
-    simulation: Simulation | None = None
+    simulation: KindSimulation | None = None
 
 
 def poll_interval() -> Any:

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from appliance.adapters.addresses import AddressGates
-from appliance.adapters.base import AdapterContext, Secrets, Session
+from appliance.adapters.base import AdapterContext, HttpSession, Secrets
 from appliance.adapters.kinds import kind_of
 from appliance.adapters.publisher import Publisher
 from appliance.adapters.runner import AdapterRunner
@@ -36,7 +36,7 @@ class AdapterStart:
         bus: Bus,
         clock: Clock,
         secrets: Callable[[str], Secrets],
-        session: Session,
+        session: HttpSession,
         root: Path,
     ) -> list[AdapterRunner]:
         """A runner for each section, in the order of the configuration."""

@@ -16,7 +16,7 @@ from appliance.api.cors import Cors
 from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.gate import Gate
 from appliance.api.keyring import Keyring
-from appliance.api.limits import Limits
+from appliance.api.limits import ApiLimits
 from appliance.api.metrics import Metrics
 from appliance.api.rate import Buckets
 from appliance.api.request_metrics import Handle, RequestMetrics
@@ -76,7 +76,7 @@ ROUTES: tuple[Route, ...] = (
 def build_app(
     hub: Hub,
     access: Access,
-    limits: Limits,
+    limits: ApiLimits,
     event_capacity: int,
     *,
     has_dashboard: bool = True,
@@ -196,7 +196,7 @@ def _probe_counts(hub: Hub) -> dict[str, int]:
     }
 
 
-def _bind(route: Route, resources: Mapping[type[Any], object], gate: Gate, limits: Limits) -> Handle:
+def _bind(route: Route, resources: Mapping[type[Any], object], gate: Gate, limits: ApiLimits) -> Handle:
     """What Sanic calls for the route."""
     answer = partial(route.handler, resources[route.resource])
 

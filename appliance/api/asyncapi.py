@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from appliance.api.auth import REACH, Role
-from appliance.api.frames import Frame
+from appliance.api.frames import EventFrame
 from appliance.api.openapi import hoist_schemas
 from appliance.version import VERSION
 
@@ -18,7 +18,7 @@ GET /openapi.json describes everything else.\
 """
 
 
-def describe_events(frames: Sequence[Frame]) -> dict[str, Any]:
+def describe_events(frames: Sequence[EventFrame]) -> dict[str, Any]:
     """The document of these frames, as JSON."""
     named: dict[str, Any] = {}
     messages = {

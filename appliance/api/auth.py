@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from appliance.api.keys import Hasher, Token, hint_of
+from appliance.api.keys import Hasher, KeyToken, hint_of
 from appliance.errors import Forbidden, TooManyChecks, Unauthenticated
 from appliance.store.keys import MASTER, Key
 
@@ -104,7 +104,7 @@ class Authenticator:
         return None if name == MASTER and self._master is not None else self._find_stored(name)
 
     async def _verify(self, token: str, digest: bytes) -> Principal:
-        claimed = Token.parse(token)
+        claimed = KeyToken.parse(token)
         key = None if claimed is None else self._find(claimed.key_id)
         if key is None or key.role not in REACH or key.hint not in (None, hint_of(token)):
             raise Unauthenticated("authentication required")

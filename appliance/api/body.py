@@ -8,11 +8,11 @@ from typing import Any
 import orjson
 from sanic import Request
 
-from appliance.api.limits import Limits
+from appliance.api.limits import ApiLimits
 from appliance.errors import MalformedRequest, TooLarge, TooSlow
 
 
-async def read_json(request: Request, limits: Limits, *, instead: bytes = b"") -> Any:
+async def read_json(request: Request, limits: ApiLimits, *, instead: bytes = b"") -> Any:
     """The body as JSON, whatever type it claims to be; raises `TooLarge`, `TooSlow` or `MalformedRequest`.
 
     `instead` counts where there is no body.
@@ -25,7 +25,7 @@ async def read_json(request: Request, limits: Limits, *, instead: bytes = b"") -
         raise MalformedRequest(f"the body is not JSON: {reason}") from None
 
 
-async def read(request: Request, limits: Limits) -> bytes:
+async def read(request: Request, limits: ApiLimits) -> bytes:
     """The body, empty where there is none; raises `TooLarge` or `TooSlow`."""
     exchange: Any = request.stream
     if not exchange.request_body:

@@ -24,7 +24,7 @@ from appliance.home import plain, values
 from appliance.home.capabilities import ATTRIBUTES as ATTRIBUTES_KNOWN
 from appliance.home.capabilities import CAPABILITIES, Capability
 from appliance.home.commands import Command
-from appliance.home.model import Kind
+from appliance.home.model import DeviceKind
 
 
 def _between(low: int, high: int, schema: Schema = INTEGER) -> Schema:
@@ -150,7 +150,7 @@ _DEVICE = described(
     id=TEXT,
     name=TEXT,
     room_id=maybe(TEXT),
-    kind=one_of(*Kind),
+    kind=one_of(*DeviceKind),
     info=INFO,
     attributes=ATTRIBUTES,
     metadata=METADATA,

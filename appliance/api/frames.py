@@ -15,7 +15,7 @@ from appliance.home import events
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
+class EventFrame:
     """One type of frame. `when` is a sentence; `optional` are fields that only some frames of the type hold."""
 
     type: str
@@ -34,9 +34,9 @@ class Frame:
         return self.record(event)
 
 
-def _frame(type_: str, when: str, /, **fields: Schema | Part) -> Frame:
+def _frame(type_: str, when: str, /, **fields: Schema | Part) -> EventFrame:
     title = "".join(word.capitalize() for word in type_.replace("_", ".").split(".")) + "Frame"
-    return Frame(type=type_, when=when, record=Record(title, {"type": only(type_), **fields}))
+    return EventFrame(type=type_, when=when, record=Record(title, {"type": only(type_), **fields}))
 
 
 _DEVICE_ID = Part(TEXT, lambda event: event.device_id)
@@ -52,12 +52,12 @@ RELOADS: Mapping[str, str] = {
 DROPPED: Schema = {**COUNT, "description": "How many frames this reader has lost, because it was too slow."}
 
 
-def _reload_frames(end: str, when: str, fields: Mapping[str, Schema | Part]) -> Mapping[str, Frame]:
+def _reload_frames(end: str, when: str, fields: Mapping[str, Schema | Part]) -> Mapping[str, EventFrame]:
     """The frames of an event of reloads, by its target."""
     return {target: _frame(f"{begin}{end}", when.format(target), **fields) for target, begin in RELOADS.items()}
 
 
-BY_EVENT: Mapping[type[events.Event], Frame | Mapping[str, Frame] | None] = {
+BY_EVENT: Mapping[type[events.Event], EventFrame | Mapping[str, EventFrame] | None] = {
     events.DeviceStateChanged: _frame(
         "device.state_changed",
         "An attribute of the device changed, or the device is new; `state` holds all attributes.",
@@ -139,11 +139,11 @@ BY_EVENT: Mapping[type[events.Event], Frame | Mapping[str, Frame] | None] = {
 }
 """The frame of each event; by the target where it is a reload's; None for events that stay inside."""
 
-FRAMES: Sequence[Frame] = [
+FRAMES: Sequence[EventFrame] = [
     each
     for frames in BY_EVENT.values()
     if frames is not None
-    for each in ([frames] if isinstance(frames, Frame) else frames.values())
+    for each in ([frames] if isinstance(frames, EventFrame) else frames.values())
 ]
 """Every type of frame."""
 
@@ -154,7 +154,7 @@ def frame_of(event: events.Event) -> bytes | None:
     if isinstance(event, events.CatalogReloadStarted | events.CatalogReloaded | events.CatalogReloadFailed):
         assert isinstance(found, Mapping)
         found = found[event.target]
-    assert found is None or isinstance(found, Frame)
+    assert found is None or isinstance(found, EventFrame)
     return None if found is None else orjson.dumps(found.build(event))
 
 

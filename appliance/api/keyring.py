@@ -6,7 +6,7 @@ import logging
 import secrets
 
 from appliance.api.auth import Role
-from appliance.api.keys import Hasher, Token, hint_of
+from appliance.api.keys import Hasher, KeyToken, hint_of
 from appliance.clock import Clock
 from appliance.store.keys import MASTER, PREFIX, Key, Keys
 
@@ -27,7 +27,7 @@ class Keyring:
     async def create(self, label: str, role: Role) -> tuple[Key, str]:
         """A new key and its token; raises `StoreFailed` or `AuthenticationUnavailable`."""
         name = self._new_name()
-        token = Token.make(name).text
+        token = KeyToken.make(name).text
         token_hash, now = await self._hasher.hash(token), self._clock.now()
         key = Key(
             id=PREFIX + name,
@@ -52,7 +52,7 @@ class Keyring:
 
     async def reset_master(self) -> str:
         """The token of a new master key, in place of the box's own one before; raises `StoreFailed`."""
-        token = Token.make(MASTER).text
+        token = KeyToken.make(MASTER).text
         await self._keys.put(make_master(await self._hasher.hash(token), hint_of(token), self._clock))
         log.info("the master key was replaced")
         return token

@@ -20,22 +20,22 @@ _FORM = re.compile(r"lrs_([a-z0-9]+)_([A-Za-z0-9_-]{43})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Token:
+class KeyToken:
     """A token of Lares' own making: the name of the key that it claims to be, and all of it as the secret."""
 
     key_id: str
     text: str = field(repr=False)
 
     @staticmethod
-    def parse(text: str) -> Token | None:
+    def parse(text: str) -> KeyToken | None:
         """The token in this text, or None when it is of another form."""
         match = _FORM.fullmatch(text)
-        return None if match is None else Token(key_id=match[1], text=text)
+        return None if match is None else KeyToken(key_id=match[1], text=text)
 
     @staticmethod
-    def make(key_id: str) -> Token:
+    def make(key_id: str) -> KeyToken:
         """A new token with 256 random bits."""
-        return Token(key_id=key_id, text=f"lrs_{key_id}_{secrets.token_urlsafe(32)}")
+        return KeyToken(key_id=key_id, text=f"lrs_{key_id}_{secrets.token_urlsafe(32)}")
 
 
 class Hasher:

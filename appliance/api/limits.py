@@ -8,7 +8,7 @@ from appliance.settings import Api, RateLimit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ApiLimits:
     """Counts, bytes and seconds: those of the configuration in `of`, the others the contract's.
 
     `rate` is what one key may write, None for as much as it likes; `origins` are those whose pages a browser lets use
@@ -31,9 +31,9 @@ class Limits:
     origins: frozenset[str] | None = None
 
     @staticmethod
-    def of(api: Api) -> Limits:
+    def of(api: Api) -> ApiLimits:
         """The limits that the configuration asks for."""
-        return Limits(
+        return ApiLimits(
             connections=api.max_connections,
             connections_per_peer=api.max_connections_per_peer,
             body_bytes=api.max_body_bytes,

@@ -13,7 +13,7 @@ import socket
 from collections.abc import Callable
 
 from appliance.api.connections import Connections
-from appliance.api.sanic_http.connection import Connection
+from appliance.api.sanic_http.connection import StrictConnection
 from appliance.tasks import Tasks
 
 BACKLOG = 4096
@@ -39,7 +39,7 @@ class Listener:
     """
 
     def __init__(
-        self, listening: socket.socket, connections: Connections, new_connection: Callable[[str], Connection]
+        self, listening: socket.socket, connections: Connections, new_connection: Callable[[str], StrictConnection]
     ) -> None:
         self._socket = listening
         self._connections = connections
@@ -94,7 +94,7 @@ class Listener:
         self._connections.add(peer, connection)
         self._tasks.start(self._open(accepted, peer, connection), f"connection of {peer}")
 
-    async def _open(self, accepted: socket.socket, peer: str, connection: Connection) -> None:
+    async def _open(self, accepted: socket.socket, peer: str, connection: StrictConnection) -> None:
         try:
             await self._loop.connect_accepted_socket(lambda: connection, accepted)
         except (OSError, asyncio.CancelledError):

@@ -10,7 +10,7 @@ from sanic import HTTPResponse, Request
 
 from appliance.api.auth import Principal, Role
 from appliance.api.body import read_json
-from appliance.api.limits import Limits
+from appliance.api.limits import ApiLimits
 from appliance.api.responses import JSON_TYPE
 from appliance.api.shapes import Schema
 from appliance.api.validation import Check, RequestFields, parse
@@ -25,7 +25,7 @@ class Call:
 
     request: Request
     route: Route
-    limits: Limits
+    limits: ApiLimits
     principal: Principal | None
     recheck: Callable[[], None]
 

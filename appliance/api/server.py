@@ -14,9 +14,9 @@ from typing import Any
 from sanic import Sanic
 
 from appliance.api.access import Access
-from appliance.api.limits import Limits
+from appliance.api.limits import ApiLimits
 from appliance.api.listener import Listener
-from appliance.api.sanic_http.connection import Connection
+from appliance.api.sanic_http.connection import StrictConnection
 from appliance.clock import Clock
 from appliance.errors import StartFailed
 from appliance.tables.addresses import Address
@@ -44,7 +44,7 @@ class Server:
         app: Sanic[Any, Any],
         access: Access,
         address: Address,
-        limits: Limits,
+        limits: ApiLimits,
         clock: Clock,
         *,
         abort_all: Callable[[], None] = lambda: None,
@@ -54,7 +54,7 @@ class Server:
         self._app = app
         self._access = access
         self._limits = limits
-        self._connections: set[Connection] = set()
+        self._connections: set[StrictConnection] = set()
         self._socket = _bind(address)
         self._port: int = self._socket.getsockname()[1]
         files = _raise_file_limit(limits.connections + RESERVED_FILES)
@@ -77,12 +77,12 @@ class Server:
         self._access.close()
         Sanic.unregister_app(self._app)
 
-    def _new_connection(self, peer: str) -> Connection:
+    def _new_connection(self, peer: str) -> StrictConnection:
         loop = asyncio.get_running_loop()
-        return Connection(app=self._app, peer=peer, loop=loop, connections=self._connections)
+        return StrictConnection(app=self._app, peer=peer, loop=loop, connections=self._connections)
 
-    async def _close_connections(self, connections: set[Connection]) -> None:
-        told: set[Connection] = set()
+    async def _close_connections(self, connections: set[StrictConnection]) -> None:
+        told: set[StrictConnection] = set()
         await self._drain(connections, told, self._limits.stop_secs)
         if connections:
             self._abort_all()
@@ -91,7 +91,7 @@ class Server:
             connection.abort()
         await self._clock.sleep(0)
 
-    async def _drain(self, connections: set[Connection], told: set[Connection], seconds: float) -> None:
+    async def _drain(self, connections: set[StrictConnection], told: set[StrictConnection], seconds: float) -> None:
         """Close each connection that was not told yet as soon as it answers nothing, for so many seconds at most."""
         deadline = self._clock.monotonic() + seconds
         while connections and self._clock.monotonic() < deadline:
@@ -102,7 +102,7 @@ class Server:
             await self._clock.sleep(POLL_INTERVAL_SECS)
 
 
-def _close(connection: Connection) -> None:
+def _close(connection: StrictConnection) -> None:
     if connection.websocket is not None:
         connection.websocket.close(GOING_AWAY)
     else:

@@ -19,7 +19,7 @@ from websockets.protocol import State
 from websockets.server import ServerProtocol
 from websockets.typing import Subprotocol
 
-from appliance.api.limits import Limits
+from appliance.api.limits import ApiLimits
 from appliance.api.messages import StrictProtocol
 from appliance.errors import MalformedRequest, UpgradeRequired
 
@@ -44,7 +44,9 @@ class WebSocket:
     that takes nothing for `stall_secs`. `on_room` is called when there is room again; `closed` is done at the end.
     """
 
-    def __init__(self, transport: asyncio.Transport, protocol: ServerProtocol, answer: bytes, limits: Limits) -> None:
+    def __init__(
+        self, transport: asyncio.Transport, protocol: ServerProtocol, answer: bytes, limits: ApiLimits
+    ) -> None:
         self._transport = transport
         self._protocol = protocol
         self._limits = limits
@@ -194,7 +196,7 @@ def shutdown_write(transport: asyncio.Transport) -> None:
         transport.abort()
 
 
-def shake_hands(request: Request, limits: Limits) -> tuple[ServerProtocol, bytes]:
+def shake_hands(request: Request, limits: ApiLimits) -> tuple[ServerProtocol, bytes]:
     """The protocol of a new WebSocket and the response that opens it.
 
     Raises `UpgradeRequired` or `MalformedRequest`.

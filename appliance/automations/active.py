@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from appliance.automations.alarms import Alarm, TimerHandle
-from appliance.automations.definition import Definition
+from appliance.automations.definition import AutomationDefinition
 from appliance.automations.device_triggers import Match
 from appliance.automations.triggers import Trigger
 from appliance.lua.catalog import Asset
@@ -25,7 +25,7 @@ class Wait:
 class ActiveTrigger:
     """One trigger of an automation. `due` is its schedule or interval, `waits` are those of its devices, by id."""
 
-    asset: Asset[Definition]
+    asset: Asset[AutomationDefinition]
     trigger: Trigger
     due: Alarm | TimerHandle | None = None
     waits: dict[str, Wait] = field(default_factory=dict)

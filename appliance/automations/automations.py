@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from appliance.automations.definition import Definition
+from appliance.automations.definition import AutomationDefinition
 from appliance.automations.engine import Engine
 from appliance.automations.runs import AutomationExecutor
 from appliance.automations.states import State, States
@@ -22,7 +22,7 @@ from appliance.lua.executor import ExecutionResult
 class View:
     """One automation as it is shown."""
 
-    definition: Definition
+    definition: AutomationDefinition
     is_enabled: bool
     last_run: datetime | None
     last_error: str | None
@@ -32,7 +32,7 @@ class Automations:
     """Answers and changes what the outside may ask of automations; `NotFound` where there is no such one."""
 
     def __init__(
-        self, catalog: Catalog[Definition], engine: Engine, runs: AutomationExecutor, states: States
+        self, catalog: Catalog[AutomationDefinition], engine: Engine, runs: AutomationExecutor, states: States
     ) -> None:
         self.catalog = catalog
         self._engine = engine
@@ -97,7 +97,7 @@ class Automations:
         }
 
 
-def _view(definition: Definition, state: State) -> View:
+def _view(definition: AutomationDefinition, state: State) -> View:
     return View(
         definition=definition,
         is_enabled=state.is_enabled,

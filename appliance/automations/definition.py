@@ -29,7 +29,7 @@ EXAMPLE = "{ { type = … }, … }"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Definition:
+class AutomationDefinition:
     """One automation, set off by each of its triggers. Equal definitions do the same, but for their Lua."""
 
     id: str
@@ -43,13 +43,13 @@ class Definition:
 
 def automation_parser(
     locale: Locale, clock: Clock, default_max: int, known: KnownNames | None = None
-) -> Callable[[Table], Definition | None]:
+) -> Callable[[Table], AutomationDefinition | None]:
     """What reads an automation from what its file returned; `default_max` holds where its mode states no max.
 
     What the file names and is not among the `known` names is a warning.
     """
 
-    def read(table: Table) -> Definition | None:
+    def read(table: Table) -> AutomationDefinition | None:
         definition = parse(table, locale, clock.now(), default_max)
         if definition is not None and known is not None:
             table.findings.warnings += known.warnings_of(definition.triggers, definition.conditions)
@@ -58,7 +58,7 @@ def automation_parser(
     return read
 
 
-def parse(table: Table, locale: Locale, now: datetime, default_max: int) -> Definition | None:
+def parse(table: Table, locale: Locale, now: datetime, default_max: int) -> AutomationDefinition | None:
     """The definition that a table states, for a home at this place; what can never come after `now` is a fault.
 
     None where something is wrong without which there is none; the table's findings hold every fault.
@@ -76,7 +76,7 @@ def parse(table: Table, locale: Locale, now: datetime, default_max: int) -> Defi
     table.refuse_others("a field of an automation")
     if id_ is None or name is None or not triggers:
         return None
-    return Definition(
+    return AutomationDefinition(
         id=id_,
         name=name,
         description=description or "",

@@ -12,7 +12,7 @@ from typing import Any
 from appliance.automations.active import ActiveTrigger
 from appliance.automations.alarms import TimerHandle
 from appliance.automations.conditions import Combination, Condition, DeviceState
-from appliance.automations.definition import Definition
+from appliance.automations.definition import AutomationDefinition
 from appliance.automations.device_triggers import DeviceTrigger
 from appliance.automations.environment import Environment
 from appliance.automations.listeners import Baseline, Listeners
@@ -39,7 +39,7 @@ class Engine:
 
     def __init__(
         self,
-        catalog: Catalog[Definition],
+        catalog: Catalog[AutomationDefinition],
         runs: AutomationExecutor,
         states: States,
         scheduler: Scheduler,
@@ -143,7 +143,7 @@ class Engine:
         if self.catalog.is_complete:
             self._states.forget_others(self._active.keys())
 
-    def _carry_over(self, old: list[ActiveTrigger], asset: Asset[Definition]) -> list[ActiveTrigger]:
+    def _carry_over(self, old: list[ActiveTrigger], asset: Asset[AutomationDefinition]) -> list[ActiveTrigger]:
         """The automation's triggers for this text: those that were there as they were, the others anew."""
         found = []
         for trigger in asset.definition.triggers:
@@ -198,7 +198,7 @@ class Engine:
             self._runs.fire(active, match)
 
 
-def _watched_attributes(definitions: Iterable[Definition]) -> Mapping[str, frozenset[str]]:
+def _watched_attributes(definitions: Iterable[AutomationDefinition]) -> Mapping[str, frozenset[str]]:
     """The attributes, by device, of which conditions ask how long they have been as they are."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     for condition in (each for definition in definitions for each in _flat(definition.conditions)):

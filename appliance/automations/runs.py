@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from appliance.automations import policy
 from appliance.automations.active import ActiveTrigger
 from appliance.automations.conditions import check_all
-from appliance.automations.definition import Definition
+from appliance.automations.definition import AutomationDefinition
 from appliance.automations.device_triggers import Match
 from appliance.automations.environment import Environment
 from appliance.automations.states import State, States
@@ -96,7 +96,7 @@ class AutomationExecutor:
         elif self._executor.submit(request).decision is not Decision.DROP:
             self._brake.note_run(definition.id, event)
 
-    async def run_by_hand(self, asset: Asset[Definition], event: Event) -> ExecutionResult:
+    async def run_by_hand(self, asset: Asset[AutomationDefinition], event: Event) -> ExecutionResult:
         """Run it because somebody says so: if its conditions hold, whatever its mode, policy and switch say."""
         verdict = self._check(asset.definition)
         request = _request(asset, event, verdict, by_hand=True)
@@ -130,11 +130,11 @@ class AutomationExecutor:
         """For how many seconds more the brake pauses the automation; None where it does not."""
         return self._brake.paused_secs(id_)
 
-    def _check(self, definition: Definition) -> Verdict:
+    def _check(self, definition: AutomationDefinition) -> Verdict:
         instant = self._clock.now() if self._trust.is_trusted() else None
         return check_all(definition.conditions, self._environment, instant)
 
-    def _judge(self, definition: Definition, state: State, event: Event) -> Verdict:
+    def _judge(self, definition: AutomationDefinition, state: State, event: Event) -> Verdict:
         if not state.is_enabled:
             return DISABLED
         if (reason := self._brake.refusal(definition.id, event)) is not None:
@@ -184,7 +184,7 @@ class AutomationExecutor:
             log.warning("automation '%s': a command came to nothing: %s", request.id, warning)
 
 
-def _steps(definition: Definition, verdict: Verdict) -> tuple[Mapping[str, Any], ...]:
+def _steps(definition: AutomationDefinition, verdict: Verdict) -> tuple[Mapping[str, Any], ...]:
     """What the trace tells of the conditions: those that hold, and the one that does not."""
     if not verdict.holds and not verdict.branch:
         return ()
@@ -198,7 +198,7 @@ def _steps(definition: Definition, verdict: Verdict) -> tuple[Mapping[str, Any],
 
 
 def _request(
-    asset: Asset[Definition],
+    asset: Asset[AutomationDefinition],
     event: Event,
     verdict: Verdict,
     *,

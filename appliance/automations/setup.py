@@ -10,7 +10,7 @@ from pathlib import Path
 
 from appliance.automations.automations import Automations
 from appliance.automations.brake import Brake
-from appliance.automations.definition import Definition, automation_parser
+from appliance.automations.definition import AutomationDefinition, automation_parser
 from appliance.automations.engine import Engine
 from appliance.automations.environment import Environment
 from appliance.automations.home_view import ChangeTimes
@@ -48,7 +48,7 @@ def catalog_of(
     locale: Locale,
     clock: Clock,
     known: KnownNames | None = None,
-) -> Catalog[Definition]:
+) -> Catalog[AutomationDefinition]:
     """The catalog of the automations that the section names, not loaded yet; what names nothing that is `known` is a
     warning."""
     parse = automation_parser(locale, clock, settings.runner.default_max_concurrent, known)
@@ -87,7 +87,7 @@ def build_environment(
 
 @asynccontextmanager
 async def open_automations(
-    catalog: Catalog[Definition],
+    catalog: Catalog[AutomationDefinition],
     environment: Environment,
     history: HistoryWriter,
     new_executor: ExecutorFactory,

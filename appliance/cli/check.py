@@ -22,7 +22,7 @@ from appliance.lua.catalog import check_scripts
 from appliance.lua.setup import build_runner, folder_of
 from appliance.lua.undefined import find_undefined
 from appliance.scenes import build_catalog
-from appliance.store.records import Snapshot, read_layout
+from appliance.store.records import DocumentSnapshot, read_layout
 
 ANYWHERE = Locale(timezone=load_zone("UTC"), latitude=0.0, longitude=0.0)
 """Where a home is whose configuration cannot be used, so that nobody is told that it has no sunset."""
@@ -101,7 +101,7 @@ async def _known_names(settings: Config, data_dir: Path) -> KnownNames:
     """The adapters' sections, and the rooms and groups of the home; of these nothing where it has left no store."""
     try:
         stored = await present_state(data_dir)
-        layout = read_layout(Snapshot(stored), lambda key, error: None)
+        layout = read_layout(DocumentSnapshot(stored), lambda key, error: None)
     except (OSError, LaresError):  # whether the store is sound is for `lares doctor` to say
         stored = {}
     if not stored:

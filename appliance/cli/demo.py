@@ -19,7 +19,7 @@ from typing import Any
 from appliance import config
 from appliance.adapters.kinds import KINDS
 from appliance.api.frames import frame_of
-from appliance.api.keys import Token
+from appliance.api.keys import KeyToken
 from appliance.cli.logs import start_logging
 from appliance.cli.paths import CONFIG_FILE, find_template, make_data_dir, write_config
 from appliance.cli.serve import serve, when_ready
@@ -51,7 +51,7 @@ async def _run(settings: Config, data_dir: Path, port: int) -> None:
     make_data_dir(data_dir)
     async with AsyncExitStack() as stack:
         adapters, urls = await _simulate(stack)
-        key = Token.make("demo").text
+        key = KeyToken.make("demo").text
         home = replace(
             settings,
             auth=Auth(master_key=key, source="the demo"),

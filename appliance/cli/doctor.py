@@ -19,12 +19,12 @@ from appliance.cli.paths import Places
 from appliance.clock import Clock, ClockTrust, timestamp
 from appliance.errors import ConfigFailed, StartFailed
 from appliance.store.lock import holder_of
-from appliance.store.records import CARD, KEY, MASTER_KEY, DocumentReader, Snapshot
+from appliance.store.records import CARD, KEY, MASTER_KEY, DocumentReader, DocumentSnapshot
 from appliance.store.recovery import Recovered
 from appliance.store.replacement import read_present
 from appliance.store.times import newest_time
 
-NOTHING = Snapshot({})
+NOTHING = DocumentSnapshot({})
 """What a store tells that cannot be read."""
 
 NEEDED_BYTES = 4 << 20
@@ -141,7 +141,7 @@ def _look_at_store(folder: Path) -> Iterator[Finding]:
     yield "ok", "store", f"generation {found.generation}, record {found.sequence}, {len(found.values)} entries"
     yield "ok", "keys", _tell_keys(found)
     yield "ok", "written", _tell_wear(found)
-    yield _look_at_clock(Snapshot(found.values))
+    yield _look_at_clock(DocumentSnapshot(found.values))
 
 
 def _tell_keys(found: Recovered) -> str:

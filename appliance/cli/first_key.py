@@ -11,7 +11,7 @@ from pathlib import Path
 
 from appliance.api.access import Access
 from appliance.api.keyring import make_master
-from appliance.api.keys import Token, hash_token, hint_of
+from appliance.api.keys import KeyToken, hash_token, hint_of
 from appliance.cli.private import write_private
 from appliance.clock import Clock
 from appliance.errors import StartFailed, StoreFailed
@@ -37,7 +37,7 @@ def first_key(data_dir: Path) -> Path:
 
 async def _make(keys: Keys, key_file: Path, clock: Clock) -> None:
     """Make the key and tell it once: on the terminal, or in a file that goes when the key has been used."""
-    token = Token.make(MASTER)
+    token = KeyToken.make(MASTER)
     master = make_master(await asyncio.to_thread(hash_token, token.text), hint_of(token.text), clock)
     on_terminal = sys.stdout.isatty()
     if not on_terminal:

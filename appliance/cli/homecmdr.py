@@ -34,7 +34,7 @@ class Home:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class HomecmdrInstallation:
     """A folder of such a hub, or its database alone. `config` is its configuration as it stands, unchecked."""
 
     root: Path
@@ -50,10 +50,10 @@ class Source:
             yield file, file.relative_to(folder)
 
 
-def find_source(path: Path) -> Source:
+def find_source(path: Path) -> HomecmdrInstallation:
     """What lies at the path; `StartFailed` where it is neither a HomeCmdr folder nor its database."""
     if path.is_file():
-        return Source(root=path.parent, config={}, database=path)
+        return HomecmdrInstallation(root=path.parent, config={}, database=path)
     file = path / CONFIG
     if not file.is_file():
         raise StartFailed(f"{path} is no HomeCmdr folder: there is no {CONFIG} in it", os.EX_NOINPUT)
@@ -61,7 +61,7 @@ def find_source(path: Path) -> Source:
         config = parse_toml(file.read_text(encoding="utf-8"), str(file))
     except (OSError, UnicodeDecodeError) as error:
         raise StartFailed(f"{file} cannot be read: {error}", os.EX_NOINPUT) from None
-    return Source(root=path, config=config, database=_find_database(path, config))
+    return HomecmdrInstallation(root=path, config=config, database=_find_database(path, config))
 
 
 def _find_database(root: Path, config: Mapping[str, Any]) -> Path | None:

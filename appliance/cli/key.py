@@ -24,7 +24,7 @@ from appliance.settings import Auth
 from appliance.store.disk import Disk
 from appliance.store.document import Document
 from appliance.store.keys import Keys
-from appliance.store.lock import Lock
+from appliance.store.lock import DirectoryLock
 from appliance.store.replacement import finish_at_start
 
 PATIENCE_SECS = 10.0
@@ -73,7 +73,7 @@ async def ask(data_dir: Path, request: dict[str, Any], alone: Callable[[], Await
     deadline = clock.monotonic() + PATIENCE_SECS
     while True:
         try:
-            lock = Lock(data_dir, is_brief=True)
+            lock = DirectoryLock(data_dir, is_brief=True)
         except StartFailed as in_use:
             if in_use.exit_code != os.EX_TEMPFAIL:
                 raise

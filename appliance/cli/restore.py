@@ -22,7 +22,7 @@ from appliance.cli.swap import swap
 from appliance.cli.terminal import progress
 from appliance.clock import Clock
 from appliance.errors import ConfigFailed, StartFailed
-from appliance.store.lock import Lock
+from appliance.store.lock import DirectoryLock
 from appliance.store.reading import replace_document
 from appliance.store.records import CARD, MASTER_KEY
 from appliance.store.replacement import finish, forget, prepare
@@ -39,7 +39,7 @@ def restore(arguments: argparse.Namespace) -> int:
     files = _files_for(file, found)
     make_data_dir(data_dir)
     with as_owner(data_dir):
-        lock = Lock(data_dir)
+        lock = DirectoryLock(data_dir)
     try:
         with progress(f"restoring {arguments.file}"):
             kept = _replace(file, files, data_dir, found)

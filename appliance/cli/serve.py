@@ -15,7 +15,7 @@ from typing import Any
 from appliance.api.access import Access
 from appliance.api.app import build_app
 from appliance.api.frames import frame_of
-from appliance.api.limits import Limits
+from appliance.api.limits import ApiLimits
 from appliance.api.server import Server
 from appliance.cli.actions import LUA, SIMULATED, STATE, TRUST
 from appliance.cli.deadline import limit_stop
@@ -54,7 +54,7 @@ async def serve(
     hub = Hub(config, Disk(data_dir), clock, is_safe=is_safe, log_buffer=log_buffer, frame_of=frame_of)
     stop, hangup = _listen_to_signals(hub)
     notifier = Notifier(os.environ, clock)
-    limits = Limits.of(config.api)
+    limits = ApiLimits.of(config.api)
     async with AsyncExitStack() as stack:
         tasks = await stack.enter_async_context(Tasks())
         tasks.start(notifier.feed_watchdog(), "watchdog")
@@ -101,7 +101,7 @@ def _answers_of(hub: Hub) -> Mapping[str, Action]:
     return {TRUST: trust, STATE: tell, LUA: count}
 
 
-def _build_app(hub: Hub, access: Access, limits: Limits, config: Config, data_dir: Path) -> Any:
+def _build_app(hub: Hub, access: Access, limits: ApiLimits, config: Config, data_dir: Path) -> Any:
     """The application as the configuration asks for it."""
     return build_app(
         hub,

@@ -15,7 +15,7 @@ from pathlib import Path
 import orjson
 
 from appliance import config
-from appliance.automations.definition import Definition
+from appliance.automations.definition import AutomationDefinition
 from appliance.automations.states import AUTOMATION
 from appliance.automations.time_triggers import TimedTrigger
 from appliance.automations.timers import TIMER
@@ -29,7 +29,7 @@ from appliance.clock import Clock, SimulatedClock
 from appliance.config import Config
 from appliance.errors import Invalid, StartFailed
 from appliance.locale import Locale
-from appliance.store.records import Snapshot
+from appliance.store.records import DocumentSnapshot
 from appliance.store.replacement import read_present
 
 MAX_EVENTS_BYTES = 16 << 20
@@ -63,7 +63,7 @@ def simulate(arguments: argparse.Namespace) -> int:
     printer = SimulationPrinter(clock, zone, clock.stop, runs_lua=arguments.run)
     for name in ("automations", "scenes"):  # what they warn of is printed
         logging.getLogger(name).setLevel(logging.ERROR)
-    asyncio.run(_simulate(settings, Snapshot(stored), period.end, printer, clock, events, arguments))
+    asyncio.run(_simulate(settings, DocumentSnapshot(stored), period.end, printer, clock, events, arguments))
     return os.EX_OK
 
 
@@ -107,7 +107,7 @@ async def present_state(data_dir: Path) -> Mapping[str, bytes]:
 
 async def _simulate(
     settings: Config,
-    stored: Snapshot,
+    stored: DocumentSnapshot,
     until: datetime,
     printer: SimulationPrinter,
     clock: SimulatedClock,
@@ -143,5 +143,5 @@ def _sum_up(
         print(f"not simulated, since they wait for what devices do or what fails: {names}", file=sys.stderr)
 
 
-def _is_timed(definition: Definition) -> bool:
+def _is_timed(definition: AutomationDefinition) -> bool:
     return any(isinstance(trigger, TimedTrigger) for trigger in definition.triggers)

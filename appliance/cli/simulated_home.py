@@ -16,7 +16,7 @@ from appliance.home.capabilities import CAPABILITIES
 from appliance.home.command_specs import CommandSpec, check_offered
 from appliance.home.commands import Command
 from appliance.home.events import CommandEnded
-from appliance.home.model import Device, Kind, Observation, Report
+from appliance.home.model import Device, DeviceKind, Observation, Report
 from appliance.home.registry import ONLINE, UNAVAILABLE, Registry
 from appliance.home.values import Value
 from appliance.lua.context import Context, MoreCall
@@ -167,7 +167,11 @@ def add_missing_devices(registry: Registry, events: Iterable[FileEvent]) -> dict
         if event.device_id not in made and not registry.find_devices([event.device_id]):
             made[event.device_id] = event.line
             seen = Observation(
-                device_id=event.device_id, kind=Kind.VIRTUAL, attributes={}, commands=EVERY_COMMAND, is_available=True
+                device_id=event.device_id,
+                kind=DeviceKind.VIRTUAL,
+                attributes={},
+                commands=EVERY_COMMAND,
+                is_available=True,
             )
             registry.apply(Report(adapter=event.device_id.partition(":")[0], observations=(seen,)))
     return made

@@ -12,7 +12,7 @@ from typing import Any
 
 from appliance.automations.alarms import INSTANT
 from appliance.automations.calls import AutomationCalls
-from appliance.automations.definition import Definition
+from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
 from appliance.automations.runs import ExecutorFactory
 from appliance.automations.setup import build_environment, catalog_of, open_automations
@@ -37,7 +37,7 @@ from appliance.lua.context import Context, MoreCall
 from appliance.lua.executor import Execution, ExecutionRequest, ExecutionResult, Executor
 from appliance.lua.setup import build_runner
 from appliance.scenes import Scenes, build_catalog
-from appliance.store.records import EPOCH, Snapshot, read_devices, read_layout
+from appliance.store.records import EPOCH, DocumentSnapshot, read_devices, read_layout
 from appliance.tasks import Tasks
 
 
@@ -79,7 +79,7 @@ class DryExecutor:
 class Simulation:
     """Automations that are armed and wait for time to pass, which it does in `run`."""
 
-    definitions: Sequence[Definition]
+    definitions: Sequence[AutomationDefinition]
     left_out: Sequence[Fault]
     clock: SimulatedClock
     registry: Registry
@@ -106,7 +106,7 @@ class Simulation:
 
 @asynccontextmanager
 async def open_simulation(
-    settings: Config, stored: Snapshot, clock: SimulatedClock, printer: SimulationPrinter, *, runs_lua: bool
+    settings: Config, stored: DocumentSnapshot, clock: SimulatedClock, printer: SimulationPrinter, *, runs_lua: bool
 ) -> AsyncIterator[Simulation]:
     """The automations with the home as it is stored; nothing that they do is kept or leaves the process."""
     bus, limits = Bus(), settings.automations.runner
@@ -142,7 +142,7 @@ async def open_simulation(
             )
 
 
-def _environment(settings: Config, stored: Snapshot, bus: Bus, clock: Clock) -> Environment:
+def _environment(settings: Config, stored: DocumentSnapshot, bus: Bus, clock: Clock) -> Environment:
     registry = Registry(bus, clock)
     layout = read_layout(stored)
     registry.restore(layout, read_devices(stored, layout))

@@ -13,7 +13,7 @@ from typing import Any
 
 from appliance import config
 from appliance.adapters.kinds import KINDS
-from appliance.cli.homecmdr import LUA_FOLDERS, Home, Source, find_source, read_home
+from appliance.cli.homecmdr import LUA_FOLDERS, Home, HomecmdrInstallation, find_source, read_home
 from appliance.cli.owner import as_owner, give_new_files
 from appliance.cli.paths import Places, bundled_config, config_folder, make_data_dir, write_config
 from appliance.clock import Clock
@@ -21,7 +21,7 @@ from appliance.errors import ConfigFailed, Invalid
 from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, cut
 from appliance.store.disk import Disk
 from appliance.store.document import Document
-from appliance.store.lock import Lock
+from appliance.store.lock import DirectoryLock
 from appliance.store.records import GROUP, PLACE, ROOM
 from appliance.store.replacement import finish_at_start
 
@@ -49,7 +49,7 @@ def take_over(arguments: argparse.Namespace) -> int:
     file, data_dir = places.find_config(), places.find_data_dir()
     make_data_dir(data_dir)
     with as_owner(data_dir):
-        lock = Lock(data_dir)
+        lock = DirectoryLock(data_dir)
     try:
         with as_owner(data_dir):
             finish_at_start(data_dir, Clock().now())
@@ -65,7 +65,7 @@ def take_over(arguments: argparse.Namespace) -> int:
     return os.EX_OK
 
 
-def _take_config(source: Source, file: Path) -> Steps:
+def _take_config(source: HomecmdrInstallation, file: Path) -> Steps:
     stated = dict(_list_keys(source.config))
     if file.exists():
         yield from ((False, f"{key} = {toml_value(value)}: {file} is there already") for key, value in stated.items())
@@ -126,7 +126,7 @@ def _tell_other_parts(stated: Mapping[str, Any]) -> Steps:
         yield False, "api.cors: which pages may use this hub is for you to say anew"
 
 
-def _take_lua(source: Source, folder: Path) -> Steps:
+def _take_lua(source: HomecmdrInstallation, folder: Path) -> Steps:
     """Copy the Lua files that are not there."""
     for kind in LUA_FOLDERS:
         for file, name in source.list_lua(kind):

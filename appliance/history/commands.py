@@ -20,7 +20,7 @@ ENTRY_BYTES = 240
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class _Entry:
+class _CommandEntry:
     at: int
     number: int
     text: str
@@ -34,7 +34,7 @@ class CommandAudit:
 
     def __init__(self, bus: Bus, max_bytes: int) -> None:
         self._max_bytes = max_bytes
-        self._entries: dict[str, deque[_Entry]] = {}
+        self._entries: dict[str, deque[_CommandEntry]] = {}
         self._bytes = 0
         self._count = 0
         bus.listen(self._learn, CommandEnded)
@@ -54,7 +54,7 @@ class CommandAudit:
     def _learn(self, event: Event) -> None:
         assert isinstance(event, CommandEnded)
         self._count += 1
-        entry = _Entry(to_ms(event.at), self._count, _encode(event))
+        entry = _CommandEntry(to_ms(event.at), self._count, _encode(event))
         self._entries.setdefault(event.device_id, deque()).append(entry)
         self._bytes += _size(entry)
         while self._bytes > self._max_bytes:
@@ -81,5 +81,5 @@ def _encode(event: CommandEnded) -> str:
     return json.dumps(entry)
 
 
-def _size(entry: _Entry) -> int:
+def _size(entry: _CommandEntry) -> int:
     return getsizeof(entry.text) + ENTRY_BYTES

@@ -11,7 +11,7 @@ from appliance.home.command_specs import CommandSpec
 from appliance.home.values import Value
 
 
-class Kind(StrEnum):
+class DeviceKind(StrEnum):
     """What sort of thing a device is."""
 
     SENSOR = "Sensor"
@@ -34,7 +34,7 @@ class Info:
     """What the vendor says of a device beside its state; None where it says nothing.
 
     `parent_id` is the device that this one is a part of, `area` where the vendor says that it stands,
-    `device_class` what it is in more words than `Kind` has (`cover`, `plug`, `media_player` …).
+    `device_class` what it is in more words than `DeviceKind` has (`cover`, `plug`, `media_player` …).
     """
 
     manufacturer: str | None = None
@@ -57,7 +57,7 @@ class Device:
 
     id: str
     room_id: str | None
-    kind: Kind
+    kind: DeviceKind
     attributes: Mapping[str, Value]
     metadata: Metadata
     updated_at: datetime
@@ -98,7 +98,7 @@ class Observation:
     """
 
     device_id: str
-    kind: Kind
+    kind: DeviceKind
     attributes: Mapping[str, Value]
     vendor_specific: Mapping[str, Value] = field(default_factory=dict)
     name: str | None = None

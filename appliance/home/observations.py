@@ -10,7 +10,7 @@ from typing import Any
 from appliance.errors import Invalid
 from appliance.home.capabilities import ATTRIBUTES, is_custom
 from appliance.home.command_specs import CommandSpec
-from appliance.home.model import Device, Info, Kind, Metadata, Observation
+from appliance.home.model import Device, DeviceKind, Info, Metadata, Observation
 from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, cut
 from appliance.home.values import MAX_JSON_DEPTH, Value, json_copy
 from appliance.tables.checks import shown
@@ -50,8 +50,8 @@ def check_observation(seen: Observation, known: Device | None, dropped: Dropped)
     `known` is the device as it was before, None where it is new: what is equal to that has been checked.
     """
     check_device_id(seen.device_id)
-    if not isinstance(seen.kind, Kind):
-        raise Invalid(f"kind must be one of {', '.join(Kind)}, not {shown(seen.kind)}")
+    if not isinstance(seen.kind, DeviceKind):
+        raise Invalid(f"kind must be one of {', '.join(DeviceKind)}, not {shown(seen.kind)}")
     return Observation(
         device_id=seen.device_id,
         kind=seen.kind,

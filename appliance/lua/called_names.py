@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from appliance.lua.source import Source
-from appliance.lua.tokens import Token, tokens_of
+from appliance.lua.tokens import LuaToken, tokens_of
 
 CALLS: Mapping[str, str] = {
     "command": "device",
@@ -25,7 +25,7 @@ _ANY_CALL = re.compile(rb":\s*(?:%b)\b" % "|".join(CALLS).encode())
 
 _PLAIN = re.compile(r"""(["'])([^"'\\]*)\1""")
 
-_END = Token("", "", 0)
+_END = LuaToken("", "", 0)
 
 
 @dataclass(frozen=True, slots=True)

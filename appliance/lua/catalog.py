@@ -19,7 +19,7 @@ AT_ONCE = 4
 """Files that are described at once, so that one that computes for ever does not hold up the others."""
 
 
-class Definition(Protocol):
+class LuaDefinition(Protocol):
     """What a file defines."""
 
     @property
@@ -27,7 +27,7 @@ class Definition(Protocol):
         """Its id, unique in the catalog."""
 
 
-T = TypeVar("T", bound=Definition)
+T = TypeVar("T", bound=LuaDefinition)
 
 log = logging.getLogger("lua")
 

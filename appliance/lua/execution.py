@@ -12,9 +12,9 @@ import orjson
 
 from appliance.errors import Invalid, LaresError, RunCancelled, ScriptFailed
 from appliance.lua.failures import failure_of
-from appliance.lua.limits import Limits
+from appliance.lua.limits import ExecutionLimits
 from appliance.lua.session import CANCELLED, Answer, Session, ignore
-from appliance.lua_worker.protocol import Frame, Kind
+from appliance.lua_worker.protocol import FrameKind, WorkerFrame
 from appliance.tasks import Tasks
 
 log = logging.getLogger("scripts")
@@ -45,20 +45,20 @@ OnEnd = Callable[["LuaExecution", Failure], None]
 class LuaExecution:
     """One execution. It goes on whether or not anybody waits for it."""
 
-    def __init__(self, session: Session, calls: Calls, limits: Limits, on_end: OnEnd) -> None:
+    def __init__(self, session: Session, calls: Calls, limits: ExecutionLimits, on_end: OnEnd) -> None:
         self._session = session
         self._calls = calls
         self._limits = limits
         self._on_end = on_end
         self._is_cancelled = False
-        self._last_word: Frame | None = None
+        self._last_word: WorkerFrame | None = None
         self._abort_timer: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[Failure] | None = None
 
     def begin(self, event: bytes, tasks: Tasks) -> None:
         """For the runner: start. Lua runs before this returns, if its worker is ready."""
         self._session.interrupt = self._interrupt
-        reply = self._session.begin(Kind.EXECUTE, event)
+        reply = self._session.begin(FrameKind.EXECUTE, event)
         self._task = tasks.start(self._run(reply), f"run of {self._session.name}")
         self._task.add_done_callback(self._end)
 
@@ -88,7 +88,7 @@ class LuaExecution:
         """Whether somebody asked for its end."""
         return self._is_cancelled
 
-    def _interrupt(self, last_word: Frame) -> None:
+    def _interrupt(self, last_word: WorkerFrame) -> None:
         if self._last_word is None and self._task is not None:
             self._last_word = last_word
             self._task.cancel()
@@ -106,31 +106,31 @@ class LuaExecution:
             return RunCancelled(f"{self._session.files[0].name} was cancelled before it was done")
         return task.result()
 
-    async def _run(self, reply: asyncio.Future[Frame]) -> Failure:
+    async def _run(self, reply: asyncio.Future[WorkerFrame]) -> Failure:
         """How it ended."""
         try:
             frame = await self._converse(reply)
-            if frame.kind is Kind.DONE:
+            if frame.kind is FrameKind.DONE:
                 return None
         except asyncio.CancelledError:
             if self._last_word is None:
                 raise
             frame = self._last_word
-        if self._is_cancelled and frame.kind is Kind.STOPPED:
+        if self._is_cancelled and frame.kind is FrameKind.STOPPED:
             frame = CANCELLED
         return await asyncio.to_thread(failure_of, frame, self._session.files, self._limits)
 
-    async def _converse(self, reply: asyncio.Future[Frame]) -> Frame:
+    async def _converse(self, reply: asyncio.Future[WorkerFrame]) -> WorkerFrame:
         """What Lua says last."""
         session = self._session
         frame = await session.converse(reply)
-        while frame.kind is Kind.REQUEST:
+        while frame.kind is FrameKind.REQUEST:
             operation, arguments = frame.parts[0].decode(), frame.parts[1]
             if not self._is_cancelled:
                 answer = await session.wait_for(self._call(operation, arguments), counts=operation not in UNCOUNTED)
             if self._is_cancelled:
                 return CANCELLED
-            frame = await session.converse(session.post(Kind.ANSWER, *answer))
+            frame = await session.converse(session.post(FrameKind.ANSWER, *answer))
         return frame
 
     async def _call(self, operation: str, arguments: bytes) -> Answer:

@@ -7,16 +7,16 @@ from collections.abc import Callable, Sequence
 
 from appliance.errors import Fault, RunCancelled, ScriptFailed
 from appliance.lua.hints import ErrorContext, hint_of
-from appliance.lua.limits import Limits
+from appliance.lua.limits import ExecutionLimits
 from appliance.lua.source import Source
-from appliance.lua_worker.protocol import Frame, Kind, Reason
+from appliance.lua_worker.protocol import FrameKind, Reason, WorkerFrame
 
 MAX_LINE_CHARS = 400
 """How much of a line, or of a message, hints look at."""
 
 _PLACE = re.compile(r"(?P<file>[^\n]+?):(?P<line>\d+): (?P<message>.*)", re.DOTALL)
 
-_LIMITS: dict[Reason, tuple[Callable[[Limits], str], str]] = {
+_LIMITS: dict[Reason, tuple[Callable[[ExecutionLimits], str], str]] = {
     Reason.BACKSTOP: (
         lambda limits: f"took more than {limits.backstop_secs:g} s in all, sleep not counted,",
         "automations.runner.backstop_timeout_secs",
@@ -30,11 +30,11 @@ _LIMITS: dict[Reason, tuple[Callable[[Limits], str], str]] = {
 """What an execution did that was stopped, and the key of the configuration that says so."""
 
 
-def failure_of(frame: Frame, files: Sequence[Source], limits: Limits) -> ScriptFailed | RunCancelled:
+def failure_of(frame: WorkerFrame, files: Sequence[Source], limits: ExecutionLimits) -> ScriptFailed | RunCancelled:
     """What FAILED, STOPPED or LOST comes to; `files` are those that the execution has read, its own first."""
-    if frame.kind is Kind.FAILED:
+    if frame.kind is FrameKind.FAILED:
         return ScriptFailed(_fault(*(part.decode(errors="replace") for part in frame.parts), files=files))
-    if frame.kind is Kind.LOST:
+    if frame.kind is FrameKind.LOST:
         return ScriptFailed(Fault(files[0].name, 0, frame.parts[0].decode()))
     reasons = [Reason(number) for number in frame.parts[0]]
     if reasons == [Reason.CANCELLED]:

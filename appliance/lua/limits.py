@@ -1,4 +1,4 @@
-"""Limits: what one execution may use."""
+"""What one execution of Lua may use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ GRACE_SECS = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ExecutionLimits:
     """What one execution may use.
 
     `max_cpu_secs` is running time without a `ctx` call, `backstop_secs` the whole duration without the time inside

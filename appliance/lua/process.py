@@ -13,7 +13,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import appliance
-from appliance.lua.limits import Limits
+from appliance.lua.limits import ExecutionLimits
 
 _START = """
 import sys
@@ -27,7 +27,7 @@ _ROOM_BYTES = 1 << 30
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
-def start_process(limits: Limits, zone: ZoneInfo) -> tuple[subprocess.Popen[bytes], socket.socket]:
+def start_process(limits: ExecutionLimits, zone: ZoneInfo) -> tuple[subprocess.Popen[bytes], socket.socket]:
     """Start a worker and give our end of its socket. Must be called on a thread that lasts as long as the worker.
 
     `OSError` where the system has no room for another process.

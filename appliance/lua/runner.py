@@ -16,12 +16,12 @@ from appliance.clock import Clock
 from appliance.errors import Fault, ScriptFailed
 from appliance.lua.execution import Calls, Failure, LuaExecution
 from appliance.lua.failures import failure_of
-from appliance.lua.limits import Limits
+from appliance.lua.limits import ExecutionLimits
 from appliance.lua.scripts import Scripts
 from appliance.lua.session import Log, SessionSettings
 from appliance.lua.source import Source
 from appliance.lua.workers import Workers
-from appliance.lua_worker.protocol import Frame, Kind
+from appliance.lua_worker.protocol import FrameKind, WorkerFrame
 from appliance.tasks import Tasks
 
 log = logging.getLogger("scripts")
@@ -50,7 +50,7 @@ class Runner:
     def __init__(
         self,
         *,
-        limits: Limits,
+        limits: ExecutionLimits,
         scripts: Path | None,
         scripts_name: str,
         timezone: ZoneInfo,
@@ -85,12 +85,12 @@ class Runner:
 
         `ScriptFailed` where it fails, ends at a limit, or returns anything but a table of data.
         """
-        frame = await self._ask(source, Kind.DESCRIBE, _logger(source.name))
+        frame = await self._ask(source, FrameKind.DESCRIBE, _logger(source.name))
         return await asyncio.to_thread(_read_description, frame.parts[0])
 
     async def compile(self, source: Source) -> None:
         """Raise `ScriptFailed` where the file is not Lua; none of it is run."""
-        await self._ask(source, Kind.COMPILE, _logger(source.name))
+        await self._ask(source, FrameKind.COMPILE, _logger(source.name))
 
     def start(
         self,
@@ -119,16 +119,16 @@ class Runner:
         execution.begin(b"" if event is None else orjson.dumps(event), self._tasks)
         return execution
 
-    async def _ask(self, source: Source, kind: Kind, log_line: Log) -> Frame:
+    async def _ask(self, source: Source, kind: FrameKind, log_line: Log) -> WorkerFrame:
         """DONE; else `ScriptFailed`."""
         session = self._workers.open_session(source.name, source, log_line)
         try:
             frame = await session.converse(session.begin(kind))
         finally:
             session.stop()
-        if frame.kind is Kind.REQUEST:  # a file's own code cannot reach ctx
+        if frame.kind is FrameKind.REQUEST:  # a file's own code cannot reach ctx
             raise ScriptFailed(Fault(source.name, 0, "asked for something while it was loaded"))
-        if frame.kind is not Kind.DONE:
+        if frame.kind is not FrameKind.DONE:
             raise await asyncio.to_thread(failure_of, frame, session.files, self.limits)
         return frame
 

@@ -10,10 +10,10 @@ from typing import Protocol
 
 from appliance.clock import Clock
 from appliance.errors import Invalid
-from appliance.lua.limits import Limits
+from appliance.lua.limits import ExecutionLimits
 from appliance.lua.scripts import Scripts
 from appliance.lua.source import Source
-from appliance.lua_worker.protocol import LAST, TIMING, Frame, Kind, Reason, encode
+from appliance.lua_worker.protocol import LAST, TIMING, FrameKind, Reason, WorkerFrame, encode
 
 Log = Callable[[str, str, bytes], None]
 """Takes a line that Lua logs: level, message, fields as JSON or nothing."""
@@ -21,7 +21,7 @@ Log = Callable[[str, str, bytes], None]
 Answer = tuple[bytes, ...]
 """What ANSWER holds behind its timing."""
 
-CANCELLED = Frame(Kind.STOPPED, 0, (bytes([Reason.CANCELLED]), b""))
+CANCELLED = WorkerFrame(FrameKind.STOPPED, 0, (bytes([Reason.CANCELLED]), b""))
 
 
 class Channel(Protocol):
@@ -41,7 +41,7 @@ class Channel(Protocol):
 class SessionSettings:
     """What all sessions share. `clock` is what Lua is told of the time; the limits are the machine's seconds."""
 
-    limits: Limits
+    limits: ExecutionLimits
     scripts: Scripts
     clock: Clock
     machine: Clock
@@ -63,25 +63,25 @@ class Session:
         self.files = [source]
         self.deadline = inf
         """When what goes on now has reached its limit, by the machine's clock."""
-        self.interrupt: Callable[[Frame], None] = ignore
+        self.interrupt: Callable[[WorkerFrame], None] = ignore
         self._channel = channel
         self._settings = settings
         self._place = b""
         self._is_begun = self._is_stopping = self._is_over = False
-        self._outgoing: tuple[Kind, tuple[bytes, ...]] = (Kind.STOP, ())
-        self._reply: asyncio.Future[Frame] | None = None
+        self._outgoing: tuple[FrameKind, tuple[bytes, ...]] = (FrameKind.STOP, ())
+        self._reply: asyncio.Future[WorkerFrame] | None = None
         self._backstop = inf
         self._cpu_until: float | None = None
         self._limit = Reason.CPU
 
     # --- for whoever runs the file -------------------------------------------------------------------
 
-    def begin(self, kind: Kind, *parts: bytes) -> asyncio.Future[Frame]:
+    def begin(self, kind: FrameKind, *parts: bytes) -> asyncio.Future[WorkerFrame]:
         """Run the file; see `post`."""
         source = self.files[0]
         return self.post(kind, source.chunk, source.name.encode(), *parts)
 
-    def post(self, kind: Kind, *parts: bytes) -> asyncio.Future[Frame]:
+    def post(self, kind: FrameKind, *parts: bytes) -> asyncio.Future[WorkerFrame]:
         """Let Lua run; the future comes to what it says then: a request, or a last word.
 
         STOPPED with `Reason.STUCK` where it does not stop in time, LOST where the worker is lost.
@@ -94,11 +94,11 @@ class Session:
             self._channel.enqueue(self)
         return reply
 
-    async def converse(self, reply: asyncio.Future[Frame]) -> Frame:
+    async def converse(self, reply: asyncio.Future[WorkerFrame]) -> WorkerFrame:
         """What Lua says next, but for scripts that it requires: these are read here."""
         frame = await reply
-        while frame.kind is Kind.REQUEST and frame.parts[0] == b"require":
-            frame = await self.post(Kind.ANSWER, *await asyncio.to_thread(self._load, frame.parts[1]))
+        while frame.kind is FrameKind.REQUEST and frame.parts[0] == b"require":
+            frame = await self.post(FrameKind.ANSWER, *await asyncio.to_thread(self._load, frame.parts[1]))
         return frame
 
     async def wait_for(self, call: Awaitable[Answer], *, counts: bool) -> Answer:
@@ -124,7 +124,7 @@ class Session:
             return
         if self._is_begun:
             self._is_stopping = True
-            self._send(0.0, encode(Kind.STOP, self.number, bytes([Reason.CANCELLED])))
+            self._send(0.0, encode(FrameKind.STOP, self.number, bytes([Reason.CANCELLED])))
         else:
             self.receive(CANCELLED)
             self._channel.leave(self)
@@ -145,9 +145,9 @@ class Session:
         timing = TIMING.pack(secs, self._limit, self._settings.clock.now().timestamp())
         self._send(secs, encode(kind, self.number, timing, *parts))
 
-    def receive(self, frame: Frame) -> bool:
+    def receive(self, frame: WorkerFrame) -> bool:
         """Take what Lua says; whether it does not run any more."""
-        if frame.kind is Kind.REQUEST:
+        if frame.kind is FrameKind.REQUEST:
             self._place = frame.parts[2] or self._place
             if self._is_stopping:
                 return False  # it crossed with the order to stop
@@ -156,7 +156,7 @@ class Session:
         reply, self._reply = self._reply, None
         if reply is not None and not reply.done():
             reply.set_result(frame)
-        elif frame.kind is Kind.LOST:
+        elif frame.kind is FrameKind.LOST:
             self.interrupt(frame)
         return True
 
@@ -168,12 +168,14 @@ class Session:
         """The deadline has passed: Lua could not be stopped, or waits for the hub beyond the backstop."""
         self.deadline = inf
         reasons = (Reason.STUCK, self._limit) if is_running else (Reason.BACKSTOP,)
-        (self.receive if is_running else self.interrupt)(Frame(Kind.STOPPED, 0, (bytes(reasons), self._place)))
+        (self.receive if is_running else self.interrupt)(
+            WorkerFrame(FrameKind.STOPPED, 0, (bytes(reasons), self._place))
+        )
 
     def lose(self, sentence: str) -> None:
         """The worker is gone."""
         if not self._is_over:
-            self.receive(Frame(Kind.LOST, 0, (sentence.encode(errors="replace"),)))
+            self.receive(WorkerFrame(FrameKind.LOST, 0, (sentence.encode(errors="replace"),)))
 
     def _send(self, secs: float, data: bytes) -> None:
         self.deadline = self._settings.machine.monotonic() + secs
@@ -188,5 +190,5 @@ class Session:
         return b"1", script.chunk, script.name.encode()
 
 
-def ignore(_: Frame) -> None:
+def ignore(_: WorkerFrame) -> None:
     """Nobody is there to be interrupted."""

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from appliance.clock import Clock
 from appliance.errors import Fault
 from appliance.lua.folder import Folder
-from appliance.lua.limits import Limits
+from appliance.lua.limits import ExecutionLimits
 from appliance.lua.runner import Runner
 from appliance.settings import AutomationRunner, LuaFolder, ScriptsSettings
 
@@ -23,7 +23,7 @@ def build_runner(
     on_kill: Callable[[str], None] = lambda _: None,
 ) -> Runner:
     """The runner of every execution; paths start at `root`, `on_kill` is told of each worker that is lost."""
-    limits = Limits(
+    limits = ExecutionLimits(
         max_memory_mb=scripts.max_memory_mb,
         max_cpu_secs=scripts.max_cpu_secs,
         backstop_secs=runner.backstop_timeout_secs,

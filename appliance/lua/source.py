@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from appliance.errors import Invalid
-from appliance.lua.tokens import Token, tokens_of
+from appliance.lua.tokens import LuaToken, tokens_of
 
 MAX_FILE_BYTES = 1 << 20
 """Bytes of a Lua file; none that a person wrote comes near."""
@@ -63,7 +63,7 @@ def _index_of(raw: bytes) -> _Index:
     text = raw.decode(errors="replace")
     fields: defaultdict[str, list[int]] = defaultdict(list)
     last_return = None
-    none = Token("", "", 0)
+    none = LuaToken("", "", 0)
     first, second, third = none, none, none
     for token in tokens_of(text):
         if token.word == "=" and third.kind == "name" and second.word != ".":

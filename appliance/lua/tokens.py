@@ -25,7 +25,7 @@ _TOKEN = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class LuaToken:
     """One word: `kind` is name, text, number or symbol; `start` is where it begins. A text has its quotes."""
 
     kind: str
@@ -33,12 +33,12 @@ class Token:
     start: int
 
 
-def tokens_of(text: str) -> Iterator[Token]:
+def tokens_of(text: str) -> Iterator[LuaToken]:
     """Every token but comments."""
     for found in _TOKEN.finditer(text):
         kind = _kind_of(found)
         if kind != "skip":
-            yield Token(kind, found[0], found.start())
+            yield LuaToken(kind, found[0], found.start())
 
 
 def _kind_of(found: re.Match[str]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from appliance.errors import Fault
 from appliance.lua.catalog import Describe
 from appliance.lua.source import Source
-from appliance.lua.tokens import KEYWORDS, Token, tokens_of
+from appliance.lua.tokens import KEYWORDS, LuaToken, tokens_of
 from appliance.tables.checks import nearest
 
 _MAKERS = frozenset({"_G", "_ENV", "load", "rawset"})
@@ -32,7 +32,7 @@ _BETWEEN = frozenset({",", "(", ".", ":", "<", ">"})
 MAX_HINTS = 20
 """Sentences that tell the nearest name."""
 
-_END = Token("", "", 0)
+_END = LuaToken("", "", 0)
 
 
 async def find_undefined(sources: Sequence[Source], describe: Describe) -> list[Fault]:
@@ -79,7 +79,7 @@ class _Hints:
         return "" if near is None else f"; did you mean {prefix}{near}"
 
 
-def _given(tokens: Sequence[Token]) -> Iterator[str]:
+def _given(tokens: Sequence[LuaToken]) -> Iterator[str]:
     """The names that are given values anywhere: variables, parameters, fields of any table, functions."""
     is_listing = False
     for index, token in enumerate(tokens):
@@ -95,7 +95,7 @@ def _given(tokens: Sequence[Token]) -> Iterator[str]:
             yield from _assigned(tokens, index)
 
 
-def _assigned(tokens: Sequence[Token], index: int) -> Iterator[str]:
+def _assigned(tokens: Sequence[LuaToken], index: int) -> Iterator[str]:
     """The names in front of an equals sign, which may be a list of them."""
     while tokens[index - 1].kind == "name" and tokens[index].word in ("=", ","):
         yield tokens[index - 1].word
@@ -103,7 +103,7 @@ def _assigned(tokens: Sequence[Token], index: int) -> Iterator[str]:
 
 
 def _undefined(
-    tokens: Sequence[Token], known: Mapping[str, Mapping[str, bool]], given: set[str]
+    tokens: Sequence[LuaToken], known: Mapping[str, Mapping[str, bool]], given: set[str]
 ) -> Iterator[tuple[int, str, str | None]]:
     """Where a name is read that has no value, the name, and the member where it is that which is missing."""
     for index, token in enumerate(tokens[:-2]):

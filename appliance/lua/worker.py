@@ -16,7 +16,7 @@ from appliance.lua.limits import GRACE_SECS
 from appliance.lua.process import describe_exit, is_halted, resident_bytes, start_process
 from appliance.lua.session import Log, Session, SessionSettings
 from appliance.lua.source import Source
-from appliance.lua_worker.protocol import LAST, MEMORY_USE, Decoder, Frame, Kind, encode
+from appliance.lua_worker.protocol import LAST, MEMORY_USE, Decoder, FrameKind, WorkerFrame, encode
 from appliance.tasks import Tasks
 
 MAX_RUNNING = 64
@@ -200,20 +200,20 @@ class Worker(asyncio.BufferedProtocol):
         if self._transport is not None:
             self._transport.write(data)
 
-    def _take(self, frame: Frame) -> None:
+    def _take(self, frame: WorkerFrame) -> None:
         kind, number, parts = frame
         session = self._sessions.get(number)
-        if kind is Kind.READY:
+        if kind is FrameKind.READY:
             self._fresh_bytes = resident_bytes(self.pid)
             self.is_ready = True
             self._start_waiting()
-        elif kind is Kind.PONG:
+        elif kind is FrameKind.PONG:
             self._largest = MEMORY_USE.unpack(parts[0])
             if session is not None:
                 session.note_place(parts[1])
         elif session is None:
             return  # what is said of a session that was given up
-        elif kind is Kind.LOG:
+        elif kind is FrameKind.LOG:
             level, message, fields = parts
             session.log(level.decode(errors="replace"), message.decode(errors="replace"), fields)
         elif session.receive(frame):
@@ -278,7 +278,7 @@ class Worker(asyncio.BufferedProtocol):
         now = self._settings.machine.monotonic()
         if self._running and self.is_ready:
             first = min(self._running, key=lambda session: session.deadline)
-            self._write(encode(Kind.PING, first.number))
+            self._write(encode(FrameKind.PING, first.number))
         for session in tuple(self._sessions.values()):
             is_running = session in self._running
             if now < session.deadline + (GRACE_SECS if is_running else 0.0):

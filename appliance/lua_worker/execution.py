@@ -18,7 +18,7 @@ from lupa import lua54
 
 from appliance.lua_worker import prelude
 from appliance.lua_worker.confinement import trim_memory
-from appliance.lua_worker.protocol import TIMING, Kind, Reason, encode
+from appliance.lua_worker.protocol import TIMING, FrameKind, Reason, encode
 
 MAX_LOG_LINES = 1_000
 MAX_LOG_BYTES = 1 << 20
@@ -108,7 +108,7 @@ class WorkerExecution:
             self._answers.put(None)
         return None
 
-    def begin(self, kind: Kind, parts: Sequence[bytes]) -> None:
+    def begin(self, kind: FrameKind, parts: Sequence[bytes]) -> None:
         """Run what EXECUTE, DESCRIBE or COMPILE names."""
         self.prepare()
         timing, *rest = parts
@@ -134,7 +134,7 @@ class WorkerExecution:
         self._log_lines += 1
         self._log_bytes += len(message) + len(fields)
         if self._log_lines <= MAX_LOG_LINES and self._log_bytes <= MAX_LOG_BYTES:
-            self._send(encode(Kind.LOG, self.number, level, message, fields))
+            self._send(encode(FrameKind.LOG, self.number, level, message, fields))
 
     def ask(self, operation: bytes, arguments: bytes, place: bytes | None) -> int | None:
         """Make a request and wait on this thread: 1 or 0 as the answer is good or not, nothing where Lua is to stop.
@@ -182,8 +182,8 @@ class WorkerExecution:
         try:
             kind, *parts = self._step()
         except lua54.LuaMemoryError:  # where Lua had no room left to tell
-            kind, parts = Kind.FAILED, [_NO_MEMORY]
-        if kind == Kind.REQUEST:
+            kind, parts = FrameKind.FAILED, [_NO_MEMORY]
+        if kind == FrameKind.REQUEST:
             with self._lock:
                 reason = self._reason
                 self._is_suspended = reason is None
@@ -191,20 +191,20 @@ class WorkerExecution:
                 self._request(*parts)
             else:
                 self._end_stopped(reason)
-        elif kind == Kind.FAILED and parts[0] == _NO_MEMORY:
+        elif kind == FrameKind.FAILED and parts[0] == _NO_MEMORY:
             self._end_stopped(Reason.MEMORY)
-        elif kind == Kind.STOPPED:
+        elif kind == FrameKind.STOPPED:
             self._end_stopped(parts[0], parts[1])
         else:
             self._end(kind, *parts)
 
     def _request(self, operation: bytes, arguments: bytes, place: bytes) -> None:
         self.place = place or self.place
-        self._send(encode(Kind.REQUEST, self.number, operation, arguments, place))
+        self._send(encode(FrameKind.REQUEST, self.number, operation, arguments, place))
 
     def _end_stopped(self, reason: int, place: bytes = b"") -> None:
         self._lua.set_max_memory(0)
-        self._end(Kind.STOPPED, bytes([reason]), place or self._find_place())
+        self._end(FrameKind.STOPPED, bytes([reason]), place or self._find_place())
 
     def _end(self, kind: int, *parts: bytes) -> None:
         """Say the last word."""

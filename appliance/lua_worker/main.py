@@ -18,7 +18,7 @@ from lupa.lua54 import LuaError
 from appliance.lua_worker import prelude
 from appliance.lua_worker.confinement import confine, lower_priority
 from appliance.lua_worker.execution import Job, WorkerExecution
-from appliance.lua_worker.protocol import MEMORY_USE, Decoder, Frame, Kind, Reason, encode
+from appliance.lua_worker.protocol import MEMORY_USE, Decoder, FrameKind, Reason, WorkerFrame, encode
 
 STACK_BYTES = 1 << 20
 """Of a thread: enough for Lua's deepest recursion in C; a quarter of it is not."""
@@ -50,12 +50,12 @@ def main(arguments: Sequence[str]) -> None:
     prelude.bytecode()
     confine(int(parent), int(max_address_space))
     try:
-        Worker(socket.socket(fileno=0), int(max_memory)).serve()
+        WorkerLoop(socket.socket(fileno=0), int(max_memory)).serve()
     finally:  # glibc needs a descriptor to end the other threads in order, and there is none
         os._exit(os.EX_SOFTWARE)
 
 
-class Worker:
+class WorkerLoop:
     """Reads frames and does what each asks for.
 
     One thread leads: it reads a frame and does the work itself, so that no work waits for a thread to wake. When a
@@ -67,7 +67,7 @@ class Worker:
         self._max_memory = max_memory
         self._sending = threading.Lock()
         self._decoder = Decoder()
-        self._frames: deque[Frame] = deque()
+        self._frames: deque[WorkerFrame] = deque()
         self._executions: dict[int, WorkerExecution] = {}
         self._spares: list[WorkerExecution] = []
         self._leading = threading.Lock()
@@ -80,7 +80,7 @@ class Worker:
         signal.pthread_sigmask(signal.SIG_BLOCK, _ALARM)
         threading.stack_size(STACK_BYTES)
         threading.excepthook = lambda _: os._exit(os.EX_SOFTWARE)  # as the main thread's error does
-        self._send(encode(Kind.READY))
+        self._send(encode(FrameKind.READY))
         self._leader = threading.get_ident()
         self._add_thread()
         self._lead()
@@ -128,7 +128,7 @@ class Worker:
 
     # --- frames --------------------------------------------------------------------------------------
 
-    def _next_frame(self) -> Frame:
+    def _next_frame(self) -> WorkerFrame:
         while not self._frames:
             signal.setitimer(signal.ITIMER_REAL, 0)
             data = self._receive()
@@ -156,20 +156,20 @@ class Worker:
         except OSError:  # the hub is gone
             os._exit(0)
 
-    def _take(self, frame: Frame) -> Job | None:
+    def _take(self, frame: WorkerFrame) -> Job | None:
         """What there is to do because of the frame. Frames are taken in their order, one after another."""
         kind, number, parts = frame
         execution = self._executions.get(number)
-        if kind is Kind.PING:
+        if kind is FrameKind.PING:
             return partial(self._pong, number, b"" if execution is None else execution.place)
-        if kind in (Kind.EXECUTE, Kind.DESCRIBE, Kind.COMPILE):
+        if kind in (FrameKind.EXECUTE, FrameKind.DESCRIBE, FrameKind.COMPILE):
             execution = self._spares.pop() if self._spares else self._new_execution()
             execution.number = number
             self._executions[number] = execution
             return partial(execution.begin, kind, parts)
         if execution is None:
             return None
-        return execution.take_answer(parts) if kind is Kind.ANSWER else execution.take_stop(Reason(parts[0][0]))
+        return execution.take_answer(parts) if kind is FrameKind.ANSWER else execution.take_stop(Reason(parts[0][0]))
 
     def _do(self, job: Job, number: int) -> None:
         try:
@@ -179,10 +179,10 @@ class Worker:
             execution = self._executions.pop(number, None)
             if execution is not None:
                 execution.dispose()
-            self._send(encode(Kind.FAILED, number, said.encode(errors="replace"), b"", b""))
+            self._send(encode(FrameKind.FAILED, number, said.encode(errors="replace"), b"", b""))
 
     def _pong(self, number: int, place: bytes) -> None:
-        self._send(encode(Kind.PONG, number, self._memory_use(), place))
+        self._send(encode(FrameKind.PONG, number, self._memory_use(), place))
 
     def _new_execution(self) -> WorkerExecution:
         return WorkerExecution(self._max_memory, self._send, self._forget)

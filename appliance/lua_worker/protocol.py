@@ -23,7 +23,7 @@ MEMORY_USE = Struct("<IQ")
 """What PONG begins with: the execution that uses the most memory, and how many bytes; zeros where there is none."""
 
 
-class Kind(IntEnum):
+class FrameKind(IntEnum):
     """What a frame is for; its parts stand behind it. `prelude/driver.lua` knows these numbers, too."""
 
     EXECUTE = 1  # timing, text, name, event as JSON or nothing: run the file, then its `execute`
@@ -42,10 +42,10 @@ class Kind(IntEnum):
     LOST = 23  # a sentence; never sent: what stands for the last word where the worker is gone
 
 
-LAST = frozenset({Kind.DONE, Kind.STOPPED, Kind.FAILED, Kind.LOST})
+LAST = frozenset({FrameKind.DONE, FrameKind.STOPPED, FrameKind.FAILED, FrameKind.LOST})
 """After one of these the worker knows nothing more of the execution."""
 
-_KINDS = {int(kind): kind for kind in Kind}
+_KINDS = {int(kind): kind for kind in FrameKind}
 
 
 class Reason(IntEnum):
@@ -59,10 +59,10 @@ class Reason(IntEnum):
     """It did not stop in time; only the hub says so, and for which of the others."""
 
 
-class Frame(NamedTuple):
+class WorkerFrame(NamedTuple):
     """One frame. `execution` is 0 where it concerns none."""
 
-    kind: Kind
+    kind: FrameKind
     execution: int
     parts: tuple[bytes, ...]
 
@@ -81,7 +81,7 @@ class Decoder:
     def __init__(self) -> None:
         self._buffer = bytearray()
 
-    def feed(self, data: bytes | memoryview) -> list[Frame]:
+    def feed(self, data: bytes | memoryview) -> list[WorkerFrame]:
         """Every frame that is complete now; `ValueError` for bytes that are none."""
         buffer = self._buffer
         buffer += data
@@ -93,7 +93,7 @@ class Decoder:
             end = at + _HEADER.size + size
             if end > len(buffer):
                 break
-            frames.append(Frame(_KINDS[kind], execution, _split(bytes(buffer[at + _HEADER.size : end]))))
+            frames.append(WorkerFrame(_KINDS[kind], execution, _split(bytes(buffer[at + _HEADER.size : end]))))
             at = end
         del buffer[:at]
         return frames

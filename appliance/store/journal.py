@@ -36,7 +36,7 @@ Changes = Mapping[str, bytes | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class JournalContents:
     """What a journal file holds.
 
     `header` is None when its first line is damaged or missing. `end` is where good records end and `last` the line of
@@ -66,19 +66,19 @@ class Reading:
         return begins
 
 
-def read(data: bytes, generation: int) -> Reading:
+def read(data: bytes, generation: int) -> JournalContents:
     """What the bytes of this generation's journal hold; never raises."""
     line, newline, _ = data.partition(b"\n")
     header = check_crc(line) if newline else None
     if header is None or header.get("kind") != "journal" or header.get("generation") != generation:
-        return Reading(header=None, records=(), last=b"", end=0, torn=len(data), lost=_count_records(data))
+        return JournalContents(header=None, records=(), last=b"", end=0, torn=len(data), lost=_count_records(data))
     last, position, records, sequence = b"", len(line) + 1, [], header["sequence"]
     while (found := _record_at(data, position)) is not None and found[0]["seq"] == sequence + 1:
         records.append(found[0])
         last, sequence, position = data[position : found[1]], sequence + 1, found[1]
     rest = data[position:]
     torn = len(rest.rstrip(b"\0"))
-    return Reading(
+    return JournalContents(
         header=header, records=tuple(records), last=last, end=position, torn=torn, lost=_count_records(rest)
     )
 

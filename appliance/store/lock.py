@@ -37,7 +37,7 @@ _STOPPED = b"stopped "
 the machine's boot id."""
 
 
-class Lock:
+class DirectoryLock:
     """Holds the data directory from being made until it is released.
 
     Making one raises `StartFailed` when a hub holds it, and names that process. A hub waits for the end of one that

@@ -20,7 +20,7 @@ import orjson
 from appliance.errors import Invalid, LaresError
 from appliance.home.command_specs import CommandSpec
 from appliance.home.layout import Edit, Layout
-from appliance.home.model import Device, Group, Info, Kind, Metadata, Room
+from appliance.home.model import Device, DeviceKind, Group, Info, Metadata, Room
 from appliance.home.observations import Dropped, check_attributes
 from appliance.home.registry import OFFLINE
 from appliance.tables.checks import shown
@@ -57,7 +57,7 @@ def items_of(values: Mapping[str, bytes], prefix: str) -> list[tuple[str, Any]]:
     return [(key.removeprefix(prefix), orjson.loads(value)) for key, value in found]
 
 
-class Snapshot:
+class DocumentSnapshot:
     """Keys and values as they were read at one moment, for those who ask by prefix."""
 
     def __init__(self, values: Mapping[str, bytes]) -> None:
@@ -186,7 +186,7 @@ def _device(
     return Device(
         id=device_id,
         room_id=layout.places.get(device_id),
-        kind=Kind(value["kind"]),
+        kind=DeviceKind(value["kind"]),
         attributes={**attributes, "state": OFFLINE},
         metadata=Metadata(source=_text(value["source"]), vendor_specific=dict(value["vendor_specific"])),
         updated_at=changed_at,

@@ -14,7 +14,7 @@ from appliance.home.values import to_bytes
 from appliance.store import journal, names, snapshot
 from appliance.store.crc import check_crc
 from appliance.store.disk import Disk
-from appliance.store.journal import Reading
+from appliance.store.journal import JournalContents
 from appliance.store.snapshot import Snapshot
 
 Migration = Callable[[dict[str, bytes]], dict[str, bytes]]
@@ -92,7 +92,7 @@ def _newest_whole(disk: Disk, found: Sequence[str], generations: Sequence[int], 
     return None
 
 
-def _check_cut_start(disk: Disk, found: Sequence[str], journals: Mapping[int, Reading]) -> None:
+def _check_cut_start(disk: Disk, found: Sequence[str], journals: Mapping[int, JournalContents]) -> None:
     """Let the document be empty where a first start was cut short: no more than journals' beginnings are there."""
     snapshots = [name for each in names.generations(found) if (name := names.snapshot(each)) in found]
     for name in snapshots:
@@ -115,7 +115,9 @@ def _start_from(base: Snapshot, result: Recovered) -> None:
         result.outdated.append(names.snapshot(base.generation))
 
 
-def _replay(journals: Mapping[int, Reading], generation: int, result: Recovered, migrations: Migrations) -> None:
+def _replay(
+    journals: Mapping[int, JournalContents], generation: int, result: Recovered, migrations: Migrations
+) -> None:
     """Replay a generation's journal as far as the next one begins; what lies behind that was never acknowledged."""
     name = names.journal(generation)
     reading = journals.get(generation)
@@ -133,12 +135,12 @@ def _replay(journals: Mapping[int, Reading], generation: int, result: Recovered,
         _note_end(reading, name, result)
 
 
-def _begin_of_next(journals: Mapping[int, Reading], generation: int) -> int | None:
+def _begin_of_next(journals: Mapping[int, JournalContents], generation: int) -> int | None:
     headers = (journals[each].header for each in sorted(journals) if each > generation)
     return next((header["sequence"] for header in headers if header is not None), None)
 
 
-def _note_begin(reading: Reading, name: str, result: Recovered) -> None:
+def _note_begin(reading: JournalContents, name: str, result: Recovered) -> None:
     """Tell of an older format, and of a gap in front of the journal.
 
     A gap in front of one without records may be no damage: nothing that is missing there was ever acknowledged if the
@@ -152,7 +154,7 @@ def _note_begin(reading: Reading, name: str, result: Recovered) -> None:
         result.damaged += [name] if reading.records else []
 
 
-def _note_end(reading: Reading, name: str, result: Recovered) -> None:
+def _note_end(reading: JournalContents, name: str, result: Recovered) -> None:
     """Tell how the newest journal ends, and whether it can go on.
 
     One without records may have a name that is not on the device yet: its first record is what proves the name.
@@ -172,7 +174,7 @@ def _migrate(result: Recovered, format_: int, migrations: Migrations) -> None:
     result.format = max(result.format, format_)
 
 
-def _apply(reading: Reading, upto: int | None, result: Recovered) -> None:
+def _apply(reading: JournalContents, upto: int | None, result: Recovered) -> None:
     """Replay the records, those up to a sequence number if one is given."""
     for record in reading.records:
         if record["seq"] <= result.sequence:
@@ -188,7 +190,7 @@ def _apply(reading: Reading, upto: int | None, result: Recovered) -> None:
         result.records += 1
 
 
-def _note_damage(reading: Reading, name: str, result: Recovered) -> None:
+def _note_damage(reading: JournalContents, name: str, result: Recovered) -> None:
     if not reading.is_damaged:
         return
     where = "in its first line" if reading.header is None else f"behind record {reading.sequence}"
@@ -212,7 +214,7 @@ def _read_snapshot(disk: Disk, found: Iterable[str], generation: int, result: Re
     return decoded
 
 
-def _read_journals(disk: Disk, found: Sequence[str], generations: Iterable[int]) -> dict[int, Reading]:
+def _read_journals(disk: Disk, found: Sequence[str], generations: Iterable[int]) -> dict[int, JournalContents]:
     result = {}
     for generation in generations:
         if (name := names.journal(generation)) in found:

@@ -18,7 +18,7 @@ from appliance.store.crashes import CrashCounter
 from appliance.store.disk import Disk
 from appliance.store.document import Document
 from appliance.store.keys import Keys
-from appliance.store.lock import Lock
+from appliance.store.lock import DirectoryLock
 from appliance.store.recorder import Recorder
 from appliance.store.records import read_devices, read_layout
 from appliance.store.replacement import finish_at_start
@@ -82,11 +82,11 @@ class Store:
         self._clock = clock
         self._flush_secs = flush_secs
         self._is_ours = is_ours
-        self._lock: Lock | None = None
+        self._lock: DirectoryLock | None = None
 
     async def __aenter__(self) -> Store:
         async with AsyncExitStack() as stack:
-            lock = self._lock = Lock(self._disk.folder)
+            lock = self._lock = DirectoryLock(self._disk.folder)
             stack.callback(lock.release)
             self.stopped_at, self.has_crashed = lock.stopped_at, lock.was_left
             finish_at_start(self._disk.folder, self._clock.now())
@@ -115,7 +115,7 @@ class Store:
         if self._lock is not None:
             self._lock.note_stop()
 
-    def _release(self, lock: Lock) -> None:
+    def _release(self, lock: DirectoryLock) -> None:
         """Release the lock and say how the hub ended, and when, if the clock is trusted."""
         if self.has_failed:
             lock.release_after_fault()

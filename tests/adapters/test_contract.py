@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from appliance.adapters.elgato_lights.kind import ELGATO_LIGHTS
-from appliance.adapters.elgato_lights.simulator import Light, LightSimulator
+from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
 from appliance.adapters.kind import AdapterKind
 from appliance.adapters.roku_tv.kind import ROKU_TV
 from appliance.adapters.wled.kind import WLED
@@ -27,10 +27,10 @@ class TestElgatoLights(AdapterContract):
     subject = Subject(
         name="desk",
         kind=ELGATO_LIGHTS,
-        simulate=lambda: LightSimulator(lights=[Light(temperature=200), Light(temperature=300)]),
+        simulate=lambda: LightSimulator(lights=[SimulatedLight(temperature=200), SimulatedLight(temperature=300)]),
         device="light:0",
         fewer=lambda vendor: vendor.lights.pop(),
-        more=lambda vendor: vendor.lights.append(Light(temperature=300)),
+        more=lambda vendor: vendor.lights.append(SimulatedLight(temperature=300)),
     )
 
 

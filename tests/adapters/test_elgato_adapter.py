@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from appliance.adapters.base import CommandResult
 from appliance.adapters.elgato_lights import adapter as adapter_module
 from appliance.adapters.elgato_lights.adapter import COMMANDS, ElgatoAdapter, mired_of
-from appliance.adapters.elgato_lights.simulator import Light, LightSimulator
+from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
 from appliance.errors import Invalid, Unreachable, Unsupported
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.commands import Command
-from appliance.home.model import Info, Kind, Observation, Report
+from appliance.home.model import DeviceKind, Info, Observation, Report
 from appliance.home.values import kelvin_of
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
@@ -141,7 +141,7 @@ def test_every_kelvin_that_a_light_takes_is_shown_within_one_mired(kelvin: int) 
 async def test_every_light_behind_the_address_is_reported_by_its_index(
     adapter: ElgatoAdapter, light: LightSimulator
 ) -> None:
-    light.lights = [Light(on=True, brightness=1, temperature=143), Light(hue=358.0, saturation=6.5)]
+    light.lights = [SimulatedLight(on=True, brightness=1, temperature=143), SimulatedLight(hue=358.0, saturation=6.5)]
     report = await adapter.poll()
     info = Info(manufacturer="Elgato", model="Elgato Key Light", firmware="1.0.3", serial="LARES0000001")
     assert report == Report(
@@ -150,7 +150,7 @@ async def test_every_light_behind_the_address_is_reported_by_its_index(
         observations=(
             Observation(
                 device_id=FIRST,
-                kind=Kind.LIGHT,
+                kind=DeviceKind.LIGHT,
                 attributes={"power": "on", "brightness": 1, "color_temperature": _kelvin(6993)},
                 vendor_specific={"light_index": 0},
                 name="Simulated light 1",
@@ -159,7 +159,7 @@ async def test_every_light_behind_the_address_is_reported_by_its_index(
             ),
             Observation(
                 device_id=SECOND,
-                kind=Kind.LIGHT,
+                kind=DeviceKind.LIGHT,
                 attributes={"power": "off", "brightness": 50},
                 vendor_specific={"light_index": 1, "hue": 358.0, "saturation": 6.5},
                 name="Simulated light 2",
@@ -218,7 +218,7 @@ async def test_an_address_without_lights_is_no_failure(adapter: ElgatoAdapter, l
 async def test_one_bad_light_is_present_unseen_and_told_once(
     adapter: ElgatoAdapter, light: LightSimulator, caplog: pytest.LogCaptureFixture, bad: Any
 ) -> None:
-    lamp = Light(temperature=213)
+    lamp = SimulatedLight(temperature=213)
     light.lights = [lamp, bad, lamp]
     for _ in range(3):
         report = await adapter.poll()
@@ -231,7 +231,7 @@ async def test_one_bad_light_is_present_unseen_and_told_once(
 async def test_a_light_that_is_bad_again_is_told_again(
     adapter: ElgatoAdapter, light: LightSimulator, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for lights in ([None], [None], [Light(temperature=200)], [None], [None]):
+    for lights in ([None], [None], [SimulatedLight(temperature=200)], [None], [None]):
         light.lights = lights
         await adapter.poll()
     assert len(caplog.records) == 2
@@ -243,22 +243,37 @@ async def test_a_light_that_is_bad_again_is_told_again(
 @pytest.mark.parametrize(
     ("command", "before", "after", "written"),
     [
-        (ON, Light(temperature=200), Light(on=True, temperature=200), {"on": 1}),
-        (ON, Light(on=True, temperature=200), Light(on=True, temperature=200), {"on": 1}),
-        (OFF, Light(on=True, temperature=200), Light(temperature=200), {"on": 0}),
-        (TOGGLE, Light(on=True, temperature=200), Light(temperature=200), {"on": 0}),
-        (TOGGLE, Light(temperature=200), Light(on=True, temperature=200), {"on": 1}),
-        (brightness(0), Light(temperature=200), Light(brightness=0, temperature=200), {"brightness": 0}),
-        (brightness(100), Light(temperature=200), Light(brightness=100, temperature=200), {"brightness": 100}),
-        (temperature(5000), Light(on=True, temperature=300), Light(on=True, temperature=200), {"temperature": 200}),
+        (ON, SimulatedLight(temperature=200), SimulatedLight(on=True, temperature=200), {"on": 1}),
+        (ON, SimulatedLight(on=True, temperature=200), SimulatedLight(on=True, temperature=200), {"on": 1}),
+        (OFF, SimulatedLight(on=True, temperature=200), SimulatedLight(temperature=200), {"on": 0}),
+        (TOGGLE, SimulatedLight(on=True, temperature=200), SimulatedLight(temperature=200), {"on": 0}),
+        (TOGGLE, SimulatedLight(temperature=200), SimulatedLight(on=True, temperature=200), {"on": 1}),
+        (
+            brightness(0),
+            SimulatedLight(temperature=200),
+            SimulatedLight(brightness=0, temperature=200),
+            {"brightness": 0},
+        ),
+        (
+            brightness(100),
+            SimulatedLight(temperature=200),
+            SimulatedLight(brightness=100, temperature=200),
+            {"brightness": 100},
+        ),
+        (
+            temperature(5000),
+            SimulatedLight(on=True, temperature=300),
+            SimulatedLight(on=True, temperature=200),
+            {"temperature": 200},
+        ),
     ],
 )
 async def test_a_command_reads_writes_one_field_and_reads_back(
     adapter: ElgatoAdapter,
     light: LightSimulator,
     command: Command,
-    before: Light,
-    after: Light,
+    before: SimulatedLight,
+    after: SimulatedLight,
     written: dict[str, int],
 ) -> None:
     light.lights = [before]
@@ -285,10 +300,13 @@ async def test_toggle_turns_round_what_the_light_is_now_and_not_what_it_was(
 async def test_the_other_lights_are_written_as_they_were_just_read(
     adapter: ElgatoAdapter, light: LightSimulator
 ) -> None:
-    others = [Light(on=True, brightness=3, temperature=150), Light(hue=120.5, saturation=99.0, brightness=9)]
-    light.lights = [others[0], Light(temperature=213), others[1]]
+    others = [
+        SimulatedLight(on=True, brightness=3, temperature=150),
+        SimulatedLight(hue=120.5, saturation=99.0, brightness=9),
+    ]
+    light.lights = [others[0], SimulatedLight(temperature=213), others[1]]
     report = (await adapter.command(SECOND, ON)).report
-    assert light.lights == [others[0], Light(on=True, temperature=213), others[1]]
+    assert light.lights == [others[0], SimulatedLight(on=True, temperature=213), others[1]]
     assert light.writes == [
         {
             "numberOfLights": 3,
@@ -303,7 +321,7 @@ async def test_the_other_lights_are_written_as_they_were_just_read(
 
 
 async def test_fields_that_nobody_knows_are_written_back(adapter: ElgatoAdapter, light: LightSimulator) -> None:
-    light.lights = [{"on": 1, "brightness": 3, "temperature": 150, "scene": "x"}, Light(temperature=213)]
+    light.lights = [{"on": 1, "brightness": 3, "temperature": 150, "scene": "x"}, SimulatedLight(temperature=213)]
     await adapter.command(SECOND, ON)
     assert light.writes[0]["lights"][0] == {"on": 1, "brightness": 3, "temperature": 150, "scene": "x"}
 
@@ -312,23 +330,23 @@ async def test_fields_that_nobody_knows_are_written_back(adapter: ElgatoAdapter,
 async def test_a_bad_light_does_not_keep_its_neighbours_from_being_commanded(
     adapter: ElgatoAdapter, light: LightSimulator, bad: Any
 ) -> None:
-    light.lights = [bad, Light(temperature=213)]
+    light.lights = [bad, SimulatedLight(temperature=213)]
     answer = await adapter.command(SECOND, ON)
     assert answer.error is None and answer.report is not None
     assert set(answer.report.present or ()) == {FIRST, SECOND}
-    assert light.lights == [bad, Light(on=True, temperature=213)]
+    assert light.lights == [bad, SimulatedLight(on=True, temperature=213)]
     assert light.writes[0]["lights"][0] == {}
 
 
 async def test_power_and_brightness_leave_a_colour_and_a_temperature_ends_it(
     adapter: ElgatoAdapter, light: LightSimulator
 ) -> None:
-    light.lights = [Light(hue=10.0, saturation=20.0)]
+    light.lights = [SimulatedLight(hue=10.0, saturation=20.0)]
     await adapter.command(FIRST, ON)
     await adapter.command(FIRST, brightness(7))
-    assert light.lights == [Light(on=True, brightness=7, hue=10.0, saturation=20.0)]
+    assert light.lights == [SimulatedLight(on=True, brightness=7, hue=10.0, saturation=20.0)]
     answer = await adapter.command(FIRST, temperature(4000))
-    assert light.lights == [Light(on=True, brightness=7, temperature=250)]
+    assert light.lights == [SimulatedLight(on=True, brightness=7, temperature=250)]
     assert answer.report is not None
     assert _seen(answer.report)[FIRST]["color_temperature"] == _kelvin(4000)
 
@@ -530,11 +548,11 @@ def test_there_are_no_other_operations(adapter: ElgatoAdapter) -> None:
 async def test_several_lights_are_commanded_in_one_write_and_each_has_its_result(
     adapter: ElgatoAdapter, light: LightSimulator, clock: VirtualClock
 ) -> None:
-    light.lights = [Light(temperature=200), None, Light(on=True, temperature=300)]
+    light.lights = [SimulatedLight(temperature=200), None, SimulatedLight(on=True, temperature=300)]
     ids = ["desk:light:2", "desk:light:1", "desk:light:0", "desk:light:7"]
     last, bad, first, gone = await clock.run(adapter.command_many(ids, TOGGLE))
     assert [method for method, _ in light.requests] == ["GET", "PUT", "GET"]
-    assert light.lights == [Light(on=True, temperature=200), None, Light(temperature=300)]
+    assert light.lights == [SimulatedLight(on=True, temperature=200), None, SimulatedLight(temperature=300)]
     assert (first.error, last.error) == (None, None)
     assert bad.error == f"{light.url}: light 1 is not an object but null"
     assert gone.error == f"{light.url}: light 7 is not there any more"

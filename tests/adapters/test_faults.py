@@ -26,7 +26,7 @@ from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.command_specs import CommandSpec
 from appliance.home.commands import Command
-from appliance.home.model import Device, Info, Kind, Observation, Report
+from appliance.home.model import Device, DeviceKind, Info, Observation, Report
 from appliance.home.registry import Registry
 from appliance.home.values import Value
 from tests.fakes.adapter import POWER
@@ -94,7 +94,8 @@ class Bridge(Adapter):
         """Its lamps."""
         ids = [f"{self.name}:{number}" for number in range(LAMPS)]
         self.publish.full_list(
-            Observation(device_id=each, kind=Kind.LIGHT, attributes={"power": "off"}, commands=POWER) for each in ids
+            Observation(device_id=each, kind=DeviceKind.LIGHT, attributes={"power": "off"}, commands=POWER)
+            for each in ids
         )
         self.publish.answered()
         self.publish.started()
@@ -191,7 +192,7 @@ async def test_a_command_that_fails_unforeseen_fails_alone_with_one_traceback(
 ) -> None:
     stage = Stage(session, clock)
     health = Health(["bad"], stage.bus)
-    lamp = Observation(device_id="bad:1", kind=Kind.LIGHT, attributes={"power": "off"}, commands=POWER)
+    lamp = Observation(device_id="bad:1", kind=DeviceKind.LIGHT, attributes={"power": "off"}, commands=POWER)
     fail = _fail(ZeroDivisionError("by zero"))
     Scripted.play([lambda adapter: adapter.publish.device(lamp)], [fail, fail, fail, _fail(SystemExit(3))])
     runner = stage.runner("bad", Scripted)
@@ -230,7 +231,7 @@ SPECS = st.lists(
 SEEN = st.builds(
     Observation,
     device_id=st.sampled_from(["bad:1", "bad:2", "good:0", "", "\ud800"]) | JUNK,
-    kind=st.sampled_from([*Kind]) | JUNK,
+    kind=st.sampled_from([*DeviceKind]) | JUNK,
     attributes=st.dictionaries(KEYS, JUNK, max_size=3) | JUNK,
     vendor_specific=st.dictionaries(st.text(max_size=3), JUNK, max_size=2) | JUNK,
     name=st.text(max_size=3) | JUNK,
@@ -399,7 +400,9 @@ async def test_one_device_may_be_unavailable_while_the_others_are_online(
 ) -> None:
     stage = Stage(session, clock)
     publish = context_of("b", session, clock, registry=stage.registry, bus=stage.bus).publish
-    publish.full_list(Observation(device_id=f"b:{n}", kind=Kind.LIGHT, attributes={"power": "on"}) for n in range(2))
+    publish.full_list(
+        Observation(device_id=f"b:{n}", kind=DeviceKind.LIGHT, attributes={"power": "on"}) for n in range(2)
+    )
     stage.happened.clear()
 
     def states() -> list[Any]:

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator
-from appliance.adapters.http import MAX_RESPONSE_BYTES, RETRY_AFTER_SECS, HttpClient, Refused
+from appliance.adapters.http import MAX_RESPONSE_BYTES, RETRY_AFTER_SECS, HttpClient, HttpRefused
 from appliance.errors import AdapterFailed, BadAnswer, Unreachable
 from tests.fakes.clock import VirtualClock
 from tests.fakes.vendor import RawVendor, Speech, endlessly, resetting_after, saying
@@ -88,7 +88,7 @@ async def test_what_is_not_success_is_a_refusal_under_the_usual_name_of_its_stat
 ) -> None:
     async with RawVendor(_answer(status_line)) as vendor:
         http, outcome = await _ask(session, clock, vendor.url)
-        assert isinstance(outcome, Refused)
+        assert isinstance(outcome, HttpRefused)
         assert (str(outcome), outcome.status) == (f"{vendor.url}/x answered {told}", status)
         assert (http.answers, len(vendor.heads)) == (1, 1)
 
@@ -103,7 +103,7 @@ async def test_a_redirect_is_a_refusal_and_never_followed(
         speech = f"HTTP/1.1 {status} Moved\r\nLocation: {where}\r\nContent-Length: 0\r\n\r\n"
         async with RawVendor(speech.encode()) as vendor:
             _, outcome = await _ask(session, clock, vendor.url)
-        assert isinstance(outcome, Refused)
+        assert isinstance(outcome, HttpRefused)
         assert (outcome.status, other.heads) == (status, [])
 
 

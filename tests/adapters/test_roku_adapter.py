@@ -15,7 +15,7 @@ from appliance.adapters.roku_tv.simulator import TvSimulator
 from appliance.errors import BadAnswer, Unreachable
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.commands import Command
-from appliance.home.model import Info, Kind, Observation, Report
+from appliance.home.model import DeviceKind, Info, Observation, Report
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
 from tests.fakes.wire import Wire
@@ -49,7 +49,7 @@ def adapter(wire: Wire, tv: TvSimulator, clock: VirtualClock) -> RokuAdapter:
 def _report(power: str, mode: str | None, name: str | None, model: str | None) -> Report:
     seen = Observation(
         device_id=TV,
-        kind=Kind.SWITCH,
+        kind=DeviceKind.SWITCH,
         attributes={"power": power},
         vendor_specific={"power_mode": mode, "friendly_name": name, "model_name": model},
     )

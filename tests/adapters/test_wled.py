@@ -16,7 +16,7 @@ from appliance.adapters.http import HttpClient
 from appliance.adapters.wled.adapter import EFFECT, WledAdapter
 from appliance.adapters.wled.simulator import WledSimulator
 from appliance.home.commands import Command
-from appliance.home.model import Info, Kind
+from appliance.home.model import DeviceKind, Info
 from tests.adapters import test_contract
 from tests.adapters.contract import trial
 from tests.fakes.clock import VirtualClock
@@ -44,7 +44,7 @@ async def test_what_real_strips_tell_becomes_a_device_and_one_for_each_segment(
     assert whole.info.firmware == raw["info"]["ver"] and whole.info.serial == raw["info"]["mac"]
     assert [each.device_id for each in segments] == [f"strip:segment:{each['id']}" for each in raw["state"]["seg"]]
     for each, told in zip(segments, raw["state"]["seg"], strict=True):
-        assert each.kind is Kind.LIGHT and each.info == Info(manufacturer="WLED", parent_id="strip:light")
+        assert each.kind is DeviceKind.LIGHT and each.info == Info(manufacturer="WLED", parent_id="strip:light")
         assert each.attributes[EFFECT] == raw["effects"][told["fx"]]
         assert each.attributes["color_rgb"] == dict(zip("rgb", told["col"][0][:3], strict=True))
         [effects] = [spec for spec in each.commands if spec.capability == EFFECT]

@@ -16,12 +16,12 @@ from appliance.adapters.elgato_lights.kind import ElgatoLights
 from appliance.api.app import ROUTES
 from appliance.api.auth import Role
 from appliance.api.device_encoder import DeviceEncoder
-from appliance.api.limits import Limits
+from appliance.api.limits import ApiLimits
 from appliance.api.route import Route
 from appliance.clock import timestamp
 from appliance.home.bus import Bus
 from appliance.home.events import DeviceRemoved, SystemErrorReported
-from appliance.home.model import Device, Info, Kind, Metadata, Observation, Report
+from appliance.home.model import Device, DeviceKind, Info, Metadata, Observation, Report
 from appliance.home.values import Value
 from appliance.version import VERSION
 from tests.api.caller import KEY, call, request
@@ -151,7 +151,7 @@ def make(number: int, **attributes: Value) -> Device:
     return Device(
         id=f"desk:light:{number}",
         room_id=None,
-        kind=Kind.LIGHT,
+        kind=DeviceKind.LIGHT,
         attributes=attributes or {"power": "on", "brightness": number, "text": 'ä"\\☃\n'},
         metadata=Metadata(source="desk", accuracy=0.5, vendor_specific={"light_index": number, "nested": {"a": [1]}}),
         updated_at=MOMENT,
@@ -225,7 +225,7 @@ class TestEncodedDevices:
             {"updated_at": MOMENT + timedelta(seconds=1)},
             {"person_name": "Desk"},
             {"vendor_name": "Desk"},
-            {"kind": Kind.SWITCH},
+            {"kind": DeviceKind.SWITCH},
             {"info": Info(manufacturer="Elgato")},
             {"attributes": {"power": "off"}, "last_seen": MOMENT + timedelta(days=1)},
         ],
@@ -307,7 +307,7 @@ def report(numbers: Iterable[int], step: int) -> Report:
     seen = tuple(
         Observation(
             device_id=f"desk:light:{number}",
-            kind=Kind.LIGHT,
+            kind=DeviceKind.LIGHT,
             attributes={"power": "on", "brightness": (step * number) % 4},
             vendor_specific={"light_index": number, "round": step // 5},
         )
@@ -336,7 +336,7 @@ async def test_ids_that_name_nothing_choose_nothing(house: House, query: str, id
 
 
 def test_the_limits_are_those_of_the_contract() -> None:
-    limits = Limits()
+    limits = ApiLimits()
     assert (limits.connections, limits.connections_per_peer) == (1000, 600)
     assert (limits.head_bytes, limits.body_bytes, limits.message_bytes) == (8192, 1 << 20, 64 * 1024)
     assert (limits.head_secs, limits.body_secs, limits.idle_secs) == (10.0, 30.0, 60.0)

@@ -10,13 +10,13 @@ from dataclasses import replace
 import pytest
 
 from appliance.api.auth import MAX_WAITING_CHECKS, REACH, Authenticator, Principal, Role, bearer_of
-from appliance.api.keys import Token
+from appliance.api.keys import KeyToken
 from appliance.errors import Forbidden, TooManyChecks, Unauthenticated
 from appliance.store.keys import Key
 from tests.fakes.keys import keep, key_of
 
 MASTER_KEY = "the-owners-own-master-key"
-READER, WRITER = Token.make("reader"), Token.make("writer")
+READER, WRITER = KeyToken.make("reader"), KeyToken.make("writer")
 KEYS = [key_of(READER, Role.READ), key_of(WRITER, Role.WRITE)]
 NO_TOKEN = "authentication required"
 
@@ -129,7 +129,7 @@ class TestTokens:
             READER.text + "x",
             READER.text.replace("reader", "writer"),
             READER.text.replace("reader", "nobody"),
-            Token.make("nobody").text,
+            KeyToken.make("nobody").text,
             guess(0),
             KEYS[0].token_hash,
             "\ud800",
@@ -275,7 +275,7 @@ def shelf() -> Shelf:
     return Shelf(KEYS[0], MASTER_OF_BOX)
 
 
-OLD = Token.make("master")
+OLD = KeyToken.make("master")
 MASTER_OF_BOX = key_of(OLD, Role.ADMIN)
 
 
@@ -321,7 +321,7 @@ class TestRevocation:
     ) -> None:
         before = asyncio.ensure_future(keys.identify(OLD.text))
         await asyncio.sleep(0)
-        new = Token.make("master")
+        new = KeyToken.make("master")
         shelf["master"] = key_of(new, Role.ADMIN)
         after = asyncio.ensure_future(keys.identify(OLD.text))
         told = await asyncio.gather(before, after, return_exceptions=True)
@@ -332,7 +332,7 @@ class TestRevocation:
         self, shelf: Shelf, keys: Authenticator
     ) -> None:
         await keys.identify(OLD.text)
-        new = Token.make("master")
+        new = KeyToken.make("master")
         shelf["master"] = key_of(new, Role.ADMIN)
         with pytest.raises(Unauthenticated):
             await keys.identify(OLD.text)

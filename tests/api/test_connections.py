@@ -13,7 +13,7 @@ import pytest
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.api.connections import FORGIVEN_PER_SEC, MAX_BARREN, Connections
-from appliance.api.limits import Limits
+from appliance.api.limits import ApiLimits
 from tests.api.caller import KEY, call, read_events, request
 from tests.api.test_floods import SLACK, is_well, is_well_anew, sockets_to
 from tests.fakes.house import open_house
@@ -141,7 +141,7 @@ async def test_idle_ones_of_four_addresses_yield_to_newcomers_and_those_who_read
 
 
 async def test_a_request_that_is_being_answered_is_not_idle() -> None:
-    async with open_house(limits=Limits(connections=40)) as house, sockets_to(house) as sockets:
+    async with open_house(limits=ApiLimits(connections=40)) as house, sockets_to(house) as sockets:
         house.light.faults.delay = 0.5
         await sockets.dial("127.0.0.9", 39)
         body = b'{"capability":"power","action":"toggle"}'

@@ -7,14 +7,14 @@ import re
 import pytest
 
 from appliance.api.app import ROUTES
-from appliance.api.limits import Limits
+from appliance.api.limits import ApiLimits
 from appliance.settings import RateLimit
 from tests.api.caller import KEY, UPGRADE, Reply, call, request
 from tests.fakes.house import MASTER, House, open_house
 
 ORIGIN, OTHER = "http://panel.local:8080", "https://home.example"
 ALLOWED = frozenset({ORIGIN, OTHER})
-ON = Limits(origins=ALLOWED)
+ON = ApiLimits(origins=ALLOWED)
 ASKS = ("Access-Control-Request-Method: POST", "Access-Control-Request-Headers: authorization,content-type")
 
 FOREIGN = [
@@ -81,7 +81,7 @@ async def test_every_answer_names_the_allowed_origin_and_no_other() -> None:
 
 
 async def test_answers_without_a_body_and_those_of_busy_keys_carry_it_too() -> None:
-    limits = Limits(origins=ALLOWED, rate=RateLimit(enabled=True, requests_per_second=0.001, burst_size=2))
+    limits = ApiLimits(origins=ALLOWED, rate=RateLimit(enabled=True, requests_per_second=0.001, burst_size=2))
     async with open_house(limits=limits) as house:
         assert (await house.post("/rooms", {"id": "den", "name": "Den"})).status == 200
         for status in (204, 429):
@@ -147,13 +147,13 @@ async def test_where_cors_is_off_nothing_speaks_of_it() -> None:
 
 
 async def test_where_no_origin_is_allowed_every_one_is_foreign() -> None:
-    async with open_house(limits=Limits(origins=frozenset())) as house:
+    async with open_house(limits=ApiLimits(origins=frozenset())) as house:
         reply = await ask(house, "OPTIONS", "/devices", f"Origin: {ORIGIN}", *ASKS)
         assert (reply.status, allowed(reply), reply.header("vary")) == (401, None, "Origin")
 
 
-@pytest.mark.parametrize("limits", [Limits(), ON], ids=["off", "on"])
-async def test_a_websocket_is_subject_to_the_key_alone_whatever_its_origin(limits: Limits) -> None:
+@pytest.mark.parametrize("limits", [ApiLimits(), ON], ids=["off", "on"])
+async def test_a_websocket_is_subject_to_the_key_alone_whatever_its_origin(limits: ApiLimits) -> None:
     async with open_house(limits=limits) as house:
         for origin in (ORIGIN, "http://evil.example"):
             reply = await ask(house, "GET", f"/events?token={MASTER}", *UPGRADE, f"Origin: {origin}")

@@ -11,7 +11,7 @@ import jsonschema_rs
 
 from appliance.api.asyncapi import describe_events
 from appliance.api.errors import CODES
-from appliance.api.frames import FRAMES, Frame, fault_frame, frame_of, lag_frame
+from appliance.api.frames import FRAMES, EventFrame, fault_frame, frame_of, lag_frame
 from appliance.home import events
 from tests.api.test_stream import TOLD
 from tests.fakes.house import READER, House
@@ -73,7 +73,7 @@ def rows_of_codes() -> list[str]:
     ]
 
 
-def _fields(frame: Frame) -> str:
+def _fields(frame: EventFrame) -> str:
     needed = [f"`{name}`" for name in frame.record["required"] if name != "type"]
     return ", ".join([*needed, *(f"`{name}` (sometimes)" for name in frame.optional)])
 

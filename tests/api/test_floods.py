@@ -14,7 +14,7 @@ import pytest
 
 from appliance.api.access import Access
 from appliance.api.app import ROUTES, build_app
-from appliance.api.limits import Limits
+from appliance.api.limits import ApiLimits
 from appliance.api.server import RESERVED_FILES, Server
 from appliance.clock import Clock
 from appliance.tables.addresses import Address
@@ -124,7 +124,7 @@ class TestTwoThousandSockets:
     async def test_from_many_addresses_leave_those_alone_that_are_there(
         self, quiet_log: pytest.LogCaptureFixture
     ) -> None:
-        limits = Limits(idle_secs=3.0)
+        limits = ApiLimits(idle_secs=3.0)
         async with open_house(limits=limits) as house, call(house.url) as caller, sockets_to(house) as sockets:
             for address in range(2, 6):
                 await sockets.dial(f"127.0.0.{address}", 500)
@@ -139,7 +139,7 @@ class TestTwoThousandSockets:
         async with open_house() as house:
             try:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (512, hard))
-                for limits in (Limits(), Limits(connections=10)):
+                for limits in (ApiLimits(), ApiLimits(connections=10)):
                     access = Access.over(house.hub.keys, Clock(), master_key=MASTER)
                     app = build_app(house.hub, access, limits, 10)
                     async with Server(app, access, Address(host="127.0.0.1", port=0), limits, Clock()):
@@ -174,7 +174,7 @@ class TestSlowClients:
     """Hundreds of clients that take their time, all at once."""
 
     async def test_they_are_let_go_and_others_answered(self, quiet_log: pytest.LogCaptureFixture) -> None:
-        limits = Limits(head_secs=1.5, body_secs=1.5, idle_secs=1.5)
+        limits = ApiLimits(head_secs=1.5, body_secs=1.5, idle_secs=1.5)
         async with open_house(limits=limits) as house, AsyncExitStack() as stack:
             trickling = []
             for said, drop in TRICKLES:
@@ -188,7 +188,7 @@ class TestSlowClients:
                 each.cancel()
 
     async def test_idle_ones_are_let_go_and_others_answered(self, quiet_log: pytest.LogCaptureFixture) -> None:
-        async with open_house(limits=Limits(idle_secs=1.0)) as house, sockets_to(house) as sockets:
+        async with open_house(limits=ApiLimits(idle_secs=1.0)) as house, sockets_to(house) as sockets:
             await sockets.dial("127.0.0.2", 150)
             await sockets.dial("127.0.0.2", 150, request("GET", "/health"))
             await is_well_anew(house)

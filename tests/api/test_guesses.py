@@ -12,13 +12,13 @@ import pytest
 
 from appliance.api.auth import Authenticator, Role
 from appliance.api.keyring import make_master
-from appliance.api.keys import Hasher, Token, hash_token, hint_of
+from appliance.api.keys import Hasher, KeyToken, hash_token, hint_of
 from appliance.clock import Clock
 from appliance.errors import AuthenticationUnavailable, Unauthenticated
 from appliance.store.keys import MASTER, Key
 from tests.fakes.house import open_house
 
-OWNER = Token.make(MASTER)
+OWNER = KeyToken.make(MASTER)
 
 
 class CountingHasher(Hasher):
@@ -59,7 +59,7 @@ async def test_a_guess_at_the_master_key_costs_no_hash_and_the_owner_gets_in() -
     authenticator = authenticator_with(hasher := CountingHasher(), key)
     for _ in range(2000):
         with pytest.raises(Unauthenticated):
-            await authenticator.identify(Token.make(MASTER).text)
+            await authenticator.identify(KeyToken.make(MASTER).text)
     assert hasher.checks == 0
     assert (await authenticator.identify(OWNER.text)).role is Role.ADMIN
     assert hasher.checks == 1

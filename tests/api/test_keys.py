@@ -8,7 +8,7 @@ import pytest
 from argon2 import extract_parameters
 from argon2.low_level import Type
 
-from appliance.api.keys import Token, hash_token, is_hash, matches
+from appliance.api.keys import KeyToken, hash_token, is_hash, matches
 
 SECRET = "A" * 21 + "_-z09" + "b" * 17
 TEXT = f"lrs_desk7_{SECRET}"
@@ -17,7 +17,7 @@ HASH = hash_token(TEXT)
 
 @pytest.mark.parametrize("key_id", ["master", "a", "0", "k" * 200, "7f3a"])
 def test_a_token_names_its_key_and_is_whole_in_its_text(key_id: str) -> None:
-    assert Token.parse(f"lrs_{key_id}_{SECRET}") == Token(key_id=key_id, text=f"lrs_{key_id}_{SECRET}")
+    assert KeyToken.parse(f"lrs_{key_id}_{SECRET}") == KeyToken(key_id=key_id, text=f"lrs_{key_id}_{SECRET}")
 
 
 @pytest.mark.parametrize(
@@ -47,17 +47,17 @@ def test_a_token_names_its_key_and_is_whole_in_its_text(key_id: str) -> None:
     ],
 )
 def test_a_text_of_another_form_is_no_token(text: str) -> None:
-    assert Token.parse(text) is None
+    assert KeyToken.parse(text) is None
 
 
 def test_a_new_token_has_the_form_that_is_promised_and_is_read_back() -> None:
-    token = Token.make("7f3a")
+    token = KeyToken.make("7f3a")
     assert re.fullmatch(r"lrs_7f3a_[A-Za-z0-9_-]{43}", token.text)
-    assert Token.parse(token.text) == token
+    assert KeyToken.parse(token.text) == token
 
 
 def test_no_two_tokens_are_the_same() -> None:
-    assert len({Token.make("x").text for _ in range(1000)}) == 1000
+    assert len({KeyToken.make("x").text for _ in range(1000)}) == 1000
 
 
 def test_a_hash_knows_its_own_token_and_no_other() -> None:

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from appliance.api.exposition import Family, expose, labels
-from appliance.home.model import Kind, Observation, Report
+from appliance.home.model import DeviceKind, Observation, Report
 from tests.fakes.house import LIGHT, READER, House
 
 
@@ -78,7 +78,7 @@ async def test_a_scrape_a_second_with_200_devices_costs_less_than_a_hundredth_of
     seen = tuple(
         Observation(
             device_id=f"many:{n}",
-            kind=Kind.LIGHT,
+            kind=DeviceKind.LIGHT,
             attributes={"power": "on", "brightness": n % 100},
             vendor_specific={},
         )

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from appliance.api.app import ROUTES
 from appliance.api.exposition import CONTENT_TYPE
-from appliance.api.limits import Limits
+from appliance.api.limits import ApiLimits
 from appliance.api.route import Route
 from appliance.home.capabilities import CAPABILITIES
 from tests.api.caller import KEY, UPGRADE, frame, request
@@ -88,7 +88,7 @@ def home() -> Iterator[Home]:
 
     async def live() -> None:
         over = asyncio.Event()
-        async with open_house(limits=Limits(head_secs=2.0, body_secs=2.0)) as house:
+        async with open_house(limits=ApiLimits(head_secs=2.0, body_secs=2.0)) as house:
             found.extend((int(house.url.rpartition(":")[2]), asyncio.get_running_loop(), over))
             ready.set()
             await over.wait()

@@ -9,7 +9,7 @@ import pytest
 
 from appliance.api.app import ROUTES
 from appliance.api.auth import Role
-from appliance.api.limits import Limits
+from appliance.api.limits import ApiLimits
 from appliance.api.rate import MAX_KEPT_BUCKETS, Buckets
 from appliance.api.route import RELOADS, Route
 from appliance.api.routes.system import SystemApi
@@ -115,7 +115,7 @@ def test_of_the_table_all_writes_count_but_those_of_keys_and_reloads() -> None:
 class TestOverHttp:
     """A house in which a key may write twice in a quarter of an hour."""
 
-    open = staticmethod(partial(open_house, limits=Limits(rate=HARDLY)))
+    open = staticmethod(partial(open_house, limits=ApiLimits(rate=HARDLY)))
 
     async def spend(self, house: House, token: str = MASTER) -> None:
         """Write as often as the key may."""
@@ -177,7 +177,7 @@ class TestOverHttp:
 
     async def test_the_hubs_own_clock_fills_the_bucket(self) -> None:
         quick = RateLimit(enabled=True, requests_per_second=1000, burst_size=1)
-        async with open_house(limits=Limits(rate=quick), clock=Clock()) as house:
+        async with open_house(limits=ApiLimits(rate=quick), clock=Clock()) as house:
             async with asyncio.timeout(10):
                 done = 0
                 while done < 5:

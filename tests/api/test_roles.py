@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from appliance.api.app import ROUTES
 from appliance.api.auth import Role
-from appliance.api.keys import Token
+from appliance.api.keys import KeyToken
 from appliance.api.route import Route
 from tests.api.caller import KEY, UPGRADE, call, request
 from tests.fakes.house import MASTER, READER, House, Received
@@ -40,7 +40,7 @@ WRONG = {
     "more than the master key": f"Bearer {MASTER}x",
     "the master key in capitals": f"Bearer {MASTER.upper()}",
     "two tokens": f"Bearer {MASTER} {MASTER}",
-    "an unknown key id": f"Bearer {Token.make('nobody').text}",
+    "an unknown key id": f"Bearer {KeyToken.make('nobody').text}",
     "a wrong secret of a key that exists": f"Bearer lrs_{READER.key_id}_{secrets.token_urlsafe(32)}",
     "a key id without a secret": f"Bearer lrs_{READER.key_id}_",
     "bytes that are no text": "Bearer \udcff\udcfe",

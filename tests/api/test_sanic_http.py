@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from appliance.api.sanic_http.application import Application
-from appliance.api.sanic_http.connection import Connection
+from appliance.api.sanic_http.connection import StrictConnection
 from appliance.api.sanic_http.http1 import StrictHttp1
 from tests.fakes.house import open_house
 
@@ -37,7 +37,7 @@ def test_every_name_on_the_page_is_there_and_so_is_its_test() -> None:
 
 def test_everything_that_is_overridden_is_on_the_page() -> None:
     listed = {name.rsplit(".", 1)[-1] for _, name, *_ in ROWS}
-    for kind in (Application, Connection, StrictHttp1):
+    for kind in (Application, StrictConnection, StrictHttp1):
         parents = {name for base in kind.__mro__[1:-1] for name in vars(base)}
         overridden = {name for name in vars(kind) if name in parents and not name.startswith("__")}
         assert overridden - {"HTTP_CLASS", "HEADER_MAX_SIZE", "_abc_impl"} <= listed, kind

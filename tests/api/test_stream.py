@@ -18,13 +18,13 @@ import pytest
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.roku_tv.simulator import TvSimulator
 from appliance.api.frames import BY_EVENT, frame_of
-from appliance.api.limits import Limits
+from appliance.api.limits import ApiLimits
 from appliance.api.stream import encode_text_frame
 from appliance.errors import Fault
 from appliance.home import events
 from appliance.home.commands import Command
 from appliance.home.events import Event, SystemErrorReported
-from appliance.home.model import Device, Group, Info, Kind, Metadata, Room
+from appliance.home.model import Device, DeviceKind, Group, Info, Metadata, Room
 from tests.api.caller import (
     BINARY,
     CLOSE,
@@ -52,7 +52,7 @@ MOMENT = datetime(2026, 11, 20, 8, 9, 11, 42_000, tzinfo=UTC)
 LAMP = Device(
     id="desk:light:0",
     room_id="hall",
-    kind=Kind.LIGHT,
+    kind=DeviceKind.LIGHT,
     attributes={"power": "on", "brightness": 40, "color_temperature": {"value": 4000, "unit": "kelvin"}},
     metadata=Metadata(source="desk", vendor_specific={"light_index": 0}),
     updated_at=MOMENT,
@@ -358,7 +358,7 @@ class TestPings:
     """The stream finds out who is still there."""
 
     async def test_a_reader_is_pinged_again_and_again(self) -> None:
-        async with quiet_house(limits=Limits(ping_secs=0.2)) as house, read_events(house.url) as stream:
+        async with quiet_house(limits=ApiLimits(ping_secs=0.2)) as house, read_events(house.url) as stream:
             for _ in range(6):
                 opcode, payload = await stream.frame()
                 assert opcode == PING
@@ -369,7 +369,7 @@ class TestPings:
             assert answer[0] == TEXT
 
     async def test_pings_come_as_often_as_the_limit_says(self) -> None:
-        async with quiet_house(limits=Limits(ping_secs=0.4)) as house:
+        async with quiet_house(limits=ApiLimits(ping_secs=0.4)) as house:
             began = time.monotonic()
             async with read_events(house.url) as stream:
                 for _ in range(3):
@@ -379,7 +379,7 @@ class TestPings:
 
     async def test_a_reader_that_never_answers_is_cut_with_1011(self, quiet_log: pytest.LogCaptureFixture) -> None:
         began = time.monotonic()
-        async with quiet_house(limits=Limits(ping_secs=0.5)) as house, read_events(house.url) as stream:
+        async with quiet_house(limits=ApiLimits(ping_secs=0.5)) as house, read_events(house.url) as stream:
             assert (await stream.frame())[0] == PING
             house.hub.bus.publish(note(1))
             assert (await stream.frame())[0] == TEXT, "events do not count as life of the reader"
@@ -389,13 +389,13 @@ class TestPings:
             assert await stream.rest() == b""
 
     async def test_one_that_is_unplugged_is_cut(self) -> None:
-        async with quiet_house(limits=Limits(ping_secs=0.2, stop_secs=0.2)) as house:
+        async with quiet_house(limits=ApiLimits(ping_secs=0.2, stop_secs=0.2)) as house:
             async with read_events(house.url) as stream:
                 stream.take_nothing()
                 await shown(house, "events", "readers", 0)
 
     async def test_a_real_client_lives(self) -> None:
-        async with quiet_house(limits=Limits(ping_secs=0.4)) as house, house.stream() as stream:
+        async with quiet_house(limits=ApiLimits(ping_secs=0.4)) as house, house.stream() as stream:
             waiting = asyncio.create_task(stream.next(10))
             await asyncio.sleep(1.3)
             house.hub.bus.publish(note(1))
@@ -449,7 +449,10 @@ class TestFallingBehind:
 
     async def test_a_reader_that_takes_nothing_is_closed(self, caplog: pytest.LogCaptureFixture) -> None:
         caplog.set_level(logging.INFO)
-        async with quiet_house(limits=Limits(stall_secs=0.4)) as house, read_events(house.url, small=True) as stream:
+        async with (
+            quiet_house(limits=ApiLimits(stall_secs=0.4)) as house,
+            read_events(house.url, small=True) as stream,
+        ):
             stream.take_nothing()
             fill(house)
             began = time.monotonic()
@@ -458,14 +461,14 @@ class TestFallingBehind:
         assert "event stream: closed a reader that took nothing for 0.4 s" in caplog.messages
 
     async def test_it_is_closed_although_nothing_happens_any_more(self) -> None:
-        async with quiet_house(limits=Limits(stall_secs=0.4), event_capacity=20) as house:
+        async with quiet_house(limits=ApiLimits(stall_secs=0.4), event_capacity=20) as house:
             async with read_events(house.url, small=True) as stream:
                 stream.take_nothing()
                 fill(house, count=20, size=20_000)
                 await shown(house, "events", "readers", 0)
 
     async def test_a_slow_reader_that_moves_is_kept(self) -> None:
-        limits = Limits(stall_secs=1.0, ping_secs=1.0)
+        limits = ApiLimits(stall_secs=1.0, ping_secs=1.0)
         async with quiet_house(limits=limits) as house, read_events(house.url, small=True) as stream:
             stream.take_nothing()
             fill(house)
@@ -478,7 +481,7 @@ class TestFallingBehind:
             await shown(house, "events", "readers", 1)
 
     async def test_a_reader_that_is_closed_takes_nobody_with_it(self) -> None:
-        async with quiet_house(limits=Limits(stall_secs=0.3), event_capacity=100) as house:
+        async with quiet_house(limits=ApiLimits(stall_secs=0.3), event_capacity=100) as house:
             async with read_events(house.url) as good, read_events(house.url, small=True) as bad:
                 bad.take_nothing()
                 for number in range(1000):
@@ -509,7 +512,7 @@ class TestFloods:
     async def test_pings_of_a_client_that_does_not_read_are_not_heard(
         self, quiet_log: pytest.LogCaptureFixture
     ) -> None:
-        async with quiet_house(limits=Limits(stall_secs=0.5)) as house:
+        async with quiet_house(limits=ApiLimits(stall_secs=0.5)) as house:
             async with read_events(house.url, small=True) as stream:
                 stream.take_nothing()
                 tasks = len(asyncio.all_tasks())

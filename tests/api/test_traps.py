@@ -18,7 +18,7 @@ from sanic import Sanic
 
 from appliance.api.access import Access
 from appliance.api.app import build_app
-from appliance.api.limits import Limits
+from appliance.api.limits import ApiLimits
 from appliance.api.sanic_http.connection import LINGER_SECS
 from appliance.api.server import Server
 from appliance.clock import Clock
@@ -40,7 +40,7 @@ SLACK = 5.0
 
 
 @asynccontextmanager
-async def ending(limits: Limits) -> AsyncIterator[tuple[House, AsyncExitStack]]:
+async def ending(limits: ApiLimits) -> AsyncIterator[tuple[House, AsyncExitStack]]:
     """A house, and what to close to stop it."""
     async with AsyncExitStack() as stack:
         yield await stack.enter_async_context(open_house(limits=limits)), stack
@@ -58,24 +58,24 @@ class TestStopping:
     """The end never hangs, whatever is open."""
 
     async def test_a_hub_that_nobody_asks_ends_at_once(self) -> None:
-        async with ending(Limits()) as (house, stack), call(house.url) as silent, call(house.url) as idle:
+        async with ending(ApiLimits()) as (house, stack), call(house.url) as silent, call(house.url) as idle:
             assert (await idle.ask(request("GET", "/health"))).status == 200
-            assert await stop(stack, SLACK) < Limits().stop_secs
+            assert await stop(stack, SLACK) < ApiLimits().stop_secs
             assert await silent.rest() == await idle.rest() == b""
 
     async def test_a_request_in_progress_is_answered(self, quiet_log: pytest.LogCaptureFixture) -> None:
-        async with ending(Limits()) as (house, stack), call(house.url) as caller:
+        async with ending(ApiLimits()) as (house, stack), call(house.url) as caller:
             house.light.faults.delay = 0.1
             await caller.say(request("POST", f"/devices/{LIGHT}/command", KEY, body=TURN_ON))
             await until(lambda: house.light.writes)
-            assert await stop(stack, Limits().stop_secs + SLACK) < Limits().stop_secs
+            assert await stop(stack, ApiLimits().stop_secs + SLACK) < ApiLimits().stop_secs
             assert (await caller.reply()).json == {"status": "ok"}
             assert await caller.rest() == b""
 
     async def test_a_command_that_takes_too_long_is_told_that_the_hub_stops(
         self, quiet_log: pytest.LogCaptureFixture
     ) -> None:
-        async with ending(Limits(stop_secs=0.2)) as (house, stack), call(house.url) as caller:
+        async with ending(ApiLimits(stop_secs=0.2)) as (house, stack), call(house.url) as caller:
             house.light.faults.silent = True
             await caller.say(request("POST", f"/devices/{LIGHT}/command", KEY, body=TURN_ON))
             await until(lambda: house.light.writes or ("GET", "/elgato/lights") in house.light.requests)
@@ -85,7 +85,7 @@ class TestStopping:
             assert await caller.rest() == b""
 
     async def test_a_request_that_nothing_ends_is_cut(self, quiet_log: pytest.LogCaptureFixture) -> None:
-        limits = Limits(stop_secs=0.1, last_words_secs=0.1)
+        limits = ApiLimits(stop_secs=0.1, last_words_secs=0.1)
         async with ending(limits) as (house, stack), call(house.url) as caller:
             await caller.say(request("POST", "/rooms", KEY, "Content-Length: 10") + b"{")
             assert (await house.get("/health")).status == 200
@@ -106,7 +106,7 @@ class TestStopping:
     async def test_half_sent_requests_do_not_hold_it_up(
         self, quiet_log: pytest.LogCaptureFixture, half: bytes
     ) -> None:
-        async with ending(Limits(stop_secs=0.5)) as (house, stack), call(house.url) as caller:
+        async with ending(ApiLimits(stop_secs=0.5)) as (house, stack), call(house.url) as caller:
             await caller.say(half)
             assert (await house.get("/health")).status == 200
             await stop(stack, SLACK)
@@ -115,7 +115,7 @@ class TestStopping:
     async def test_three_hundred_streams_hear_goodbye_though_one_is_stuck(
         self, quiet_log: pytest.LogCaptureFixture
     ) -> None:
-        async with AsyncExitStack() as readers, ending(Limits(stop_secs=0.5)) as (house, stack):
+        async with AsyncExitStack() as readers, ending(ApiLimits(stop_secs=0.5)) as (house, stack):
             streams = [await readers.enter_async_context(read_events(house.url)) for _ in range(299)]
             stuck = await readers.enter_async_context(read_events(house.url, small=True))
             stuck.take_nothing()
@@ -133,7 +133,7 @@ class TestStopping:
             assert await stream.rest() == b""
             return goodbye
 
-        async with AsyncExitStack() as readers, ending(Limits(stop_secs=20.0)) as (house, stack):
+        async with AsyncExitStack() as readers, ending(ApiLimits(stop_secs=20.0)) as (house, stack):
             streams = [await readers.enter_async_context(read_events(house.url)) for _ in range(20)]
             parting = asyncio.gather(*(part(stream) for stream in streams))
             assert await stop(stack, 20.0) < 10.0
@@ -141,7 +141,7 @@ class TestStopping:
 
     async def test_nothing_is_left_behind(self) -> None:
         tasks, apps = len(asyncio.all_tasks()), set(Sanic._app_registry)
-        async with ending(Limits(stop_secs=0.2)) as (house, stack):
+        async with ending(ApiLimits(stop_secs=0.2)) as (house, stack):
             async with read_events(house.url), call(house.url) as caller:
                 await caller.say(b"GET /hea")
                 await stop(stack, SLACK)
@@ -162,7 +162,7 @@ class TestLettingGo:
     """No client holds a connection longer than the limits say."""
 
     async def test_a_body_that_never_comes_is_408_and_the_end(self, quiet_log: pytest.LogCaptureFixture) -> None:
-        async with open_house(limits=Limits(body_secs=0.1)) as house:
+        async with open_house(limits=ApiLimits(body_secs=0.1)) as house:
             for path in ("/rooms", "/groups", f"/devices/{LIGHT}/command", f"/devices/{LIGHT}/room"):
                 for length in ("Content-Length: 10", "Transfer-Encoding: chunked"):
                     async with call(house.url) as caller:
@@ -175,7 +175,7 @@ class TestLettingGo:
                         assert await caller.rest() == b""
 
     async def test_a_body_that_trickles_is_408_as_well(self) -> None:
-        async with open_house(limits=Limits(body_secs=0.3)) as house, call(house.url) as caller:
+        async with open_house(limits=ApiLimits(body_secs=0.3)) as house, call(house.url) as caller:
             await caller.say(request("POST", "/rooms", KEY, "Content-Length: 1000000"))
             trickle = asyncio.create_task(trickle_into(caller))
             assert (await caller.reply()).status == 408
@@ -185,21 +185,21 @@ class TestLettingGo:
     async def test_a_body_that_nobody_wants_and_that_never_comes_is_the_end(
         self, quiet_log: pytest.LogCaptureFixture
     ) -> None:
-        async with open_house(limits=Limits(body_secs=0.3)) as house, call(house.url) as caller:
+        async with open_house(limits=ApiLimits(body_secs=0.3)) as house, call(house.url) as caller:
             assert (await caller.ask(request("GET", "/health", "Content-Length: 10"))).status == 200
             assert await caller.rest(0.3 + LINGER_SECS + SLACK) == b""
 
     @pytest.mark.parametrize("path", ["/rooms", "/nothing"])
     @pytest.mark.parametrize("length", ["Content-Length: 1000000", "Transfer-Encoding: chunked"])
     async def test_a_body_that_trickles_behind_its_answer_ends(self, path: str, length: str) -> None:
-        async with open_house(limits=Limits(body_secs=0.3)) as house, call(house.url) as caller:
+        async with open_house(limits=ApiLimits(body_secs=0.3)) as house, call(house.url) as caller:
             assert (await caller.ask(request("POST", path, length))).status == 401
             trickle = asyncio.create_task(trickle_into(caller, b"1\r\nx\r\n"))
             assert await caller.rest(0.3 + LINGER_SECS + SLACK) == b""
             trickle.cancel()
 
     async def test_a_body_that_floods_behind_its_answer_ends(self) -> None:
-        async with open_house(limits=Limits(body_bytes=10_000)) as house, call(house.url) as caller:
+        async with open_house(limits=ApiLimits(body_bytes=10_000)) as house, call(house.url) as caller:
             assert (await caller.ask(request("POST", "/rooms", "Content-Length: 1000000000"))).status == 401
             caller.say_at_once(b"x" * 50_000)
             assert await caller.rest() == b""
@@ -207,7 +207,7 @@ class TestLettingGo:
     async def test_a_head_that_trickles_is_408_though_it_never_rests(
         self, quiet_log: pytest.LogCaptureFixture
     ) -> None:
-        async with open_house(limits=Limits(head_secs=0.3)) as house, call(house.url) as caller:
+        async with open_house(limits=ApiLimits(head_secs=0.3)) as house, call(house.url) as caller:
             await caller.say(b"GET /health HTTP/1.1\r\nX: ")
             trickle = asyncio.create_task(trickle_into(caller))
             reply = await caller.reply(0.3 + SLACK)
@@ -219,7 +219,7 @@ class TestLettingGo:
             trickle.cancel()
 
     async def test_a_client_that_says_nothing_is_let_go(self) -> None:
-        async with open_house(limits=Limits(idle_secs=0.3)) as house:
+        async with open_house(limits=ApiLimits(idle_secs=0.3)) as house:
             async with call(house.url) as caller:
                 assert await caller.rest(0.3 + SLACK) == b""
             async with call(house.url) as caller:
@@ -227,20 +227,20 @@ class TestLettingGo:
                 assert await caller.rest(0.3 + SLACK) == b""
 
     async def test_one_that_asks_again_and_again_is_not(self) -> None:
-        async with open_house(limits=Limits(idle_secs=2.0)) as house, call(house.url) as caller:
+        async with open_house(limits=ApiLimits(idle_secs=2.0)) as house, call(house.url) as caller:
             for _ in range(6):
                 assert (await caller.ask(request("GET", "/health"))).status == 200
                 await asyncio.sleep(0.4)
 
     async def test_a_client_that_asks_and_never_reads_is_cut(self, quiet_log: pytest.LogCaptureFixture) -> None:
-        async with open_house(limits=Limits(stall_secs=0.3)) as house, call(house.url, small=True) as caller:
+        async with open_house(limits=ApiLimits(stall_secs=0.3)) as house, call(house.url, small=True) as caller:
             make(house.hub.registry, PutRoom(room=Room(id="large", name="x" * 1000)))
             caller.take_nothing()
             caller.say_at_once(request("GET", "/capabilities", KEY) * 300)
             await shown(house, "sockets", "open", 1)
 
     async def test_an_upgrade_that_is_none_does_not_stop_the_clock(self) -> None:
-        async with open_house(limits=Limits(idle_secs=0.2, head_secs=0.2)) as house, call(house.url) as caller:
+        async with open_house(limits=ApiLimits(idle_secs=0.2, head_secs=0.2)) as house, call(house.url) as caller:
             house.light.faults.delay = 0.2
             reply = await caller.ask(
                 request("POST", f"/devices/{LIGHT}/command", KEY, "Upgrade: websocket", body=TURN_ON)
@@ -251,7 +251,7 @@ class TestLettingGo:
     async def test_sockets_beyond_the_limits_are_closed_at_once_and_counted(
         self, quiet_log: pytest.LogCaptureFixture
     ) -> None:
-        for limits in (Limits(connections=10), Limits(connections_per_peer=10)):
+        for limits in (ApiLimits(connections=10), ApiLimits(connections_per_peer=10)):
             async with open_house(limits=limits) as house, AsyncExitStack() as callers:
                 for _ in range(9):
                     await callers.enter_async_context(call(house.url))
@@ -317,7 +317,7 @@ async def test_an_event_that_cannot_be_encoded_is_said_to_every_reader_and_close
 
 async def test_the_environment_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def settings(house: House) -> dict[str, str]:
-        app = build_app(house.hub, Access.over(house.hub.keys, Clock(), master_key=MASTER), Limits(), 10)
+        app = build_app(house.hub, Access.over(house.hub.keys, Clock(), master_key=MASTER), ApiLimits(), 10)
         found = {key: repr(value) for key, value in app.config.items()}
         Sanic.unregister_app(app)
         return found
@@ -381,8 +381,8 @@ async def test_small_answers_do_not_wait_for_each_other() -> None:
     async with open_house() as house:
         access = Access.over(house.hub.keys, Clock(), master_key=MASTER)
         address = Address(host="127.0.0.1", port=0)
-        app = build_app(house.hub, access, Limits(), 10)
-        async with Server(app, access, address, Limits(), Clock()) as server:
+        app = build_app(house.hub, access, ApiLimits(), 10)
+        async with Server(app, access, address, ApiLimits(), Clock()) as server:
             async with call(f"http://127.0.0.1:{server.port}") as caller:
                 assert (await caller.ask(request("GET", "/health"))).status == 200
                 [connection] = server._connections
@@ -394,15 +394,15 @@ async def test_small_answers_do_not_wait_for_each_other() -> None:
 async def test_a_port_can_be_served_again_at_once() -> None:
     async with open_house() as house:
         access = Access.over(house.hub.keys, Clock(), master_key=MASTER)
-        app = build_app(house.hub, access, Limits(), 10)
+        app = build_app(house.hub, access, ApiLimits(), 10)
         address = Address(host="127.0.0.1", port=0)
-        async with Server(app, access, address, Limits(), Clock()) as server:
+        async with Server(app, access, address, ApiLimits(), Clock()) as server:
             port = server.port
         async with Server(
-            build_app(house.hub, access, Limits(), 10),
+            build_app(house.hub, access, ApiLimits(), 10),
             access,
             Address(host="127.0.0.1", port=port),
-            Limits(),
+            ApiLimits(),
             Clock(),
         ) as again:
             assert again.port == port
@@ -410,4 +410,4 @@ async def test_a_port_can_be_served_again_at_once() -> None:
 
 async def test_no_start_reads_the_source_of_the_handlers(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sanic.mixins.routes.getsource", lambda _: pytest.fail("Sanic parses what it need not know"))
-    assert build_app(house.hub, Access.over(house.hub.keys, Clock(), master_key=MASTER), Limits(), 10)
+    assert build_app(house.hub, Access.over(house.hub.keys, Clock(), master_key=MASTER), ApiLimits(), 10)

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from appliance.automations import definition as definitions
-from appliance.automations.definition import Definition
+from appliance.automations.definition import AutomationDefinition
 from appliance.home.bus import Bus
 from appliance.home.events import DeviceStateChanged
-from appliance.home.model import Device, Kind, Metadata
+from appliance.home.model import Device, DeviceKind, Metadata
 from appliance.home.values import Value
 from appliance.locale import Locale, load_zone
 from appliance.tables.checks import LUA
@@ -39,7 +39,7 @@ def device(attributes: Mapping[str, Any], device_id: str = LAMP) -> Device:
     return Device(
         id=device_id,
         room_id=None,
-        kind=Kind.LIGHT,
+        kind=DeviceKind.LIGHT,
         attributes=attributes,
         metadata=Metadata(source=device_id.split(":", maxsplit=1)[0]),
         updated_at=NOW,
@@ -81,7 +81,7 @@ def home(*devices: Device) -> View:
 class Parsed:
     """What became of an automation's table: the definition, None where it has faults; and sentences about it."""
 
-    definition: Definition | None
+    definition: AutomationDefinition | None
     faults: tuple[str, ...]
     warnings: tuple[str, ...]
 

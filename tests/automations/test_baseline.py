@@ -8,7 +8,7 @@ from typing import Any
 from appliance.automations.listeners import Baseline
 from appliance.home.bus import Bus
 from appliance.home.events import AdapterAnswered, Event
-from appliance.home.model import Device, Kind, Observation, Report
+from appliance.home.model import Device, DeviceKind, Observation, Report
 from appliance.home.registry import Registry
 from tests.automations.homes import LAMP, NOW, device
 from tests.fakes.clock import VirtualClock
@@ -36,7 +36,7 @@ class Start:
     async def observe(self, device_id: str, **attributes: Any) -> None:
         """An adapter sees the device a second later, and says that it was answered, as links do."""
         await self.clock.advance(1, sleepers=0)
-        seen = Observation(device_id=device_id, kind=Kind.LIGHT, attributes=attributes, vendor_specific={})
+        seen = Observation(device_id=device_id, kind=DeviceKind.LIGHT, attributes=attributes, vendor_specific={})
         present = frozenset({LAMP, OTHER})
         self.registry.apply(Report(adapter="desk", present=present, observations=(seen,)))
         self.bus.publish(AdapterAnswered(adapter="desk", at=self.clock.now()))

@@ -8,7 +8,7 @@ from appliance.automations.home_view import CHANGED, ChangeTimes
 from appliance.automations.policy import millis_of
 from appliance.automations.storage import Storage
 from appliance.home.bus import Bus
-from appliance.home.model import Kind, Observation, Report
+from appliance.home.model import DeviceKind, Observation, Report
 from tests.fakes.automations import Card
 from tests.fakes.clock import START, VirtualClock
 from tests.fakes.registry import PromptRegistry
@@ -41,7 +41,7 @@ class Bench:
     def show(self, **attributes: Any) -> None:
         """Let the lamp show this, a second after the last time."""
         self.clock.suspend(1)
-        seen = Observation(device_id=LAMP, kind=Kind.LIGHT, attributes=attributes)
+        seen = Observation(device_id=LAMP, kind=DeviceKind.LIGHT, attributes=attributes)
         self.registry.apply(Report(adapter="desk", observations=(seen,)))
 
     def since(self, times: ChangeTimes) -> float:

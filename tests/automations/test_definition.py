@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from appliance.automations.condition_kinds import CONDITION_KINDS
 from appliance.automations.conditions import DeviceState, PlaceState, SunCondition, TimeWindow
 from appliance.automations.cron import Cron
-from appliance.automations.definition import Definition
+from appliance.automations.definition import AutomationDefinition
 from appliance.automations.device_triggers import Devices, DeviceTrigger
 from appliance.automations.matchers import Anything, Equal, Within
 from appliance.automations.policy import Policy
@@ -45,7 +45,7 @@ def read(raw: Any, locale: Any = BERLIN) -> Parsed:
     return parsed
 
 
-def definition(**fields: Any) -> Definition:
+def definition(**fields: Any) -> AutomationDefinition:
     """The definition of a table without faults."""
     parsed = read(table(**fields))
     assert parsed.faults == ()
@@ -59,7 +59,7 @@ def faults(raw: Any, locale: Any = BERLIN) -> list[str]:
 
 
 def test_the_least_and_the_most_that_a_table_says() -> None:
-    assert definition() == Definition(
+    assert definition() == AutomationDefinition(
         id="a",
         name="A",
         description="",

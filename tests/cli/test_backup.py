@@ -27,7 +27,7 @@ from appliance.cli.main import main
 from appliance.cli.master_key import LEFT_OUT, key_of, with_key, without_key
 from appliance.errors import ConfigFailed, StartFailed
 from appliance.store.disk import Disk
-from appliance.store.lock import Lock
+from appliance.store.lock import DirectoryLock
 from appliance.store.reading import read_document, replace_document
 from appliance.store.recovery import recover
 from tests.cli.test_commands_line import ANY_TRACE, KEY, LOOPBACK, ROOT, WITH_KEY, box, ended, environment, lares
@@ -652,4 +652,4 @@ class TestHalfway:
     def test_the_lock_is_let_go_after_a_failure(self, tmp_path: Path, command: Command) -> None:
         pack(home(tmp_path) / "b", {**entries(), f"config/{'x' * 300}": b""})
         assert command(tmp_path, "restore", "b")[0] == 74
-        Lock(tmp_path / "data").release()
+        DirectoryLock(tmp_path / "data").release()

@@ -25,7 +25,7 @@ from typing import Any
 import pytest
 
 from appliance.cli.paths import bundled_config
-from appliance.store.lock import Lock
+from appliance.store.lock import DirectoryLock
 from appliance.version import VERSION
 from tests.fakes.process import PYTHONPATH
 
@@ -570,7 +570,7 @@ class TestSignals:
                 running.tell(signal.SIGINT)
                 assert running.end().code == 130
                 assert time.monotonic() - began < 2.5, "the first gives requests three seconds"
-        lock = Lock(tmp_path / "data")
+        lock = DirectoryLock(tmp_path / "data")
         assert not lock.was_left, "it was asked to end: that is no crash"
         lock.release()
 

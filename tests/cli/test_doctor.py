@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from appliance.clock import Clock
-from appliance.store.lock import Lock, holder_of
+from appliance.store.lock import DirectoryLock, holder_of
 from tests.cli.test_backup import CARD, HOME, Command, command, home
 from tests.cli.test_commands_line import LOOPBACK, WITH_KEY, box, ended, environment, lares, until
 
@@ -205,20 +205,20 @@ def _cares_for_adapter(folder: Path) -> Findings | None:
 
 def test_it_holds_no_lock_that_a_starting_hub_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = home(tmp_path) / "data"
-    lock = Lock(folder)
+    lock = DirectoryLock(folder)
     taken: list[int] = []
     monkeypatch.setattr("fcntl.flock", lambda *_: taken.append(1))
     assert holder_of(folder) == str(os.getpid()) and not taken
     monkeypatch.undo()
     lock.release()
     assert holder_of(folder) is None
-    brief = Lock(folder, is_brief=True)
+    brief = DirectoryLock(folder, is_brief=True)
     assert holder_of(folder) is None, "a command is no hub"
     brief.release()
 
 
 def test_a_hub_that_is_gone_is_not_named(tmp_path: Path, command: Command) -> None:
-    Lock(home(tmp_path) / "data").release()
+    DirectoryLock(home(tmp_path) / "data").release()
     assert Findings(command(tmp_path, "doctor")).of("hub") == [("ok", "none runs on it")]
 
 

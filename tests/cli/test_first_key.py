@@ -14,7 +14,7 @@ import pytest
 import pytest_asyncio
 
 from appliance.api.auth import Authenticator, Principal, Role
-from appliance.api.keys import Token
+from appliance.api.keys import KeyToken
 from appliance.cli.first_key import open_access
 from appliance.cli.private import write_private
 from appliance.clock import Clock
@@ -81,7 +81,7 @@ async def test_the_first_start_makes_a_key_that_opens_the_door(box: Box) -> None
     door = await box.start()
     assert box.files() == {"first-key": 0o600}
     key = box.first_key.read_text().removesuffix("\n")
-    assert Token.parse(key) is not None
+    assert KeyToken.parse(key) is not None
     assert await door.identify(key) == OWNER
 
 

@@ -17,11 +17,11 @@ from typing import Any
 import aiohttp
 import pytest
 
-from appliance.api.keys import Token
+from appliance.api.keys import KeyToken
 from appliance.cli import key as key_command
 from appliance.cli import key_socket
 from appliance.cli.main import main
-from appliance.store.lock import Lock
+from appliance.store.lock import DirectoryLock
 from appliance.store.reading import read_document
 from tests.cli.test_commands_line import (
     ANY_TRACE,
@@ -93,7 +93,7 @@ class TestWithoutAHub:
             old = first_key(home)
         made = ended(home, "key", "reset-master")
         assert made.code == 0 and SECRET.fullmatch(made.out)
-        assert Token.parse(made.out.strip()) and made.out.startswith("lrs_master_")
+        assert KeyToken.parse(made.out.strip()) and made.out.startswith("lrs_master_")
         assert made.err.startswith("the old master key opens nothing any more; the new one, this is the only time")
         assert "first-key" not in names(home / "data"), "it told a key that opens nothing"
         with lares(home, "run") as running:
@@ -308,7 +308,7 @@ class TestBothWays:
         monkeypatch.chdir(home)
         monkeypatch.delenv("LARES_DATA_DIR", raising=False)
         monkeypatch.setattr(key_command, "PATIENCE_SECS", 0.0)
-        lock = Lock(home / "data")
+        lock = DirectoryLock(home / "data")
         try:
             assert main(["key", "list"]) == 75
         finally:
@@ -323,7 +323,7 @@ class TestBothWays:
     ) -> None:
         monkeypatch.chdir(home)
         monkeypatch.delenv("LARES_DATA_DIR", raising=False)
-        lock = Lock(home / "data")
+        lock = DirectoryLock(home / "data")
         asked = 0
 
         async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

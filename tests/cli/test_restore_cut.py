@@ -14,7 +14,7 @@ import pytest
 
 from appliance.cli.archive import read
 from appliance.cli.simulate import present_state
-from appliance.store.lock import Lock
+from appliance.store.lock import DirectoryLock
 from appliance.store.reading import read_document
 from appliance.store.replacement import PENDING, finish, prepare
 from tests.cli.test_backup import Command, command, home
@@ -60,7 +60,7 @@ def cut(folder: Path, archive: Path, count: int) -> int:
 
 def present(folder: Path) -> tuple[dict[str, object], str]:
     """What a hub that starts now finds: the document, and the configuration's text."""
-    lock = Lock(folder / "data")
+    lock = DirectoryLock(folder / "data")
     finish(folder / "data", "later")
     lock.release()
     values = {key: orjson.loads(value) for key, value in read_document(folder / "data").values.items()}

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Page, Route, expect
 
-from appliance.adapters.elgato_lights.simulator import Light
+from appliance.adapters.elgato_lights.simulator import SimulatedLight
 from appliance.home.events import SystemErrorReported
-from appliance.home.model import Kind
+from appliance.home.model import DeviceKind
 from tests.dashboard.conftest import Place, visiting
 from tests.dashboard.npm import AXE, JSQR, script
 from tests.fakes import process
@@ -62,7 +62,7 @@ async def test_the_token_leaves_the_address_at_once(browser: Browser, shared: Ho
 
 
 async def test_a_switch_waits_for_the_vendor_and_shows_what_the_vendor_shows(browser: Browser, shared: House) -> None:
-    shared.light.lights = [Light(temperature=213)]
+    shared.light.lights = [SimulatedLight(temperature=213)]
     async with visiting(browser, shared) as visit:
         await visit.open()
         light = card(visit.page, "Simulated light")
@@ -76,7 +76,7 @@ async def test_a_switch_waits_for_the_vendor_and_shows_what_the_vendor_shows(bro
         await expect(light.locator("output").first).to_have_text("80 %")
         await until(lambda: shared.light.lights[0].brightness == 80, PATIENCE_SECS)
         await expect(light.locator("[aria-busy]")).to_have_count(0)
-        shared.light.lights = [Light(on=False, brightness=33, temperature=213)]
+        shared.light.lights = [SimulatedLight(on=False, brightness=33, temperature=213)]
         await expect(power).to_have_attribute("aria-checked", "false")
         await expect(slider).to_have_js_property("value", "33")
         assert visit.asked("/overview") == 1
@@ -208,7 +208,7 @@ async def test_a_read_key_sees_everything_and_no_buttons_that_it_may_not_press(
 
 
 async def test_a_tab_that_slept_asks_once_and_knows_what_it_missed(browser: Browser, shared: House) -> None:
-    shared.light.lights = [Light(temperature=213)]
+    shared.light.lights = [SimulatedLight(temperature=213)]
     async with visiting(browser, shared) as visit:
         await visit.page.clock.install()
         await visit.open()
@@ -268,7 +268,7 @@ async def test_a_reader_that_lagged_fetches_all_anew(browser: Browser) -> None:
 
 
 async def test_it_works_with_the_keyboard_alone(browser: Browser, shared: House) -> None:
-    shared.light.lights = [Light(temperature=213)]
+    shared.light.lights = [SimulatedLight(temperature=213)]
     async with visiting(browser, shared) as visit:
         await visit.open()
         page = visit.page
@@ -316,7 +316,7 @@ HOSTILE = (
 async def test_hostile_names_and_errors_are_text(browser: Browser) -> None:
     async with open_house() as house, visiting(browser, house) as visit:
         for at, text in enumerate(HOSTILE):
-            show(house.hub.registry, seen(f"evil{at}", text, Kind.SENSOR, {"custom.shown.note": text}))
+            show(house.hub.registry, seen(f"evil{at}", text, DeviceKind.SENSOR, {"custom.shown.note": text}))
             await house.post("/rooms", {"id": text, "name": text})
             await house.post("/groups", {"id": text, "name": text, "members": [f"{ADAPTER}:evil{at}"]})
         await visit.open()
@@ -376,7 +376,7 @@ async def test_axe_finds_nothing_to_complain_of(browser: Browser, scheme: Any) -
 async def test_nothing_is_wider_than_the_window(browser: Browser, width: int) -> None:
     async with open_house() as house, visiting(browser, house, viewport={"width": width, "height": 700}) as visit:
         await furnish(house)
-        show(house.hub.registry, seen("long", "W" * 200, Kind.SENSOR, {"custom.shown.note": "x" * 300}))
+        show(house.hub.registry, seen("long", "W" * 200, DeviceKind.SENSOR, {"custom.shown.note": "x" * 300}))
         await visit.open()
         for view in VIEWS:
             await visit.go(view)

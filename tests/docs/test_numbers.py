@@ -13,7 +13,7 @@ from appliance.adapters.mqtt.devices import MAX_ENTITIES
 from appliance.adapters.mqtt.out.outlet import GATHER_SECS
 from appliance.adapters.mqtt.payloads import MAX_PAYLOAD_BYTES
 from appliance.adapters.runner import MAX_RESTART_SECS, MIN_RESTART_SECS
-from appliance.api.limits import Limits
+from appliance.api.limits import ApiLimits
 from appliance.automations import timers, variables
 from appliance.automations.alarms import MAX_LATE
 from appliance.automations.brake import PAUSE_SECS
@@ -51,7 +51,7 @@ def number_in(file: str, pattern: str) -> int:
 
 def numbers() -> list[tuple[str, str]]:
     """Sentences of pages, made of what the code says."""
-    limits, prelude = Limits(), "appliance/lua_worker/prelude"
+    limits, prelude = ApiLimits(), "appliance/lua_worker/prelude"
     deepest = number_in(f"{prelude}/json.lua", r"^local MAX_DEPTH = (\d+)")
     longest = number_in(f"{prelude}/json.lua", r"^local MAX_VALUE_BYTES = (\d+)")
     message = number_in(f"{prelude}/ctx.lua", r"^local MAX_LOG_BYTES = (\d+)")

@@ -12,7 +12,7 @@ from appliance.adapters.polling import PollingAdapter
 from appliance.errors import Invalid, Unreachable
 from appliance.home.command_specs import CommandSpec
 from appliance.home.commands import Command
-from appliance.home.model import Kind, Observation, Report
+from appliance.home.model import DeviceKind, Observation, Report
 from appliance.home.values import Value
 
 T = TypeVar("T")
@@ -38,7 +38,7 @@ class StubAdapter(PollingAdapter):
     def seen(self, **attributes: Value) -> Report:
         """A report of the one device, `<name>:1`."""
         device_id = f"{self.name}:1"
-        seen = Observation(device_id=device_id, kind=Kind.SWITCH, attributes=attributes, commands=POWER)
+        seen = Observation(device_id=device_id, kind=DeviceKind.SWITCH, attributes=attributes, commands=POWER)
         return Report(adapter=self.name, present=frozenset({device_id}), observations=(seen,))
 
     async def poll(self) -> Report:

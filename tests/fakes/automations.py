@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from appliance.automations.brake import Brake
-from appliance.automations.definition import Definition, automation_parser
+from appliance.automations.definition import AutomationDefinition, automation_parser
 from appliance.automations.setup import Parts, build_environment, open_automations
 from appliance.automations.states import States
 from appliance.automations.storage import Storage
@@ -24,7 +24,7 @@ from appliance.history.period import Period
 from appliance.history.runs import RunEntry, RunHistory
 from appliance.home.bus import Bus
 from appliance.home.events import AdapterAnswered
-from appliance.home.model import Device, Kind, Observation, Report
+from appliance.home.model import Device, DeviceKind, Observation, Report
 from appliance.lua.catalog import Catalog
 from appliance.lua.execution import Failure
 from appliance.lua.executor import Executor
@@ -176,7 +176,7 @@ class Bench:
         shown = {**(known[0].attributes if known else {}), **attributes}
         shown.pop("state", None)
         there = {device.id for device in self.registry.list_devices() if device.metadata.source == adapter}
-        seen = Observation(device_id=device_id, kind=Kind.LIGHT, attributes=shown, vendor_specific={})
+        seen = Observation(device_id=device_id, kind=DeviceKind.LIGHT, attributes=shown, vendor_specific={})
         self.registry.apply(Report(adapter=adapter, present=frozenset({*there, device_id}), observations=(seen,)))
         self.bus.publish(AdapterAnswered(adapter=adapter, at=self.clock.now()))
 
@@ -255,7 +255,7 @@ async def bench(
     storage = Storage(stored=kept, remember=kept.remember, put=kept.put)
     trust = ClockTrust(clock, believed_after)
     environment = build_environment(registry, bus, clock, trust, storage, stopped_at=stopped_at)
-    catalog: Catalog[Definition] = Catalog(
+    catalog: Catalog[AutomationDefinition] = Catalog(
         "automation", Folder(path=folder, name="config/automations"), _describe, automation_parser(locale, clock, 3)
     )
     executes = partial(Executor, cast("Any", stage), cast("Any", lambda label: _Context(clock)), clock)

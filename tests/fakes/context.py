@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from appliance.adapters.addresses import AddressGates
-from appliance.adapters.base import AdapterContext, Session
+from appliance.adapters.base import AdapterContext, HttpSession
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.home.bus import Bus
@@ -27,7 +27,7 @@ class KeptInMemory:
 
 def context_of(
     name: str,
-    session: Session,
+    session: HttpSession,
     clock: Clock,
     *,
     registry: Registry | None = None,

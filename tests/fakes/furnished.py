@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from appliance.home.command_specs import CommandSpec
-from appliance.home.model import Info, Kind, Observation, Report
+from appliance.home.model import DeviceKind, Info, Observation, Report
 from appliance.home.registry import Registry
 from appliance.home.values import Value
 from tests.fakes.house import LIGHT, House
@@ -26,7 +26,7 @@ def celsius(value: float) -> Value:
 def seen(
     local_id: str,
     name: str,
-    kind: Kind,
+    kind: DeviceKind,
     attributes: dict[str, Value],
     commands: Sequence[CommandSpec] = (),
     device_class: str | None = None,
@@ -48,15 +48,15 @@ DEVICES = (
     seen(
         "strip",
         "Shelf",
-        Kind.LIGHT,
+        DeviceKind.LIGHT,
         {"power": "on", "brightness": 70, "color_hs": {"hue": 28, "saturation": 85}},
         (POWER, spec("brightness"), spec("color_hs")),
     ),
-    seen("plug", "Coffee machine", Kind.SWITCH, {"power": "on"}, (POWER,), "plug"),
+    seen("plug", "Coffee machine", DeviceKind.SWITCH, {"power": "on"}, (POWER,), "plug"),
     seen(
         "blind",
         "Blind",
-        Kind.SWITCH,
+        DeviceKind.SWITCH,
         {"cover_position": 40},
         (spec("cover_position", "open", "stop", "close", "set"),),
         "cover",
@@ -64,7 +64,7 @@ DEVICES = (
     seen(
         "heater",
         "Radiator",
-        Kind.SWITCH,
+        DeviceKind.SWITCH,
         {"target_temperature": celsius(21.5), "temperature": celsius(20.3), "hvac_mode": "heat"},
         (
             spec("target_temperature", min=5, max=30, step=0.5, unit="°C"),
@@ -72,15 +72,15 @@ DEVICES = (
         ),
         "climate",
     ),
-    seen("lock", "Front door", Kind.SWITCH, {"lock": "locked"}, (spec("lock", "lock", "unlock"),), "lock"),
+    seen("lock", "Front door", DeviceKind.SWITCH, {"lock": "locked"}, (spec("lock", "lock", "unlock"),), "lock"),
     seen(
         "air",
         "Bedroom air",
-        Kind.SENSOR,
+        DeviceKind.SENSOR,
         {"temperature": celsius(19.4), "humidity": {"value": 52, "unit": "%"}, "battery": 88},
     ),
-    seen("motion", "Hallway", Kind.SENSOR, {"motion": "clear", "battery": 61}),
-    seen("leak", "Under the sink", Kind.SENSOR, {"water_leak": False}),
+    seen("motion", "Hallway", DeviceKind.SENSOR, {"motion": "clear", "battery": 61}),
+    seen("leak", "Under the sink", DeviceKind.SENSOR, {"water_leak": False}),
 )
 
 ROOMS = {
@@ -99,7 +99,7 @@ def many(count: int) -> list[Observation]:
     """Lamps, as many as asked for."""
     commands = (POWER, spec("brightness"))
     return [
-        seen(f"lamp_{at:03}", f"Lamp {at}", Kind.LIGHT, {"power": "off", "brightness": 50}, commands)
+        seen(f"lamp_{at:03}", f"Lamp {at}", DeviceKind.LIGHT, {"power": "off", "brightness": 50}, commands)
         for at in range(count)
     ]
 

@@ -25,8 +25,8 @@ from appliance.api.app import build_app
 from appliance.api.auth import Authenticator, Role
 from appliance.api.frames import frame_of
 from appliance.api.keyring import Keyring
-from appliance.api.keys import Token
-from appliance.api.limits import Limits
+from appliance.api.keys import KeyToken
+from appliance.api.limits import ApiLimits
 from appliance.api.server import Server
 from appliance.clock import Clock
 from appliance.config import Config
@@ -39,7 +39,7 @@ from tests.fakes import witness
 from tests.fakes.keys import key_of
 
 MASTER = "test-master-key-of-the-house"
-READER = Token.make("reader")
+READER = KeyToken.make("reader")
 _READERS = key_of(READER, Role.READ)
 
 LIGHT, TV = "elgato_lights:light:0", "roku_tv:tv"
@@ -170,7 +170,7 @@ async def open_house(
     poll_interval_secs: int = 1,
     data_dir: Path | None = None,
     disk: Disk | None = None,
-    limits: Limits | None = None,
+    limits: ApiLimits | None = None,
     event_capacity: int = 1024,
     wait_until_ready: bool = True,
     root: Path | None = None,
@@ -194,7 +194,7 @@ async def open_house(
         hub = Hub(settings, disk or Disk(folder), clock or Clock(), frame_of=frame_of)
         events = _record(hub.bus)
         await stack.enter_async_context(hub)
-        server = await stack.enter_async_context(_serve(hub, settings, limits or Limits(), event_capacity))
+        server = await stack.enter_async_context(_serve(hub, settings, limits or ApiLimits(), event_capacity))
         await hub.adapters.begin()
         session = await stack.enter_async_context(aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)))
         url = f"http://127.0.0.1:{server.port}"
@@ -214,7 +214,7 @@ def _record(bus: Bus) -> list[Event]:
     return events
 
 
-def _serve(hub: Hub, settings: Config, limits: Limits, event_capacity: int) -> Server:
+def _serve(hub: Hub, settings: Config, limits: ApiLimits, event_capacity: int) -> Server:
     readers = {_READERS.name: _READERS}
     authenticator = Authenticator(lambda name: readers.get(name) or hub.keys.find(name), master_key=MASTER)
     access = Access(authenticator=authenticator, keyring=Keyring(hub.keys, authenticator.hasher, hub.clock))

@@ -15,7 +15,7 @@ from appliance.errors import BadAnswer
 from appliance.home.bus import Bus
 from appliance.home.command_specs import CommandSpec
 from appliance.home.commands import Command
-from appliance.home.model import Kind, Observation, Report
+from appliance.home.model import DeviceKind, Observation, Report
 from appliance.home.values import Value
 from tests.fakes.context import context_of
 from tests.fakes.registry import PromptRegistry
@@ -42,7 +42,7 @@ class InstantAdapter(Adapter):
         seen = [
             Observation(
                 device_id=each,
-                kind=Kind.LIGHT,
+                kind=DeviceKind.LIGHT,
                 attributes={"power": "off", "brightness": 50, "color_temperature": {"value": 4000, "unit": "kelvin"}},
                 vendor_specific={"name": each, "tags": []},
                 commands=COMMANDS,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from appliance.api.auth import Role
-from appliance.api.keys import Token, hash_token
+from appliance.api.keys import KeyToken, hash_token
 from appliance.store.keys import MASTER, PREFIX, Key
 
 MADE_AT = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)
 
 
-def key_of(token: Token, role: Role) -> Key:
+def key_of(token: KeyToken, role: Role) -> Key:
     """The key that this token opens the door with."""
     return keep(token.key_id, role, hash_token(token.text))
 

@@ -15,7 +15,7 @@ from appliance.adapters.dispatch import Dispatcher
 from appliance.adapters.http import open_session
 from appliance.adapters.runner import AdapterRunner
 from appliance.automations.calls import AutomationCalls
-from appliance.automations.definition import Definition, automation_parser
+from appliance.automations.definition import AutomationDefinition, automation_parser
 from appliance.automations.setup import build_environment, open_automations
 from appliance.automations.storage import Storage
 from appliance.automations.variables import Variables
@@ -25,7 +25,7 @@ from appliance.home.bus import Bus
 from appliance.home.command_specs import CommandSpec
 from appliance.home.commands import Command
 from appliance.home.events import AdapterAnswered, DeviceEvent
-from appliance.home.model import Kind, Observation, Report
+from appliance.home.model import DeviceKind, Observation, Report
 from appliance.home.values import Value
 from appliance.lua.catalog import Catalog
 from appliance.lua.context import Context, MoreCall
@@ -76,7 +76,7 @@ class Vendor:
         is_light = "power" in shown
         return Observation(
             device_id=f"x:{name}",
-            kind=Kind.LIGHT if is_light else Kind.SENSOR,
+            kind=DeviceKind.LIGHT if is_light else DeviceKind.SENSOR,
             attributes=dict(shown),
             vendor_specific={},
             commands=LIGHT if is_light else RADIATOR if "hvac_mode" in shown else (),
@@ -194,7 +194,7 @@ async def open_week(
             environment = build_environment(registry, bus, clock, trust, storage, stopped_at=stopped_at)
             folder = Folder(path=config / "automations", name="config/automations")
             parser = automation_parser(BERLIN, clock, 8)
-            catalog: Catalog[Definition] = Catalog("automation", folder, lua.describe, parser)
+            catalog: Catalog[AutomationDefinition] = Catalog("automation", folder, lua.describe, parser)
             async with open_automations(catalog, environment, RunHistory(), executes) as parts:
                 calls.update(AutomationCalls(environment, parts.timers, _no_scene, ("x:tell",)).table())
                 week = Week(vendor=vendor, registry=registry, bus=bus, variables=environment.variables, made=made)

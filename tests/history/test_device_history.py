@@ -17,7 +17,7 @@ from appliance.history.period import Period
 from appliance.history.series import Series
 from appliance.home.bus import Bus
 from appliance.home.events import DeviceRoomChanged, DeviceStateChanged
-from appliance.home.model import Device, Kind, Observation, Report
+from appliance.home.model import Device, DeviceKind, Observation, Report
 from tests.fakes.clock import VirtualClock
 from tests.fakes.registry import PromptRegistry
 
@@ -60,7 +60,7 @@ class Home:
 def _a_device() -> Device:
     """A device with every field that there is."""
     registry = PromptRegistry(Bus(), VirtualClock(NOON))
-    seen = Observation(device_id="x:1", kind=Kind.SENSOR, attributes={}, vendor_specific={})
+    seen = Observation(device_id="x:1", kind=DeviceKind.SENSOR, attributes={}, vendor_specific={})
     registry.apply(Report(adapter="x", present=frozenset({"x:1"}), observations=(seen,)))
     return registry.get_device("x:1")
 

@@ -15,7 +15,7 @@ from appliance.clock import Clock
 from appliance.errors import Invalid, NotFound
 from appliance.home import events
 from appliance.home.bus import Bus
-from appliance.home.model import Device, Group, Kind, Metadata, Observation, Report, Room
+from appliance.home.model import Device, DeviceKind, Group, Metadata, Observation, Report, Room
 from appliance.home.registry import OFFLINE, ONLINE
 from tests.fakes.registry import PromptRegistry
 
@@ -60,7 +60,9 @@ class Home:
 
 def seen(device_id: str = "a:1", note: Any = None, **attributes: Any) -> Observation:
     """An observation of a light; `note` is the vendor's own data."""
-    return Observation(device_id=device_id, kind=Kind.LIGHT, attributes=attributes, vendor_specific={"note": note})
+    return Observation(
+        device_id=device_id, kind=DeviceKind.LIGHT, attributes=attributes, vendor_specific={"note": note}
+    )
 
 
 def report(*observations: Observation, adapter: str = "a", also: Iterable[str] = ()) -> Report:
@@ -84,7 +86,7 @@ class TestReports:
         assert device == Device(
             id="a:1",
             room_id=None,
-            kind=Kind.LIGHT,
+            kind=DeviceKind.LIGHT,
             attributes={"power": "on", "brightness": 30, "state": "online"},
             metadata=Metadata(source="a", accuracy=None, vendor_specific={"note": "x"}),
             updated_at=device.updated_at,

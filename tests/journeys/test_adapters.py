@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from appliance.adapters.elgato_lights.kind import ElgatoLights
-from appliance.adapters.elgato_lights.simulator import Light, LightSimulator
+from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
 from appliance.adapters.roku_tv.kind import RokuTv
 from appliance.adapters.roku_tv.simulator import TvSimulator
 from tests.fakes.clock import VirtualClock
@@ -188,7 +188,7 @@ async def test_an_adapter_that_does_not_exist_is_named(house: House) -> None:
 
 async def test_a_home_may_have_many_adapters_of_each_kind() -> None:
     async with AsyncExitStack() as stack:
-        lamps = [LightSimulator(lights=[Light(brightness=n, temperature=200)] * n) for n in (1, 2)]
+        lamps = [LightSimulator(lights=[SimulatedLight(brightness=n, temperature=200)] * n) for n in (1, 2)]
         sets = [TvSimulator(power=False), TvSimulator()]
         for device in (*lamps, *sets):
             await stack.enter_async_context(device)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from appliance import config
-from appliance.api.limits import Limits
+from appliance.api.limits import ApiLimits
 from tests.api.caller import call, request
 from tests.fakes.process import KEY, running
 
@@ -23,13 +23,13 @@ def configure(folder: Path, text: str) -> None:
 
 
 def test_without_a_word_the_limits_are_the_contracts_and_rate_and_cors_are_off() -> None:
-    assert Limits.of(config.parse("", "x", {}).api) == Limits()
-    assert Limits().rate is None and Limits().origins is None
+    assert ApiLimits.of(config.parse("", "x", {}).api) == ApiLimits()
+    assert ApiLimits().rate is None and ApiLimits().origins is None
 
 
 def test_what_is_configured_but_not_enabled_is_off() -> None:
     text = f'[api.rate_limit]\nburst_size = 1\n[api.cors]\nallowed_origins = ["{PANEL}"]\n'
-    assert Limits.of(config.parse(text, "x", {}).api) == Limits()
+    assert ApiLimits.of(config.parse(text, "x", {}).api) == ApiLimits()
 
 
 @pytest.mark.parametrize("key", ["max_connections", "max_connections_per_peer"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from appliance.adapters.elgato_lights.simulator import Light, LightSimulator
+from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
 from tests.fakes.clock import VirtualClock
 from tests.fakes.house import LARGE, LIGHT, TV, House, open_house
 
@@ -69,7 +69,7 @@ async def test_devices_are_listed_by_id_with_every_field(quiet: House) -> None:
 
 
 async def test_the_list_is_in_the_order_of_ids_whatever_the_order_of_their_appearance() -> None:
-    lights = [Light(temperature=200) for _ in range(12)]
+    lights = [SimulatedLight(temperature=200) for _ in range(12)]
     async with open_house(light=LightSimulator(lights=lights)) as house:
         ids = [device["id"] for device in (await house.get("/devices")).json]
     assert ids == sorted(ids) and len(ids) == 13

@@ -10,7 +10,7 @@ import pytest
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.roku_tv.simulator import TvSimulator
-from appliance.home.model import Kind, Observation, Report
+from appliance.home.model import DeviceKind, Observation, Report
 from tests.fakes.clock import VirtualClock
 from tests.fakes.house import LIGHT, House, open_house
 from tests.fakes.lua import write
@@ -60,7 +60,9 @@ async def test_low_batteries_are_told_of_once(caplog: pytest.LogCaptureFixture) 
     caplog.set_level(logging.INFO, "notify")
     async with open_house(root=ROOT) as house:
         seen = [
-            Observation(device_id=f"x:{level}", kind=Kind.SENSOR, attributes={"battery": level}, vendor_specific={})
+            Observation(
+                device_id=f"x:{level}", kind=DeviceKind.SENSOR, attributes={"battery": level}, vendor_specific={}
+            )
             for level in (19, 20)
         ]
         ids = frozenset(each.device_id for each in seen)

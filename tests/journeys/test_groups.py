@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from appliance.adapters.elgato_lights.simulator import Light, LightSimulator
+from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
 from tests.fakes.clock import VirtualClock
 from tests.fakes.house import LARGE, LIGHT, TV, House, Received, open_house
 from tests.fakes.patience import until
@@ -207,7 +207,7 @@ async def test_removing_a_group_leaves_its_devices(house: House) -> None:
 async def test_a_member_that_vanished_stays_listed_is_left_out_and_comes_back(
     quiet: House, clock: VirtualClock
 ) -> None:
-    lamp = Light(temperature=213)
+    lamp = SimulatedLight(temperature=213)
     quiet.light.lights = [lamp, lamp]
     await clock.advance(1, sleepers=3)
     await put(quiet, "all", SECOND, TV, LIGHT)
@@ -299,7 +299,7 @@ async def test_members_at_different_addresses_are_commanded_at_once(quiet: House
 
 
 async def test_members_of_one_section_are_written_together_and_answered_in_membership_order() -> None:
-    lamps = LightSimulator(lights=[Light(temperature=200)] * 3)
+    lamps = LightSimulator(lights=[SimulatedLight(temperature=200)] * 3)
     async with open_house(light=lamps) as house:
         ids = [f"elgato_lights:light:{index}" for index in (2, 0, 1)]
         await put(house, "all", *ids)

@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from appliance.adapters.elgato_lights.simulator import Light, LightSimulator
+from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
 from tests.fakes.process import Process, configure, light_section, running, spawn
 
 WRITERS = 8
@@ -137,7 +137,7 @@ async def test_no_acknowledged_change_is_missing_after_kills_at_random_moments(k
     writers = [Writer(number) for number in range(WRITERS)]
     checked: list[int] = []
     print(f"seed {seed}")
-    async with LightSimulator(lights=[Light(temperature=213) for _ in writers]) as light:
+    async with LightSimulator(lights=[SimulatedLight(temperature=213) for _ in writers]) as light:
         configure(tmp_path, light_section(light.url))
         for number in range(kills + 1):
             async with running(tmp_path) as hub:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from appliance.adapters.elgato_lights.kind import ElgatoLights
-from appliance.adapters.elgato_lights.simulator import Light, LightSimulator
+from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
 from appliance.adapters.roku_tv.simulator import TvSimulator
 from appliance.errors import Invalid, Unreachable, Unsupported
 from tests.fakes.clock import VirtualClock
@@ -100,7 +100,7 @@ async def test_a_colour_temperature_beyond_the_light_is_refused_though_it_is_can
 async def test_a_light_in_colour_has_no_colour_temperature_until_it_is_given_one(
     quiet: House, clock: VirtualClock
 ) -> None:
-    quiet.light.lights = [Light(on=True, hue=358.0, saturation=6.0)]
+    quiet.light.lights = [SimulatedLight(on=True, hue=358.0, saturation=6.0)]
     async with quiet.stream() as frames:
         await clock.advance(1, sleepers=3)
         state = {"power": "on", "brightness": 50, "state": "online"}
@@ -109,9 +109,9 @@ async def test_a_light_in_colour_has_no_colour_temperature_until_it_is_given_one
         assert vendor == {"light_index": 0, "hue": 358.0, "saturation": 6.0}
 
         await quiet.command(LIGHT, "brightness", "set", 7)
-        assert quiet.light.lights == [Light(on=True, brightness=7, hue=358.0, saturation=6.0)]
+        assert quiet.light.lights == [SimulatedLight(on=True, brightness=7, hue=358.0, saturation=6.0)]
         assert (await warmth(quiet, 5000)).status == 200
-        assert quiet.light.lights == [Light(on=True, brightness=7, temperature=200)]
+        assert quiet.light.lights == [SimulatedLight(on=True, brightness=7, temperature=200)]
         state = {"power": "on", "brightness": 7, "color_temperature": _kelvin(5000), "state": "online"}
         assert (await quiet.heard(frames))[-1] == {"type": "device.state_changed", "id": LIGHT, "state": state}
         assert (await quiet.device(LIGHT))["metadata"]["vendor_specific"] == {"light_index": 0}
@@ -121,7 +121,7 @@ async def test_a_light_in_colour_has_no_colour_temperature_until_it_is_given_one
 
 
 async def test_each_light_is_a_device_by_its_index_and_commanded_alone() -> None:
-    lights = [Light(on=True, brightness=n, temperature=150 + n) for n in range(3)]
+    lights = [SimulatedLight(on=True, brightness=n, temperature=150 + n) for n in range(3)]
     async with open_house(light=LightSimulator(lights=lights)) as house:
         for index in range(3):
             device = await house.device(f"elgato_lights:light:{index}")
@@ -136,7 +136,7 @@ async def test_each_light_is_a_device_by_its_index_and_commanded_alone() -> None
 
 
 async def test_a_change_at_another_light_that_a_command_reads_is_taken_in(quiet: House, clock: VirtualClock) -> None:
-    quiet.light.lights = [Light(temperature=200), Light(temperature=200)]
+    quiet.light.lights = [SimulatedLight(temperature=200), SimulatedLight(temperature=200)]
     await clock.advance(1, sleepers=3)
     quiet.light.lights[1].on = True
     async with quiet.stream() as frames:
@@ -148,7 +148,7 @@ async def test_a_change_at_another_light_that_a_command_reads_is_taken_in(quiet:
 
 
 async def test_a_light_that_vanishes_is_removed_and_keeps_its_place(quiet: House, clock: VirtualClock) -> None:
-    lights = [Light(temperature=200), Light(brightness=7, temperature=200)]
+    lights = [SimulatedLight(temperature=200), SimulatedLight(brightness=7, temperature=200)]
     quiet.light.lights = lights
     await clock.advance(1, sleepers=3)
     await quiet.post("/rooms", {"id": "den", "name": "Den"})
@@ -208,10 +208,10 @@ async def test_a_light_that_vanished_since_it_was_seen_is_told_so(quiet: House) 
 async def test_one_bad_light_keeps_its_last_state_and_the_others_go_on(
     quiet: House, clock: VirtualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    quiet.light.lights = [Light(temperature=200), Light(on=True, temperature=200)]
+    quiet.light.lights = [SimulatedLight(temperature=200), SimulatedLight(on=True, temperature=200)]
     await clock.advance(1, sleepers=3)
     before = await quiet.device(SECOND)
-    quiet.light.lights = [Light(brightness=9, temperature=200), {"on": "perhaps"}]
+    quiet.light.lights = [SimulatedLight(brightness=9, temperature=200), {"on": "perhaps"}]
     async with quiet.stream() as frames:
         await clock.advance(5, sleepers=3)
         assert [frame["id"] for frame in await quiet.heard(frames)] == [LIGHT]
@@ -222,7 +222,7 @@ async def test_one_bad_light_keeps_its_last_state_and_the_others_go_on(
         assert (answer.status, answer.json) == (400, {"error": told, "code": "device_refused"})
         assert [frame["type"] for frame in await quiet.heard(frames)] == ["device.state_changed"]
     assert len([record for record in caplog.records if "cannot be read" in record.message]) == 1
-    assert quiet.light.lights == [Light(on=True, brightness=9, temperature=200), {"on": "perhaps"}]
+    assert quiet.light.lights == [SimulatedLight(on=True, brightness=9, temperature=200), {"on": "perhaps"}]
 
 
 # --- confirmation --------------------------------------------------------------------------------

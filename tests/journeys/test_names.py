@@ -6,7 +6,7 @@ from pathlib import Path
 
 import orjson
 
-from appliance.home.model import Kind, Observation, Report
+from appliance.home.model import DeviceKind, Observation, Report
 from tests.fakes.house import LIGHT, READER, TV, House, open_house
 
 LONG = "x" * 1001
@@ -79,7 +79,7 @@ async def test_what_each_device_takes_is_told_on_demand(house: House) -> None:
 
 async def test_what_the_catalog_does_not_allow_is_dropped_and_said_once(house: House) -> None:
     bad = {"brightness": 300, "power": "on", "colour": "red", "custom.x.y": [1], "humidity": None, "presence": True}
-    seen = Observation(device_id="roku_tv:probe", kind=Kind.SENSOR, attributes=bad)
+    seen = Observation(device_id="roku_tv:probe", kind=DeviceKind.SENSOR, attributes=bad)
     for _ in range(3):
         house.hub.registry.apply(Report(adapter="roku_tv", observations=(seen,)))
     shown = (await house.device("roku_tv:probe"))["attributes"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from appliance.adapters.elgato_lights.simulator import Light, LightSimulator
+from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
 from appliance.adapters.roku_tv.simulator import TvSimulator
 from appliance.adapters.simulated import SimulatedDevice
 from tests.fakes.clock import VirtualClock
@@ -23,7 +23,9 @@ TEN_MINUTES = 600
 @pytest.fixture
 async def home(clock: VirtualClock, caplog: pytest.LogCaptureFixture) -> AsyncIterator[House]:
     """A quiet house with two lamps behind one address and a TV, whose log is kept from now on."""
-    lamps = LightSimulator(lights=[Light(on=True, temperature=200), Light(temperature=300)], clock=clock)
+    lamps = LightSimulator(
+        lights=[SimulatedLight(on=True, temperature=200), SimulatedLight(temperature=300)], clock=clock
+    )
     async with open_house(clock=clock, light=lamps, tv=TvSimulator(clock=clock)) as home:
         caplog.set_level(logging.INFO)
         caplog.clear()

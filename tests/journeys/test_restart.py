@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from appliance.adapters.elgato_lights.simulator import Light, LightSimulator
+from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
 from appliance.adapters.roku_tv.kind import RokuTv
 from appliance.adapters.roku_tv.simulator import TvSimulator
 from appliance.cli.reasons import Reasons
@@ -30,9 +30,9 @@ FLUSH_SECS = 300
 SLEEPERS = 3
 """Who sleeps in a quiet house: both adapters' polls and the recorder."""
 
-Lamps = Sequence[Light]
-ONE: Lamps = (Light(on=True, temperature=200),)
-TWO: Lamps = (*ONE, Light(brightness=30, temperature=300))
+Lamps = Sequence[SimulatedLight]
+ONE: Lamps = (SimulatedLight(on=True, temperature=200),)
+TWO: Lamps = (*ONE, SimulatedLight(brightness=30, temperature=300))
 
 
 @asynccontextmanager

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from appliance.adapters.elgato_lights.kind import ElgatoLights
-from appliance.adapters.elgato_lights.simulator import Light, LightSimulator
+from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
 from tests.fakes.clock import VirtualClock
 from tests.fakes.house import LARGE, LIGHT, TV, House, Received, open_house
 from tests.fakes.patience import until
@@ -238,7 +238,7 @@ async def test_devices_at_different_addresses_are_commanded_at_once(quiet: House
 
 
 async def test_devices_at_one_address_are_commanded_one_after_another() -> None:
-    lamps = LightSimulator(lights=[Light(temperature=200), Light(temperature=300)])
+    lamps = LightSimulator(lights=[SimulatedLight(temperature=200), SimulatedLight(temperature=300)])
     async with lamps:
         section = ElgatoLights(base_url=lamps.url, poll_interval_secs=3600)
         async with open_house(adapters={"desk": section, "shelf": section}) as house:

@@ -9,12 +9,12 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from appliance.clock import Clock
-from appliance.lua.limits import Limits
+from appliance.lua.limits import ExecutionLimits
 from appliance.lua.runner import Runner
 from appliance.lua.source import Source
 
 FILE = "config/scenes/test.lua"
-ROOMY = Limits(max_cpu_secs=20.0, backstop_secs=60.0)
+ROOMY = ExecutionLimits(max_cpu_secs=20.0, backstop_secs=60.0)
 """For scripts that behave: a busy machine must not make them fail."""
 
 TRIVIAL = 'ctx:command("a", {capability = "power", action = "on"})'
@@ -46,7 +46,7 @@ class Notes:
 
 @asynccontextmanager
 async def open_runner(
-    limits: Limits = ROOMY,
+    limits: ExecutionLimits = ROOMY,
     scripts: Path | None = None,
     zone: str = "Europe/Berlin",
     clock: Clock | None = None,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from appliance.errors import ScriptFailed
-from appliance.lua.limits import Limits
+from appliance.lua.limits import ExecutionLimits
 from appliance.lua.source import Source
 from tests.lua.bench import TRIVIAL, Notes, file, open_runner, run, scene
 
@@ -60,7 +60,9 @@ async def main(seed: int, count: int) -> None:
     for _ in range(count):
         mib = dice.uniform(LEAST_KIB, MOST_KIB) / 1024
         body = dice.choice(BODIES)
-        async with open_runner(Limits(max_memory_mb=mib, max_cpu_secs=1.0, backstop_secs=1.0), scripts) as runner:
+        async with open_runner(
+            ExecutionLimits(max_memory_mb=mib, max_cpu_secs=1.0, backstop_secs=1.0), scripts
+        ) as runner:
             for source in (scene(body), file(body.replace("ctx", "_G"))):
                 await run(runner, "")
                 pid = runner.figures()["workers"][-1]["pid"]

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import ScriptFailed
-from appliance.lua.limits import Limits
+from appliance.lua.limits import ExecutionLimits
 from appliance.lua.runner import Runner
 from tests.lua.attacks import ATTACKS
 from tests.lua.bench import TRIVIAL, Notes, open_runner, run, scene
 from tests.lua.hostile import HOSTILE
 from tests.lua.test_hostile import PATIENCE, answer
 
-LIMITS = Limits(max_cpu_secs=0.3, backstop_secs=1.0)
+LIMITS = ExecutionLimits(max_cpu_secs=0.3, backstop_secs=1.0)
 AT_ONCE = 8
 MAX_GROWTH_BYTES = 40 << 20
 MAX_CPU_SECS = 0.1

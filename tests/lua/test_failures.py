@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from appliance.errors import ScriptFailed
-from appliance.lua.limits import Limits
+from appliance.lua.limits import ExecutionLimits
 from appliance.lua.runner import Function
 from tests.lua.bench import FILE, Notes, file, open_runner, run
 
@@ -126,7 +126,7 @@ async def test_a_description_is_data_with_functions_by_their_lines() -> None:
 
 
 async def test_a_limit_of_time_is_a_timeout_and_tells_the_line() -> None:
-    async with open_runner(Limits(max_cpu_secs=0.1)) as runner:
+    async with open_runner(ExecutionLimits(max_cpu_secs=0.1)) as runner:
         with pytest.raises(ScriptFailed) as failure:
             await run(runner, "\n\nwhile true do\nend")
         workers = runner.figures()["workers"]
@@ -144,7 +144,7 @@ async def test_a_limit_of_memory_tells_the_line() -> None:
 
 
 async def test_the_backstop_tells_the_line_of_the_call() -> None:
-    async with open_runner(Limits(backstop_secs=0.1)) as runner:
+    async with open_runner(ExecutionLimits(backstop_secs=0.1)) as runner:
         with pytest.raises(ScriptFailed, match=r"took more than 0\.1 s in all") as failure:
             await run(runner, "\nwhile true do\nctx:get_device('x') end", Notes(lambda *_: None))
     assert failure.value.line in (4, 3)

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from appliance.errors import ScriptFailed
-from appliance.lua.limits import Limits
+from appliance.lua.limits import ExecutionLimits
 from appliance.lua.runner import Runner
 from tests.lua.bench import FILE, ROOMY, TRIVIAL, Notes, file, open_runner, run, scene
 from tests.lua.hostile import BACKSTOP, CPU, FILES, HOSTILE
 
-QUICK = Limits(max_cpu_secs=0.2, backstop_secs=30.0)
+QUICK = ExecutionLimits(max_cpu_secs=0.2, backstop_secs=30.0)
 PATIENCE = 30.0
 """Real seconds after which a script that still runs has escaped its limits, however busy the machine is."""
 
@@ -30,10 +30,10 @@ def answer(operation: str, arguments: Any) -> Any:
     return asyncio.sleep(0)
 
 
-def limits_for(expected: str, limits: Limits) -> Limits:
+def limits_for(expected: str, limits: ExecutionLimits) -> ExecutionLimits:
     """Scripts that only the backstop ends need a short one; those that end by themselves have time for it."""
     if expected == BACKSTOP:
-        return Limits(backstop_secs=0.3)
+        return ExecutionLimits(backstop_secs=0.3)
     return limits if CPU in expected else ROOMY
 
 
@@ -69,9 +69,11 @@ async def end_of(runner: Runner, text: str, expected: str, *, described: bool = 
     return "it ended well"
 
 
-async def end_all(cases: Iterable[tuple[str, str, str]], limits: Limits, *, described: bool = False) -> list[str]:
+async def end_all(
+    cases: Iterable[tuple[str, str, str]], limits: ExecutionLimits, *, described: bool = False
+) -> list[str]:
     """Run them beside each other, those with the same limits in one runner; what is wrong with any of them."""
-    by_limits: defaultdict[Limits, list[tuple[str, str, str]]] = defaultdict(list)
+    by_limits: defaultdict[ExecutionLimits, list[tuple[str, str, str]]] = defaultdict(list)
     for case in cases:
         by_limits[limits_for(case[2], limits)].append(case)
     wrong = []
@@ -100,7 +102,7 @@ async def test_describing_a_hostile_file_ends_with_a_clear_error() -> None:
 
 
 async def test_a_trivial_script_ends_while_forty_spin() -> None:
-    async with open_runner(Limits(max_cpu_secs=30.0)) as runner:
+    async with open_runner(ExecutionLimits(max_cpu_secs=30.0)) as runner:
         spinning = [runner.start(scene("while true do end"), Notes(), name=f"spinner {each}") for each in range(40)]
         async with asyncio.timeout(PATIENCE):
             notes = await run(runner, TRIVIAL)

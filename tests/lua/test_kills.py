@@ -16,7 +16,7 @@ import pytest
 
 from appliance.errors import ScriptFailed
 from appliance.lua.execution import Failure
-from appliance.lua.limits import Limits
+from appliance.lua.limits import ExecutionLimits
 from appliance.lua.runner import Runner
 from tests.fakes.automations import Bench, Play, Stage, automation, bench
 from tests.fakes.patience import until
@@ -33,7 +33,7 @@ BODIES = (
 )
 DEADLY = (signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT)
 ANSWER_SECS = 10.0
-LIMITS = Limits(max_cpu_secs=5.0, backstop_secs=2.0)
+LIMITS = ExecutionLimits(max_cpu_secs=5.0, backstop_secs=2.0)
 SENTENCES = ("the Lua worker", "took more than", "could not be stopped")
 
 MODES: Mapping[str, tuple[dict[str, Any], tuple[str, ...]]] = {

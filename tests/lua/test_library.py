@@ -17,7 +17,7 @@ from appliance.errors import ConfigFailed, Invalid
 from appliance.home import values
 from appliance.home.capabilities import CAPABILITIES, Capability
 from appliance.home.commands import Command
-from appliance.home.model import Kind
+from appliance.home.model import DeviceKind
 from appliance.lua.context import LEVELS, OPERATIONS, Context
 from appliance.lua.fields import read
 from appliance.lua.modes import ModeType
@@ -137,7 +137,7 @@ async def test_what_ctx_gives_has_the_fields_of_its_class(
 
 def test_words_of_results_and_kinds_are_those_there_are() -> None:
     assert LIBRARY.classes["CommandResult"]["status"].words == [*Status]
-    assert LIBRARY.classes["Device"]["kind"].words == [*Kind]
+    assert LIBRARY.classes["Device"]["kind"].words == [*DeviceKind]
     names = set(Command.__dataclass_fields__)
     assert set(LIBRARY.classes["Command"]) == names
 

@@ -17,7 +17,7 @@ from appliance.home.events import (
     TimerFired,
     VariableChanged,
 )
-from appliance.home.model import Device, Kind, Metadata
+from appliance.home.model import Device, DeviceKind, Metadata
 from appliance.lua.runner import Function
 from tests.automations import homes
 from tests.lua import library
@@ -107,7 +107,7 @@ def test_the_fields_of_each_condition_are_those_that_are_read(kind: str, fields:
 LAMP = Device(
     id="lamp",
     room_id=None,
-    kind=Kind.LIGHT,
+    kind=DeviceKind.LIGHT,
     attributes={"brightness": 1},
     metadata=Metadata(source="lamp"),
     updated_at=NOW,

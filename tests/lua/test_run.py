@@ -15,7 +15,7 @@ import pytest
 
 from appliance.errors import RunCancelled, ScriptFailed
 from appliance.lua.execution import LuaExecution
-from appliance.lua.limits import Limits
+from appliance.lua.limits import ExecutionLimits
 from appliance.lua_worker.main import MAX_IDLE_THREADS
 from tests.fakes.clock import VirtualClock
 from tests.fakes.patience import until
@@ -54,7 +54,7 @@ async def test_a_cancel_in_a_sleep_takes_effect_when_the_sleep_has_returned(body
 
 async def test_a_cancel_in_a_call_that_never_returns_takes_effect_at_the_backstop() -> None:
     gate = Gate()
-    async with open_runner(Limits(backstop_secs=0.5)) as runner:
+    async with open_runner(ExecutionLimits(backstop_secs=0.5)) as runner:
         execution = runner.start(scene("ctx:get_device('a')"), gate, name="x")
         await gate.reached()
         execution.cancel()
@@ -161,17 +161,17 @@ async def test_the_time_in_a_sleep_does_not_count() -> None:
         await asyncio.sleep(0.6)
 
     notes = Notes(lambda operation, _: nap() if operation == "sleep" else None)
-    async with open_runner(Limits(backstop_secs=0.5)) as runner:
+    async with open_runner(ExecutionLimits(backstop_secs=0.5)) as runner:
         await run(runner, "ctx:sleep(1) ctx:get_device('x') ctx:sleep(1)", notes)
     assert len(notes.asked) == 3
 
 
 async def test_each_call_of_ctx_gives_running_time_anew_and_logging_does_not() -> None:
     spin = "local until_ = os.clock() + 0.06 while os.clock() < until_ do end "
-    async with open_runner(Limits(max_cpu_secs=0.3)) as runner:
+    async with open_runner(ExecutionLimits(max_cpu_secs=0.3)) as runner:
         with pytest.raises(ScriptFailed, match="without a ctx call"):
             await run(runner, f"while true do {spin} ctx:log('info', 'x') print('x') pcall(require, 'x') end")
-    async with open_runner(Limits(max_cpu_secs=1.0)) as runner:
+    async with open_runner(ExecutionLimits(max_cpu_secs=1.0)) as runner:
         notes = await run(runner, f"for _ = 1, 25 do {spin} ctx:get_device('x') end")
     assert len(notes.asked) == 25
 
@@ -289,12 +289,12 @@ def test_a_process_ends_though_threads_are_at_work() -> None:
 
 
 async def test_the_limits_are_the_machines_whatever_the_hubs_clock_says() -> None:
-    async with open_runner(Limits(max_cpu_secs=0.1), clock=VirtualClock()) as runner:
+    async with open_runner(ExecutionLimits(max_cpu_secs=0.1), clock=VirtualClock()) as runner:
         with pytest.raises(ScriptFailed, match="without a ctx call"):
             await run(runner, "while true do end")
 
 
 def test_limits_are_what_the_contract_says() -> None:
-    limits = Limits()
+    limits = ExecutionLimits()
     assert (limits.max_memory, limits.max_cpu_secs, limits.backstop_secs) == (16 << 20, 5.0, 3600.0)
     assert ROOMY.max_memory_mb == 16

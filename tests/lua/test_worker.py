@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import RunCancelled, ScriptFailed
-from appliance.lua.limits import Limits
+from appliance.lua.limits import ExecutionLimits
 from appliance.lua.runner import Runner
 from tests.fakes.patience import until
 from tests.lua.bench import TRIVIAL, Notes, file, open_runner, run, scene
 
 PATIENCE = 60.0
-LIMITS = Limits(max_cpu_secs=20.0, backstop_secs=1.0)
+LIMITS = ExecutionLimits(max_cpu_secs=20.0, backstop_secs=1.0)
 
 
 def pid_of(runner: Runner) -> int:
@@ -45,7 +45,7 @@ async def test_who_sleeps_is_told_at_once_that_the_worker_is_gone_and_so_is_the_
 
 
 async def test_a_worker_that_hangs_is_killed_and_everybody_answered() -> None:
-    async with open_runner(Limits(max_cpu_secs=60.0)) as runner:
+    async with open_runner(ExecutionLimits(max_cpu_secs=60.0)) as runner:
         notes = Notes()
         running = runner.start(scene("print('on') while true do end"), notes, name="scene:x")
         await until(lambda: notes.printed)
@@ -82,7 +82,7 @@ STUCK_AT = (
 
 async def test_who_is_stuck_is_told_the_line_where_it_was_seen_last() -> None:
     async def line_of(text: str) -> int:
-        async with open_runner(Limits(max_cpu_secs=0.4)) as runner:
+        async with open_runner(ExecutionLimits(max_cpu_secs=0.4)) as runner:
             with pytest.raises(ScriptFailed, match="could not be stopped") as failure:
                 await runner.start(file(text), Notes(), name="scene:stuck").wait()
             return failure.value.line
@@ -92,7 +92,7 @@ async def test_who_is_stuck_is_told_the_line_where_it_was_seen_last() -> None:
 
 
 async def test_who_is_stuck_is_told_the_limit_that_it_passed() -> None:
-    async with open_runner(Limits(max_cpu_secs=60.0, backstop_secs=0.3)) as runner:
+    async with open_runner(ExecutionLimits(max_cpu_secs=60.0, backstop_secs=0.3)) as runner:
         with pytest.raises(ScriptFailed, match=r"took more than 0\.3 s in all, .* could not be stopped"):
             await runner.start(scene(STUCK), Notes(), name="scene:stuck").wait()
 
@@ -109,7 +109,7 @@ async def test_who_is_stuck_when_it_is_cancelled_was_cancelled() -> None:
 
 async def test_others_in_a_condemned_worker_come_to_their_end_and_new_ones_run_elsewhere() -> None:
     opened = asyncio.Event()
-    async with open_runner(Limits(max_cpu_secs=0.2)) as runner:
+    async with open_runner(ExecutionLimits(max_cpu_secs=0.2)) as runner:
         asleep = Notes(lambda *_: opened.wait())
         innocent = runner.start(scene("ctx:sleep(1) for _ = 1, 3 do ctx:get_device('x') end"), asleep, name="scene:i")
         await until(lambda: asleep.asked)
@@ -129,7 +129,7 @@ async def test_others_in_a_condemned_worker_come_to_their_end_and_new_ones_run_e
 
 
 async def test_of_two_condemned_workers_the_older_is_killed_and_its_others_learn_why() -> None:
-    async with open_runner(Limits(max_cpu_secs=0.2)) as runner:
+    async with open_runner(ExecutionLimits(max_cpu_secs=0.2)) as runner:
         asleep = Notes(lambda *_: asyncio.Event().wait())
         innocent = runner.start(scene("ctx:sleep(1)"), asleep, name="scene:i")
         await until(lambda: asleep.asked)
@@ -219,7 +219,7 @@ async def test_a_worker_that_cannot_be_started_is_told_of(monkeypatch: pytest.Mo
 
 
 async def test_a_worker_that_was_large_is_replaced_when_it_has_nothing_to_do() -> None:
-    async with open_runner(Limits(max_memory_mb=200.0)) as runner:
+    async with open_runner(ExecutionLimits(max_memory_mb=200.0)) as runner:
         await run(runner, TRIVIAL)
         first = pid_of(runner)
         body = "local t = {} for i = 1, 300000 do t[i] = {i} end ctx:get_device('x')"

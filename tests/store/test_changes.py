@@ -9,7 +9,7 @@ from appliance.clock import Clock
 from appliance.home.bus import Bus
 from appliance.home.changes import AssignRoom, PutGroup, PutRoom, RemoveGroup, RemoveRoom, RenameDevice, SetMembers
 from appliance.home.layout import Layout
-from appliance.home.model import Kind, Observation, Report, Room
+from appliance.home.model import DeviceKind, Observation, Report, Room
 from appliance.home.registry import Registry
 from appliance.store.changes import Changes
 from appliance.store.document import Document
@@ -39,7 +39,7 @@ class Unwalkable(dict[str, Any]):
 
 async def test_no_change_goes_through_the_home() -> None:
     registry = Registry(Bus(), Clock())
-    seen = Observation(device_id="lamp", kind=Kind.LIGHT, attributes={}, vendor_specific={})
+    seen = Observation(device_id="lamp", kind=DeviceKind.LIGHT, attributes={}, vendor_specific={})
     async with Document(RecordingDisk(), Clock()) as document, Changes(registry, document) as changes:
         registry.restore(Layout(), [])
         registry.apply(Report(adapter="x", present=frozenset({"lamp"}), observations=(seen,)))
@@ -54,7 +54,7 @@ async def test_no_change_goes_through_the_home() -> None:
 
 async def test_of_changes_that_share_a_sync_each_sees_what_those_before_it_leave() -> None:
     registry = Registry(Bus(), Clock())
-    seen = Observation(device_id="lamp", kind=Kind.LIGHT, attributes={}, vendor_specific={})
+    seen = Observation(device_id="lamp", kind=DeviceKind.LIGHT, attributes={}, vendor_specific={})
     async with Document(RecordingDisk(), Clock()) as document, Changes(registry, document) as changes:
         registry.apply(Report(adapter="x", present=frozenset({"lamp"}), observations=(seen,)))
         await changes.make(PutRoom(room=Room(id="attic", name="Attic")))

@@ -12,7 +12,7 @@ import pytest
 
 from appliance.store import crashes
 from appliance.store.crashes import CrashCounter
-from appliance.store.lock import Lock, holder_of
+from appliance.store.lock import DirectoryLock, holder_of
 from appliance.store.records import CRASHES
 from tests.fakes.clock import VirtualClock
 
@@ -90,34 +90,34 @@ async def test_a_record_that_is_none_counts_for_nothing(clock: VirtualClock, sto
 
 
 def test_the_lock_knows_who_was_killed_and_who_was_not_the_hub(tmp_path: Path) -> None:
-    hub = Lock(tmp_path)
+    hub = DirectoryLock(tmp_path)
     assert not hub.was_left, "nobody was before it"
     hub.release_after_stop(None)
-    command = Lock(tmp_path)
+    command = DirectoryLock(tmp_path)
     assert not command.was_left
     command.release()
-    killed = Lock(tmp_path)
+    killed = DirectoryLock(tmp_path)
     assert not killed.was_left, "a command in between changes nothing"
     killed.release_after_fault()
-    command = Lock(tmp_path)
+    command = DirectoryLock(tmp_path)
     assert command.was_left
     command.release()
-    later = Lock(tmp_path)
+    later = DirectoryLock(tmp_path)
     assert later.was_left
     later.release_after_stop(datetime(2026, 1, 1, tzinfo=UTC))
-    last = Lock(tmp_path)
+    last = DirectoryLock(tmp_path)
     assert not last.was_left and last.stopped_at == datetime(2026, 1, 1, tzinfo=UTC)
     last.release()
 
 
 def test_whoever_was_asked_to_end_has_not_crashed_however_it_ended(tmp_path: Path) -> None:
-    asked = Lock(tmp_path)
+    asked = DirectoryLock(tmp_path)
     asked.note_stop()
     assert holder_of(tmp_path) == str(os.getpid())
     asked.release_after_fault()
-    command = Lock(tmp_path, is_brief=True)
+    command = DirectoryLock(tmp_path, is_brief=True)
     command.release()
-    later = Lock(tmp_path)
+    later = DirectoryLock(tmp_path)
     assert (later.was_left, later.stopped_at) == (False, None)
     later.release()
     later.note_stop()
@@ -125,6 +125,6 @@ def test_whoever_was_asked_to_end_has_not_crashed_however_it_ended(tmp_path: Pat
 
 def test_a_lock_of_before_the_machine_was_started_anew_tells_of_no_crash(tmp_path: Path) -> None:
     (tmp_path / "lock").write_text("4711\nanother-boot\n")
-    lock = Lock(tmp_path)
+    lock = DirectoryLock(tmp_path)
     assert not lock.was_left
     lock.release()

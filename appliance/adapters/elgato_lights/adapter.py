@@ -22,7 +22,7 @@ from appliance.adapters.polling import PollingAdapter
 from appliance.errors import AdapterFailed, BadAnswer, Invalid
 from appliance.home.command_specs import CommandSpec, check_offered
 from appliance.home.commands import Command
-from appliance.home.model import Info, Kind, Observation, Report
+from appliance.home.model import DeviceKind, Info, Observation, Report
 from appliance.home.values import Value, kelvin_of
 from appliance.tables.checks import shown
 
@@ -237,4 +237,4 @@ def _observation(device_id: str, index: int, light: LightState) -> Observation:
         attributes["color_temperature"] = {"value": kelvin_of(light.mired), "unit": "kelvin"}
     else:
         vendor |= {"hue": light.hue, "saturation": light.saturation}
-    return Observation(device_id=device_id, kind=Kind.LIGHT, attributes=attributes, vendor_specific=vendor)
+    return Observation(device_id=device_id, kind=DeviceKind.LIGHT, attributes=attributes, vendor_specific=vendor)

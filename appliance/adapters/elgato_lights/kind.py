@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from appliance.adapters.base import Adapter, AdapterContext
-from appliance.adapters.kind import AdapterKind, PolledUrl, Simulation, Vendor, http_client
-from appliance.home.model import Kind
+from appliance.adapters.kind import AdapterKind, KindSimulation, PolledUrl, Vendor, http_client
+from appliance.home.model import DeviceKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,10 +31,10 @@ def simulate() -> Vendor:
 ELGATO_LIGHTS = AdapterKind(
     name="elgato_lights",
     settings=ElgatoLights,
-    device_kinds=frozenset({Kind.LIGHT}),
+    device_kinds=frozenset({DeviceKind.LIGHT}),
     build=build,
     late=("appliance.adapters.http", "appliance.adapters.elgato_lights.adapter"),
-    simulation=Simulation(
+    simulation=KindSimulation(
         device=simulate,
         settings=lambda device: ElgatoLights(base_url=device.url, poll_interval_secs=2),
         in_demo="light",

@@ -16,7 +16,7 @@ from appliance.clock import Clock
 
 
 @dataclass(slots=True, kw_only=True)
-class Light:
+class SimulatedLight:
     """One lamp of the device. With a hue or a saturation it is in colour mode, and its temperature is not told."""
 
     on: bool = False
@@ -31,7 +31,7 @@ class Light:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
+class LightField:
     """What a field of a light may be told to be; a number beyond an end counts as that end."""
 
     low: int
@@ -40,11 +40,11 @@ class Field:
 
 
 FIELDS = {
-    "on": Field(low=0, high=1),
-    "brightness": Field(low=0, high=100),
-    "temperature": Field(low=143, high=344),
-    "hue": Field(low=0, high=360, whole=False),
-    "saturation": Field(low=0, high=100, whole=False),
+    "on": LightField(low=0, high=1),
+    "brightness": LightField(low=0, high=100),
+    "temperature": LightField(low=143, high=344),
+    "hue": LightField(low=0, high=360, whole=False),
+    "saturation": LightField(low=0, high=100, whole=False),
 }
 
 INFO = {
@@ -82,7 +82,7 @@ class LightSimulator(SimulatedDevice):
     def __init__(
         self,
         *,
-        lights: Sequence[Light] = (Light(temperature=213),),
+        lights: Sequence[SimulatedLight] = (SimulatedLight(temperature=213),),
         host: str = "127.0.0.1",
         port: int = 0,
         info: Mapping[str, Any] | None = None,
@@ -142,7 +142,7 @@ class LightSimulator(SimulatedDevice):
 
     def _merge(self, wishes: list[dict[str, float]]) -> None:
         for light, wish in zip(self._lights, wishes, strict=False):
-            if isinstance(light, Light):
+            if isinstance(light, SimulatedLight):
                 _alter(light, wish)
 
     async def _get_settings(self, request: web.Request) -> web.Response:
@@ -174,7 +174,7 @@ class LightSimulator(SimulatedDevice):
 
 
 def _told(light: Any) -> Any:
-    if not isinstance(light, Light):
+    if not isinstance(light, SimulatedLight):
         return light
     entry: dict[str, Any] = {"on": int(light.on)}
     if light.hue is not None or light.saturation is not None:
@@ -208,7 +208,7 @@ def _held(key: str, value: Any) -> float:
     return round(held) if field.whole else float(held)
 
 
-def _alter(light: Light, wish: Mapping[str, Any]) -> None:
+def _alter(light: SimulatedLight, wish: Mapping[str, Any]) -> None:
     light.on = bool(wish.get("on", light.on))
     light.brightness = wish.get("brightness", light.brightness)
     if "temperature" in wish:
@@ -219,7 +219,7 @@ def _alter(light: Light, wish: Mapping[str, Any]) -> None:
         light.temperature = None
 
 
-def _colour(light: Light) -> tuple[float, float]:
+def _colour(light: SimulatedLight) -> tuple[float, float]:
     hue = 0.0 if light.hue is None else light.hue
     return hue, 100.0 if light.saturation is None else light.saturation
 

@@ -8,7 +8,7 @@ import logging
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult
 from appliance.adapters.mqtt import tasmota
 from appliance.adapters.mqtt.catalog import CatalogSettings, DeviceCatalog
-from appliance.adapters.mqtt.connection import Broker, Connection, keep_connected
+from appliance.adapters.mqtt.connection import Broker, BrokerConnection, keep_connected
 from appliance.adapters.mqtt.devices import MqttDevice
 from appliance.adapters.mqtt.identity import hub_id_of
 from appliance.adapters.mqtt.inbox import Inbox, Received
@@ -58,7 +58,7 @@ class MqttAdapter(Adapter):
     def __init__(self, context: AdapterContext, settings: Mqtt) -> None:
         super().__init__(context)
         self.inbox = Inbox(self.clock)
-        self.connection: Connection | None = None
+        self.connection: BrokerConnection | None = None
         self.live: LiveDevices
         self._settings = settings.located(context.root)
         self._secrets = context.secrets
@@ -108,7 +108,7 @@ class MqttAdapter(Adapter):
         self.publish.lost(error)
         self.publish.started()
 
-    async def _session(self, connection: Connection) -> None:
+    async def _session(self, connection: BrokerConnection) -> None:
         """What is done while one connection lasts."""
         self.inbox.clear()
         self._seen_configs.clear()
@@ -119,7 +119,7 @@ class MqttAdapter(Adapter):
         finally:
             self.connection = None
 
-    async def _follow(self, connection: Connection) -> None:
+    async def _follow(self, connection: BrokerConnection) -> None:
         """Subscribe to the discovery, then to what it names, and follow its changes."""
         await connection.subscribe(self._discovery_topics())
         await self._subscribe(connection)
@@ -143,7 +143,7 @@ class MqttAdapter(Adapter):
         topics = [f"{prefix}/+/+/config", f"{prefix}/+/+/+/config"]
         return topics + list(tasmota.FILTERS) if self._settings.tasmota else topics
 
-    async def _settle(self, connection: Connection) -> None:
+    async def _settle(self, connection: BrokerConnection) -> None:
         """All that the broker keeps has come: what is missing is gone. Ask for states that it does not keep."""
         if self._seen_configs:
             self.live.catalog.forget_configs_but(self._seen_configs)
@@ -156,7 +156,7 @@ class MqttAdapter(Adapter):
         for topic, payload in self.live.catalog.state_requests():
             await connection.publish(Outgoing(topic, payload))
 
-    async def _rebuild(self, connection: Connection, *, complete: bool) -> None:
+    async def _rebuild(self, connection: BrokerConnection, *, complete: bool) -> None:
         """Make the devices anew where announcements changed, listen to them, and tell the home, a few at a time."""
         steps = self.live.catalog.rebuilding()
         count = 0
@@ -180,7 +180,7 @@ class MqttAdapter(Adapter):
         if complete:
             self.publish.full_list((), present=self.live.catalog.devices)
 
-    async def _subscribe(self, connection: Connection) -> None:
+    async def _subscribe(self, connection: BrokerConnection) -> None:
         """Listen to what the devices name, and no more to what they name no longer."""
         wanted = self.live.catalog.filters
         gone, new = self._subscribed - wanted, wanted - self._subscribed

@@ -11,7 +11,7 @@ from appliance.adapters.mqtt.templates.template import Template
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _AvailabilityTopic:
     topic: str
     template: Template | None
     available: str
@@ -50,7 +50,7 @@ class Availability:
                     self._heard[number] = self._latest = text == entry.available
 
 
-def _entries(config: Fields) -> Iterator[_Entry]:
+def _entries(config: Fields) -> Iterator[_AvailabilityTopic]:
     announced = config.raw.get("availability")
     for each in announced if isinstance(announced, list) else []:
         fields = Fields(each)
@@ -60,9 +60,9 @@ def _entries(config: Fields) -> Iterator[_Entry]:
         yield _entry(config, topic, "availability_template")
 
 
-def _entry(fields: Fields, topic: str, template: str) -> _Entry:
+def _entry(fields: Fields, topic: str, template: str) -> _AvailabilityTopic:
     available, not_available = (
         fields.text("payload_available", "online"),
         fields.text("payload_not_available", "offline"),
     )
-    return _Entry(topic, fields.template(template), available, not_available)
+    return _AvailabilityTopic(topic, fields.template(template), available, not_available)

@@ -30,7 +30,7 @@ ORIGIN = "Lares"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class EntityChange:
     """What a message means: new values of an entity, or something that happened at its device."""
 
     device: MqttDevice
@@ -155,7 +155,7 @@ class DeviceCatalog:
                 moved += [] if id(device) in known else [device]
         return moved
 
-    def changes(self, message: Message) -> Iterator[Change]:
+    def changes(self, message: Message) -> Iterator[EntityChange]:
         """What a message means to the devices that listen. What cannot be read is noted in `refused`, once."""
         for pattern in self._filters.matching(message.topic):
             for device, member in self._listeners.get(pattern, ()):
@@ -166,18 +166,18 @@ class DeviceCatalog:
         patterns = self._filters.matching(topic)
         return any(id(device) in devices for pattern in patterns for device, _ in self._listeners[pattern])
 
-    def _changes(self, pattern: str, message: Message, device: MqttDevice, member: Member) -> Iterator[Change]:
+    def _changes(self, pattern: str, message: Message, device: MqttDevice, member: Member) -> Iterator[EntityChange]:
         entity, was_available = member.entity, member.availability.is_available
         try:
             member.availability.take(pattern, message)
         except TemplateFailed as fault:
             self._note(entity, fault)
         if member.availability.is_available != was_available:
-            yield Change(device, member)
+            yield EntityChange(device, member)
         for reading in entity.readings:
             if reading.topic == pattern:
                 try:
-                    yield Change(device, member, reading.take(render(message, reading)))
+                    yield EntityChange(device, member, reading.take(render(message, reading)))
                 except ValueMissing:
                     pass
                 except Exception as fault:
@@ -185,7 +185,9 @@ class DeviceCatalog:
         if not message.is_retained:
             yield from self._happenings(pattern, message, device, member)
 
-    def _happenings(self, pattern: str, message: Message, device: MqttDevice, member: Member) -> Iterator[Change]:
+    def _happenings(
+        self, pattern: str, message: Message, device: MqttDevice, member: Member
+    ) -> Iterator[EntityChange]:
         for listening in member.entity.listenings:
             if listening.topic == pattern:
                 try:
@@ -196,7 +198,7 @@ class DeviceCatalog:
                     self._note(member.entity, fault)
                     continue
                 if happening is not None:
-                    yield Change(device, member, happening=happening)
+                    yield EntityChange(device, member, happening=happening)
 
     def _note(self, entity: Entity, fault: Exception) -> None:
         reason = str(fault) if isinstance(fault, LaresError | TemplateFailed) else _unforeseen(fault)

@@ -49,7 +49,7 @@ _BAD_CREDENTIALS = (4, 5, 134, 135)
 """Reasons of a refusal, of both versions, that trying again soon cannot mend."""
 
 
-class Refused(Unreachable):
+class BrokerRefused(Unreachable):
     """The broker refused the user or the password."""
 
 
@@ -69,7 +69,7 @@ class _Client(aiomqtt.Client):
             raise aiomqtt.MqttError("Operation timed out") from None
 
 
-class Connection:
+class BrokerConnection:
     """One connection to the broker, usable while `Broker.connect` is open."""
 
     def __init__(self, client: aiomqtt.Client, address: str, status_topic: str | None) -> None:
@@ -143,7 +143,7 @@ class Broker:
         self._is_old = False
 
     @asynccontextmanager
-    async def connect(self) -> AsyncIterator[Connection]:
+    async def connect(self) -> AsyncIterator[BrokerConnection]:
         """A connection; raises `Refused` or `Unreachable` where there is none."""
         try:
             client = self._client()
@@ -154,7 +154,7 @@ class Broker:
         except (aiomqtt.MqttError, OSError, ValueError) as error:
             self._is_old = not self._is_old
             raise Unreachable(f"{self.address} does not answer ({_reason(error)})") from None
-        connection = Connection(client, self.address, self._status_topic)
+        connection = BrokerConnection(client, self.address, self._status_topic)
         try:
             yield connection
         finally:
@@ -187,14 +187,14 @@ class Broker:
     def _refusal(self, error: MqttConnectError) -> Unreachable:
         code = getattr(error.rc, "value", error.rc)
         if code in _BAD_CREDENTIALS:
-            return Refused(f"{self.address} refuses the user or the password")
+            return BrokerRefused(f"{self.address} refuses the user or the password")
         return Unreachable(f"{self.address} refuses the connection ({_reason(error)})")
 
 
 async def keep_connected(
     broker: Broker,
     clock: Clock,
-    session: Callable[[Connection], Coroutine[Any, Any, None]],
+    session: Callable[[BrokerConnection], Coroutine[Any, Any, None]],
     on_lost: Callable[[Unreachable], None],
 ) -> None:
     """Connect, hold a session for as long as the connection lasts, and again after a pause, until cancelled.
@@ -213,7 +213,7 @@ async def keep_connected(
                 done, _ = await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
                 raise done.pop().result()
         except Unreachable as error:
-            if isinstance(error, Refused):
+            if isinstance(error, BrokerRefused):
                 pause = MAX_PAUSE_SECS
             on_lost(error)
         await clock.sleep(pause * (1 - 0.25 * random.random()))

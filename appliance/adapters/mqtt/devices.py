@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts
 from appliance.adapters.mqtt.availability import Availability
 from appliance.adapters.mqtt.entities.base import Entity, Offer
-from appliance.adapters.mqtt.entities.happenings import Event, Trigger
+from appliance.adapters.mqtt.entities.happenings import EventEntity, Trigger
 from appliance.adapters.mqtt.entities.table import build_entity
 from appliance.errors import Invalid
 from appliance.home.command_specs import CommandSpec
-from appliance.home.model import Kind
+from appliance.home.model import DeviceKind
 from appliance.home.values import Value
 
 MAX_ENTITIES = 200
@@ -74,11 +74,11 @@ class MqttDevice:
         return {"config_topics": topics[:10], "origin": announcements[0].origin}
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> DeviceKind:
         """Light if it is one, Switch if it can be told anything, else Sensor."""
         if any(member.entity.announcement.component == "light" for member in self.members):
-            return Kind.LIGHT
-        return Kind.SWITCH if self.offers else Kind.SENSOR
+            return DeviceKind.LIGHT
+        return DeviceKind.SWITCH if self.offers else DeviceKind.SENSOR
 
     @property
     def device_class(self) -> str:
@@ -166,13 +166,13 @@ def _entities(announcements: list[Announcement]) -> tuple[list[Entity], dict[str
             refused[each.key] = str(fault)
         except Exception as error:  # a stranger wrote it, and nothing that it says may end the adapter
             refused[each.key] = f"cannot be read ({type(error).__name__}: {str(error)[:100]})"
-    events = [entity for entity in entities if isinstance(entity, Event)]
+    events = [entity for entity in entities if isinstance(entity, EventEntity)]
     return [
         entity for entity in entities if not (isinstance(entity, Trigger) and _is_told_twice(entity, events))
     ], refused
 
 
-def _is_told_twice(trigger: Trigger, events: list[Event]) -> bool:
+def _is_told_twice(trigger: Trigger, events: list[EventEntity]) -> bool:
     """Whether an event of the same device tells of what a trigger tells of, too."""
     topic = trigger.listenings[0].topic
     for event in events:

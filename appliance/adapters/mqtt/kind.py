@@ -12,7 +12,7 @@ from appliance.adapters.kind import AdapterKind
 from appliance.adapters.mqtt.access import HomeAccess
 from appliance.adapters.mqtt.settings import Mqtt
 from appliance.clock import Clock
-from appliance.home.model import Kind
+from appliance.home.model import DeviceKind
 
 
 def build(settings: Mqtt, context: AdapterContext) -> Adapter:
@@ -25,7 +25,7 @@ def build(settings: Mqtt, context: AdapterContext) -> Adapter:
 MQTT = AdapterKind(
     name="mqtt",
     settings=Mqtt,
-    device_kinds=frozenset({Kind.LIGHT, Kind.SWITCH, Kind.SENSOR}),
+    device_kinds=frozenset({DeviceKind.LIGHT, DeviceKind.SWITCH, DeviceKind.SENSOR}),
     build=build,
     late=("appliance.adapters.mqtt.adapter",),
 )

@@ -9,8 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Protocol
 
-from appliance.adapters.mqtt.catalog import Change, DeviceCatalog, apply
-from appliance.adapters.mqtt.connection import Connection
+from appliance.adapters.mqtt.catalog import DeviceCatalog, EntityChange, apply
+from appliance.adapters.mqtt.connection import BrokerConnection
 from appliance.adapters.mqtt.devices import Member, MqttDevice
 from appliance.adapters.mqtt.entities.base import Intent
 from appliance.adapters.mqtt.entities.sensors import BinarySensor
@@ -110,7 +110,7 @@ class LiveDevices:
             if hold.is_over(now) and hold.done.is_set():
                 self._holds.pop(key, None)
 
-    async def command(self, connection: Connection | None, device_id: str, command: Command) -> None:
+    async def command(self, connection: BrokerConnection | None, device_id: str, command: Command) -> None:
         """Publish what a command means and wait for its result.
 
         Raises `Unreachable` where there is no connection, `BadAnswer` where the result is not shown in time.
@@ -153,7 +153,7 @@ class LiveDevices:
         if not is_done and (command.transition_secs or 0) < RESULT_SECS - 1:
             raise BadAnswer(f"{device.id} was told {command} and shows {shown} after 5 s")
 
-    def _take(self, change: Change) -> None:
+    def _take(self, change: EntityChange) -> None:
         device, member = change.device, change.member
         entity = member.entity
         if change.happening is not None:

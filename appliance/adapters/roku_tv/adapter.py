@@ -12,7 +12,7 @@ from appliance.adapters.roku_tv.client import DeviceInfo, RokuClient
 from appliance.errors import AdapterFailed
 from appliance.home.command_specs import CommandSpec, check_offered
 from appliance.home.commands import Command
-from appliance.home.model import Kind, Observation, Report
+from appliance.home.model import DeviceKind, Observation, Report
 from appliance.home.values import Value
 
 KEYS: Mapping[str, str] = {"on": "PowerOn", "off": "PowerOff", "toggle": "Power"}
@@ -81,7 +81,7 @@ class RokuAdapter(PollingAdapter):
         device_id = f"{self.name}:tv"
         seen = Observation(
             device_id=device_id,
-            kind=Kind.SWITCH,
+            kind=DeviceKind.SWITCH,
             attributes={"power": "on" if info.is_on else "off"},
             vendor_specific={
                 "power_mode": info.power_mode,

@@ -11,7 +11,7 @@ from xml.etree.ElementTree import Element, ParseError
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
-from appliance.adapters.http import HttpClient, Refused
+from appliance.adapters.http import HttpClient, HttpRefused
 from appliance.errors import BadAnswer
 from appliance.home.model import Info
 
@@ -80,7 +80,7 @@ class RokuClient:
     async def _request(self, method: str, path: str, *, repeat: bool = True) -> bytes:
         try:
             return await self._http.request(method, path, repeat=repeat)
-        except Refused as error:
+        except HttpRefused as error:
             if error.status != FORBIDDEN:
                 raise
             raise BadAnswer(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from appliance.adapters.base import Adapter, AdapterContext
-from appliance.adapters.kind import AdapterKind, Simulation, Vendor, http_client, poll_interval
-from appliance.home.model import Kind
+from appliance.adapters.kind import AdapterKind, KindSimulation, Vendor, http_client, poll_interval
+from appliance.home.model import DeviceKind
 from appliance.tables import addresses
 from appliance.tables.checks import whole
 from appliance.tables.fields import key
@@ -44,10 +44,10 @@ def simulate() -> Vendor:
 ROKU_TV = AdapterKind(
     name="roku_tv",
     settings=RokuTv,
-    device_kinds=frozenset({Kind.SWITCH}),
+    device_kinds=frozenset({DeviceKind.SWITCH}),
     build=build,
     late=("appliance.adapters.http", "appliance.adapters.roku_tv.adapter"),
-    simulation=Simulation(
+    simulation=KindSimulation(
         device=simulate,
         settings=lambda device: RokuTv(ip_address=device.host, port=device.port, poll_interval_secs=2),
         in_demo="TV",

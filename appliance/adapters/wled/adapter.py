@@ -12,7 +12,7 @@ from appliance.adapters.polling import PollingAdapter
 from appliance.errors import AdapterFailed, BadAnswer
 from appliance.home.command_specs import CommandSpec, check_offered
 from appliance.home.commands import Command
-from appliance.home.model import Info, Kind, Observation, Report
+from appliance.home.model import DeviceKind, Info, Observation, Report
 from appliance.tables.checks import shown
 from appliance.tasks import run_together
 
@@ -109,7 +109,7 @@ class WledAdapter(PollingAdapter):
         info = Info(manufacturer="WLED", model=facts.get("product"), firmware=facts["ver"], serial=facts.get("mac"))
         device_id, name, shown_now = f"{self.name}:light", facts["name"], _light(state)
         return Observation(
-            device_id=device_id, kind=Kind.LIGHT, attributes=shown_now, name=name, info=info, commands=WHOLE
+            device_id=device_id, kind=DeviceKind.LIGHT, attributes=shown_now, name=name, info=info, commands=WHOLE
         )
 
     def _segment_id(self, segment: Mapping[str, Any]) -> str:
@@ -119,7 +119,7 @@ class WledAdapter(PollingAdapter):
         r, g, b = segment["col"][0][:3]
         return Observation(
             device_id=device_id,
-            kind=Kind.LIGHT,
+            kind=DeviceKind.LIGHT,
             attributes={
                 **_light(segment),
                 "color_rgb": {"r": r, "g": g, "b": b},

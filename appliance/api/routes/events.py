@@ -9,7 +9,7 @@ from sanic import Request
 
 from appliance.api.auth import Role
 from appliance.api.route import Call, Route, routes_of
-from appliance.api.sanic_http.connection import Connection
+from appliance.api.sanic_http.connection import StrictConnection
 from appliance.api.stream import EventStream
 from appliance.api.websocket import shake_hands
 
@@ -28,7 +28,7 @@ class EventsApi:
         assert call.principal is not None
         protocol, answer = shake_hands(call.request, call.limits)
         transport: Any = call.request.transport
-        connection: Connection = transport.get_protocol()
+        connection: StrictConnection = transport.get_protocol()
         socket = connection.upgrade(protocol, answer)
         with self._stream.subscribe(socket, call.principal.key_id):
             await socket.closed

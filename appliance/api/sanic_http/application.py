@@ -13,7 +13,7 @@ from sanic.config import Config
 from sanic.exceptions import NotFound
 
 from appliance.api.connections import Connections
-from appliance.api.limits import Limits
+from appliance.api.limits import ApiLimits
 
 _UNLIMITED_SECS = 7 * 86_400.0
 """Longer than any request; what takes long is limited where it is done."""
@@ -62,7 +62,7 @@ class Application(Sanic[Any, Any]):
         return _NO_SIGNAL if event.startswith(("http.", "server.exception.")) else super().dispatch(event, **more)
 
 
-def build_application(limits: Limits) -> Application:
+def build_application(limits: ApiLimits) -> Application:
     """An application without routes, in whose `ctx` are the limits and its connections."""
     app = Application(
         f"lares-{next(_numbers)}",

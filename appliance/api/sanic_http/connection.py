@@ -11,7 +11,7 @@ from sanic.server import HttpProtocol
 from websockets.server import ServerProtocol
 
 from appliance.api.connections import Connections
-from appliance.api.limits import Limits
+from appliance.api.limits import ApiLimits
 from appliance.api.sanic_http.http1 import StrictHttp1
 from appliance.api.websocket import WebSocket, shutdown_write, unsent_bytes
 
@@ -19,7 +19,7 @@ LINGER_SECS = 1.0
 """How long a client is still heard after the last answer: hanging up on one that talks could take the answer away."""
 
 
-class Connection(HttpProtocol):
+class StrictConnection(HttpProtocol):
     """Sanic's connection, which ends when its client takes nothing, and which carries our own WebSocket.
 
     `peer` is the client's address; `websocket` is None until `upgrade`.
@@ -31,7 +31,7 @@ class Connection(HttpProtocol):
 
     def __init__(self, *, app: Sanic[Any, Any], peer: str, **more: Any) -> None:
         super().__init__(app=app, **more)
-        self.limits: Limits = app.ctx.limits
+        self.limits: ApiLimits = app.ctx.limits
         self.websocket: WebSocket | None = None
         self._connections: Connections = app.ctx.connections
         self._peer = peer

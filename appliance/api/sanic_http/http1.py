@@ -9,7 +9,7 @@ from sanic.exceptions import BadRequest, ExpectationFailed, PayloadTooLarge, Req
 from sanic.http import Http, Stage
 from sanic.response import HTTPResponse
 
-from appliance.api.limits import Limits
+from appliance.api.limits import ApiLimits
 from appliance.api.responses import encode_head
 from appliance.api.sanic_http.framing import Head, check_trailer, parse_chunk, parse_head
 
@@ -43,7 +43,7 @@ class StrictHttp1(Http):
     def __init__(self, protocol: Any) -> None:
         super().__init__(protocol)  # type: ignore[no-untyped-call]
         self._connection = protocol
-        self._limits: Limits = protocol.limits
+        self._limits: ApiLimits = protocol.limits
         self._head: Head | None = None
         self.HEADER_MAX_SIZE = self._limits.head_bytes
 

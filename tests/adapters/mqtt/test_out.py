@@ -17,13 +17,13 @@ from appliance.adapters.mqtt.announcements import announced, config_topic
 from appliance.api.frames import frame_of
 from appliance.home import events
 from appliance.home.command_specs import CommandSpec
-from appliance.home.model import Info, Kind, Observation
+from appliance.home.model import DeviceKind, Info, Observation
 from tests.adapters.mqtt.broker import PASSWORD, USER, Mosquitto, add_user, require, running
 from tests.adapters.mqtt.homes import BrokerHome, Lamp, publishing, until
 
 LAMP = Observation(
     device_id="elgato_lights:light:0",
-    kind=Kind.LIGHT,
+    kind=DeviceKind.LIGHT,
     attributes={"power": "off", "brightness": 20, "color_temperature": {"value": 4000, "unit": "kelvin"}},
     name="Desk",
     info=Info(manufacturer="Elgato", model="Key Light"),
@@ -116,7 +116,7 @@ async def test_the_announcement_is_one_that_anybody_reads(broker: Mosquitto) -> 
 async def test_two_hubs_are_one_home_without_a_loop(broker: Mosquitto) -> None:
     async with BrokerHome(broker, hub_id="here") as here, BrokerHome(broker, hub_id="there") as there:
         lamp = Lamp(here.registry, LAMP)
-        plug = Lamp(there.registry, Observation(device_id="virtual:fan/1", kind=Kind.SWITCH,
+        plug = Lamp(there.registry, Observation(device_id="virtual:fan/1", kind=DeviceKind.SWITCH,
                     attributes={"power": "off", "temperature": {"value": 20.5, "unit": "°C"}}, name="Fan",
                     commands=(CommandSpec(capability="power", actions=("on", "off", "toggle")),)))  # fmt: skip
         async with publishing(here, "here", lamp) as outlet, publishing(there, "there", plug):

@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 from elgato import Elgato, ElgatoConnectionError, ElgatoNoBatteryError, PowerOnBehavior
 
-from appliance.adapters.elgato_lights.simulator import Light, LightSimulator
+from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "elgato"
 
@@ -46,11 +46,11 @@ async def test_client_reads_the_state(client: Elgato) -> None:
 
 async def test_client_switches_dims_and_tints(light: LightSimulator, client: Elgato) -> None:
     await client.light(on=True)
-    assert light.lights == [Light(on=True, brightness=50, temperature=213)]
+    assert light.lights == [SimulatedLight(on=True, brightness=50, temperature=213)]
     await client.light(brightness=7)
-    assert light.lights == [Light(on=True, brightness=7, temperature=213)]
+    assert light.lights == [SimulatedLight(on=True, brightness=7, temperature=213)]
     await client.light(temperature=344)
-    assert light.lights == [Light(on=True, brightness=7, temperature=344)]
+    assert light.lights == [SimulatedLight(on=True, brightness=7, temperature=344)]
     await client.light(on=False, brightness=0, temperature=143)
     state = await client.state()
     assert (state.on, state.brightness, state.temperature) == (False, 0, 143)
@@ -61,11 +61,11 @@ async def test_colour_takes_the_place_of_temperature_and_back(light: LightSimula
     state = await client.state()
     assert (state.hue, state.saturation, state.temperature) == (358.0, 6.0, None)
     await client.light(hue=10.5)
-    assert light.lights == [Light(on=True, brightness=50, hue=10.5, saturation=6.0)]
+    assert light.lights == [SimulatedLight(on=True, brightness=50, hue=10.5, saturation=6.0)]
     await client.light(temperature=200)
-    assert light.lights == [Light(on=True, brightness=50, temperature=200)]
+    assert light.lights == [SimulatedLight(on=True, brightness=50, temperature=200)]
     await client.light(hue=0.0)
-    assert light.lights == [Light(on=True, brightness=50, hue=0.0, saturation=100.0)]
+    assert light.lights == [SimulatedLight(on=True, brightness=50, hue=0.0, saturation=100.0)]
 
 
 async def test_identify_is_counted(light: LightSimulator, client: Elgato) -> None:
@@ -99,12 +99,15 @@ async def test_a_light_on_mains_has_no_battery(light: LightSimulator, client: El
 
 
 async def test_two_lights_are_told_and_written_by_position(http: aiohttp.ClientSession) -> None:
-    first, second = Light(on=True, brightness=10, temperature=150), Light(brightness=20, temperature=250)
+    first, second = (
+        SimulatedLight(on=True, brightness=10, temperature=150),
+        SimulatedLight(brightness=20, temperature=250),
+    )
     async with LightSimulator(lights=[first, second]) as light:
         body = {"numberOfLights": 2, "lights": [{}, {"on": 1, "brightness": 60}]}
         async with http.put(f"{light.url}/elgato/lights", json=body) as answer:
             told = await answer.json()
-        assert light.lights == [first, Light(on=True, brightness=60, temperature=250)]
+        assert light.lights == [first, SimulatedLight(on=True, brightness=60, temperature=250)]
         assert told == {
             "numberOfLights": 2,
             "lights": [
@@ -116,14 +119,14 @@ async def test_two_lights_are_told_and_written_by_position(http: aiohttp.ClientS
 
 
 async def test_the_lights_given_at_first_stay_as_they_were() -> None:
-    given = Light(temperature=200)
+    given = SimulatedLight(temperature=200)
     async with LightSimulator(lights=[given]) as light, Elgato(light.host, port=light.port) as client:
         await client.light(on=True)
         assert (given.on, light.lights[0].on) == (False, True)
 
 
 async def test_lights_that_were_given_as_one_are_several(http: aiohttp.ClientSession) -> None:
-    async with LightSimulator(lights=[Light()] * 2) as light:
+    async with LightSimulator(lights=[SimulatedLight()] * 2) as light:
         async with http.put(f"{light.url}/elgato/lights", json={"lights": [{"on": 1}]}) as answer:
             assert answer.status == 200
         assert [each.on for each in light.lights] == [True, False]
@@ -131,7 +134,7 @@ async def test_lights_that_were_given_as_one_are_several(http: aiohttp.ClientSes
 
 async def test_lights_come_go_and_change_at_the_device(light: LightSimulator, client: Elgato) -> None:
     light.lights[0].brightness = 99
-    light.lights.append(Light(on=True))
+    light.lights.append(SimulatedLight(on=True))
     assert (await client.state()).brightness == 99
     light.lights.pop(0)
     assert (await client.state()).on
@@ -139,7 +142,7 @@ async def test_lights_come_go_and_change_at_the_device(light: LightSimulator, cl
 
 @pytest.mark.parametrize("entry", [None, "lamp", 3, [], {}, {"on": "yes"}])
 async def test_a_malformed_light_is_told_as_it_is_and_never_written(http: aiohttp.ClientSession, entry: Any) -> None:
-    async with LightSimulator(lights=[Light(), Light()]) as light:
+    async with LightSimulator(lights=[SimulatedLight(), SimulatedLight()]) as light:
         light.lights[0] = entry
         body = {"numberOfLights": 2, "lights": [{"on": 1}, {"on": 1}]}
         async with http.put(f"{light.url}/elgato/lights", json=body) as answer:
@@ -150,18 +153,18 @@ async def test_a_malformed_light_is_told_as_it_is_and_never_written(http: aiohtt
 @pytest.mark.parametrize(
     ("asked", "kept"),
     [
-        ({"brightness": 101}, Light(brightness=100, temperature=213)),
-        ({"brightness": -1}, Light(brightness=0, temperature=213)),
-        ({"temperature": 50}, Light(temperature=143)),
-        ({"temperature": 500}, Light(temperature=344)),
-        ({"on": 7}, Light(on=True, temperature=213)),
-        ({"hue": 400, "saturation": 200}, Light(hue=360.0, saturation=100.0)),
-        ({"brightness": 49.6}, Light(brightness=50, temperature=213)),
-        ({"flavour": "vanilla"}, Light(temperature=213)),
+        ({"brightness": 101}, SimulatedLight(brightness=100, temperature=213)),
+        ({"brightness": -1}, SimulatedLight(brightness=0, temperature=213)),
+        ({"temperature": 50}, SimulatedLight(temperature=143)),
+        ({"temperature": 500}, SimulatedLight(temperature=344)),
+        ({"on": 7}, SimulatedLight(on=True, temperature=213)),
+        ({"hue": 400, "saturation": 200}, SimulatedLight(hue=360.0, saturation=100.0)),
+        ({"brightness": 49.6}, SimulatedLight(brightness=50, temperature=213)),
+        ({"flavour": "vanilla"}, SimulatedLight(temperature=213)),
     ],
 )
 async def test_what_is_out_of_range_is_held_within(
-    light: LightSimulator, http: aiohttp.ClientSession, asked: dict[str, Any], kept: Light
+    light: LightSimulator, http: aiohttp.ClientSession, asked: dict[str, Any], kept: SimulatedLight
 ) -> None:
     async with http.put(f"{light.url}/elgato/lights", json={"lights": [asked, asked]}) as answer:
         assert answer.status == 200
@@ -190,7 +193,7 @@ async def test_a_body_that_makes_no_sense_is_refused_and_changes_nothing(
     async with http.put(f"{light.url}/elgato/lights", data=body) as answer:
         assert answer.status == 400
         assert [*(await answer.json())] == ["errors"]
-    assert light.lights == [Light(temperature=213)]
+    assert light.lights == [SimulatedLight(temperature=213)]
     assert len(light.writes) == 1
 
 
@@ -225,7 +228,7 @@ async def test_the_states_of_real_lights_are_served_and_match_ours(name: str, ht
         light.faults.body = _capture(name)
         assert (await client.state()).brightness == entry["brightness"]
         light.faults.body = None
-        light.lights[0] = Light(**{**entry, "on": bool(entry["on"])})
+        light.lights[0] = SimulatedLight(**{**entry, "on": bool(entry["on"])})
         async with http.get(f"{light.url}/elgato/lights") as answer:
             assert await answer.json() == told
 

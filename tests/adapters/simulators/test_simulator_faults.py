@@ -11,12 +11,12 @@ import pytest
 from elgato import Elgato, ElgatoConnectionError
 from rokuecp import Roku, RokuError
 
-from appliance.adapters.elgato_lights.simulator import Light, LightSimulator
+from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
 from appliance.adapters.roku_tv.simulator import TvSimulator
 from appliance.adapters.simulated import SimulatedDevice
 from appliance.clock import Clock
 
-UNCHANGED = Light(temperature=213)
+UNCHANGED = SimulatedLight(temperature=213)
 WRITE = {"numberOfLights": 1, "lights": [{"on": 1}]}
 
 
@@ -250,7 +250,7 @@ async def test_writes_that_lag_take_effect_in_the_order_of_their_time(
     await elgato.light(brightness=1)
     light.faults.lag = 0.0
     await elgato.light(on=True)
-    assert light.lights == [Light(on=True, brightness=50, temperature=213)]
+    assert light.lights == [SimulatedLight(on=True, brightness=50, temperature=213)]
     clock.seconds = 1.0
     assert light.lights[0].brightness == 1
     clock.seconds = 9.0

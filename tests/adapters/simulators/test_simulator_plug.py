@@ -10,7 +10,7 @@ import pytest
 from elgato import Elgato, ElgatoConnectionError
 from rokuecp import Roku, RokuConnectionError
 
-from appliance.adapters.elgato_lights.simulator import Light, LightSimulator
+from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
 from appliance.adapters.roku_tv.simulator import TvSimulator
 
 
@@ -80,7 +80,7 @@ async def test_a_device_left_while_unplugged_frees_its_port() -> None:
 
 
 async def test_a_device_can_be_entered_again_and_keeps_its_port() -> None:
-    light = LightSimulator(lights=[Light(brightness=5)])
+    light = LightSimulator(lights=[SimulatedLight(brightness=5)])
     async with light:
         url = light.url
         light.lights[0].on = True

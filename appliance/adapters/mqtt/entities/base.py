@@ -29,7 +29,7 @@ _EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class StateTopic:
     """A topic to listen to, and what the text of its messages, as the template shows it, means."""
 
     topic: str
@@ -82,7 +82,7 @@ class Entity:
     def __init__(self, announcement: Announcement) -> None:
         self.announcement = announcement
         self.config = Fields(announcement.config)
-        self.readings: list[Reading] = []
+        self.readings: list[StateTopic] = []
         self.listenings: list[Listening] = []
         self.offers: dict[str, Offer] = {}
         self.attributes: dict[str, Value] = {}
@@ -120,7 +120,7 @@ class Entity:
         if topic := self.config.topic(key):
             template = self.config.template(*templates)
             for each in dict.fromkeys((topic, *filter(is_filter, self.config.texts(f"_{key}s")))):
-                self.readings.append(Reading(each, template, take))
+                self.readings.append(StateTopic(each, template, take))
 
     def publish(self, key: str, payload: str, template: Template | None = None, **names: Value) -> Outgoing:
         """The message for the topic that stands under a key, as a command template shows it."""
@@ -140,7 +140,7 @@ class Entity:
         return template.render({**from_payload, **names}, _EPOCH)
 
 
-def render(message: Message, reading: Reading | Listening) -> str:
+def render(message: Message, reading: StateTopic | Listening) -> str:
     """The text that a reading sees of a message; raises `TemplateFailed`."""
     return message.rendered(reading.template, {"entity_id": "", "name": ""})
 

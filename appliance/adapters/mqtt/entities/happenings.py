@@ -10,7 +10,7 @@ MAX_EVENT_CHARS = 100
 """Characters of an event's name."""
 
 
-class Event(Entity):
+class EventEntity(Entity):
     """An entity whose messages are happenings: JSON with `event_type`."""
 
     component_class = "button"

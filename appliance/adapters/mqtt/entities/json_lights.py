@@ -7,8 +7,8 @@ from typing import Any
 
 import orjson
 
-from appliance.adapters.mqtt.entities.base import Intent, Reading, Update
-from appliance.adapters.mqtt.entities.lights import RGB_MODES, Light, clamp_hs, clamp_rgb, clamp_xy, rgb_of_hex
+from appliance.adapters.mqtt.entities.base import Intent, StateTopic, Update
+from appliance.adapters.mqtt.entities.lights import RGB_MODES, LightEntity, clamp_hs, clamp_rgb, clamp_xy, rgb_of_hex
 from appliance.adapters.mqtt.payloads import parse_json
 from appliance.errors import Invalid
 from appliance.home.commands import Command
@@ -16,7 +16,7 @@ from appliance.home.values import Value
 from appliance.tables.checks import is_number
 
 
-class JsonLight(Light):
+class JsonLight(LightEntity):
     """A light as Zigbee2MQTT, ESPHome and most others announce it."""
 
     def setup(self) -> None:
@@ -28,7 +28,7 @@ class JsonLight(Light):
         self._modes = modes
         self._has_brightness = self.config.flag("brightness") or bool(modes - {"onoff"})
         if topic := self.config.topic("state_topic"):
-            self.readings.append(Reading(topic, None, self._take))
+            self.readings.append(StateTopic(topic, None, self._take))
         if self.config.target("command_topic"):
             self.offer_all()
         if not self.readings and not self.offers:

@@ -14,7 +14,7 @@ COLOR_KEYS = ("color_temperature", "color_xy", "color_hs", "color_rgb")
 EFFECTS = CAPABILITIES["effect"].values
 
 
-class Light(Entity):
+class LightEntity(Entity):
     """A light. Schemas say in `_modes`, `_has_brightness` and `_effects` what they found."""
 
     component_class = "light"

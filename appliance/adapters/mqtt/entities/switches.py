@@ -55,7 +55,7 @@ class Switch(OnOff):
         return Intent(messages=(message,), shows={"power": action})
 
 
-class Lock(Entity):
+class LockEntity(Entity):
     """A lock."""
 
     component_class = "lock"

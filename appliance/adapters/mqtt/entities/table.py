@@ -8,11 +8,11 @@ from appliance.adapters.mqtt.announcements import Announcement
 from appliance.adapters.mqtt.entities.base import Entity
 from appliance.adapters.mqtt.entities.climates import Climate
 from appliance.adapters.mqtt.entities.covers import Cover, Valve
-from appliance.adapters.mqtt.entities.happenings import Event, Trigger
+from appliance.adapters.mqtt.entities.happenings import EventEntity, Trigger
 from appliance.adapters.mqtt.entities.inputs import Firmware, Input, Number, Pressed, Select, Text
 from appliance.adapters.mqtt.entities.json_lights import JsonLight
 from appliance.adapters.mqtt.entities.sensors import BinarySensor, Sensor
-from appliance.adapters.mqtt.entities.switches import Fan, Lock, Siren, Switch
+from appliance.adapters.mqtt.entities.switches import Fan, LockEntity, Siren, Switch
 from appliance.adapters.mqtt.entities.template_lights import TemplateLight
 from appliance.adapters.mqtt.entities.topic_lights import TasmotaLight, TopicLight
 from appliance.errors import Invalid
@@ -24,12 +24,12 @@ COMPONENTS: Mapping[str, type[Entity]] = {
     "climate": Climate,
     "cover": Cover,
     "device_automation": Trigger,
-    "event": Event,
+    "event": EventEntity,
     "fan": Fan,
     "humidifier": Input,
     "lawn_mower": Input,
     "light": TopicLight,
-    "lock": Lock,
+    "lock": LockEntity,
     "number": Number,
     "scene": Pressed,
     "select": Select,

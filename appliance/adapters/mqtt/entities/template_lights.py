@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from appliance.adapters.mqtt.entities.base import Intent, Update, is_unknown, parse_number
-from appliance.adapters.mqtt.entities.lights import Light, clamp_rgb, rgb_of_hex
+from appliance.adapters.mqtt.entities.lights import LightEntity, clamp_rgb, rgb_of_hex
 from appliance.errors import Invalid
 from appliance.home.commands import Command
 from appliance.home.values import Value
 
 
-class TemplateLight(Light):
+class TemplateLight(LightEntity):
     """A light whose one command is made by templates."""
 
     def setup(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from appliance.adapters.mqtt.entities.base import Intent, Update, is_unknown, parse_number
-from appliance.adapters.mqtt.entities.lights import Light, clamp_hs, clamp_rgb, clamp_xy, rgb_of_hex
+from appliance.adapters.mqtt.entities.lights import LightEntity, clamp_hs, clamp_rgb, clamp_xy, rgb_of_hex
 from appliance.adapters.mqtt.payloads import Outgoing
 from appliance.errors import Invalid
 from appliance.home.commands import Command
@@ -21,7 +21,7 @@ def numbers_of(text: str) -> list[float]:
     return [parse_number(part) for part in text.split(",")[:5]]
 
 
-class TopicLight(Light):
+class TopicLight(LightEntity):
     """A light that has a topic for each of its properties."""
 
     def setup(self) -> None:

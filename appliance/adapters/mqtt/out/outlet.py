@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import orjson
 
 from appliance.adapters.mqtt.access import HomeAccess
-from appliance.adapters.mqtt.connection import Broker, Connection, keep_connected
+from appliance.adapters.mqtt.connection import Broker, BrokerConnection, keep_connected
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.out.announcing import announcement, hub_announcement
 from appliance.adapters.mqtt.out.topics import HubTopics, decoded, discovery_id, encoded
@@ -62,7 +62,7 @@ class Outlet:
         self._announced: dict[str, bytes] = {}
         self._events: dict[str, dict[str, None]] = {}
         self._catalogs: tuple[Mapping[str, str], Mapping[str, tuple[str, bool]]] = ({}, {})
-        self._connection: Connection | None = None
+        self._connection: BrokerConnection | None = None
 
     @property
     def is_connected(self) -> bool:
@@ -106,7 +106,7 @@ class Outlet:
     async def _keep_connected(self) -> None:
         await keep_connected(self._broker, self._clock, self._session, lambda error: log.debug("out: %s", error))
 
-    async def _session(self, connection: Connection) -> None:
+    async def _session(self, connection: BrokerConnection) -> None:
         """Tell everything, then every change, until the connection is lost."""
         self._inbox.clear()
         self._frames.clear()
@@ -133,7 +133,7 @@ class Outlet:
         finally:
             self._connection = None
 
-    async def _tell_changes(self, connection: Connection) -> None:
+    async def _tell_changes(self, connection: BrokerConnection) -> None:
         self._has_changed.clear()
         changed, self._changed = self._changed, set()
         ends = await asyncio.gather(
@@ -144,7 +144,7 @@ class Outlet:
                 self._changed |= changed
                 raise end
 
-    async def _tell(self, connection: Connection, device_id: str) -> None:
+    async def _tell(self, connection: BrokerConnection, device_id: str) -> None:
         level, config = encoded(device_id), self._topics.config(discovery_id(device_id))
         found = self._home.registry.find_devices([device_id])
         if not found or found[0].metadata.source in self._brokers:
@@ -189,7 +189,7 @@ class Outlet:
         message = Outgoing(self._topics.device(encoded(device_id), "event"), payload, qos=1)
         self._tasks.start(self._try(self._connection, message), f"event of {device_id}")
 
-    async def _tell_catalogs(self, connection: Connection) -> None:
+    async def _tell_catalogs(self, connection: BrokerConnection) -> None:
         """Announce scenes and automations where there are others than before, and say which are enabled."""
         scenes, automations = self._home.scenes(), self._home.automations()
         told_scenes, told = self._catalogs
@@ -218,7 +218,7 @@ class Outlet:
                     self._take(self._connection, received)
             await self._clock.sleep(0)
 
-    def _take(self, connection: Connection, received: Received) -> None:
+    def _take(self, connection: BrokerConnection, received: Received) -> None:
         """A command, or what an earlier run left behind and is not true any more."""
         levels = received.topic.split("/")
         if received.topic.startswith(f"{self._topics.prefix}/") or levels[-1] == "state":
@@ -245,7 +245,7 @@ class Outlet:
         found = registry.find_devices([decoded(levels[3])])
         return bool(found) and found[0].metadata.source not in self._brokers
 
-    async def _obey(self, connection: Connection, sort: str, id_: str, payload: bytes) -> None:
+    async def _obey(self, connection: BrokerConnection, sort: str, id_: str, payload: bytes) -> None:
         try:
             if sort == "scenes":
                 await self._home.run_scene(id_)
@@ -261,7 +261,7 @@ class Outlet:
         except LaresError as error:
             log.info("out: %s %s: %s", sort, id_, error)
 
-    async def _command(self, connection: Connection, device_id: str, payload: bytes) -> None:
+    async def _command(self, connection: BrokerConnection, device_id: str, payload: bytes) -> None:
         """Send a command to a device and say what became of it."""
         status, message = "error", None
         try:
@@ -275,7 +275,7 @@ class Outlet:
         topic = self._topics.device(encoded(device_id), "result")
         await connection.publish(Outgoing(topic, orjson.dumps(result).decode(), qos=1))
 
-    async def _try(self, connection: Connection, message: Outgoing) -> None:
+    async def _try(self, connection: BrokerConnection, message: Outgoing) -> None:
         try:
             await connection.publish(message)
         except Unreachable as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from appliance.adapters.mqtt.templates.filters import FILTERS, FUNCTIONS, TESTS
-from appliance.adapters.mqtt.templates.lexer import Token
+from appliance.adapters.mqtt.templates.lexer import TemplateToken
 from appliance.adapters.mqtt.templates.limits import MAX_DEPTH, UNDEFINED, TemplateFailed
 from appliance.adapters.mqtt.templates.nodes import (
     Arguments,
@@ -36,7 +36,7 @@ _AFTER_TEST = ("else", "or", "and", "is", "if", "not", "in")
 class Reader(TokenReader):
     """Reads the expressions of one part."""
 
-    def __init__(self, tokens: Sequence[Token], budget: Budget) -> None:
+    def __init__(self, tokens: Sequence[TemplateToken], budget: Budget) -> None:
         super().__init__(tokens, budget)
         self._depth = 0
 

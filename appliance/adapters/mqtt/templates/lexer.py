@@ -32,7 +32,7 @@ class PartKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class TemplateToken:
     """One word of an expression: `kind` is number, name, string, operator or end; `value` is what it stands for."""
 
     kind: str
@@ -41,15 +41,15 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TemplatePart:
     """A stretch of literal text, or the tokens between two braces."""
 
     kind: PartKind
     text: str = ""
-    tokens: tuple[Token, ...] = ()
+    tokens: tuple[TemplateToken, ...] = ()
 
 
-def parts_of(text: str) -> Iterator[Part]:
+def parts_of(text: str) -> Iterator[TemplatePart]:
     """The parts of a template in order; `TemplateFailed` where a brace is never closed or a sign means nothing."""
     at, trims = 0, False
     while at < len(text):
@@ -59,7 +59,7 @@ def parts_of(text: str) -> Iterator[Part]:
         if opening is not None and opening[0].endswith("-"):
             literal = literal.rstrip()
         if literal:
-            yield Part(PartKind.TEXT, literal)
+            yield TemplatePart(PartKind.TEXT, literal)
         if opening is None:
             return
         if opening[0][1] == "#":
@@ -67,7 +67,7 @@ def parts_of(text: str) -> Iterator[Part]:
             continue
         kind, closing = (PartKind.PRINT, "}}") if opening[0][1] == "{" else (PartKind.STATEMENT, "%}")
         tokens, at, trims = _tokens(text, opening.end(), closing)
-        yield Part(kind, "", tokens)
+        yield TemplatePart(kind, "", tokens)
 
 
 def _end_of_comment(text: str, start: int) -> tuple[int, bool]:
@@ -77,16 +77,16 @@ def _end_of_comment(text: str, start: int) -> tuple[int, bool]:
     return end + 2, text[end - 1] == "-"
 
 
-def _tokens(text: str, at: int, closing: str) -> tuple[tuple[Token, ...], int, bool]:
+def _tokens(text: str, at: int, closing: str) -> tuple[tuple[TemplateToken, ...], int, bool]:
     """The tokens up to the closing braces, where those end, and whether the space behind them is dropped."""
-    tokens: list[Token] = []
+    tokens: list[TemplateToken] = []
     open_brackets: list[str] = []
     while True:
         at = _SPACE.match(text, at).end()  # type: ignore[union-attr]
         if not open_brackets:
             for sign in ("-", "+", ""):
                 if text.startswith(sign + closing, at):
-                    return (*tokens, Token("end", "")), at + len(sign) + 2, sign == "-"
+                    return (*tokens, TemplateToken("end", "")), at + len(sign) + 2, sign == "-"
         token, at = _token(
             text, at, after_dot=bool(tokens) and tokens[-1].text == "." and tokens[-1].kind != "string"
         )
@@ -98,17 +98,17 @@ def _tokens(text: str, at: int, closing: str) -> tuple[tuple[Token, ...], int, b
         tokens.append(token)
 
 
-def _token(text: str, at: int, *, after_dot: bool) -> tuple[Token, int]:
+def _token(text: str, at: int, *, after_dot: bool) -> tuple[TemplateToken, int]:
     if after_dot and (index := _INDEX.match(text, at)):
-        return Token("number", index[0], _whole(index[0])), index.end()
+        return TemplateToken("number", index[0], _whole(index[0])), index.end()
     match = _TOKEN.match(text, at)
     if match is None:
         raise TemplateFailed("an expression is not closed" if at >= len(text) else f"{text[at]!r} means nothing here")
     kind, found = str(match.lastgroup), match[0]
     if kind == "number":
-        return Token(kind, found, _whole(found) if found.isdigit() else float(found)), match.end()
+        return TemplateToken(kind, found, _whole(found) if found.isdigit() else float(found)), match.end()
     value = _unescaped(found[1:-1]) if kind == "string" else found
-    return Token(kind, found, value), match.end()
+    return TemplateToken(kind, found, value), match.end()
 
 
 def _whole(digits: str) -> int:

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any
 
 from appliance.adapters.mqtt.templates.expressions import Reader
-from appliance.adapters.mqtt.templates.lexer import Part, PartKind, parts_of
+from appliance.adapters.mqtt.templates.lexer import PartKind, TemplatePart, parts_of
 from appliance.adapters.mqtt.templates.limits import (
     MAX_DEPTH,
     MAX_TEXT_BYTES,
@@ -69,7 +69,7 @@ def template(text: str) -> Template:
 class _Blocks:
     """Reads statements and literal text, up to the word that ends the block."""
 
-    def __init__(self, parts: Iterator[Part], budget: Budget) -> None:
+    def __init__(self, parts: Iterator[TemplatePart], budget: Budget) -> None:
         self._parts = parts
         self._budget = budget
         self._depth = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from appliance.adapters.mqtt.templates.lexer import Token
+from appliance.adapters.mqtt.templates.lexer import TemplateToken
 from appliance.adapters.mqtt.templates.limits import MAX_NODES, TemplateFailed
 
 
@@ -25,17 +25,17 @@ class Budget:
 class TokenReader:
     """Reads the tokens of one part. All readers of a template share `budget`, its nodes and literals."""
 
-    def __init__(self, tokens: Sequence[Token], budget: Budget) -> None:
+    def __init__(self, tokens: Sequence[TemplateToken], budget: Budget) -> None:
         self._tokens = tokens
         self._at = 0
         self._budget = budget
 
     @property
-    def next(self) -> Token:
+    def next(self) -> TemplateToken:
         """The token that comes next."""
         return self._tokens[min(self._at, len(self._tokens) - 1)]
 
-    def take(self) -> Token:
+    def take(self) -> TemplateToken:
         """The next token, which is then behind."""
         token = self.next
         self._at += 1

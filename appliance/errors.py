@@ -39,8 +39,8 @@ Resource = Literal["adapter", "automation", "device", "group", "key", "room", "s
 class LaresError(Exception):
     """Any failure that Lares foresees. `str()` of it is the sentence to show.
 
-    `code` says the same to a program: snake_case, and stable over versions. `api/errors.py` lists the codes that
-    clients meet.
+    `code` says the same to a program: snake_case, and stable over versions. The codes that clients meet are listed in
+    `api/error_responses.py`.
     """
 
     code: str = "internal"

@@ -10,17 +10,17 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from appliance.adapters.adapter_setup import AdapterStart, LateSession
 from appliance.adapters.dispatch import Dispatcher
 from appliance.adapters.kinds import kind_of
-from appliance.adapters.mqtt.access import FrameOf, access_of, no_frame
+from appliance.adapters.mqtt.hub_access import FrameOf, access_of, no_frame
 from appliance.adapters.mqtt.kind import open_outlets
-from appliance.adapters.setup import AdapterStart, LateSession
+from appliance.automations.automation_setup import build_environment, catalog_of, open_automations
 from appliance.automations.automations import Automations
 from appliance.automations.calls import AutomationCalls
 from appliance.automations.known_names import KnownNames
 from appliance.automations.safe_mode import SafeMode
 from appliance.automations.scheduler import Scheduler
-from appliance.automations.setup import build_environment, catalog_of, open_automations
 from appliance.automations.storage import Storage
 from appliance.automations.timers import Timers
 from appliance.automations.variables import Variables
@@ -28,30 +28,30 @@ from appliance.clock import Clock
 from appliance.config import Config
 from appliance.errors import LaresError
 from appliance.health import Health
-from appliance.history.commands import CommandAudit
-from appliance.history.devices import DeviceHistory
-from appliance.history.runs import RunHistory
+from appliance.history.command_history import CommandAudit
+from appliance.history.device_history import DeviceHistory
+from appliance.history.execution_history import RunHistory
 from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.model import Device
 from appliance.home.registry import Registry
 from appliance.log_buffer import LogBuffer
 from appliance.loop_lag import LoopLag
-from appliance.lua.catalog import check_scripts
 from appliance.lua.context import Context, MoreCall
 from appliance.lua.executor import Executor
+from appliance.lua.lua_catalog import check_scripts
+from appliance.lua.lua_setup import build_runner, folder_of, refusal_of
 from appliance.lua.reload import Reloader, Work
 from appliance.lua.runner import Runner
-from appliance.lua.setup import build_runner, folder_of, refusal_of
 from appliance.scenes import Scenes, build_catalog
 from appliance.settings import LuaFolder
-from appliance.store.changes import Changes
+from appliance.store.change_queue import Changes
 from appliance.store.crashes import CrashCounter
 from appliance.store.disk import Disk
 from appliance.store.document import Document
-from appliance.store.keys import Keys
 from appliance.store.recorder import Recorder
-from appliance.store.setup import Store
+from appliance.store.store_setup import Store
+from appliance.store.stored_keys import Keys
 from appliance.watch import Target, Watcher
 
 log = logging.getLogger("hub")

@@ -11,16 +11,16 @@ from typing import Any
 
 from appliance import settings
 from appliance.clock import Clock
+from appliance.history.execution_history import RunEntry, RunHistory, RunStatus
 from appliance.history.period import Period
-from appliance.history.runs import RunEntry, RunHistory, RunStatus
 from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, text
-from appliance.lua.catalog import Catalog, Inspect, find_nothing
 from appliance.lua.context import Context
 from appliance.lua.executor import CANCELLED, Execution, ExecutionRequest, ExecutionResult, Executor, history_entry
-from appliance.lua.fields import function
+from appliance.lua.lua_catalog import Catalog, Inspect, find_nothing
+from appliance.lua.lua_fields import function
+from appliance.lua.lua_setup import folder_of
 from appliance.lua.modes import Mode, ModeType, mode_check
 from appliance.lua.runner import Runner
-from appliance.lua.setup import folder_of
 from appliance.tables.checks import string
 from appliance.tables.fields import Field, Fields, Table
 

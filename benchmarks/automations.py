@@ -16,20 +16,20 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from appliance.automations.automation_setup import Parts, build_environment, open_automations
 from appliance.automations.definition import automation_parser
-from appliance.automations.setup import Parts, build_environment, open_automations
 from appliance.automations.storage import Storage
 from appliance.clock import Clock, ClockTrust
-from appliance.history.runs import RunHistory, RunStatus
+from appliance.history.execution_history import RunHistory, RunStatus
 from appliance.home.bus import Bus
 from appliance.home.model import DeviceKind, Observation, Report
 from appliance.home.registry import Registry
 from appliance.locale import Locale
-from appliance.lua.catalog import Catalog
 from appliance.lua.context import Context
+from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.executor import Executor
 from appliance.lua.folder import Folder
-from appliance.lua.limits import ExecutionLimits
+from appliance.lua.lua_catalog import Catalog
 from appliance.lua.runner import Runner
 from appliance.version import MADE_AT
 from benchmarks._client import percentile

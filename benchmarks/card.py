@@ -17,7 +17,7 @@ from appliance.home.bus import Bus
 from appliance.home.changes import AssignRoom, Change, PutGroup, PutRoom, SetMembers
 from appliance.home.model import DeviceKind, Observation, Report, Room
 from appliance.home.registry import Registry
-from appliance.store.changes import Changes
+from appliance.store.change_queue import Changes
 from appliance.store.disk import Disk
 from appliance.store.document import Document
 from appliance.store.recorder import Recorder

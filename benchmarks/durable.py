@@ -17,7 +17,7 @@ from appliance.home.changes import PutRoom
 from appliance.home.layout import Layout
 from appliance.home.model import Room
 from appliance.home.registry import Registry
-from appliance.store.changes import Changes
+from appliance.store.change_queue import Changes
 from appliance.store.disk import Disk
 from appliance.store.document import Document
 from appliance.store.records import encode_layout, read_layout

@@ -21,7 +21,7 @@ from appliance.errors import LaresError
 from appliance.home.commands import Command
 from appliance.lua.context import Context
 from appliance.lua.execution import LuaExecution
-from appliance.lua.limits import ExecutionLimits
+from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.runner import Runner
 from appliance.lua.source import Source
 from benchmarks._client import percentile
@@ -58,7 +58,7 @@ return {{
 """
 BARE = """
 import socket
-from appliance.lua_worker.execution import WorkerExecution
+from appliance.lua_worker.worker_execution import WorkerExecution
 from appliance.lua_worker.protocol import TIMING, FrameKind, Reason
 
 TEXT = b"return {execute = function(ctx) ctx:get_device('a') end}"

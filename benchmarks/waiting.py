@@ -12,9 +12,9 @@ from pathlib import Path
 
 import orjson
 
+from appliance.automations.automation_setup import build_environment
 from appliance.automations.environment import Environment
 from appliance.automations.scheduler import Scheduler
-from appliance.automations.setup import build_environment
 from appliance.automations.storage import Storage
 from appliance.automations.timers import MAX_TIMERS, Timers
 from appliance.automations.variables import MAX_VARIABLES, Variables

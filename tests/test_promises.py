@@ -12,7 +12,7 @@ import tomli
 
 from appliance import errors
 from appliance.api.app import ROUTES
-from appliance.api.errors import STATUSES, status_of
+from appliance.api.error_responses import STATUSES, status_of
 from appliance.api.frames import BY_EVENT
 from appliance.home import events
 from appliance.lua.context import OPERATIONS

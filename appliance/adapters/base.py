@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
-from appliance.adapters.addresses import AddressGate, AddressGates
+from appliance.adapters.address_gates import AddressGate, AddressGates
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, Unreachable

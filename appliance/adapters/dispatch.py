@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from appliance.adapters.addresses import AddressGate
-from appliance.adapters.runner import AdapterRunner
+from appliance.adapters.adapter_runner import AdapterRunner
+from appliance.adapters.address_gates import AddressGate
 from appliance.clock import Clock
 from appliance.errors import (
     AdapterFailed,

@@ -10,14 +10,14 @@ from typing import Any
 from sanic import HTTPResponse, Request, Sanic
 
 from appliance.api import schemas
-from appliance.api.access import Access
+from appliance.api.api_limits import ApiLimits
 from appliance.api.connections import Connections
 from appliance.api.cors import Cors
 from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.gate import Gate
+from appliance.api.hub_metrics import Metrics
+from appliance.api.key_access import Access
 from appliance.api.keyring import Keyring
-from appliance.api.limits import ApiLimits
-from appliance.api.metrics import Metrics
 from appliance.api.rate import Buckets
 from appliance.api.request_metrics import Handle, RequestMetrics
 from appliance.api.route import Call, Route

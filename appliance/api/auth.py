@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from appliance.api.keys import Hasher, KeyToken, hint_of
+from appliance.api.key_tokens import Hasher, KeyToken, hint_of
 from appliance.errors import Forbidden, TooManyChecks, Unauthenticated
-from appliance.store.keys import MASTER, Key
+from appliance.store.stored_keys import MASTER, Key
 
 MAX_WAITING_CHECKS = 8
 """Different secrets of one key that may wait for the hash; more are turned away."""

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 from sanic import Request
 
-from appliance.api.limits import ApiLimits
+from appliance.api.api_limits import ApiLimits
 from appliance.errors import MalformedRequest, TooLarge, TooSlow
 
 

@@ -12,7 +12,7 @@ from sanic.exceptions import MethodNotAllowed, NotFound
 
 from appliance.api.auth import Authenticator, Principal, bearer_of
 from appliance.api.cors import Cors
-from appliance.api.errors import error_response
+from appliance.api.error_responses import error_response
 from appliance.api.rate import Buckets
 from appliance.api.route import Route
 from appliance.api.routes.events import token_of_browser

@@ -6,9 +6,9 @@ import logging
 import secrets
 
 from appliance.api.auth import Role
-from appliance.api.keys import Hasher, KeyToken, hint_of
+from appliance.api.key_tokens import Hasher, KeyToken, hint_of
 from appliance.clock import Clock
-from appliance.store.keys import MASTER, PREFIX, Key, Keys
+from appliance.store.stored_keys import MASTER, PREFIX, Key, Keys
 
 log = logging.getLogger("keys")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from appliance.api.auth import REACH, Role
-from appliance.api.errors import HEADERS, STATUSES
+from appliance.api.error_responses import HEADERS, STATUSES
 from appliance.api.route import ANYWHERE, Route
 from appliance.api.schemas import error_of
 from appliance.api.shapes import TEXT, Schema

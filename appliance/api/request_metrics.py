@@ -11,7 +11,7 @@ from typing import Any
 from sanic import HTTPResponse, Request
 from sanic.exceptions import MethodNotAllowed, NotFound, SanicException
 
-from appliance.api.errors import status_of
+from appliance.api.error_responses import status_of
 from appliance.api.exposition import Family, Sample, labels
 from appliance.api.route import Route
 from appliance.errors import LaresError

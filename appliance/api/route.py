@@ -8,9 +8,9 @@ from typing import Any
 
 from sanic import HTTPResponse, Request
 
+from appliance.api.api_limits import ApiLimits
 from appliance.api.auth import Principal, Role
 from appliance.api.body import read_json
-from appliance.api.limits import ApiLimits
 from appliance.api.responses import JSON_TYPE
 from appliance.api.shapes import Schema
 from appliance.api.validation import Check, RequestFields, parse

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from appliance.adapters.dispatch import Status
 from appliance.api.auth import Role
-from appliance.api.errors import CODES
+from appliance.api.error_responses import CODES
 from appliance.api.shapes import (
     ANY,
     BOOLEAN,
@@ -27,7 +27,7 @@ from appliance.api.shapes import (
 from appliance.api.validation import identifier, name
 from appliance.automations.trigger_kinds import TRIGGER_KINDS
 from appliance.health import AdapterStatus
-from appliance.history.runs import RunStatus
+from appliance.history.execution_history import RunStatus
 from appliance.home import plain
 from appliance.home.values import CHECKS
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from sanic import Sanic
 
-from appliance.api.access import Access
-from appliance.api.limits import ApiLimits
+from appliance.api.api_limits import ApiLimits
+from appliance.api.key_access import Access
 from appliance.api.listener import Listener
 from appliance.api.sanic_http.connection import StrictConnection
 from appliance.clock import Clock

@@ -19,7 +19,7 @@ from websockets.protocol import State
 from websockets.server import ServerProtocol
 from websockets.typing import Subprotocol
 
-from appliance.api.limits import ApiLimits
+from appliance.api.api_limits import ApiLimits
 from appliance.api.messages import StrictProtocol
 from appliance.errors import MalformedRequest, UpgradeRequired
 

@@ -10,7 +10,7 @@ from appliance.automations.alarms import Alarm, TimerHandle
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.device_triggers import Match
 from appliance.automations.triggers import Trigger
-from appliance.lua.catalog import Asset
+from appliance.lua.lua_catalog import Asset
 
 
 @dataclass(slots=True, kw_only=True)

@@ -11,11 +11,11 @@ from appliance.automations.definition import AutomationDefinition
 from appliance.automations.engine import Engine
 from appliance.automations.runs import AutomationExecutor
 from appliance.automations.states import State, States
+from appliance.history.execution_history import RunEntry
 from appliance.history.period import Period
-from appliance.history.runs import RunEntry
 from appliance.home.values import Value
-from appliance.lua.catalog import Catalog
 from appliance.lua.executor import ExecutionResult
+from appliance.lua.lua_catalog import Catalog
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

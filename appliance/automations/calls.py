@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+from appliance.automations.automation_fields import take_attribute, take_matcher
 from appliance.automations.environment import Environment
-from appliance.automations.fields import take_attribute, take_matcher
 from appliance.automations.matchers import Anything, Matcher
 from appliance.automations.notifier import MessageSender
 from appliance.automations.timers import Timers
 from appliance.clock import Clock
 from appliance.errors import Invalid, LaresError
-from appliance.history.runs import RunStatus
+from appliance.history.execution_history import RunStatus
 from appliance.home.bus import Bus
 from appliance.home.commands import Command
 from appliance.home.events import DeviceStateChanged, Event

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from appliance.automations import fields as check
+from appliance.automations import automation_fields as check
+from appliance.automations.automation_fields import PRESENCE, take_attribute, take_equal, take_matcher
 from appliance.automations.conditions import (
     Combination,
     Condition,
@@ -17,7 +18,6 @@ from appliance.automations.conditions import (
     VariableState,
     Weekday,
 )
-from appliance.automations.fields import PRESENCE, take_attribute, take_equal, take_matcher
 from appliance.automations.sun import SunEvent
 from appliance.automations.sun_position import Edge, SunPosition
 from appliance.automations.wall_clock import Window, parse_time

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import ClassVar
 
-from appliance.automations.fields import WEEKDAYS
+from appliance.automations.automation_fields import WEEKDAYS
 from appliance.automations.home_view import HomeView
 from appliance.automations.matchers import Matcher, Within, describe, number_in
 from appliance.automations.sun_position import SunPosition

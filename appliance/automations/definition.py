@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+from appliance.automations.automation_fields import seconds
 from appliance.automations.condition_kinds import parse_conditions
 from appliance.automations.conditions import Condition
-from appliance.automations.fields import seconds
 from appliance.automations.known_names import KnownNames
 from appliance.automations.policy import Policy
 from appliance.automations.time_triggers import TimedTrigger
@@ -17,7 +17,7 @@ from appliance.automations.triggers import Trigger
 from appliance.clock import Clock
 from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, text
 from appliance.locale import Locale
-from appliance.lua.fields import function
+from appliance.lua.lua_fields import function
 from appliance.lua.modes import Mode, ModeType, mode_check
 from appliance.tables.checks import boolean, string
 from appliance.tables.fields import Table

@@ -26,7 +26,7 @@ from appliance.clock import timestamp
 from appliance.errors import Fault
 from appliance.home import events
 from appliance.home.model import Device
-from appliance.lua.catalog import Asset, Catalog
+from appliance.lua.lua_catalog import Asset, Catalog
 
 log = logging.getLogger("automations")
 

@@ -15,11 +15,11 @@ from appliance.automations.device_triggers import Match
 from appliance.automations.environment import Environment
 from appliance.automations.states import State, States
 from appliance.automations.verdict import Verdict, refused
+from appliance.history.execution_history import RunEntry, RunStatus
 from appliance.history.period import Period
-from appliance.history.runs import RunEntry, RunStatus
 from appliance.home.values import Value
-from appliance.lua.catalog import Asset
 from appliance.lua.executor import Execution, ExecutionRequest, ExecutionResult, history_entry
+from appliance.lua.lua_catalog import Asset
 from appliance.lua.modes import Decision
 
 log = logging.getLogger("automations")

@@ -7,10 +7,10 @@ from dataclasses import replace
 from datetime import datetime, time
 from functools import partial
 
-from appliance.automations import fields as check
+from appliance.automations import automation_fields as check
+from appliance.automations.automation_fields import take_attribute, take_matcher
 from appliance.automations.cron import LAST_YEAR, Cron
 from appliance.automations.device_triggers import DeviceEventTrigger, Devices, DeviceTrigger
-from appliance.automations.fields import take_attribute, take_matcher
 from appliance.automations.sun import SunEvent
 from appliance.automations.time_triggers import CronTrigger, DateTrigger, Interval, SunTrigger, WallClock
 from appliance.automations.triggers import (

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import orjson
 
+from appliance.automations.automation_fields import variable_name
 from appliance.automations.brake import Brake
-from appliance.automations.fields import variable_name
 from appliance.automations.matchers import same
 from appliance.automations.storage import Storage
 from appliance.errors import Invalid, NotFound, StoreFailed

@@ -10,16 +10,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from appliance import config
+from appliance.automations.automation_setup import catalog_of
 from appliance.automations.known_names import KnownNames
-from appliance.automations.setup import catalog_of
 from appliance.cli.paths import Places
 from appliance.cli.simulate import present_state
 from appliance.clock import Clock
 from appliance.config import Config
 from appliance.errors import ConfigFailed, Fault, LaresError, StartFailed
 from appliance.locale import Locale, load_zone
-from appliance.lua.catalog import check_scripts
-from appliance.lua.setup import build_runner, folder_of
+from appliance.lua.lua_catalog import check_scripts
+from appliance.lua.lua_setup import build_runner, folder_of
 from appliance.lua.undefined import find_undefined
 from appliance.scenes import build_catalog
 from appliance.store.records import DocumentSnapshot, read_layout

@@ -19,7 +19,7 @@ from typing import Any
 from appliance import config
 from appliance.adapters.kinds import KINDS
 from appliance.api.frames import frame_of
-from appliance.api.keys import KeyToken
+from appliance.api.key_tokens import KeyToken
 from appliance.cli.logs import start_logging
 from appliance.cli.paths import CONFIG_FILE, find_template, make_data_dir, write_config
 from appliance.cli.serve import serve, when_ready

@@ -9,14 +9,14 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from appliance.api.access import Access
+from appliance.api.key_access import Access
+from appliance.api.key_tokens import KeyToken, hash_token, hint_of
 from appliance.api.keyring import make_master
-from appliance.api.keys import KeyToken, hash_token, hint_of
 from appliance.cli.private import write_private
 from appliance.clock import Clock
 from appliance.errors import StartFailed, StoreFailed
 from appliance.settings import Auth
-from appliance.store.keys import MASTER, Keys
+from appliance.store.stored_keys import MASTER, Keys
 
 log = logging.getLogger("keys")
 

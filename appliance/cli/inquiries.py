@@ -13,8 +13,8 @@ from appliance.cli.reasons import Reasons
 from appliance.clock import timestamp
 from appliance.errors import Invalid
 from appliance.health import AdapterHealth
+from appliance.history.execution_history import RunEntry
 from appliance.history.period import Period
-from appliance.history.runs import RunEntry
 from appliance.hub import Hub
 from appliance.log_buffer import MAX_ENTRIES, LogQuery
 from appliance.tables.fields import Field

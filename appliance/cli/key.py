@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from appliance import config
-from appliance.api.access import Access
+from appliance.api.key_access import Access
 from appliance.cli import key_socket
 from appliance.cli.key_commands import KeyCommands
 from appliance.cli.owner import act_as_owner
@@ -23,9 +23,9 @@ from appliance.home.bus import Bus
 from appliance.settings import Auth
 from appliance.store.disk import Disk
 from appliance.store.document import Document
-from appliance.store.keys import Keys
 from appliance.store.lock import DirectoryLock
 from appliance.store.replacement import finish_at_start
+from appliance.store.stored_keys import Keys
 
 PATIENCE_SECS = 10.0
 """How long a hub may take to start, or another command to end."""

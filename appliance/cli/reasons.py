@@ -11,8 +11,8 @@ import orjson
 from appliance.automations.automations import View
 from appliance.clock import timestamp
 from appliance.errors import NotFound
+from appliance.history.execution_history import RunEntry, RunStatus
 from appliance.history.period import Period
-from appliance.history.runs import RunEntry, RunStatus
 from appliance.home.model import Device
 from appliance.hub import Hub
 from appliance.log_buffer import value_text

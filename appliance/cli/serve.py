@@ -12,10 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from appliance.api.access import Access
+from appliance.api.api_limits import ApiLimits
 from appliance.api.app import build_app
 from appliance.api.frames import frame_of
-from appliance.api.limits import ApiLimits
+from appliance.api.key_access import Access
 from appliance.api.server import Server
 from appliance.cli.actions import LUA, SIMULATED, STATE, TRUST
 from appliance.cli.deadline import limit_stop

@@ -11,11 +11,11 @@ from functools import partial
 from typing import Any
 
 from appliance.automations.alarms import INSTANT
+from appliance.automations.automation_setup import build_environment, catalog_of, open_automations
 from appliance.automations.calls import AutomationCalls
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
 from appliance.automations.runs import ExecutorFactory
-from appliance.automations.setup import build_environment, catalog_of, open_automations
 from appliance.automations.storage import Storage
 from appliance.cli.device_events import FileEvent
 from appliance.cli.simulated_home import (
@@ -30,12 +30,12 @@ from appliance.cli.simulation_printer import SimulationPrinter
 from appliance.clock import Clock, ClockTrust, SimulatedClock, timestamp
 from appliance.config import Config
 from appliance.errors import Fault, StartFailed
-from appliance.history.runs import RunStatus
+from appliance.history.execution_history import RunStatus
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry
 from appliance.lua.context import Context, MoreCall
 from appliance.lua.executor import Execution, ExecutionRequest, ExecutionResult, Executor
-from appliance.lua.setup import build_runner
+from appliance.lua.lua_setup import build_runner
 from appliance.scenes import Scenes, build_catalog
 from appliance.store.records import EPOCH, DocumentSnapshot, read_devices, read_layout
 from appliance.tasks import Tasks

@@ -9,8 +9,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from appliance.clock import Clock, timestamp
+from appliance.history.execution_history import RunEntry, RunStatus
 from appliance.history.period import Period
-from appliance.history.runs import RunEntry, RunStatus
 from appliance.home.events import CommandEnded, Event
 
 NOT_RUN = (RunStatus.SKIPPED, RunStatus.DROPPED)

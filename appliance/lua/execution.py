@@ -11,8 +11,8 @@ from typing import Any, Protocol
 import orjson
 
 from appliance.errors import Invalid, LaresError, RunCancelled, ScriptFailed
+from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.failures import failure_of
-from appliance.lua.limits import ExecutionLimits
 from appliance.lua.session import CANCELLED, Answer, Session, ignore
 from appliance.lua_worker.protocol import FrameKind, WorkerFrame
 from appliance.tasks import Tasks

@@ -12,7 +12,7 @@ from typing import Any
 
 from appliance.clock import Clock
 from appliance.errors import RunCancelled
-from appliance.history.runs import RunEntry, RunStatus
+from appliance.history.execution_history import RunEntry, RunStatus
 from appliance.lua.context import Context
 from appliance.lua.execution import Failure, LuaExecution
 from appliance.lua.modes import ConcurrencyGate, Decision, Mode

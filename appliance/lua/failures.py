@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 
 from appliance.errors import Fault, RunCancelled, ScriptFailed
+from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.hints import ErrorContext, hint_of
-from appliance.lua.limits import ExecutionLimits
 from appliance.lua.source import Source
 from appliance.lua_worker.protocol import FrameKind, Reason, WorkerFrame
 

@@ -13,12 +13,12 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import appliance
-from appliance.lua.limits import ExecutionLimits
+from appliance.lua.execution_limits import ExecutionLimits
 
 _START = """
 import sys
 sys.dont_write_bytecode, sys.path[:] = sys.argv[1] == "True", sys.argv[6:]
-from appliance.lua_worker.main import main
+from appliance.lua_worker.worker_main import main
 main(sys.argv[2:6])
 """
 _ROOM_BYTES = 1 << 30

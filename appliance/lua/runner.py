@@ -15,8 +15,8 @@ import orjson
 from appliance.clock import Clock
 from appliance.errors import Fault, ScriptFailed
 from appliance.lua.execution import Calls, Failure, LuaExecution
+from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.failures import failure_of
-from appliance.lua.limits import ExecutionLimits
 from appliance.lua.scripts import Scripts
 from appliance.lua.session import Log, SessionSettings
 from appliance.lua.source import Source

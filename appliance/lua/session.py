@@ -10,7 +10,7 @@ from typing import Protocol
 
 from appliance.clock import Clock
 from appliance.errors import Invalid
-from appliance.lua.limits import ExecutionLimits
+from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.scripts import Scripts
 from appliance.lua.source import Source
 from appliance.lua_worker.protocol import LAST, TIMING, FrameKind, Reason, WorkerFrame, encode

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from appliance.errors import Fault
-from appliance.lua.catalog import Describe
+from appliance.lua.lua_catalog import Describe
 from appliance.lua.source import Source
 from appliance.lua.tokens import KEYWORDS, LuaToken, tokens_of
 from appliance.tables.checks import nearest

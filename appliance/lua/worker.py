@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any, cast
 from zoneinfo import ZoneInfo
 
-from appliance.lua.limits import GRACE_SECS
+from appliance.lua.execution_limits import GRACE_SECS
 from appliance.lua.process import describe_exit, is_halted, resident_bytes, start_process
 from appliance.lua.session import Log, Session, SessionSettings
 from appliance.lua.source import Source

@@ -4,7 +4,7 @@ Keys are `room/<id>`, `group/<id>`, `place/<device id>` (its room), `name/<devic
 `device/<id>` (what it is) and `state/<device id>`
 (`is`: what it shows, `at`: since when, in milliseconds since 1970; short, for hardly anything else is ever written);
 `counter/card` counts what was written; `clock/trust` is that of `store/times.py`, `key/<id>` are the keys of
-`store/keys.py`. Whether a device is online is not
+`store/stored_keys.py`. Whether a device is online is not
 kept: after a start nobody knows.
 """
 

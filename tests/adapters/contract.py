@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.dispatch import Dispatcher, Outcome, Status
 from appliance.adapters.http import open_session
 from appliance.adapters.kind import AdapterKind
-from appliance.adapters.runner import AdapterRunner
 from appliance.clock import Clock
 from appliance.health import AdapterStatus, Health
 from appliance.home import events

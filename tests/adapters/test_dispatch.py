@@ -11,7 +11,7 @@ from dataclasses import replace
 import aiohttp
 import pytest
 
-from appliance.adapters.addresses import AddressGates
+from appliance.adapters.address_gates import AddressGates
 from appliance.adapters.base import CommandResult
 from appliance.adapters.dispatch import Dispatcher, Outcome, Status
 from appliance.errors import BadAnswer, LaresError, Unreachable, Unsupported

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from appliance.adapters import addresses
-from appliance.adapters.addresses import AddressGates, canonical
+from appliance.adapters import address_gates
+from appliance.adapters.adapter_runner import MAX_RESTART_SECS, AdapterRunner, restart_delay
+from appliance.adapters.address_gates import AddressGates, canonical
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult
 from appliance.adapters.dispatch import Dispatcher, Outcome, Status
 from appliance.adapters.http import open_session
-from appliance.adapters.runner import MAX_RESTART_SECS, AdapterRunner, restart_delay
 from appliance.errors import BadAnswer, Unreachable
 from appliance.health import AdapterStatus, Health
 from appliance.home import events
@@ -284,7 +284,7 @@ def test_whatever_an_adapter_does_the_others_go_on_and_it_is_started_again(
     try:
         with ExitStack() as stack:
             for name in ("COMMAND_TIMEOUT_SECS", "EXIT_TIMEOUT_SECS", "START_TIMEOUT_SECS"):
-                stack.enter_context(patch(f"appliance.adapters.runner.{name}", 0.01))
+                stack.enter_context(patch(f"appliance.adapters.adapter_runner.{name}", 0.01))
             stack.enter_context(patch("appliance.adapters.base.COMMAND_TIMEOUT_SECS", 0.01))
             stack.enter_context(patch("appliance.tasks.GRACE_SECS", 0.01))
             asyncio.run(_play())
@@ -348,14 +348,14 @@ async def test_forty_clients_at_one_slow_bridge_all_have_their_turn(
         await until(lambda: len(stage.registry.list_devices()) == LAMPS)
         outcomes = await _send_alone(dispatcher, stage.registry.list_devices())
     assert {each.status for each in outcomes} == {Status.OK}
-    assert addresses.TURN_TIMEOUT_SECS >= LAMPS * 0.7, "as many at a device that takes 0.7 s over each"
+    assert address_gates.TURN_TIMEOUT_SECS >= LAMPS * 0.7, "as many at a device that takes 0.7 s over each"
 
 
 @pytest.mark.parametrize("kind", [Bridge, Pair])
 async def test_forty_lamps_behind_one_bridge_all_obey_in_turn(
     session: aiohttp.ClientSession, clock: VirtualClock, kind: type[Bridge], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("appliance.adapters.addresses.TURN_TIMEOUT_SECS", 0.5)
+    monkeypatch.setattr("appliance.adapters.address_gates.TURN_TIMEOUT_SECS", 0.5)
     stage = Stage(session, clock)
     made: list[Bridge] = []
 

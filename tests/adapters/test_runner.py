@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.base import CommandResult
 from appliance.adapters.polling import JITTER, MAX_BACK_OFF_SECS, delay_after
-from appliance.adapters.runner import AdapterRunner
 from appliance.errors import BadAnswer, Unreachable
 from appliance.home import events
 from appliance.home.bus import Bus

@@ -13,10 +13,10 @@ import orjson
 import pytest
 
 from appliance.adapters.elgato_lights.kind import ElgatoLights
+from appliance.api.api_limits import ApiLimits
 from appliance.api.app import ROUTES
 from appliance.api.auth import Role
 from appliance.api.device_encoder import DeviceEncoder
-from appliance.api.limits import ApiLimits
 from appliance.api.route import Route
 from appliance.clock import timestamp
 from appliance.home.bus import Bus

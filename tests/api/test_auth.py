@@ -10,9 +10,9 @@ from dataclasses import replace
 import pytest
 
 from appliance.api.auth import MAX_WAITING_CHECKS, REACH, Authenticator, Principal, Role, bearer_of
-from appliance.api.keys import KeyToken
+from appliance.api.key_tokens import KeyToken
 from appliance.errors import Forbidden, TooManyChecks, Unauthenticated
-from appliance.store.keys import Key
+from appliance.store.stored_keys import Key
 from tests.fakes.keys import keep, key_of
 
 MASTER_KEY = "the-owners-own-master-key"

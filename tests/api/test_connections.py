@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator
+from appliance.api.api_limits import ApiLimits
 from appliance.api.connections import FORGIVEN_PER_SEC, MAX_BARREN, Connections
-from appliance.api.limits import ApiLimits
 from tests.api.caller import KEY, call, read_events, request
 from tests.api.test_floods import SLACK, is_well, is_well_anew, sockets_to
 from tests.fakes.house import open_house

@@ -11,7 +11,7 @@ import pytest
 from sanic import Request
 
 from appliance import errors
-from appliance.api.errors import CODES, HEADERS, STATUSES, error_response, status_of
+from appliance.api.error_responses import CODES, HEADERS, STATUSES, error_response, status_of
 from tests.api.caller import KEY, UPGRADE, Caller, Reply, call, request
 from tests.fakes.house import House, open_house
 

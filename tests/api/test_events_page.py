@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema_rs
 
 from appliance.api.asyncapi import describe_events
-from appliance.api.errors import CODES
+from appliance.api.error_responses import CODES
 from appliance.api.frames import FRAMES, EventFrame, fault_frame, frame_of, lag_frame
 from appliance.home import events
 from tests.api.test_stream import TOLD

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from appliance.api.auth import Authenticator, Role
+from appliance.api.key_tokens import Hasher, KeyToken, hash_token, hint_of
 from appliance.api.keyring import make_master
-from appliance.api.keys import Hasher, KeyToken, hash_token, hint_of
 from appliance.clock import Clock
 from appliance.errors import AuthenticationUnavailable, Unauthenticated
-from appliance.store.keys import MASTER, Key
+from appliance.store.stored_keys import MASTER, Key
 from tests.fakes.house import open_house
 
 OWNER = KeyToken.make(MASTER)
@@ -93,7 +93,7 @@ async def test_a_valid_key_without_memory_to_check_it_is_not_called_invalid_and_
 
 STARVING = """
 import resource
-from appliance.api.keys import hash_token, matches
+from appliance.api.key_tokens import hash_token, matches
 from appliance.errors import AuthenticationUnavailable
 kept = hash_token("secret")
 pages = int(open("/proc/self/statm").read().split()[0])

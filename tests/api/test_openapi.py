@@ -16,7 +16,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from appliance.api import device_schemas
 from appliance.api.app import ROUTES
 from appliance.api.auth import REACH, Role
-from appliance.api.errors import CODES
+from appliance.api.error_responses import CODES
 from appliance.api.openapi import describe, statuses_of
 from appliance.api.route import Route
 from appliance.api.routes import devices, groups, rooms

@@ -20,9 +20,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from appliance.api.api_limits import ApiLimits
 from appliance.api.app import ROUTES
 from appliance.api.exposition import CONTENT_TYPE
-from appliance.api.limits import ApiLimits
 from appliance.api.route import Route
 from appliance.home.capabilities import CAPABILITIES
 from tests.api.caller import KEY, UPGRADE, frame, request

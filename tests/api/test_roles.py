@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from appliance.api.app import ROUTES
 from appliance.api.auth import Role
-from appliance.api.keys import KeyToken
+from appliance.api.key_tokens import KeyToken
 from appliance.api.route import Route
 from tests.api.caller import KEY, UPGRADE, call, request
 from tests.fakes.house import MASTER, READER, House, Received

@@ -16,9 +16,9 @@ from typing import cast
 import pytest
 from sanic import Sanic
 
-from appliance.api.access import Access
+from appliance.api.api_limits import ApiLimits
 from appliance.api.app import build_app
-from appliance.api.limits import ApiLimits
+from appliance.api.key_access import Access
 from appliance.api.sanic_http.connection import LINGER_SECS
 from appliance.api.server import Server
 from appliance.clock import Clock

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from appliance.history.runs import RunStatus
+from appliance.history.execution_history import RunStatus
 from appliance.home.events import SystemErrorReported
 from tests.automations.homes import NOW
 from tests.fakes.automations import LAMP, Bench, Card, automation, bench

@@ -11,9 +11,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from appliance.automations.automation_setup import build_environment
 from appliance.automations.environment import Environment
 from appliance.automations.scheduler import Scheduler
-from appliance.automations.setup import build_environment
 from appliance.automations.storage import Storage
 from appliance.clock import ClockTrust
 from appliance.home.bus import Bus

@@ -14,7 +14,7 @@ import pytest
 import pytest_asyncio
 
 from appliance.api.auth import Authenticator, Principal, Role
-from appliance.api.keys import KeyToken
+from appliance.api.key_tokens import KeyToken
 from appliance.cli.first_key import open_access
 from appliance.cli.private import write_private
 from appliance.clock import Clock
@@ -23,8 +23,8 @@ from appliance.home.bus import Bus
 from appliance.settings import Auth
 from appliance.store.disk import Disk
 from appliance.store.document import Document
-from appliance.store.keys import Keys
 from appliance.store.names import generations
+from appliance.store.stored_keys import Keys
 
 NONE = Auth(master_key=None, source="home.toml")
 OWNER = Principal(key_id="master", role=Role.ADMIN)

@@ -17,7 +17,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from appliance.api.keys import KeyToken
+from appliance.api.key_tokens import KeyToken
 from appliance.cli import key as key_command
 from appliance.cli import key_socket
 from appliance.cli.main import main

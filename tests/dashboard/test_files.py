@@ -16,7 +16,7 @@ from appliance.adapters.dispatch import Status
 from appliance.api.static_files import FOLDER, load_files, security_headers
 from appliance.cli import archive
 from appliance.health import AdapterStatus
-from appliance.history.runs import RunStatus
+from appliance.history.execution_history import RunStatus
 from appliance.home.capabilities import CAPABILITIES
 from tests.fakes import process
 from tests.fakes.house import LIGHT, MASTER, House, open_house

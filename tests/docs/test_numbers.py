@@ -6,14 +6,14 @@ import math
 import re
 from pathlib import Path
 
+from appliance.adapters.adapter_runner import MAX_RESTART_SECS, MIN_RESTART_SECS
 from appliance.adapters.base import COMMAND_TIMEOUT_SECS
+from appliance.adapters.mqtt.announced_devices import MAX_ENTITIES
 from appliance.adapters.mqtt.announcements import MAX_CONFIG_BYTES
-from appliance.adapters.mqtt.catalog import MAX_DEVICES, MAX_TOPICS
-from appliance.adapters.mqtt.devices import MAX_ENTITIES
+from appliance.adapters.mqtt.entity_catalog import MAX_DEVICES, MAX_TOPICS
 from appliance.adapters.mqtt.out.outlet import GATHER_SECS
 from appliance.adapters.mqtt.payloads import MAX_PAYLOAD_BYTES
-from appliance.adapters.runner import MAX_RESTART_SECS, MIN_RESTART_SECS
-from appliance.api.limits import ApiLimits
+from appliance.api.api_limits import ApiLimits
 from appliance.automations import timers, variables
 from appliance.automations.alarms import MAX_LATE
 from appliance.automations.brake import PAUSE_SECS
@@ -24,11 +24,11 @@ from appliance.config import MIN_MASTER_KEY_CHARS
 from appliance.log_buffer import MAX_ENTRIES
 from appliance.lua.context import MAX_RESULT_BYTES, MAX_RESULTS
 from appliance.lua.execution import MAX_ANSWER_BYTES
-from appliance.lua.limits import GRACE_SECS
+from appliance.lua.execution_limits import GRACE_SECS
 from appliance.lua.source import MAX_FILE_BYTES
 from appliance.lua.worker import MAX_RUNNING
 from appliance.lua.workers import MAX_DRAIN_SECS
-from appliance.lua_worker.execution import MAX_LOG_BYTES, MAX_LOG_LINES
+from appliance.lua_worker.worker_execution import MAX_LOG_BYTES, MAX_LOG_LINES
 from appliance.settings import SECTIONS
 from appliance.store.crashes import MAX_CRASHES, WINDOW_SECS
 from appliance.store.files import MIN_COMPACT_BYTES

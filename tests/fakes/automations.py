@@ -12,23 +12,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+from appliance.automations.automation_setup import Parts, build_environment, open_automations
 from appliance.automations.brake import Brake
 from appliance.automations.definition import AutomationDefinition, automation_parser
-from appliance.automations.setup import Parts, build_environment, open_automations
 from appliance.automations.states import States
 from appliance.automations.storage import Storage
 from appliance.automations.variables import Variables
 from appliance.clock import ClockTrust
 from appliance.errors import Fault, RunCancelled, ScriptFailed, StoreFailed
+from appliance.history.execution_history import RunEntry, RunHistory
 from appliance.history.period import Period
-from appliance.history.runs import RunEntry, RunHistory
 from appliance.home.bus import Bus
 from appliance.home.events import AdapterAnswered
 from appliance.home.model import Device, DeviceKind, Observation, Report
-from appliance.lua.catalog import Catalog
 from appliance.lua.execution import Failure
 from appliance.lua.executor import Executor
 from appliance.lua.folder import Folder
+from appliance.lua.lua_catalog import Catalog
 from appliance.lua.runner import Function
 from appliance.lua.source import Source
 from appliance.lua.trace import Trace

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from appliance.adapters.addresses import AddressGates
+from appliance.adapters.address_gates import AddressGates
 from appliance.adapters.base import AdapterContext, HttpSession
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock

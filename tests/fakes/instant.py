@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation
 from appliance.adapters.dispatch import Dispatcher
 from appliance.adapters.http import open_session
-from appliance.adapters.runner import AdapterRunner
 from appliance.clock import Clock
 from appliance.errors import BadAnswer
 from appliance.home.bus import Bus

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from appliance.api.auth import Role
-from appliance.api.keys import KeyToken, hash_token
-from appliance.store.keys import MASTER, PREFIX, Key
+from appliance.api.key_tokens import KeyToken, hash_token
+from appliance.store.stored_keys import MASTER, PREFIX, Key
 
 MADE_AT = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)
 

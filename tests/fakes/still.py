@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.base import AdapterContext
 from appliance.adapters.polling import PollingAdapter
-from appliance.adapters.runner import AdapterRunner
 from appliance.home.commands import Command
 
 

@@ -10,27 +10,27 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation
 from appliance.adapters.dispatch import Dispatcher
 from appliance.adapters.http import open_session
-from appliance.adapters.runner import AdapterRunner
+from appliance.automations.automation_setup import build_environment, open_automations
 from appliance.automations.calls import AutomationCalls
 from appliance.automations.definition import AutomationDefinition, automation_parser
-from appliance.automations.setup import build_environment, open_automations
 from appliance.automations.storage import Storage
 from appliance.automations.variables import Variables
 from appliance.clock import ClockTrust
-from appliance.history.runs import RunHistory
+from appliance.history.execution_history import RunHistory
 from appliance.home.bus import Bus
 from appliance.home.command_specs import CommandSpec
 from appliance.home.commands import Command
 from appliance.home.events import AdapterAnswered, DeviceEvent
 from appliance.home.model import DeviceKind, Observation, Report
 from appliance.home.values import Value
-from appliance.lua.catalog import Catalog
 from appliance.lua.context import Context, MoreCall
 from appliance.lua.executor import Executor
 from appliance.lua.folder import Folder
+from appliance.lua.lua_catalog import Catalog
 from tests.automations.homes import BERLIN
 from tests.fakes.automations import LONG_AGO, Card
 from tests.fakes.clock import VirtualClock

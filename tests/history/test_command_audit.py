@@ -5,7 +5,7 @@ from __future__ import annotations
 import tracemalloc
 from datetime import UTC, datetime, timedelta
 
-from appliance.history.commands import CommandAudit
+from appliance.history.command_history import CommandAudit
 from appliance.history.period import Period
 from appliance.home.bus import Bus
 from appliance.home.commands import Command

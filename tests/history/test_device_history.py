@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from appliance.history.devices import DeviceHistory, Resolution
+from appliance.history.device_history import DeviceHistory, Resolution
 from appliance.history.period import Period
 from appliance.history.series import Series
 from appliance.home.bus import Bus

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from appliance.history.execution_history import RunEntry, RunHistory, RunStatus
 from appliance.history.period import Period
-from appliance.history.runs import RunEntry, RunHistory, RunStatus
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

@@ -9,7 +9,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from appliance.clock import Clock
-from appliance.lua.limits import ExecutionLimits
+from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.runner import Runner
 from appliance.lua.source import Source
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from appliance.errors import ScriptFailed
-from appliance.lua.limits import ExecutionLimits
+from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.source import Source
 from tests.lua.bench import TRIVIAL, Notes, file, open_runner, run, scene
 

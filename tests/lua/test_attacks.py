@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import ScriptFailed
-from appliance.lua.limits import ExecutionLimits
+from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.runner import Runner
 from tests.lua.attacks import ATTACKS
 from tests.lua.bench import TRIVIAL, Notes, open_runner, run, scene

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from appliance.lua_worker.execution import WorkerExecution
 from appliance.lua_worker.protocol import TIMING, Decoder, FrameKind, Reason
+from appliance.lua_worker.worker_execution import WorkerExecution
 
 TEXT = b"return {execute = function(ctx) ctx:get_device('a') end}"
 NOW = TIMING.pack(5.0, Reason.CPU, 0.0)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from appliance.errors import ConfigFailed
-from appliance.lua.fields import read
+from appliance.lua.lua_fields import read
 from appliance.lua.modes import Mode, ModeType
 from appliance.lua.runner import Function
 from appliance.lua.source import Source

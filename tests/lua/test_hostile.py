@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from appliance.errors import ScriptFailed
-from appliance.lua.limits import ExecutionLimits
+from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.runner import Runner
 from tests.lua.bench import FILE, ROOMY, TRIVIAL, Notes, file, open_runner, run, scene
 from tests.lua.hostile import BACKSTOP, CPU, FILES, HOSTILE

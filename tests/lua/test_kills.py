@@ -16,7 +16,7 @@ import pytest
 
 from appliance.errors import ScriptFailed
 from appliance.lua.execution import Failure
-from appliance.lua.limits import ExecutionLimits
+from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.runner import Runner
 from tests.fakes.automations import Bench, Play, Stage, automation, bench
 from tests.fakes.patience import until

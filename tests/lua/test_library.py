@@ -19,7 +19,7 @@ from appliance.home.capabilities import CAPABILITIES, Capability
 from appliance.home.commands import Command
 from appliance.home.model import DeviceKind
 from appliance.lua.context import LEVELS, OPERATIONS, Context
-from appliance.lua.fields import read
+from appliance.lua.lua_fields import read
 from appliance.lua.modes import ModeType
 from appliance.lua.runner import Function, Runner
 from appliance.scenes import scene_parser

@@ -15,8 +15,8 @@ import pytest
 
 from appliance.errors import RunCancelled, ScriptFailed
 from appliance.lua.execution import LuaExecution
-from appliance.lua.limits import ExecutionLimits
-from appliance.lua_worker.main import MAX_IDLE_THREADS
+from appliance.lua.execution_limits import ExecutionLimits
+from appliance.lua_worker.worker_main import MAX_IDLE_THREADS
 from tests.fakes.clock import VirtualClock
 from tests.fakes.patience import until
 from tests.lua.bench import ROOMY, Notes, open_runner, run, scene

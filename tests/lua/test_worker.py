@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import RunCancelled, ScriptFailed
-from appliance.lua.limits import ExecutionLimits
+from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.runner import Runner
 from tests.fakes.patience import until
 from tests.lua.bench import TRIVIAL, Notes, file, open_runner, run, scene

@@ -42,7 +42,7 @@ FAULTS = (
     ),
     fault(
         "nobody sees a change before it is on the card",
-        "store/changes.py",
+        "store/change_queue.py",
         "        draft.add(edit)\n",
         "        draft.add(edit)\n        self._registry.commit(edit)\n",
         "store/test_changes.py",
@@ -98,7 +98,7 @@ FAULTS = (
     ),
     fault(
         "a full card is answered 503",
-        "api/errors.py",
+        "api/error_responses.py",
         "errors.StoreFailed: 503",
         "errors.StoreFailed: 400",
         "journeys/test_bad_card.py::TestEveryRoute",
@@ -148,7 +148,7 @@ FAULTS = (
     ),
     fault(
         "429 says when to try again",
-        "api/errors.py",
+        "api/error_responses.py",
         'return {"Retry-After": str(math.ceil(error.wait_secs))}',
         "return None",
         "api/test_rate.py",
@@ -284,14 +284,14 @@ FAULTS = (
     ),
     fault(
         "an exception in an adapter ends nothing: it is started again",
-        "adapters/runner.py",
+        "adapters/adapter_runner.py",
         "            await clock.sleep(restart_delay(self._failures))\n",
         "            return\n",
         "adapters/test_faults.py::test_an_adapter_that_fails_is_made_anew_with_back_off_and_said_once_with_its_traceback",
     ),
     fault(
         "a press that the broker has kept does not fire",
-        "adapters/mqtt/catalog.py",
+        "adapters/mqtt/entity_catalog.py",
         "        if not message.is_retained:\n",
         "        if True:\n",
         "adapters/mqtt/test_adapter.py",
@@ -384,21 +384,21 @@ FAULTS = (
     ),
     fault(
         "a reload takes all files or none",
-        "lua/catalog.py",
+        "lua/lua_catalog.py",
         "        if not faults:\n            self._accept(reading)",
         "        if True:\n            self._accept(reading)",
         "journeys/test_reload.py::test_a_reload_with_faults_lists_all_of_every_file_and_changes_nothing",
     ),
     fault(
         "a script that computes too long is stopped",
-        "lua_worker/execution.py",
+        "lua_worker/worker_execution.py",
         "return self._reason_then if monotonic() > self._until else None",
         "return None",
         "lua/test_failures.py::test_a_limit_of_time_is_a_timeout_and_tells_the_line",
     ),
     fault(
         "a script's memory is limited",
-        "lua_worker/execution.py",
+        "lua_worker/worker_execution.py",
         "self._lua.set_max_memory(self._max_memory)",
         "pass",
         "lua/test_failures.py::test_a_limit_of_memory_tells_the_line",

@@ -11,7 +11,7 @@ from appliance.home.changes import AssignRoom, PutGroup, PutRoom, RemoveGroup, R
 from appliance.home.layout import Layout
 from appliance.home.model import DeviceKind, Observation, Report, Room
 from appliance.home.registry import Registry
-from appliance.store.changes import Changes
+from appliance.store.change_queue import Changes
 from appliance.store.document import Document
 from appliance.store.files import Files
 from tests.fakes.disk import RecordingDisk

@@ -17,7 +17,7 @@ from appliance.errors import NotFound, StoreFailed
 from appliance.home.bus import Bus
 from appliance.home.events import Event, KeyRevoked
 from appliance.store.document import Document
-from appliance.store.keys import Key, Keys
+from appliance.store.stored_keys import Key, Keys
 from tests.fakes.keys import keep
 from tests.fakes.moody_disk import MoodyDisk
 

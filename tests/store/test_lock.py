@@ -19,8 +19,8 @@ from appliance.store.lock import DirectoryLock
 
 HOLD = """
 import sys, pathlib
-from appliance.store.lock import Lock
-lock = Lock(pathlib.Path(sys.argv[1]))
+from appliance.store.lock import DirectoryLock
+lock = DirectoryLock(pathlib.Path(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.read()
 """

@@ -7,15 +7,15 @@ import logging
 
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult
 from appliance.adapters.mqtt import tasmota
-from appliance.adapters.mqtt.catalog import CatalogSettings, DeviceCatalog
-from appliance.adapters.mqtt.connection import Broker, BrokerConnection, keep_connected
-from appliance.adapters.mqtt.devices import MqttDevice
+from appliance.adapters.mqtt.announced_devices import MqttDevice
+from appliance.adapters.mqtt.broker import Broker, BrokerConnection, keep_connected
+from appliance.adapters.mqtt.broker_session import LiveDevices
+from appliance.adapters.mqtt.entity_catalog import CatalogSettings, DeviceCatalog
 from appliance.adapters.mqtt.identity import hub_id_of
 from appliance.adapters.mqtt.inbox import Inbox, Received
+from appliance.adapters.mqtt.mqtt_settings import Mqtt
 from appliance.adapters.mqtt.observing import DevicePublisher, observation_of
 from appliance.adapters.mqtt.payloads import Outgoing
-from appliance.adapters.mqtt.session import LiveDevices
-from appliance.adapters.mqtt.settings import Mqtt
 from appliance.errors import Unreachable
 from appliance.home.commands import Command
 from appliance.tasks import Tasks

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from appliance.adapters.mqtt.fields import Fields
+from appliance.adapters.mqtt.announced_fields import Fields
 from appliance.adapters.mqtt.payloads import Message
 from appliance.adapters.mqtt.templates.template import Template
 

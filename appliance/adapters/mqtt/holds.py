@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from appliance.adapters.mqtt.entities.base import Intent, Update
+from appliance.adapters.mqtt.entities.entity import Intent, Update
 from appliance.home.values import Value
 from appliance.tables.checks import is_number
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets as randomness
 
 from appliance.adapters.base import Secrets
-from appliance.adapters.mqtt.settings import Mqtt
+from appliance.adapters.mqtt.mqtt_settings import Mqtt
 from appliance.clock import Clock
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from appliance.adapters.mqtt.devices import MqttDevice
+from appliance.adapters.mqtt.announced_devices import MqttDevice
 from appliance.adapters.publisher import Publisher
 from appliance.home.model import Info, Observation
 from appliance.home.values import Value

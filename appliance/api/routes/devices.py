@@ -17,7 +17,7 @@ from appliance.api.shapes import array_of
 from appliance.api.validation import anything, body, identifier, list_of, member_of, name, nullable
 from appliance.home.changes import AssignRoom, RenameDevice
 from appliance.home.registry import Registry
-from appliance.store.changes import Changes
+from appliance.store.change_queue import Changes
 from appliance.tables.fields import Field
 
 NAME_BODY = body("NamingRequest", {"name": Field(nullable(name))})

@@ -16,7 +16,7 @@ from appliance.home.changes import PutGroup, RemoveGroup, SetMembers
 from appliance.home.layout import Edit
 from appliance.home.model import Group
 from appliance.home.registry import Registry
-from appliance.store.changes import Changes
+from appliance.store.change_queue import Changes
 from appliance.tables.fields import Field
 
 GROUP_BODY = body(

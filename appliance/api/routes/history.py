@@ -12,8 +12,8 @@ from appliance.api.responses import json_response
 from appliance.api.route import Call, Route, routes_of
 from appliance.api.shapes import ANY, INSTANT, OBJECT, TEXT, Shape, array_of, described, maybe, record
 from appliance.api.validation import choice, identifier
-from appliance.history.commands import CommandAudit
-from appliance.history.devices import DeviceHistory, Resolution
+from appliance.history.command_history import CommandAudit
+from appliance.history.device_history import DeviceHistory, Resolution
 from appliance.history.period import Period
 from appliance.home import plain
 from appliance.home.registry import Registry

@@ -6,7 +6,7 @@ from sanic import HTTPResponse
 
 from appliance.api.auth import Role
 from appliance.api.exposition import CONTENT_TYPE
-from appliance.api.metrics import Metrics
+from appliance.api.hub_metrics import Metrics
 from appliance.api.responses import text_response
 from appliance.api.route import Call, Route, routes_of
 from appliance.api.shapes import TEXT

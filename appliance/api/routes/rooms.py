@@ -15,7 +15,7 @@ from appliance.api.validation import body, identifier, name
 from appliance.home.changes import PutRoom, RemoveRoom
 from appliance.home.model import Room
 from appliance.home.registry import Registry
-from appliance.store.changes import Changes
+from appliance.store.change_queue import Changes
 from appliance.tables.fields import Field
 
 ROOM_BODY = body("RoomRequest", {"id": Field(identifier), "name": Field(name)})

@@ -13,7 +13,7 @@ from appliance.api.route import Call, Route, routes_of
 from appliance.api.shapes import TEXT, array_of, record
 from appliance.automations.automations import Automations
 from appliance.home.registry import Registry
-from appliance.lua.catalog import Asset
+from appliance.lua.lua_catalog import Asset
 from appliance.scenes import Scenes
 
 USES = record("Uses", device_id=TEXT, automations=array_of(TEXT), scenes=array_of(TEXT))

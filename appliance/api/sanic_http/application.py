@@ -12,8 +12,8 @@ from sanic import Request, Sanic
 from sanic.config import Config
 from sanic.exceptions import NotFound
 
+from appliance.api.api_limits import ApiLimits
 from appliance.api.connections import Connections
-from appliance.api.limits import ApiLimits
 
 _UNLIMITED_SECS = 7 * 86_400.0
 """Longer than any request; what takes long is limited where it is done."""

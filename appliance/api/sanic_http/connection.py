@@ -10,8 +10,8 @@ from sanic.exceptions import RequestCancelled
 from sanic.server import HttpProtocol
 from websockets.server import ServerProtocol
 
+from appliance.api.api_limits import ApiLimits
 from appliance.api.connections import Connections
-from appliance.api.limits import ApiLimits
 from appliance.api.sanic_http.http1 import StrictHttp1
 from appliance.api.websocket import WebSocket, shutdown_write, unsent_bytes
 

@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from appliance.adapters.addresses import AddressGates
+from appliance.adapters.address_gates import AddressGates
 from appliance.adapters.base import AdapterContext
 from appliance.adapters.http import open_session
-from appliance.adapters.mqtt.access import HomeAccess, no_frame
 from appliance.adapters.mqtt.adapter import MqttAdapter
+from appliance.adapters.mqtt.hub_access import HomeAccess, no_frame
+from appliance.adapters.mqtt.mqtt_settings import Mqtt
 from appliance.adapters.mqtt.out.outlet import Outlet
-from appliance.adapters.mqtt.settings import Mqtt
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.home import events

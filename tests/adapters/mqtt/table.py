@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from appliance.adapters.mqtt.catalog import CatalogSettings, DeviceCatalog, apply
+from appliance.adapters.mqtt.entity_catalog import CatalogSettings, DeviceCatalog, apply
 from appliance.adapters.mqtt.payloads import Message
 from tests.adapters.mqtt.captures import Capture, Sent, captures
 

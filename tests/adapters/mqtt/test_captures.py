@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from appliance.adapters.mqtt.catalog import DeviceCatalog
-from appliance.adapters.mqtt.templates.limits import TemplateFailed
+from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
+from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
 from appliance.errors import LaresError
 from appliance.home.commands import Command
 from tests.adapters.mqtt.captures import Sent, capture, captures

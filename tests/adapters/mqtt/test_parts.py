@@ -12,12 +12,12 @@ import aiomqtt
 import pytest
 
 from appliance.adapters.mqtt.adapter import BIRTH_SECS, MqttAdapter
-from appliance.adapters.mqtt.catalog import DeviceCatalog
-from appliance.adapters.mqtt.connection import _Client
+from appliance.adapters.mqtt.broker import _Client
+from appliance.adapters.mqtt.broker_session import LiveDevices
+from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
 from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.observing import DevicePublisher, observation_of
 from appliance.adapters.mqtt.payloads import Outgoing
-from appliance.adapters.mqtt.session import LiveDevices
 from tests.adapters.mqtt.captures import Sent, capture
 from tests.adapters.mqtt.homes import PLAIN
 from tests.adapters.mqtt.table import new_catalog, take

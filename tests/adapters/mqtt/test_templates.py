@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from appliance.adapters.mqtt.templates.limits import TemplateFailed, ValueMissing
 from appliance.adapters.mqtt.templates.template import Template
+from appliance.adapters.mqtt.templates.template_limits import TemplateFailed, ValueMissing
 from tests.adapters.mqtt.captures import FOLDER, captures, configurations
 
 NOW = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)

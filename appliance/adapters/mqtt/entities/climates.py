@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from appliance.adapters.mqtt.entities.base import (
+from appliance.adapters.mqtt.entities.entity import (
     Entity,
     Intent,
     Offer,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from appliance.adapters.mqtt.entities.base import (
+from appliance.adapters.mqtt.entities.entity import (
     Entity,
     Intent,
     Offer,

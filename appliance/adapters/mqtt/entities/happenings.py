@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from appliance.adapters.mqtt.entities.base import Entity, Happening, Listening
+from appliance.adapters.mqtt.entities.entity import Entity, Happening, Listening
 from appliance.adapters.mqtt.payloads import parse_json
 from appliance.errors import Invalid
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from appliance.adapters.mqtt.entities.base import Intent, StateTopic, Update
+from appliance.adapters.mqtt.entities.entity import Intent, StateTopic, Update
 from appliance.adapters.mqtt.entities.lights import RGB_MODES, LightEntity, clamp_hs, clamp_rgb, clamp_xy, rgb_of_hex
 from appliance.adapters.mqtt.payloads import parse_json
 from appliance.errors import Invalid

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from appliance.adapters.mqtt.entities.base import Entity, Offer, Update
+from appliance.adapters.mqtt.entities.entity import Entity, Offer, Update
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.commands import Command
 from appliance.home.values import KELVIN_RANGE, Value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from appliance.adapters.mqtt.entities.base import Entity, Update, is_unknown, parse_number
+from appliance.adapters.mqtt.entities.entity import Entity, Update, is_unknown, parse_number
 from appliance.errors import Invalid
 from appliance.home.values import Value
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from appliance.adapters.mqtt.entities.base import Entity, Intent, Offer, Update, is_unknown, parse_number
+from appliance.adapters.mqtt.entities.entity import Entity, Intent, Offer, Update, is_unknown, parse_number
 from appliance.errors import Invalid
 from appliance.home.commands import Command
 

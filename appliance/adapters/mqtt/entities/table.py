@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from appliance.adapters.mqtt.announcements import Announcement
-from appliance.adapters.mqtt.entities.base import Entity
 from appliance.adapters.mqtt.entities.climates import Climate
 from appliance.adapters.mqtt.entities.covers import Cover, Valve
+from appliance.adapters.mqtt.entities.entity import Entity
 from appliance.adapters.mqtt.entities.happenings import EventEntity, Trigger
 from appliance.adapters.mqtt.entities.inputs import Firmware, Input, Number, Pressed, Select, Text
 from appliance.adapters.mqtt.entities.json_lights import JsonLight

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from appliance.adapters.mqtt.entities.base import Intent, Update, is_unknown, parse_number
+from appliance.adapters.mqtt.entities.entity import Intent, Update, is_unknown, parse_number
 from appliance.adapters.mqtt.entities.lights import LightEntity, clamp_rgb, rgb_of_hex
 from appliance.errors import Invalid
 from appliance.home.commands import Command

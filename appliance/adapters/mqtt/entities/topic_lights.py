@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from appliance.adapters.mqtt.entities.base import Intent, Update, is_unknown, parse_number
+from appliance.adapters.mqtt.entities.entity import Intent, Update, is_unknown, parse_number
 from appliance.adapters.mqtt.entities.lights import LightEntity, clamp_hs, clamp_rgb, clamp_xy, rgb_of_hex
 from appliance.adapters.mqtt.payloads import Outgoing
 from appliance.errors import Invalid

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from appliance.adapters.mqtt.out.components import DeviceComponents
-from appliance.adapters.mqtt.out.topics import HubTopics, discovery_id, encoded
+from appliance.adapters.mqtt.out.out_topics import HubTopics, discovery_id, encoded
 from appliance.home.model import Device
 from appliance.version import VERSION
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from appliance.adapters.mqtt.out.topics import HubTopics, encoded
+from appliance.adapters.mqtt.out.out_topics import HubTopics, encoded
 from appliance.home.command_specs import CommandSpec
 from appliance.home.model import Device
 

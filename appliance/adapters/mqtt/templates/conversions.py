@@ -9,7 +9,13 @@ from typing import Any
 
 import orjson
 
-from appliance.adapters.mqtt.templates.limits import Rendering, TemplateFailed, Undefined, ValueMissing, checked
+from appliance.adapters.mqtt.templates.template_limits import (
+    Rendering,
+    TemplateFailed,
+    Undefined,
+    ValueMissing,
+    checked,
+)
 
 NOT_GIVEN = object()
 """In the place of a default that was not given."""

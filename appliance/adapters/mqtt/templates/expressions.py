@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 from appliance.adapters.mqtt.templates.filters import FILTERS, FUNCTIONS, TESTS
 from appliance.adapters.mqtt.templates.lexer import TemplateToken
-from appliance.adapters.mqtt.templates.limits import MAX_DEPTH, UNDEFINED, TemplateFailed
 from appliance.adapters.mqtt.templates.nodes import (
     Arguments,
     Expression,
@@ -27,7 +26,8 @@ from appliance.adapters.mqtt.templates.nodes import (
     subscript,
 )
 from appliance.adapters.mqtt.templates.operators import ARITHMETIC, COMPARISONS
-from appliance.adapters.mqtt.templates.tokens import Budget, TokenReader
+from appliance.adapters.mqtt.templates.template_limits import MAX_DEPTH, UNDEFINED, TemplateFailed
+from appliance.adapters.mqtt.templates.template_tokens import Budget, TokenReader
 
 _CONSTANTS = {"true": True, "True": True, "false": False, "False": False, "none": None, "None": None}
 _AFTER_TEST = ("else", "or", "and", "is", "if", "not", "in")

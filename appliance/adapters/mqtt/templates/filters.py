@@ -18,7 +18,8 @@ from appliance.adapters.mqtt.templates.conversions import (
     to_int,
     to_json,
 )
-from appliance.adapters.mqtt.templates.limits import (
+from appliance.adapters.mqtt.templates.operators import COMPARISONS, contains, replaced
+from appliance.adapters.mqtt.templates.template_limits import (
     MAX_STRING_CHARS,
     UNDEFINED,
     Namespace,
@@ -27,7 +28,6 @@ from appliance.adapters.mqtt.templates.limits import (
     Undefined,
     ValueMissing,
 )
-from appliance.adapters.mqtt.templates.operators import COMPARISONS, contains, replaced
 
 Function = Callable[..., Any]
 """A filter or test takes the rendering and the value first, a function the rendering, then arguments."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from appliance.adapters.mqtt.templates.limits import TemplateFailed
+from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
 
 _OPENINGS = re.compile(r"\{(?:\{|%|#)[-+]?")
 _SPACE = re.compile(r"\s*")

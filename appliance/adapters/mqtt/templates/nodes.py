@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from appliance.adapters.mqtt.templates.filters import METHODS
-from appliance.adapters.mqtt.templates.limits import (
+from appliance.adapters.mqtt.templates.operators import Operator
+from appliance.adapters.mqtt.templates.template_limits import (
     UNDEFINED,
     Namespace,
     Rendering,
@@ -14,7 +15,6 @@ from appliance.adapters.mqtt.templates.limits import (
     Undefined,
     ValueMissing,
 )
-from appliance.adapters.mqtt.templates.operators import Operator
 
 Expression = Callable[[Rendering], Any]
 Step = Callable[[Rendering, Any], Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from appliance.adapters.mqtt.templates.limits import (
+from appliance.adapters.mqtt.templates.template_limits import (
     MAX_STRING_CHARS,
     Rendering,
     TemplateFailed,

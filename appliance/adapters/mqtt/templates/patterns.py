@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from appliance.adapters.mqtt.templates.limits import Rendering, TemplateFailed
+from appliance.adapters.mqtt.templates.template_limits import Rendering, TemplateFailed
 
 MAX_SUBJECT_CHARS = 256
 """Characters of a text that a regular expression may search."""

@@ -10,15 +10,15 @@ from typing import Any
 
 from appliance.adapters.mqtt.templates.expressions import Reader
 from appliance.adapters.mqtt.templates.lexer import PartKind, TemplatePart, parts_of
-from appliance.adapters.mqtt.templates.limits import (
+from appliance.adapters.mqtt.templates.nodes import Expression
+from appliance.adapters.mqtt.templates.template_limits import (
     MAX_DEPTH,
     MAX_TEXT_BYTES,
     Namespace,
     Rendering,
     TemplateFailed,
 )
-from appliance.adapters.mqtt.templates.nodes import Expression
-from appliance.adapters.mqtt.templates.tokens import Budget
+from appliance.adapters.mqtt.templates.template_tokens import Budget
 
 
 class _Jump(Enum):

@@ -16,8 +16,8 @@ import aiomqtt
 from aiomqtt.exceptions import MqttConnectError
 
 from appliance.adapters.mqtt.inbox import Received
+from appliance.adapters.mqtt.mqtt_settings import Mqtt
 from appliance.adapters.mqtt.payloads import Outgoing
-from appliance.adapters.mqtt.settings import Mqtt
 from appliance.clock import Clock
 from appliance.errors import Unreachable
 from appliance.tasks import Tasks

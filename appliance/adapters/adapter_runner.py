@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
-from appliance.adapters.addresses import AddressGate
+from appliance.adapters.address_gates import AddressGate
 from appliance.adapters.base import COMMAND_TIMEOUT_SECS, Adapter, AdapterContext, CommandResult
 from appliance.errors import AdapterFailed, BadAnswer, LaresError, Unreachable, Unsupported
 from appliance.home.commands import Command

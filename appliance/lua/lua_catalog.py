@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from appliance.errors import ConfigFailed, Fault, NotFound, Resource, ScriptFailed
-from appliance.lua.fields import Parse, read
 from appliance.lua.folder import Contents, Folder
+from appliance.lua.lua_fields import Parse, read
 from appliance.lua.source import Source
 
 AT_ONCE = 4

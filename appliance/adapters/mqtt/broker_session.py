@@ -9,15 +9,15 @@ from collections import defaultdict
 from collections.abc import Iterable
 from typing import Protocol
 
-from appliance.adapters.mqtt.catalog import DeviceCatalog, EntityChange, apply
-from appliance.adapters.mqtt.connection import BrokerConnection
-from appliance.adapters.mqtt.devices import Member, MqttDevice
-from appliance.adapters.mqtt.entities.base import Intent
+from appliance.adapters.mqtt.announced_devices import Member, MqttDevice
+from appliance.adapters.mqtt.broker import BrokerConnection
+from appliance.adapters.mqtt.entities.entity import Intent
 from appliance.adapters.mqtt.entities.sensors import BinarySensor
+from appliance.adapters.mqtt.entity_catalog import DeviceCatalog, EntityChange, apply
 from appliance.adapters.mqtt.holds import Hold
 from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.payloads import Message
-from appliance.adapters.mqtt.templates.limits import TemplateFailed
+from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
 from appliance.clock import Clock
 from appliance.errors import BadAnswer, Invalid, Unreachable, Unsupported
 from appliance.home.commands import Command

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts
 from appliance.adapters.mqtt.availability import Availability
-from appliance.adapters.mqtt.entities.base import Entity, Offer
+from appliance.adapters.mqtt.entities.entity import Entity, Offer
 from appliance.adapters.mqtt.entities.happenings import EventEntity, Trigger
 from appliance.adapters.mqtt.entities.table import build_entity
 from appliance.errors import Invalid

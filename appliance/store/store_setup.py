@@ -13,15 +13,15 @@ from appliance.clock import Clock
 from appliance.home.bus import Bus
 from appliance.home.model import Device
 from appliance.home.registry import Registry
-from appliance.store.changes import Changes
+from appliance.store.change_queue import Changes
 from appliance.store.crashes import CrashCounter
 from appliance.store.disk import Disk
 from appliance.store.document import Document
-from appliance.store.keys import Keys
 from appliance.store.lock import DirectoryLock
 from appliance.store.recorder import Recorder
 from appliance.store.records import read_devices, read_layout
 from appliance.store.replacement import finish_at_start
+from appliance.store.stored_keys import Keys
 
 log = logging.getLogger("store")
 

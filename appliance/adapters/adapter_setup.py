@@ -9,11 +9,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from appliance.adapters.addresses import AddressGates
+from appliance.adapters.adapter_runner import AdapterRunner
+from appliance.adapters.address_gates import AddressGates
 from appliance.adapters.base import AdapterContext, HttpSession, Secrets
 from appliance.adapters.kinds import kind_of
 from appliance.adapters.publisher import Publisher
-from appliance.adapters.runner import AdapterRunner
 from appliance.clock import Clock
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry

@@ -17,8 +17,8 @@ from lupa.lua54 import LuaError
 
 from appliance.lua_worker import prelude
 from appliance.lua_worker.confinement import confine, lower_priority
-from appliance.lua_worker.execution import Job, WorkerExecution
 from appliance.lua_worker.protocol import MEMORY_USE, Decoder, FrameKind, Reason, WorkerFrame, encode
+from appliance.lua_worker.worker_execution import Job, WorkerExecution
 
 STACK_BYTES = 1 << 20
 """Of a thread: enough for Lua's deepest recursion in C; a quarter of it is not."""

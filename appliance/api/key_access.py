@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from appliance.api.auth import Authenticator
 from appliance.api.keyring import Keyring
 from appliance.clock import Clock
-from appliance.store.keys import Keys
+from appliance.store.stored_keys import Keys
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from sanic.exceptions import MethodNotAllowed, NotFound, PayloadTooLarge, SanicE
 
 from appliance import errors
 from appliance.api.responses import json_response
-from appliance.history.runs import RunStatus
+from appliance.history.execution_history import RunStatus
 from appliance.lua.executor import ExecutionResult
 
 log = logging.getLogger("api")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from appliance.adapters.mqtt.templates.limits import TemplateFailed
 from appliance.adapters.mqtt.templates.template import Template, template
+from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
 from appliance.adapters.mqtt.topics import is_filter, is_topic
 
 _YES = ("true", "yes", "on", "1")

@@ -7,12 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from appliance.adapters.mqtt import tasmota
+from appliance.adapters.mqtt.announced_devices import Member, MqttDevice, build, group
 from appliance.adapters.mqtt.announcements import Announcement, announced, config_topic
-from appliance.adapters.mqtt.devices import Member, MqttDevice, build, group
-from appliance.adapters.mqtt.entities.base import Entity, Happening, Update, render
+from appliance.adapters.mqtt.entities.entity import Entity, Happening, Update, render
 from appliance.adapters.mqtt.entities.table import is_left_out
 from appliance.adapters.mqtt.payloads import Message
-from appliance.adapters.mqtt.templates.limits import TemplateFailed, ValueMissing
+from appliance.adapters.mqtt.templates.template_limits import TemplateFailed, ValueMissing
 from appliance.adapters.mqtt.topics import Filters
 from appliance.errors import Invalid, LaresError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from appliance.adapters.mqtt.templates.lexer import TemplateToken
-from appliance.adapters.mqtt.templates.limits import MAX_NODES, TemplateFailed
+from appliance.adapters.mqtt.templates.template_limits import MAX_NODES, TemplateFailed
 
 
 class Budget:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from appliance.adapters.mqtt.announced_fields import Fields, is_unreadable
 from appliance.adapters.mqtt.announcements import Announcement
-from appliance.adapters.mqtt.fields import Fields, is_unreadable
 from appliance.adapters.mqtt.payloads import Message, Outgoing
 from appliance.adapters.mqtt.templates.template import Template
 from appliance.adapters.mqtt.topics import is_filter

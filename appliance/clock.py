@@ -177,17 +177,17 @@ class ClockTrust:
             if now > self.newest:
                 self._is_trusted = True
             elif self._clock.is_synchronised():
-                self.vouch()
+                self.trust_now()
         return self._is_trusted
 
-    def vouch(self) -> None:
+    def trust_now(self) -> None:
         """Trust the clock as it is, since somebody who knows says that it is right."""
         now = self._clock.now()
         if self.newest > now:
             self.forgotten, self.newest = self.newest, now
         self._is_trusted = True
 
-    def doubt(self) -> str | None:
+    def distrust_reason(self) -> str | None:
         """Why the clock is not trusted, and what to do; None where it is."""
         if self.is_trusted():
             return None

@@ -60,7 +60,7 @@ class Health:
 
     def __init__(self, adapters: Iterable[str], bus: Bus) -> None:
         self._adapters = {name: AdapterHealth(name=name) for name in adapters}
-        bus.listen(self._learn)
+        bus.listen(self._on_event)
 
     def list_adapters(self) -> list[AdapterHealth]:
         """Every adapter, by name."""
@@ -76,16 +76,16 @@ class Health:
         """What the hub still waits for before it is ready; empty once it is."""
         return [health.name for health in self.list_adapters() if not health.has_started]
 
-    def _note_dropped(self, event: events.ObservationDropped) -> None:
+    def _on_dropped(self, event: events.ObservationDropped) -> None:
         log.warning("%s: %s of %s was dropped: %s", event.adapter, event.attribute, event.device_id, event.reason)
         health = self._adapters.get(event.adapter)
         if health is not None:
             self._adapters[event.adapter] = replace(health, dropped=(*health.dropped, event)[:MAX_DROPPED])
 
-    def _learn(self, event: events.Event) -> None:
+    def _on_event(self, event: events.Event) -> None:
         match event:
             case events.ObservationDropped():
-                self._note_dropped(event)
+                self._on_dropped(event)
             case events.AdapterStarted(adapter=name):
                 self._adapters[name] = replace(self._adapters[name], has_started=True)
             case events.AdapterAnswered(adapter=name, at=at, secs=secs):

@@ -203,7 +203,7 @@ class Hub:
     def _build_runner(self) -> Runner:
         config = self._config
         limits, zone = config.automations.runner, config.locale.timezone
-        return build_runner(config.scripts, limits, zone, config.root, self.clock, self._tell_of_worker)
+        return build_runner(config.scripts, limits, zone, config.root, self.clock, self._report_worker_kill)
 
     def _build_scenes(self) -> Scenes:
         config = self._config
@@ -256,7 +256,7 @@ class Hub:
         access = access_of(self.registry, self.bus, self.dispatcher, self.scenes, self.automations, self._frame_of)
         return await open_outlets(config.adapters, self._store.secrets_of, access, self.clock, config.root)
 
-    def _tell_of_worker(self, reason: str) -> None:
+    def _report_worker_kill(self, reason: str) -> None:
         self.bus.publish(events.SystemErrorReported(message=f"lua: {reason}"))
 
     def _new_context(self, label: str) -> Context:

@@ -154,8 +154,8 @@ def _entry_of(record: logging.LogRecord, number: int) -> LogEntry:
         at=datetime.fromtimestamp(record.created, UTC),
         level=record.levelname.lower(),
         part=record.name,
-        message=_sayable(record.getMessage()),
-        fields={_sayable(key): _as_json(value) for key, value in fields_of(record).items()},
+        message=_replace_surrogates(record.getMessage()),
+        fields={_replace_surrogates(key): _as_json(value) for key, value in fields_of(record).items()},
     )
 
 
@@ -163,16 +163,16 @@ def _as_json(value: Any, levels: int = MAX_DEPTH) -> Any:
     if isinstance(value, list) and levels:
         return [_as_json(each, levels - 1) for each in value]
     if isinstance(value, dict) and levels:
-        return {_sayable(str(key)): _as_json(each, levels - 1) for key, each in value.items()}
+        return {_replace_surrogates(str(key)): _as_json(each, levels - 1) for key, each in value.items()}
     return value if value is None or isinstance(value, bool | float) else _number_or_text(value)
 
 
 def _number_or_text(value: Any) -> Any:
     is_small = isinstance(value, int) and abs(value) < 1 << 53
-    return value if is_small else _sayable(str(value))
+    return value if is_small else _replace_surrogates(str(value))
 
 
-def _sayable(text: str) -> str:
+def _replace_surrogates(text: str) -> str:
     """The text without what is none in UTF-8."""
     return text.encode(errors="replace").decode()
 

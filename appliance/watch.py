@@ -116,7 +116,7 @@ class Watcher:
         seen = self._identify()
         while not self._stop.is_set():
             try:
-                self._look_at(seen, loop, polling)
+                self._watch_folders(seen, loop, polling)
             except FileNotFoundError:  # it went just now
                 self._stop.wait(POLL_INTERVAL_MS / 10_000)
             except Exception as error:  # of the system's limits on watching, mostly
@@ -128,12 +128,12 @@ class Watcher:
             now = self._identify()
             for target in self._targets:
                 if now.get(target.folder) != seen.get(target.folder):
-                    self._stir(target, loop)
+                    self._schedule_reload(target, loop)
             seen = now
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(self._ended.set)
 
-    def _look_at(self, seen: dict[Path, Any], loop: asyncio.AbstractEventLoop, polling: bool | None) -> None:
+    def _watch_folders(self, seen: dict[Path, Any], loop: asyncio.AbstractEventLoop, polling: bool | None) -> None:
         """Tell of changes in the folders that are there, until one of them is not the same any more."""
         if not seen:
             self._stop.wait(POLL_INTERVAL_MS / 1000)
@@ -155,7 +155,7 @@ class Watcher:
             early = self._changed_early()
             for target in self._targets:
                 if target in early or any(target.holds(path) for path in paths):
-                    self._stir(target, loop)
+                    self._schedule_reload(target, loop)
             is_lost = not paths.isdisjoint(seen)  # one went, and another may have come in its place with its number
             if is_lost or self._stop.is_set() or self._identify() != seen:
                 return
@@ -174,6 +174,6 @@ class Watcher:
                 found[target.folder] = (status.st_dev, status.st_ino)
         return found
 
-    def _stir(self, target: Target, loop: asyncio.AbstractEventLoop) -> None:
+    def _schedule_reload(self, target: Target, loop: asyncio.AbstractEventLoop) -> None:
         with suppress(RuntimeError):  # the loop is closed
             loop.call_soon_threadsafe(target.stirred.set)

@@ -123,9 +123,11 @@ def test_a_clock_that_the_kernel_synchronises_is_trusted_and_a_stored_time_ahead
     clock = VirtualClock(START)
     trust = ClockTrust(clock, START + timedelta(days=3650))
     assert not trust.is_trusted()
-    assert "2035-12-30T12:00:00.000Z" in (trust.doubt() or "") and "lares clock trust" in (trust.doubt() or "")
+    assert "2035-12-30T12:00:00.000Z" in (trust.distrust_reason() or "") and "lares clock trust" in (
+        trust.distrust_reason() or ""
+    )
     clock.synchronised = True
-    assert trust.is_trusted() and trust.doubt() is None
+    assert trust.is_trusted() and trust.distrust_reason() is None
     assert trust.forgotten == START + timedelta(days=3650)
     assert trust.newest == START
 
@@ -137,7 +139,7 @@ def test_a_synchronised_clock_that_is_ahead_of_all_that_was_stored_forgets_nothi
 
 def test_whoever_vouches_for_the_clock_has_it_trusted() -> None:
     trust = ClockTrust(VirtualClock(START), START + timedelta(days=1))
-    trust.vouch()
+    trust.trust_now()
     assert trust.is_trusted() and trust.newest == START
 
 

@@ -34,16 +34,16 @@ class Metrics:
         return expose(self._families())
 
     def _families(self) -> Iterator[Family]:
-        yield from self._about_the_hub()
+        yield from self._hub_families()
         yield from self._requests.families()
-        yield from self._about_events()
-        yield from self._about_adapters()
-        yield from self._about_devices()
-        yield from self._about_executions()
-        yield from self._about_the_store()
-        yield from _about_the_process()
+        yield from self._event_families()
+        yield from self._adapter_families()
+        yield from self._device_families()
+        yield from self._execution_families()
+        yield from self._store_families()
+        yield from _process_families()
 
-    def _about_the_hub(self) -> Iterator[Family]:
+    def _hub_families(self) -> Iterator[Family]:
         hub, lag = self._hub, self._hub.loop_lag
         which = labels({"version": VERSION, "python": platform.python_version()})
         yield Family(name="lares_info", type="gauge", help="The version that runs.", samples=[(which, 1)])
@@ -62,7 +62,7 @@ class Metrics:
             "lares_log_entries_total", "counter", "Log entries by level.", "level", self._hub.log.count_by_level()
         )
 
-    def _about_events(self) -> Iterator[Family]:
+    def _event_families(self) -> Iterator[Family]:
         stream, connections = self._stream, self._connections
         yield counter("lares_events_published_total", "Events on the bus.", self._hub.bus.published)
         yield gauge("lares_stream_readers", "Open event streams.", stream.readers)
@@ -72,7 +72,7 @@ class Metrics:
         yield gauge("lares_sockets_open", "Open connections of clients.", connections.count)
         yield counter("lares_sockets_refused_total", "Connections that were one too many.", connections.refused)
 
-    def _about_adapters(self) -> Iterator[Family]:
+    def _adapter_families(self) -> Iterator[Family]:
         adapters = self._hub.health.list_adapters()
         up = {each.name: float(bool(each.is_well)) for each in adapters}
         yield by_label("lares_adapter_up", "gauge", "1 if the last poll or command was answered well.", "adapter", up)
@@ -101,7 +101,7 @@ class Metrics:
             last,
         )
 
-    def _about_devices(self) -> Iterator[Family]:
+    def _device_families(self) -> Iterator[Family]:
         hub = self._hub
         states = Counter(str(device.attributes.get("state", "unknown")) for device in hub.registry.list_devices())
         yield by_label("lares_devices", "gauge", "Devices by state.", "state", dict(sorted(states.items())))
@@ -109,7 +109,7 @@ class Metrics:
         kept = {"devices": hub.history.figures()["bytes"], "commands": hub.audit.figures()["bytes"]}
         yield by_label("lares_history_bytes", "gauge", "Memory that histories take.", "history", kept)
 
-    def _about_executions(self) -> Iterator[Family]:
+    def _execution_families(self) -> Iterator[Family]:
         figures = {"scene": self._hub.scenes.figures(), "automation": self._hub.automations.figures()}
         ended = [
             (labels({"kind": kind, "status": status}), count)
@@ -128,7 +128,7 @@ class Metrics:
         loaded = {kind: each["loaded"] for kind, each in figures.items()}
         yield by_label("lares_definitions", "gauge", "Scenes and automations that are in force.", "kind", loaded)
 
-    def _about_the_store(self) -> Iterator[Family]:
+    def _store_families(self) -> Iterator[Family]:
         figures = self._hub.document.figures()
         yield counter("lares_store_written_bytes_total", "Bytes written to the card.", figures["bytes_written"])
         yield counter("lares_store_syncs_total", "Syncs of the card.", figures["syncs"])
@@ -138,7 +138,7 @@ class Metrics:
         yield gauge("lares_store_snapshot_bytes", "Size of the snapshot.", figures["snapshot_bytes"])
 
 
-def _about_the_process() -> Iterator[Family]:
+def _process_families() -> Iterator[Family]:
     usage = resource.getrusage(resource.RUSAGE_SELF)
     yield counter("process_cpu_seconds_total", "Processor time.", usage.ru_utime + usage.ru_stime)
     yield gauge("process_resident_memory_bytes", "Resident memory.", _resident_bytes())

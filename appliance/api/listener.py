@@ -81,14 +81,14 @@ class Listener:
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
-                self._survive(error)
+                self._recover_from_exhaustion(error)
                 return
             self._admit(accepted, address[0])
 
     def _admit(self, accepted: socket.socket, peer: str) -> None:
         if not self._connections.make_room(peer):
             accepted.close()
-            self._note_refusal(f"{peer} has too many, or all places are taken")
+            self._log_refusal(f"{peer} has too many, or all places are taken")
             return
         connection = self._new_connection(peer)
         self._connections.add(peer, connection)
@@ -101,7 +101,7 @@ class Listener:
             self._connections.remove(peer, connection)
             accepted.close()
 
-    def _survive(self, error: OSError) -> None:
+    def _recover_from_exhaustion(self, error: OSError) -> None:
         """Close the first that waits with the descriptor in reserve, and accept nothing for a while."""
         if error.errno not in _EXHAUSTED:
             log.error("accepting a connection failed: %s", error.strerror)
@@ -109,9 +109,9 @@ class Listener:
             self._reserve.close()
             self._reserve = None
             self._refuse_one()
-            self._note_refusal(f"the system has none to spare ({error.strerror})")
+            self._log_refusal(f"the system has none to spare ({error.strerror})")
         self._loop.remove_reader(self._socket)
-        self._resume = self._loop.call_later(PAUSE_SECS, self._go_on)
+        self._resume = self._loop.call_later(PAUSE_SECS, self._resume_accepting)
 
     def _refuse_one(self) -> None:
         try:
@@ -121,16 +121,16 @@ class Listener:
         accepted.close()
         self._connections.refused += 1
 
-    def _go_on(self) -> None:
+    def _resume_accepting(self) -> None:
         if self._reserve is None:
             try:
                 self._reserve = socket.socket()
             except OSError:
-                self._resume = self._loop.call_later(PAUSE_SECS, self._go_on)
+                self._resume = self._loop.call_later(PAUSE_SECS, self._resume_accepting)
                 return
         self._loop.add_reader(self._socket, self._accept_some)
 
-    def _note_refusal(self, why: str) -> None:
+    def _log_refusal(self, why: str) -> None:
         """Log refusals as one line a minute, with their number."""
         self._unlogged += 1
         now = self._loop.time()

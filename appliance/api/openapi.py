@@ -90,7 +90,7 @@ def _operation(route: Route) -> dict[str, Any]:
         "operationId": f"{owner}_{verb}".lower(),
         "tags": [owner],
         "summary": route.summary,
-        "description": _who_may(route),
+        "description": _required_role(route),
         "parameters": [*_path_parameters(route), *_query_parameters(route)],
         "security": _security(route),
         "responses": {str(status): _response(route, status) for status in sorted(statuses_of(route))},
@@ -100,7 +100,7 @@ def _operation(route: Route) -> dict[str, Any]:
     return operation
 
 
-def _who_may(route: Route) -> str:
+def _required_role(route: Route) -> str:
     if route.role is None:
         return "Asks for no key."
     return f"For keys with the role {', '.join(role for role in Role if route.role in REACH[role])}."

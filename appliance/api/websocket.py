@@ -61,7 +61,7 @@ class WebSocket:
         self._progress: tuple[int | None, float] = (None, 0.0)
         self._ping_at = self._loop.time() + limits.ping_secs
         self._is_pong_due = False
-        self._watch = self._look_later()
+        self._watch = self._process_later()
         transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
         self.write(answer)
 
@@ -85,7 +85,7 @@ class WebSocket:
         """Take in what arrived."""
         self._inbuf += data
         if not self._is_hearing:
-            self._hear()
+            self._process_input()
 
     def pause(self) -> None:
         """There is no more room: a client that does not read is not heard either."""
@@ -95,7 +95,7 @@ class WebSocket:
         """There is room again."""
         self._has_room = True
         if not self._is_hearing:
-            self._hear()
+            self._process_input()
         if self.is_writable:
             self.on_room()
 
@@ -107,22 +107,22 @@ class WebSocket:
         if not self.closed.done():
             self.closed.set_result(None)
 
-    def _hear(self) -> None:
+    def _process_input(self) -> None:
         """Look at a piece of what arrived; more is received once all of it is looked at and answered."""
         self._is_hearing = False
         if self._inbuf and self._has_room:
             piece = bytes(self._inbuf[:MAX_READ_BYTES])
             del self._inbuf[:MAX_READ_BYTES]
-            self._look_at(piece)
+            self._process_piece(piece)
         if not self._inbuf:
             self._transport.resume_reading()
             return
         self._transport.pause_reading()
         if self._has_room:
             self._is_hearing = True
-            self._loop.call_soon(self._hear)
+            self._loop.call_soon(self._process_input)
 
-    def _look_at(self, piece: bytes) -> None:
+    def _process_piece(self, piece: bytes) -> None:
         self._protocol.receive_data(piece)
         for event in self._protocol.events_received():
             if isinstance(event, Frame) and event.opcode is Opcode.PONG:
@@ -146,12 +146,12 @@ class WebSocket:
         else:
             shutdown_write(self._transport)
 
-    def _look_later(self) -> asyncio.TimerHandle:
-        return self._loop.call_later(min(self._limits.ping_secs, self._limits.stall_secs) / 4, self._look_after)
+    def _process_later(self) -> asyncio.TimerHandle:
+        return self._loop.call_later(min(self._limits.ping_secs, self._limits.stall_secs) / 4, self._check_alive)
 
-    def _look_after(self) -> None:
+    def _check_alive(self) -> None:
         """See whether the client still takes what it is sent, and still answers."""
-        self._watch = self._look_later()
+        self._watch = self._process_later()
         now, waiting = self._loop.time(), unsent_bytes(self._transport)
         taken = self._written - waiting if waiting else None
         if taken is None or taken != self._progress[0]:

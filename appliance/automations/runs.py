@@ -89,10 +89,10 @@ class AutomationExecutor:
         """Run the automation whose trigger has matched, if it is on, may run, and did not just do so."""
         asset, definition = active.asset, active.asset.definition
         event = match.event if active.trigger.id is None else {**match.event, "trigger_id": active.trigger.id}
-        verdict = self._judge(definition, self._states.of(definition.id), event)
+        verdict = self._check_conditions(definition, self._states.of(definition.id), event)
         request = _request(asset, event, verdict, after=match.after)
         if not verdict.holds:
-            self._note(request, self._skipped(request, verdict))
+            self._note(request, self._record_skipped(request, verdict))
         elif self._executor.submit(request).decision is not Decision.DROP:
             self._brake.note_run(definition.id, event)
 
@@ -102,7 +102,7 @@ class AutomationExecutor:
         request = _request(asset, event, verdict, by_hand=True)
         if verdict.holds:
             return await asyncio.shield(self._executor.submit(request).ended)
-        result = self._skipped(request, verdict)
+        result = self._record_skipped(request, verdict)
         self._note(request, result)
         return result
 
@@ -134,7 +134,7 @@ class AutomationExecutor:
         instant = self._clock.now() if self._trust.is_trusted() else None
         return check_all(definition.conditions, self._environment, instant)
 
-    def _judge(self, definition: AutomationDefinition, state: State, event: Event) -> Verdict:
+    def _check_conditions(self, definition: AutomationDefinition, state: State, event: Event) -> Verdict:
         if not state.is_enabled:
             return DISABLED
         if (reason := self._brake.refusal(definition.id, event)) is not None:
@@ -146,7 +146,7 @@ class AutomationExecutor:
         self._states.remember(definition.id, decision.memory)
         return decision.verdict
 
-    def _skipped(self, request: ExecutionRequest, verdict: Verdict) -> ExecutionResult:
+    def _record_skipped(self, request: ExecutionRequest, verdict: Verdict) -> ExecutionResult:
         return ExecutionResult(
             executed_at=self._clock.now(),
             status=RunStatus.SKIPPED,

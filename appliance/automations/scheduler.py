@@ -54,9 +54,9 @@ class Scheduler:
         self._checked_at = clock.monotonic()
 
     async def __aenter__(self) -> Scheduler:
-        if (doubt := self._trust.doubt()) is not None:
-            log.warning("%s; what waits for a time of day waits until then", doubt)
-        self._tell_forgotten()
+        if (distrust_reason := self._trust.distrust_reason()) is not None:
+            log.warning("%s; what waits for a time of day waits until then", distrust_reason)
+        self._report_forgotten()
         self._tasks.start(self._run(), "schedule of automations")
         return self
 
@@ -102,7 +102,7 @@ class Scheduler:
             what.is_cancelled = True
             self._stale += 1
             if self._stale > max(MAX_STALE, len(self._timers) // 2):
-                self._clear_away()
+                self._remove_cancelled()
 
     def when_trusted(self, do: Callable[[], None]) -> None:
         """Do this once the clock is trusted; not at all where it is already."""
@@ -121,7 +121,7 @@ class Scheduler:
             "synchronised": self._clock.is_synchronised(),
             "trusted": self._trust.is_trusted(),
             "trusted_after": timestamp(self._trust.newest),
-            "waits_because": self._trust.doubt(),
+            "waits_because": self._trust.distrust_reason(),
             "forgotten": None if forgotten is None else timestamp(forgotten),
             "steps": list(self._stepped),
             "late": self._late,
@@ -138,14 +138,14 @@ class Scheduler:
         since_start = timedelta(seconds=self._clock.monotonic() - self._began)
         return now - since_start if since_start <= MAX_LATE else now
 
-    def _tell_forgotten(self) -> None:
+    def _report_forgotten(self) -> None:
         if self._trust.forgotten is not None:
             stored = timestamp(self._trust.forgotten)
             log.warning(
                 "the time %s was stored by a clock that was wrong: it is ahead of this one, and forgotten", stored
             )
 
-    def _clear_away(self) -> None:
+    def _remove_cancelled(self) -> None:
         self._timers = [each for each in self._timers if not each[2].is_cancelled]
         heapq.heapify(self._timers)
         self._stale = 0
@@ -182,7 +182,7 @@ class Scheduler:
             self._stepped = [*self._stepped[-9:], {"at": timestamp(now), "seconds": step.total_seconds()}]
         if becomes_trusted:
             log.info("the clock is trusted now: schedules begin")
-            self._tell_forgotten()
+            self._report_forgotten()
             self._is_trusted = True
             earliest = min(earliest, self._start_instant(now))
         if self._is_trusted and (becomes_trusted or step < timedelta()):
@@ -208,7 +208,7 @@ class Scheduler:
             late, passed = timer.advance(now)
             if timer.every is not None:
                 self._start(timer)
-            _tell_passed(timer.name, passed)
+            _report_passed(timer.name, passed)
             if late is not None:
                 self._late += late > LATE_SECS
                 _safely(partial(timer.on_due, late))
@@ -235,7 +235,7 @@ class Scheduler:
     def _count(self, alarm: Alarm, passed: Passed) -> None:
         """Tell of occurrences that were passed over; very many are counted beside everything else."""
         if passed.since is None:
-            _tell_passed(alarm.name, passed.count)
+            _report_passed(alarm.name, passed.count)
         elif passed.since < passed.until:
             self._tasks.start(_tell_counted(alarm, passed, self._clock), f"count of what {alarm.name} missed")
 
@@ -253,10 +253,10 @@ class Scheduler:
 
 
 async def _tell_counted(alarm: Alarm, passed: Passed, clock: Clock) -> None:
-    _tell_passed(alarm.name, await passed.count_all(alarm, clock))
+    _report_passed(alarm.name, await passed.count_all(alarm, clock))
 
 
-def _tell_passed(name: str, passed: int) -> None:
+def _report_passed(name: str, passed: int) -> None:
     if passed:
         count = f"{MAX_COUNTED} or more" if passed >= MAX_COUNTED else passed
         log.warning("%s: occurrences passed over and not made up for: %s", name, count)

@@ -63,7 +63,7 @@ class Schedules:
         """How long until the next time; what fell due while there was no hub comes at once, once."""
         now, since = self._clock.now(), self._last(active, trigger)
         if since is None or since > now:
-            self._note(active, trigger, now)
+            self._store_fired(active, trigger, now)
             return trigger.every_secs
         following = trigger.next_after(now, since)
         last = following - timedelta(seconds=trigger.every_secs)
@@ -81,7 +81,7 @@ class Schedules:
                 self._start_interval(active, trigger)
             elif isinstance(trigger, Interval) and isinstance(active.due, TimerHandle):
                 left = active.due.due - self._clock.monotonic()
-                self._note(active, trigger, self._clock.now() - timedelta(seconds=trigger.every_secs - left))
+                self._store_fired(active, trigger, self._clock.now() - timedelta(seconds=trigger.every_secs - left))
 
     def _on_interval(self, active: ActiveTrigger, trigger: Interval, late: float) -> None:
         self._unresumed.discard(active)
@@ -91,13 +91,13 @@ class Schedules:
         if active.due is None:
             return
         if active.resumes and self._trust.is_trusted():
-            self._note(active, trigger, due)
+            self._store_fired(active, trigger, due)
         self._fire(active, Match(event=trigger.event_at(due)))
 
     def _last(self, active: ActiveTrigger, trigger: TimedTrigger) -> datetime | None:
         return self._states.of(active.id).fired.get(_name(trigger))
 
-    def _note(self, active: ActiveTrigger, trigger: TimedTrigger, at: datetime) -> None:
+    def _store_fired(self, active: ActiveTrigger, trigger: TimedTrigger, at: datetime) -> None:
         self._states.note_fired(active.id, _name(trigger), at)
 
 

@@ -90,7 +90,7 @@ def _solar_date(instant: datetime, longitude: float) -> date:
 @lru_cache(maxsize=512)
 def _day(latitude: float, longitude: float, day: date) -> SunDay:
     observer = latitude, longitude
-    before, noon, after = _noons(longitude, day)
+    before, noon, after = _solar_noons(longitude, day)
     midnights = before + (noon - before) / 2, noon + (after - noon) / 2
     ups = [_is_up(observer, instant) for instant in (midnights[0], noon, midnights[1])]
     return SunDay(
@@ -102,7 +102,7 @@ def _day(latitude: float, longitude: float, day: date) -> SunDay:
     )
 
 
-def _noons(longitude: float, day: date) -> Iterator[datetime]:
+def _solar_noons(longitude: float, day: date) -> Iterator[datetime]:
     """When the sun passes the meridian on the day before, on the day and on the day after."""
     from astral.julian import julianday, julianday_to_juliancentury
     from astral.sun import eq_of_time

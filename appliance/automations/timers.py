@@ -196,9 +196,9 @@ class Timers:
             stored = asyncio.Event()
             log.debug("timer '%s' is over", name)
             self._bus.publish(TimerFired(name=name, payload=payload, due_at=due_at, late_secs=late, stored=stored))
-            await self._make_gone(name, stored)  # in the same step: nothing that follows is stored before it
+            await self._delete_stored(name, stored)  # in the same step: nothing that follows is stored before it
 
-    async def _make_gone(self, name: str, stored: asyncio.Event) -> None:
+    async def _delete_stored(self, name: str, stored: asyncio.Event) -> None:
         """Take the timer off the card; then what runs because of it may act."""
         self._remember(TIMER + name, None)
         try:

@@ -131,7 +131,7 @@ class Variables:
             raise Invalid(f"variable '{name}': the value is no JSON") from None
         if size > MAX_VALUE_BYTES:
             raise Invalid(f"variable '{name}': the value takes {size} bytes as JSON; {MAX_VALUE_BYTES} are allowed")
-        others = self._taken()
+        others = self._bytes_used()
         others.pop(name, None)
         if len(others) >= MAX_VARIABLES:
             raise Invalid(f"variable '{name}': there are {MAX_VARIABLES} already; remove one first")
@@ -139,7 +139,7 @@ class Variables:
             raise Invalid(f"variable '{name}': all together may take {MAX_TOTAL_BYTES} bytes; remove one first")
         return size
 
-    def _taken(self) -> dict[str, int]:
+    def _bytes_used(self) -> dict[str, int]:
         """The bytes of each variable, or of its largest value that is on its way to the card."""
         taken = dict(self._sizes)
         for each in self._pending:

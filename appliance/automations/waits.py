@@ -80,14 +80,14 @@ class Waits:
         self, active: ActiveTrigger, trigger: DeviceTrigger, device_id: str, match: Match, elapsed: float
     ) -> None:
         left = max(0.0, (trigger.wait_secs or 0.0) - elapsed)
-        timer = self._scheduler.after(active.label, left, partial(self._settle, active, trigger, device_id))
+        timer = self._scheduler.after(active.label, left, partial(self._on_wait_over, active, trigger, device_id))
         active.waits[device_id] = Wait(match=match, timer=timer)
         self._by_device[device_id][active] = None
         began_at = self._clock.now() - timedelta(seconds=elapsed)
         stored: dict[str, Any] = {"began_at": millis_of(began_at), "event": dict(match.event)}
         self._states.note_wait(active.id, f"{active.key} {device_id}", stored)
 
-    def _settle(self, active: ActiveTrigger, trigger: DeviceTrigger, device_id: str, _: float) -> None:
+    def _on_wait_over(self, active: ActiveTrigger, trigger: DeviceTrigger, device_id: str, _: float) -> None:
         wait = active.waits.get(device_id)
         if wait is None:
             return

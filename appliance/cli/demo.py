@@ -101,17 +101,17 @@ What happens shows here, as the event stream sends it. Ctrl-C ends the demo.
 
 
 def _tell(hub: Hub, greeting: str) -> None:
-    _say(greeting)
+    _print_at_once(greeting)
     hub.bus.listen(_show)
 
 
 def _show(event: Event) -> None:
     frame = frame_of(event)
     if frame is not None:
-        _say(frame.decode())
+        _print_at_once(frame.decode())
 
 
-def _say(text: str) -> None:
+def _print_at_once(text: str) -> None:
     """Print at once; the demo ends with whoever reads it."""
     try:
         print(text, flush=True)

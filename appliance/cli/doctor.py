@@ -36,13 +36,13 @@ Finding = tuple[str, str, str]
 def doctor(arguments: argparse.Namespace) -> int:
     """Print a line for each thing looked at; 0 when all is well, 1 when something needs care."""
     places = Places.of_process(arguments.config, arguments.data_dir)
-    findings = [*_look_at_config(places), *_look_at_data(places), *_look_at_platform()]
+    findings = [*_check_config(places), *_check_data(places), *_check_platform()]
     for how, what, sentence in findings:
         print(f"{how:<5} {what:<15} {sentence}")
     return int(any(how != "ok" for how, _, _ in findings))
 
 
-def _look_at_config(places: Places) -> Iterator[Finding]:
+def _check_config(places: Places) -> Iterator[Finding]:
     try:
         file = places.find_config()
     except StartFailed as error:
@@ -60,23 +60,23 @@ def _look_at_config(places: Places) -> Iterator[Finding]:
         yield "ok", "configuration", str(file)
 
 
-def _look_at_data(places: Places) -> Iterator[Finding]:
+def _check_data(places: Places) -> Iterator[Finding]:
     folder = places.find_data_dir()
     if not folder.is_dir():
         yield "care", "data directory", f"{folder} does not exist; `lares run` makes it"
-        yield _look_at_clock(NOTHING)
+        yield _check_clock(NOTHING)
         return
-    yield _look_at_folder(folder)
-    yield _look_at_space(folder)
+    yield _check_folder(folder)
+    yield _check_space(folder)
     holder = holder_of(folder)
     yield "ok", "hub", "none runs on it" if holder is None else f"process {holder} runs on it"
     if holder is not None:
-        yield from _look_at_lua(folder)
-        yield from _look_at_adapters(folder)
-    yield from _look_at_store(folder)
+        yield from _check_lua(folder)
+        yield from _check_adapters(folder)
+    yield from _check_store(folder)
 
 
-def _look_at_lua(folder: Path) -> Iterator[Finding]:
+def _check_lua(folder: Path) -> Iterator[Finding]:
     """Whether scripts cost the hub that runs a worker since its start."""
     try:
         figures = asyncio.run(key_socket.ask(folder, {"do": LUA}))
@@ -91,7 +91,7 @@ def _look_at_lua(folder: Path) -> Iterator[Finding]:
     )
 
 
-def _look_at_adapters(folder: Path) -> Iterator[Finding]:
+def _check_adapters(folder: Path) -> Iterator[Finding]:
     """What the hub that runs says of its adapters and its card."""
     try:
         reply = asyncio.run(key_socket.ask(folder, {"do": "status"}))
@@ -105,7 +105,7 @@ def _look_at_adapters(folder: Path) -> Iterator[Finding]:
         yield "care", "store", f"changes cannot be stored: {failure}"
 
 
-def _look_at_space(folder: Path) -> Finding:
+def _check_space(folder: Path) -> Finding:
     free = shutil.disk_usage(folder).free
     sentence = f"{free / 1e6:.1f} MB on the card of {folder}"
     if free < NEEDED_BYTES:
@@ -113,7 +113,7 @@ def _look_at_space(folder: Path) -> Finding:
     return "ok", "free space", sentence
 
 
-def _look_at_folder(folder: Path) -> Finding:
+def _check_folder(folder: Path) -> Finding:
     found = folder.stat()
     mode = found.st_mode & 0o777
     shown = f"{folder} (mode {mode:04o})"
@@ -124,33 +124,33 @@ def _look_at_folder(folder: Path) -> Finding:
     return "ok", "data directory", shown
 
 
-def _look_at_store(folder: Path) -> Iterator[Finding]:
+def _check_store(folder: Path) -> Iterator[Finding]:
     try:
         found = read_present(folder)
     except StartFailed as error:
         yield "care", "store", str(error)
-        yield _look_at_clock(NOTHING)
+        yield _check_clock(NOTHING)
         return
     except OSError as error:
         yield "care", "store", f"{error.filename or folder} cannot be read: {error.strerror}"
-        yield _look_at_clock(NOTHING)
+        yield _check_clock(NOTHING)
         return
     how = "care" if found.damage else "ok"
     for note in found.notes:
         yield how, "store", note
     yield "ok", "store", f"generation {found.generation}, record {found.sequence}, {len(found.values)} entries"
-    yield "ok", "keys", _tell_keys(found)
-    yield "ok", "written", _tell_wear(found)
-    yield _look_at_clock(DocumentSnapshot(found.values))
+    yield "ok", "keys", _describe_keys(found)
+    yield "ok", "written", _describe_wear(found)
+    yield _check_clock(DocumentSnapshot(found.values))
 
 
-def _tell_keys(found: Recovered) -> str:
+def _describe_keys(found: Recovered) -> str:
     own = "the box's own master key" if MASTER_KEY in found.values else "no master key of the box's own"
     count = sum(key.startswith(KEY) for key in found.values) - (MASTER_KEY in found.values)
     return f"{count} API key{'' if count == 1 else 's'}, {own}"
 
 
-def _tell_wear(found: Recovered) -> str:
+def _describe_wear(found: Recovered) -> str:
     stored = found.values.get(CARD)
     if stored is None:
         return "nothing is noted yet"
@@ -158,15 +158,15 @@ def _tell_wear(found: Recovered) -> str:
     return f"{card['bytes_written'] / 1e6:.1f} MB in {card['syncs']} syncs since {card['since']}"
 
 
-def _look_at_clock(stored: DocumentReader) -> Finding:
+def _check_clock(stored: DocumentReader) -> Finding:
     """Whether the clock can be trusted, given what is stored; and what to do where it cannot."""
     clock = Clock()
     trust = ClockTrust(clock, newest_time(stored))
-    if (doubt := trust.doubt()) is not None:
-        return "care", "clock", doubt
+    if (distrust_reason := trust.distrust_reason()) is not None:
+        return "care", "clock", distrust_reason
     how = "is synchronised" if clock.is_synchronised() else "nothing synchronises it, and it is later than all before"
     return "ok", "clock", f"{timestamp(clock.now())}, {how}"
 
 
-def _look_at_platform() -> Iterator[Finding]:
+def _check_platform() -> Iterator[Finding]:
     yield "ok", "platform", f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"

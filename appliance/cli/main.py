@@ -27,7 +27,7 @@ MAX_HOURS = 24 * 366
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the arguments ask; the exit code, one of sysexits(3)."""
-    _steady_streams()
+    _make_streams_safe()
     try:
         parsed = _parser().parse_args(arguments)
         code = _version() if parsed.version else _command(parsed)
@@ -185,7 +185,7 @@ def _hours(text: str) -> float:
     return hours
 
 
-def _steady_streams() -> None:
+def _make_streams_safe() -> None:
     """Make sure that printing works: with a closed output, and with names that are no text in the terminal's code."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)

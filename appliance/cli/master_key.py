@@ -31,7 +31,7 @@ def without_key(text: str, name: str) -> str:
     number, lines = line_at(MASTER_KEY, line_finder(text)), text.split("\n")
     lines[number - 1] = LEFT_OUT
     changed = "\n".join(lines)
-    if not _tell_the_same(changed, text) or key_of(changed, name) is not None:
+    if not _differ_only_in_key(changed, text) or key_of(changed, name) is not None:
         message = 'auth.master_key cannot be left out; write it as a line of its own, master_key = "…" below [auth]'
         raise ConfigFailed([Fault(name, number, message)])
     return changed
@@ -41,7 +41,7 @@ def with_key(text: str, key: str, name: str) -> str:
     """The configuration with this master key, whether or not it states one."""
     bare = without_key(text, name)
     for changed in _with_line(bare.split("\n"), json.dumps(key)):
-        if _tell_the_same(changed, bare) and key_of(changed, name) == key:
+        if _differ_only_in_key(changed, bare) and key_of(changed, name) == key:
             return changed
     raise ConfigFailed([Fault(name, 0, "has no place for auth.master_key; give it a section [auth]")])
 
@@ -59,7 +59,7 @@ def _with_line(lines: list[str], value: str) -> list[str]:
     return ["\n".join(each) for each in texts]
 
 
-def _tell_the_same(one: str, other: str) -> bool:
+def _differ_only_in_key(one: str, other: str) -> bool:
     """Whether both are sound and differ in nothing but the master key."""
     try:
         return _bare(one) == _bare(other)

@@ -92,7 +92,7 @@ def _present_key(file: Path, present: bytes | None) -> str | None:
 def _replace(file: Path, files: dict[PurePosixPath, bytes], data_dir: Path, found: Archive) -> list[Path]:
     """Replace configuration and document, both or neither; the paths under which the old ones are kept."""
     stamp = _free_stamp(data_dir, file.parent.parent)
-    with _told():
+    with _filesystem_errors():
         with as_owner(data_dir):
             finish(data_dir, stamp)
         if not files:
@@ -144,14 +144,14 @@ def _write_stage(folder: Path, files: dict[PurePosixPath, bytes], stamp: str) ->
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             target.touch(mode=0o600)
             target.write_bytes(data)
-        _look_alike(stage, folder)
+        _copy_ownership(stage, folder)
         os.sync()
     except BaseException:
         shutil.rmtree(stage, ignore_errors=True)
         raise
 
 
-def _look_alike(stage: Path, folder: Path) -> None:
+def _copy_ownership(stage: Path, folder: Path) -> None:
     """Give what is staged the owner and mode of what it replaces, so that whoever runs the hub can read it.
 
     Where there was none yet they are those of the folder in which it comes to lie.
@@ -182,7 +182,7 @@ def _swap_back(folder: Path, old: Path) -> None:
 
 
 @contextlib.contextmanager
-def _told() -> Iterator[None]:
+def _filesystem_errors() -> Iterator[None]:
     """Turn what the file system refuses into a sentence."""
     try:
         yield

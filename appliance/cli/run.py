@@ -54,14 +54,14 @@ async def _serve(settings: config.Config, data_dir: Path, log_buffer: LogBuffer,
     await serve(
         settings,
         data_dir,
-        lambda hub, port: _say_listening(settings, port),
+        lambda hub, port: _announce_listening(settings, port),
         is_safe=is_safe,
         log_buffer=log_buffer,
     )
     end_process(os.EX_OK)
 
 
-def _say_listening(settings: config.Config, port: int) -> None:
+def _announce_listening(settings: config.Config, port: int) -> None:
     host = settings.api.bind_address.host
     shown = f"[{host}]" if ":" in host else host
     log.info("listening at http://%s:%d", shown, port)

@@ -126,10 +126,10 @@ async def _simulate(
             print(
                 f"{arguments.events}:{line}: the home has no device '{device_id}'; it was pretended", file=sys.stderr
             )
-        _sum_up(simulation, printer, settings, arguments)
+        _print_summary(simulation, printer, settings, arguments)
 
 
-def _sum_up(
+def _print_summary(
     simulation: Simulation, printer: SimulationPrinter, settings: Config, arguments: argparse.Namespace
 ) -> None:
     """Say on standard error what the lines on standard output do not."""

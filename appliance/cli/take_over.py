@@ -76,7 +76,7 @@ def _take_config(source: HomecmdrInstallation, file: Path) -> Steps:
             text, sentences = _try_keys(text, group)
             yield from sentences
         file.write_text(text, encoding="utf-8")
-    yield from _tell_other_parts(source.config)
+    yield from _describe_not_taken(source.config)
 
 
 def _together(stated: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -114,7 +114,7 @@ def _list_keys(stated: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield from ((f"adapters.{kind}.{name}", table[name]) for name in ADAPTER_KEYS if name in table)
 
 
-def _tell_other_parts(stated: Mapping[str, Any]) -> Steps:
+def _describe_not_taken(stated: Mapping[str, Any]) -> Steps:
     """What of its configuration is not taken."""
     adapters = stated.get("adapters", {})
     for kind in sorted(adapters) if isinstance(adapters, Mapping) else ():

@@ -37,7 +37,7 @@ class CommandAudit:
         self._entries: dict[str, deque[_CommandEntry]] = {}
         self._bytes = 0
         self._count = 0
-        bus.listen(self._learn, CommandEnded)
+        bus.listen(self._on_event, CommandEnded)
 
     def list_commands(self, period: Period, device_id: str | None = None) -> list[dict[str, Any]]:
         """The commands in the period, to every device or to one, newest first, as JSON objects."""
@@ -51,7 +51,7 @@ class CommandAudit:
         entries = sum(map(len, self._entries.values()))
         return {"bytes": self._bytes, "max_bytes": self._max_bytes, "entries": entries, "recorded": self._count}
 
-    def _learn(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         assert isinstance(event, CommandEnded)
         self._count += 1
         entry = _CommandEntry(to_ms(event.at), self._count, _encode(event))

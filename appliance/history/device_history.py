@@ -61,7 +61,7 @@ class DeviceHistory:
         self._devices: dict[str, dict[str, Series]] = {}
         self._sizes: dict[tuple[str, str], int] = {}
         self._bytes = 0
-        bus.listen(self._learn, DeviceStateChanged, DeviceRoomChanged)
+        bus.listen(self._on_event, DeviceStateChanged, DeviceRoomChanged)
 
     def list_values(
         self, device_id: str, attribute: str, period: Period, resolution: Resolution = Resolution.ALL
@@ -93,7 +93,7 @@ class DeviceHistory:
         entries = sum(len(series) for known in self._devices.values() for series in known.values())
         return {"bytes": self._bytes, "max_bytes": self._max_bytes, "series": len(self._sizes), "entries": entries}
 
-    def _learn(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         if isinstance(event, DeviceStateChanged):
             device, at = event.device, to_ms(event.device.updated_at)
             for name, value in self._changes(device, event.previous):

@@ -111,7 +111,7 @@ class Registry:
         device = self._devices[device_id]
         dropped: Dropped = {}
         sound = check_attributes(attributes, device.attributes, dropped)
-        self._tell_dropped(adapter, device_id, dropped)
+        self._report_dropped(adapter, device_id, dropped)
         self._unavailable.discard(device_id)
         now = self._clock.now()
         self._show(device, {**device.attributes, **sound, "state": ONLINE}, now, now)
@@ -147,7 +147,7 @@ class Registry:
         try:
             event, sound = check_event(event, data)
         except Invalid as fault:
-            self._tell_dropped(adapter, device_id, {"event": str(fault)})
+            self._report_dropped(adapter, device_id, {"event": str(fault)})
             return
         self._bus.publish(events.DeviceEvent(device_id=device_id, event=event, data=sound))
 
@@ -190,9 +190,9 @@ class Registry:
                 raise Invalid(f"is a device of {device.metadata.source}")
             seen = check_observation(observation, device, dropped)
         except Invalid as fault:
-            self._tell_dropped(adapter, shown(observation.device_id), {"device": str(fault)})
+            self._report_dropped(adapter, shown(observation.device_id), {"device": str(fault)})
             return
-        self._tell_dropped(adapter, seen.device_id, dropped)
+        self._report_dropped(adapter, seen.device_id, dropped)
         (self._unavailable.discard if seen.is_available else self._unavailable.add)(seen.device_id)
         kept = {} if device is None else {key: device.attributes[key] for key in dropped if key in device.attributes}
         attributes = {**kept, **seen.attributes, "state": ONLINE if seen.is_available else UNAVAILABLE}
@@ -240,7 +240,7 @@ class Registry:
         self._listed = None
         return device
 
-    def _tell_dropped(self, adapter: str, device_id: str, dropped: Dropped) -> None:
+    def _report_dropped(self, adapter: str, device_id: str, dropped: Dropped) -> None:
         """Tell what was left out, once for each device and attribute."""
         for attribute, reason in dropped.items():
             key = (adapter, device_id, attribute)

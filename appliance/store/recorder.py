@@ -56,7 +56,7 @@ class Recorder:
         self._day = self._day_of(int(self._before["bytes_written"]))
         self.trust = ClockTrust(self._clock, newest_time(self._document))
         self._is_forgotten = False
-        self._tasks.start(self._beat(), "recording of devices")
+        self._tasks.start(self._flush_later(), "recording of devices")
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -70,7 +70,7 @@ class Recorder:
         """Write what changed since the last time. What cannot be stored now is tried again with the next."""
         dirty, self._dirty = self._dirty, set()
         handed, self._handed = self._handed, {}
-        told = {key: value for device_id in dirty for key, value in self._tell(device_id).items()} | handed
+        told = {key: value for device_id in dirty for key, value in self._record_device(device_id).items()} | handed
         told = {key: value for key, value in told.items() if self._is_json(key, value)}
         changes = {key: value for key, value in told.items() if self._differs(key, value)}
         if self.trust.forgotten is not None and not self._is_forgotten:
@@ -96,7 +96,7 @@ class Recorder:
     def list_present(self, prefixes: Iterable[str]) -> dict[str, Any]:
         """What the document would hold under the prefixes if all were written now."""
         stored = {prefix + key: value for prefix in prefixes for key, value in self._document.items(prefix)}
-        devices = [self._tell(device_id) for device_id in self._dirty]
+        devices = [self._record_device(device_id) for device_id in self._dirty]
         told = {key: value for each in (*devices, self._handed) for key, value in each.items()}
         there = {key: value for key, value in told.items() if key.startswith(tuple(prefixes))}
         return {key: value for key, value in {**stored, **there}.items() if value is not None}
@@ -106,7 +106,7 @@ class Recorder:
         now = self._clock.now()
         await self._document.put_many({**forgetting(self.trust, now), CARD: {**self._count(), "at": timestamp(now)}})
         self._is_forgotten = True
-        self.trust.vouch()
+        self.trust.trust_now()
 
     def figures(self) -> dict[str, Any]:
         """What was written to the card: today (UTC), and by all runs together, as far as it was noted."""
@@ -131,7 +131,7 @@ class Recorder:
         self._dirty |= dirty
         self._handed = handed | self._handed
 
-    async def _beat(self) -> None:
+    async def _flush_later(self) -> None:
         while True:
             await self._clock.sleep(self._flush_secs)
             self._day = self._day_of(self._written())
@@ -151,7 +151,7 @@ class Recorder:
                 self._dirty.add(device_id)
                 self._lost.discard(device_id)
 
-    def _tell(self, device_id: str) -> dict[str, Any]:
+    def _record_device(self, device_id: str) -> dict[str, Any]:
         found = self._registry.find_devices([device_id])
         has_state = self._is_last and device_id in self._lost
         return (

@@ -29,7 +29,7 @@ def newest_time(document: DocumentReader) -> datetime:
         with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError):
             at, until = _from_millis(forgotten["at"]), _from_millis(forgotten["until"])
             times = [at, *(time for time in times if not at < time <= until)]
-    return max([*times, *_told(document, CARD, lambda card: [datetime.fromisoformat(card["at"])])])
+    return max([*times, *_times_in(document, CARD, lambda card: [datetime.fromisoformat(card["at"])])])
 
 
 def forgetting(trust: ClockTrust, now: datetime) -> dict[str, Any]:
@@ -40,10 +40,10 @@ def forgetting(trust: ClockTrust, now: datetime) -> dict[str, Any]:
 
 def _times_of(document: DocumentReader) -> Iterator[datetime]:
     for prefix, read in _TIMES.items():
-        yield from _told(document, prefix, read)
+        yield from _times_in(document, prefix, read)
 
 
-def _told(document: DocumentReader, prefix: str, read: Callable[[Any], list[datetime]]) -> Iterator[datetime]:
+def _times_in(document: DocumentReader, prefix: str, read: Callable[[Any], list[datetime]]) -> Iterator[datetime]:
     """The times in every value behind the prefix; a value of another form tells none."""
     for _, value in document.items(prefix):
         with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError, AttributeError):

@@ -212,10 +212,10 @@ def _mismatch(lights: list[Any], index: int, wanted: Mapping[str, int]) -> dict[
 
 
 def _written(raw: Any, wanted: Mapping[str, int] | None) -> RawLight:
-    return _told_again(raw) if wanted is None else _merged(raw, wanted)
+    return _attribute_updates(raw) if wanted is None else _merged(raw, wanted)
 
 
-def _told_again(raw: Any) -> RawLight:
+def _attribute_updates(raw: Any) -> RawLight:
     """What a write says of a light that it does not mean: the light as it was read, nothing if it was unreadable."""
     try:
         LightState.parse(raw)

@@ -136,14 +136,14 @@ class MqttAdapter(Adapter):
                 await self._rebuild(connection, complete=is_settled)
             if not is_settled and now - self._config_at >= SETTLE_SECS and not len(self.inbox):
                 is_settled = True
-                await self._settle(connection)
+                await self._finish_discovery(connection)
 
     def _discovery_topics(self) -> list[str]:
         prefix = self._settings.discovery_prefix
         topics = [f"{prefix}/+/+/config", f"{prefix}/+/+/+/config"]
         return topics + list(tasmota.FILTERS) if self._settings.tasmota else topics
 
-    async def _settle(self, connection: BrokerConnection) -> None:
+    async def _finish_discovery(self, connection: BrokerConnection) -> None:
         """All that the broker keeps has come: what is missing is gone. Ask for states that it does not keep."""
         if self._seen_configs:
             self.live.catalog.forget_configs_but(self._seen_configs)
@@ -196,7 +196,7 @@ class MqttAdapter(Adapter):
             for received in self.inbox.take(BATCH):
                 self._read(received)
             self._has_read = True
-            self._tell_dropped()
+            self._report_dropped()
             while self.live.flush():
                 await self.clock.sleep(0)
             await self.clock.sleep(0)
@@ -220,17 +220,17 @@ class MqttAdapter(Adapter):
                 noted_at, self._has_read = self.clock.monotonic(), False
                 if self.connection is not None:
                     self.publish.answered()
-            self._tell_refused()
+            self._report_refused()
             while self.live.flush():
                 await self.clock.sleep(0)
 
-    def _tell_dropped(self) -> None:
+    def _report_dropped(self) -> None:
         """Say once that more came than could be understood."""
         if self.inbox.dropped and not self._dropped:
             log.warning("%s: the broker sends more than can be taken in; only the newest of it counts", self.name)
         self._dropped = self.inbox.dropped
 
-    def _tell_refused(self) -> None:
+    def _report_refused(self) -> None:
         """Say once of each announcement why nothing was made of it, of `MAX_TOLD` at most."""
         refused = self.live.catalog.refused
         if len(self._told) >= MAX_TOLD or len(refused) <= len(self._told):

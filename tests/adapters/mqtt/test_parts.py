@@ -168,7 +168,7 @@ async def test_announcers_are_asked_to_tell_again_at_most_once_in_five_minutes(
     connection: Any = Noted()
     for pause, count in ((0, 1), (1, 1), (BIRTH_SECS - 2, 1), (1, 2), (BIRTH_SECS / 2, 2)):
         await clock.advance(pause, sleepers=0)
-        await adapter._settle(connection)
+        await adapter._finish_discovery(connection)
         assert connection.sent == [Outgoing(f"{prefix}/status", "online")] * count
 
 

@@ -75,12 +75,12 @@ class JsonLight(LightEntity):
 
     def write(self, command: Command) -> Intent:
         """One object; a fade goes along."""
-        wish, shows = self._wish(command)
+        wish, shows = self._as_command(command)
         if command.transition_secs is not None and command.action != "toggle":
             wish["transition"] = command.transition_secs
         return Intent(messages=(self.publish("command_topic", orjson.dumps(wish).decode()),), shows=shows)
 
-    def _wish(self, command: Command) -> tuple[dict[str, Value], Update]:
+    def _as_command(self, command: Command) -> tuple[dict[str, Value], Update]:
         value: Any = command.value
         on: dict[str, Value] = {"state": "ON"}
         match command.capability:

@@ -89,9 +89,9 @@ class Sensor(Entity):
         if device_class == "energy" and unit in ("Wh", "kWh", "MWh"):
             return next((f"energy_{word}" for word in ("today", "yesterday", "month") if word in self._words),
                         "energy_total")  # fmt: skip
-        return self._weather(device_class, unit)
+        return self._weather_sensor(device_class, unit)
 
-    def _weather(self, device_class: str, unit: str) -> str:
+    def _weather_sensor(self, device_class: str, unit: str) -> str:
         words = self._words
         if device_class == "wind_speed":
             if "max" in words or "daily" in words:

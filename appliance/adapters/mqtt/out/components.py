@@ -49,7 +49,7 @@ _CLIMATE = ("hvac_mode", "hvac_state", "target_temperature", "fan_mode", "swing_
 Component = tuple[str, dict[str, Any]]
 
 
-def _wish(capability: str, action: str, value: str | None = None) -> str:
+def _command_text(capability: str, action: str, value: str | None = None) -> str:
     """A command as text; `value` is JSON or a template that makes some."""
     head = f'{{"capability":"{capability}","action":"{action}"'
     return head + "}" if value is None else f'{head},"value":{value}}}'
@@ -100,7 +100,7 @@ class DeviceComponents:
 
     def _power(self) -> dict[str, Any]:
         """The fields of what is switched: the same text is the command and the state."""
-        on, off = _wish("power", "on"), _wish("power", "off")
+        on, off = _command_text("power", "on"), _command_text("power", "off")
         shown = self._attribute("power")
         state = f"{{% if {shown} == 'on' %}}{on}{{% elif {shown} == 'off' %}}{off}{{% else %}}None{{% endif %}}"
         return {"payload_on": on, "payload_off": off, "command_topic": self._set, "value_template": state}
@@ -141,7 +141,7 @@ class DeviceComponents:
         fields[f"{name}_state_topic"] = self._set.removesuffix("/set") + "/state"
         if (capability or name) in self._specs:
             fields[f"{name}_command_topic"] = self._set
-            fields[f"{name}_command_template"] = _wish(capability or name, "set", value)
+            fields[f"{name}_command_template"] = _command_text(capability or name, "set", value)
         return fields
 
     def _cover(self) -> dict[str, Any]:
@@ -152,7 +152,7 @@ class DeviceComponents:
         if actions:
             fields["command_topic"] = self._set
         for action in ("open", "close", "stop"):
-            fields[f"payload_{action}"] = _wish(main, action) if action in actions else None
+            fields[f"payload_{action}"] = _command_text(main, action) if action in actions else None
         state_topic = self._set.removesuffix("/set") + "/state"
         if door:
             fields |= {"state_topic": state_topic, "value_template": self._shown(door)}
@@ -160,7 +160,7 @@ class DeviceComponents:
             fields |= {"position_topic": state_topic, "position_template": self._shown("cover_position")}
             if "cover_position" in self._specs and "set" in self._specs["cover_position"].actions:
                 fields["set_position_topic"] = self._set
-                fields["set_position_template"] = _wish("cover_position", "set", "{{ position }}")
+                fields["set_position_template"] = _command_text("cover_position", "set", "{{ position }}")
             if not door:
                 shown = self._attribute("cover_position")
                 ends = f"{{% if {shown} == 0 %}}closed{{% elif {shown} is defined %}}open{{% endif %}}"
@@ -168,7 +168,7 @@ class DeviceComponents:
         if "cover_tilt" in self._keys:
             fields |= {"tilt_status_topic": state_topic, "tilt_status_template": self._shown("cover_tilt")}
             fields["tilt_command_topic"] = self._set
-            fields["tilt_command_template"] = _wish("cover_tilt", "set", "{{ tilt_position }}")
+            fields["tilt_command_template"] = _command_text("cover_tilt", "set", "{{ tilt_position }}")
         return fields
 
     def _climate(self) -> dict[str, Any]:
@@ -180,7 +180,7 @@ class DeviceComponents:
             fields |= {"temperature_unit": "F" if "F" in unit else "C", "temperature_state_topic": state_topic}
             fields["temperature_state_template"] = self._shown("target_temperature", ".value")
             fields["temperature_command_topic"] = self._set
-            fields["temperature_command_template"] = _wish("target_temperature", "set", value)
+            fields["temperature_command_template"] = _command_text("target_temperature", "set", value)
             bounds = {"min_temp": target.min, "max_temp": target.max, "temp_step": target.step}
             fields |= {key: value for key, value in bounds.items() if value is not None}
         for name, key in (("mode", "hvac_mode"), ("fan_mode", "fan_mode"), ("swing_mode", "swing_mode"),
@@ -191,7 +191,7 @@ class DeviceComponents:
             fields |= {f"{name}_state_topic": state_topic, template: self._shown(key)}
             if (spec := self._specs.get(key)) is not None:
                 fields[f"{name}_command_topic"] = self._set
-                fields[f"{name}_command_template"] = _wish(key, "set", '"{{ value }}"')
+                fields[f"{name}_command_template"] = _command_text(key, "set", '"{{ value }}"')
                 if options := [each for each in spec.schema()["values"] if each != "none"]:
                     fields[f"{name}s"] = options
         if "hvac_state" in self._keys:
@@ -208,7 +208,7 @@ class DeviceComponents:
             return {"platform": "switch", "name": None, **self._power()}
         if key == "lock":
             return {"platform": "lock", "name": None, "command_topic": self._set, "value_template": self._shown(key),
-                    "payload_lock": _wish(key, "lock"), "payload_unlock": _wish(key, "unlock"),
+                    "payload_lock": _command_text(key, "lock"), "payload_unlock": _command_text(key, "unlock"),
                     "state_locked": "locked", "state_unlocked": "unlocked", "state_jammed": "jammed"}  # fmt: skip
         if key in _BINARY:
             device_class, on, off = _BINARY[key]
@@ -238,24 +238,28 @@ class DeviceComponents:
         fields: dict[str, Any] = {"command_topic": self._set, "value_template": self._shown(key)}
         schema = spec.schema()
         if "press" in spec.actions:
-            return {"platform": "button", "command_topic": self._set, "payload_press": _wish(key, "press")}
+            return {"platform": "button", "command_topic": self._set, "payload_press": _command_text(key, "press")}
         if "set" not in spec.actions:
             return None
         if schema["type"] == "boolean":
-            return {"platform": "switch", **fields, "payload_on": _wish(key, "set", "true"),
-                    "payload_off": _wish(key, "set", "false"), "value_template": self._both(key)}  # fmt: skip
+            return {"platform": "switch", **fields, "payload_on": _command_text(key, "set", "true"),
+                    "payload_off": _command_text(key, "set", "false"), "value_template": self._both(key)}  # fmt: skip
         if spec.values or schema["values"]:
-            template = _wish(key, "set", '"{{ value }}"')
+            template = _command_text(key, "set", '"{{ value }}"')
             return {"platform": "select", **fields, "options": list(schema["values"]), "command_template": template}
         if schema["type"] in ("number", "integer", "percentage"):
-            template = _wish(key, "set", "{{ value }}")
+            template = _command_text(key, "set", "{{ value }}")
             bounds = {"min": 0 if spec.min is None else spec.min, "max": 100 if spec.max is None else spec.max}
             step = {} if spec.step is None else {"step": spec.step}
             return {"platform": "number", **fields, **bounds, **step, "command_template": template}
         if schema["type"] == "string":
-            return {"platform": "text", **fields, "command_template": _wish(key, "set", "{{ value | to_json }}")}
+            return {
+                "platform": "text",
+                **fields,
+                "command_template": _command_text(key, "set", "{{ value | to_json }}"),
+            }
         return None
 
     def _both(self, key: str) -> str:
-        shown, on, off = self._attribute(key), _wish(key, "set", "true"), _wish(key, "set", "false")
+        shown, on, off = self._attribute(key), _command_text(key, "set", "true"), _command_text(key, "set", "false")
         return f"{{% if {shown} == true %}}{on}{{% elif {shown} == false %}}{off}{{% endif %}}"

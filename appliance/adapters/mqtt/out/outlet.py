@@ -70,7 +70,7 @@ class Outlet:
         return self._connection is not None
 
     async def __aenter__(self) -> Outlet:
-        self._home.bus.listen(self._hear)
+        self._home.bus.listen(self._on_event)
         self._tasks.start(self._keep_connected(), "publishing to the broker")
         self._tasks.start(self._keep_taking(), "commands of the broker")
         return self
@@ -78,20 +78,20 @@ class Outlet:
     async def __aexit__(self, *_: object) -> None:
         await self._tasks.__aexit__()
 
-    def _hear(self, event: events.Event) -> None:
+    def _on_event(self, event: events.Event) -> None:
         if self._connection is not None and self._is_own(event) and (frame := self._home.frame_of(event)):
             self._frames.append(frame)
             self._has_changed.set()
         match event:
             case events.DeviceStateChanged(device=device) | events.DeviceUpdated(device=device):
-                self._note(device.id)
+                self._mark_changed(device.id)
             case events.DeviceRemoved(device_id=id_) | events.DeviceRoomChanged(device_id=id_):
-                self._note(id_)
+                self._mark_changed(id_)
             case events.RoomUpdated(room=room):
                 for device in self._home.registry.list_room_devices(room.id):
-                    self._note(device.id)
+                    self._mark_changed(device.id)
             case events.DeviceEvent(device_id=id_, event=name, data=data):
-                self._tell_event(id_, name, data)
+                self._publish_event(id_, name, data)
 
     def _is_own(self, event: events.Event) -> bool:
         """Whether it is not of a device that came in over MQTT."""
@@ -99,7 +99,7 @@ class Outlet:
         device_id = getattr(event, "device_id", "") if device is None else device.id
         return device_id.partition(":")[0] not in self._brokers
 
-    def _note(self, device_id: str) -> None:
+    def _mark_changed(self, device_id: str) -> None:
         self._changed.add(device_id)
         self._has_changed.set()
 
@@ -117,34 +117,34 @@ class Outlet:
             await connection.subscribe([*self._topics.commands, *self._topics.leftovers])
             await connection.say_online()
             for device in self._home.registry.list_devices():
-                self._note(device.id)
-            await self._tell_catalogs(connection)
+                self._mark_changed(device.id)
+            await self._publish_catalogs(connection)
             looked_at = self._clock.monotonic()
             while True:
                 await self._clock.wait(self._has_changed, CATALOG_SECS)
                 await self._clock.sleep(GATHER_SECS)
-                await self._tell_changes(connection)
+                await self._publish_changes(connection)
                 while self._frames:
                     message = Outgoing(self._topics.events, self._frames.popleft().decode())
                     await connection.publish(message)
                 if self._clock.monotonic() - looked_at >= CATALOG_SECS:
                     looked_at = self._clock.monotonic()
-                    await self._tell_catalogs(connection)
+                    await self._publish_catalogs(connection)
         finally:
             self._connection = None
 
-    async def _tell_changes(self, connection: BrokerConnection) -> None:
+    async def _publish_changes(self, connection: BrokerConnection) -> None:
         self._has_changed.clear()
         changed, self._changed = self._changed, set()
         ends = await asyncio.gather(
-            *(self._tell(connection, each) for each in sorted(changed)), return_exceptions=True
+            *(self._publish_device(connection, each) for each in sorted(changed)), return_exceptions=True
         )
         for end in ends:
             if isinstance(end, BaseException):
                 self._changed |= changed
                 raise end
 
-    async def _tell(self, connection: BrokerConnection, device_id: str) -> None:
+    async def _publish_device(self, connection: BrokerConnection, device_id: str) -> None:
         level, config = encoded(device_id), self._topics.config(discovery_id(device_id))
         found = self._home.registry.find_devices([device_id])
         if not found or found[0].metadata.source in self._brokers:
@@ -177,19 +177,19 @@ class Outlet:
     def _room_of(self, device: Device) -> str | None:
         return None if device.room_id is None else self._home.registry.get_room(device.room_id).name
 
-    def _tell_event(self, device_id: str, name: str, data: Mapping[str, object]) -> None:
+    def _publish_event(self, device_id: str, name: str, data: Mapping[str, object]) -> None:
         found = self._home.registry.find_devices([device_id])
         if self._connection is None or not found or found[0].metadata.source in self._brokers:
             return
         known = self._events.setdefault(device_id, {})
         if name not in known and len(known) < MAX_EVENTS:
             known[name] = None
-            self._note(device_id)
+            self._mark_changed(device_id)
         payload = orjson.dumps({**data, "event_type": name}).decode()
         message = Outgoing(self._topics.device(encoded(device_id), "event"), payload, qos=1)
         self._tasks.start(self._try(self._connection, message), f"event of {device_id}")
 
-    async def _tell_catalogs(self, connection: BrokerConnection) -> None:
+    async def _publish_catalogs(self, connection: BrokerConnection) -> None:
         """Announce scenes and automations where there are others than before, and say which are enabled."""
         scenes, automations = self._home.scenes(), self._home.automations()
         told_scenes, told = self._catalogs
@@ -215,10 +215,10 @@ class Outlet:
             await self._inbox.wait()
             for received in self._inbox.take(20):
                 if self._connection is not None:
-                    self._take(self._connection, received)
+                    self._on_message(self._connection, received)
             await self._clock.sleep(0)
 
-    def _take(self, connection: BrokerConnection, received: Received) -> None:
+    def _on_message(self, connection: BrokerConnection, received: Received) -> None:
         """A command, or what an earlier run left behind and is not true any more."""
         levels = received.topic.split("/")
         if received.topic.startswith(f"{self._topics.prefix}/") or levels[-1] == "state":
@@ -232,7 +232,7 @@ class Outlet:
             )
             return
         if len(levels) == 5 and len(received.payload) <= 64 * 1024:
-            work = self._obey(connection, levels[2], decoded(levels[3]), received.payload)
+            work = self._run_command(connection, levels[2], decoded(levels[3]), received.payload)
             self._tasks.start(work, f"command of the broker at {received.topic}")
 
     def _is_current(self, topic: str, levels: list[str]) -> bool:
@@ -245,7 +245,7 @@ class Outlet:
         found = registry.find_devices([decoded(levels[3])])
         return bool(found) and found[0].metadata.source not in self._brokers
 
-    async def _obey(self, connection: BrokerConnection, sort: str, id_: str, payload: bytes) -> None:
+    async def _run_command(self, connection: BrokerConnection, sort: str, id_: str, payload: bytes) -> None:
         try:
             if sort == "scenes":
                 await self._home.run_scene(id_)
@@ -253,7 +253,7 @@ class Outlet:
                 if payload not in (b"on", b"off"):
                     raise Invalid("must be on or off")
                 await self._home.switch(id_, payload == b"on")
-                await self._tell_catalogs(connection)
+                await self._publish_catalogs(connection)
             else:
                 await self._command(connection, id_, payload)
         except Unreachable as error:

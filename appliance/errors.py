@@ -174,7 +174,7 @@ class StoreFailed(LaresError):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Fault:
-    """One thing to mend: `file:line: message`, or `file: message` when the line is 0."""
+    """One thing to fix: `file:line: message`, or `file: message` when the line is 0."""
 
     file: str
     line: int

@@ -23,7 +23,7 @@ BESIDE = f"after {FIRST_HOURS} hours"
 MEMORY = Row(label="memory of hub and worker after a day (PSS)", unit="MB", beside=BESIDE, at_most=1.05)
 FILES = Row(label="open descriptors", beside=BESIDE, at_most=1)
 THREADS = Row(label="threads", beside=BESIDE, at_most=1)
-WAKEUPS = Row(label="wake-ups in a second without a request, as a witness of tasks", beside=BESIDE)
+WAKEUPS = Row(label="wake-ups in a second without a request, as a sign of tasks", beside=BESIDE)
 LAG = Row(label="loop lag in the whole day, the most of one look a second", unit="ms", at_most=20)
 
 

@@ -15,7 +15,7 @@ import pytest
 from _pytest.faulthandler import fault_handler_stderr_fd_key
 from hypothesis import HealthCheck, settings
 
-from tests.fakes import witness
+from tests.fakes import contract_recorder
 from tests.fakes.house import House, open_house
 
 # Hundreds of processes are started; each would compile everything anew where the environment forbids to keep it.
@@ -35,7 +35,7 @@ LIMIT_SECS, SLOW_LIMIT_SECS = 300, 1500
 """How long a test may take, with its fixtures, before it has failed and its process with it: none hangs for ever."""
 
 FAULT = pytest.StashKey[str]()
-"""What the witness found wrong with the run."""
+"""What the contract recorder found wrong with the run."""
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
     Of so many processes each begins with one part of the list and takes over from another's end, so that none is left
     with a long test when the others have done all else.
     """
-    witness.FILES.update(str(item.path) for item in items)
+    contract_recorder.FILES.update(str(item.path) for item in items)
     slow = [item for item in items if item.get_closest_marker("slow")]
     quick = [item for item in items if not item.get_closest_marker("slow")]
     processes = getattr(config, "workerinput", {}).get("workercount", 1)
@@ -85,13 +85,13 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Let the witness judge a run that went well; one of several processes hands on what it saw."""
+    """Let the contract recorder judge a run that went well; one of several processes hands on what it saw."""
     if hasattr(session.config, "workeroutput"):
-        session.config.workeroutput["witness"] = witness.hand_on()
+        session.config.workeroutput["contract_recorder"] = contract_recorder.hand_on()
         return
     option = session.config.option
     is_whole = session.exitstatus == pytest.ExitCode.OK and not (option.keyword or option.collectonly)
-    if is_whole and (fault := witness.verdict()) is not None:
+    if is_whole and (fault := contract_recorder.verdict()) is not None:
         session.config.stash[FAULT] = fault
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -99,11 +99,11 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """Take what one of several processes saw."""
-    witness.take(getattr(node, "workeroutput", {}).get("witness"))
+    contract_recorder.take(getattr(node, "workeroutput", {}).get("contract_recorder"))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say what the witness found."""
+    """Say what the contract recorder found."""
     if (fault := terminalreporter.config.stash.get(FAULT, None)) is not None:
-        terminalreporter.section("the witness")
+        terminalreporter.section("the contract recorder")
         terminalreporter.line(fault, red=True)

@@ -97,7 +97,7 @@ class AdapterRunner:
             self._context.publish.reached()
             self._context.publish.note(error)
             raise
-        return [self._conclude(result) for result in results]
+        return [self._publish_result(result) for result in results]
 
     async def _contained(self, work: Awaitable[T]) -> T:
         """The result of the adapter's work, or the `LaresError` that it raised; whatever else, as `AdapterFailed`."""
@@ -122,7 +122,7 @@ class AdapterRunner:
             raise AdapterFailed(f"{self.name} is started again after a fault; this was not sent")
         return self.adapter
 
-    def _conclude(self, result: CommandResult) -> LaresError | None:
+    def _publish_result(self, result: CommandResult) -> LaresError | None:
         """Publish what a command read; the error if it was not done."""
         publish = self._context.publish
         if result.report is not None:

@@ -132,12 +132,12 @@ class Authenticator:
             if self._waiting[key.id] >= MAX_WAITING_CHECKS:
                 raise TooManyChecks("too many keys wait to be checked; try again in a second")
             check = self.hasher.check(key.token_hash, token)
-            check.add_done_callback(lambda done: self._conclude(key.id, question, done))
+            check.add_done_callback(lambda done: self._finish_check(key.id, question, done))
             self._checks[question] = check
             self._waiting[key.id] += 1
         return await asyncio.shield(self._checks[question])
 
-    def _conclude(self, key_id: str, question: tuple[str, bytes], done: asyncio.Future[bool]) -> None:
+    def _finish_check(self, key_id: str, question: tuple[str, bytes], done: asyncio.Future[bool]) -> None:
         if not done.cancelled():
             done.exception()  # who asked may be gone
         del self._checks[question]

@@ -140,7 +140,7 @@ class WebSocket:
             self._loop.call_later(self._limits.stop_secs, self._transport.abort)
 
     def _end(self) -> None:
-        """Hang up; on a client that has not said goodbye only with one ear, lest it misses what it was told."""
+        """Close; half-close while the client has not sent its Close frame, so that buffered frames are delivered."""
         if self._protocol.close_rcvd is not None:
             self._transport.close()
         else:

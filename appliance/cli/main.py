@@ -143,14 +143,16 @@ def _explain(parser: argparse.ArgumentParser, path: str = "") -> None:
 
 
 def _add_key_commands(key: argparse.ArgumentParser, common: Sequence[_Parser]) -> None:
-    deeds = key.add_subparsers(dest="do", metavar="COMMAND", required=True, parser_class=_Parser)
-    create = deeds.add_parser("create", parents=common, help="make a key; only its secret goes to standard output")
+    subcommands = key.add_subparsers(dest="do", metavar="COMMAND", required=True, parser_class=_Parser)
+    create = subcommands.add_parser(
+        "create", parents=common, help="make a key; only its secret goes to standard output"
+    )
     create.add_argument("--label", required=True, help="what or whom it is for")
     create.add_argument("--role", required=True, help="read, write, admin or automation")
-    deeds.add_parser("list", parents=common, help="list the keys")
-    revoke = deeds.add_parser("revoke", parents=common, help="end a key")
+    subcommands.add_parser("list", parents=common, help="list the keys")
+    revoke = subcommands.add_parser("revoke", parents=common, help="end a key")
     revoke.add_argument("key_id", metavar="ID", help="its id, as `lares key list` shows it")
-    deeds.add_parser("reset-master", parents=common, help="make a new master key; the old one ends")
+    subcommands.add_parser("reset-master", parents=common, help="make a new master key; the old one ends")
 
 
 def _common(default: str | None) -> _Parser:

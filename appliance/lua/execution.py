@@ -13,7 +13,7 @@ import orjson
 from appliance.errors import Invalid, LaresError, RunCancelled, ScriptFailed
 from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.failures import failure_of
-from appliance.lua.session import CANCELLED, Answer, Session, ignore
+from appliance.lua.session import CANCELLED, AnswerParts, Session, ignore
 from appliance.lua_worker.protocol import FrameKind, WorkerFrame
 from appliance.tasks import Tasks
 
@@ -133,7 +133,7 @@ class LuaExecution:
             frame = await session.converse(session.post(FrameKind.ANSWER, *answer))
         return frame
 
-    async def _call(self, operation: str, arguments: bytes) -> Answer:
+    async def _call(self, operation: str, arguments: bytes) -> AnswerParts:
         try:
             answer = orjson.dumps(await self._calls.call(operation, orjson.loads(arguments)))
             if len(answer) > MAX_ANSWER_BYTES:

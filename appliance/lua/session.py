@@ -18,7 +18,7 @@ from appliance.lua_worker.protocol import LAST, TIMING, FrameKind, Reason, Worke
 Log = Callable[[str, str, bytes], None]
 """Takes a line that Lua logs: level, message, fields as JSON or nothing."""
 
-Answer = tuple[bytes, ...]
+AnswerParts = tuple[bytes, ...]
 """What ANSWER holds behind its timing."""
 
 CANCELLED = WorkerFrame(FrameKind.STOPPED, 0, (bytes([Reason.CANCELLED]), b""))
@@ -101,7 +101,7 @@ class Session:
             frame = await self.post(FrameKind.ANSWER, *await asyncio.to_thread(self._load, frame.parts[1]))
         return frame
 
-    async def wait_for(self, call: Awaitable[Answer], *, counts: bool) -> Answer:
+    async def wait_for(self, call: Awaitable[AnswerParts], *, counts: bool) -> AnswerParts:
         """The hub's answer, for which Lua waits; its running time begins anew. Time that does not count moves the
         backstop, which else interrupts.
         """

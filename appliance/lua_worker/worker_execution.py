@@ -30,7 +30,7 @@ TRIM_BYTES = 1 << 20
 CALLABLE = ("poll", "emit", "ask", "take", "limit", "instant")
 """What Lua can call. Each returns a whole number, bytes or nothing, and never raises."""
 
-Job = Callable[[], None]
+Work = Callable[[], None]
 
 _NO_MEMORY = b"not enough memory"
 
@@ -89,7 +89,7 @@ class WorkerExecution:
 
     # --- for the thread that reads frames: what there is to do because of one ------------------------
 
-    def take_answer(self, parts: Sequence[bytes]) -> Job | None:
+    def take_answer(self, parts: Sequence[bytes]) -> Work | None:
         """Lua is to go on with the answer."""
         if self._is_blocked:
             self._answers.put(parts)
@@ -97,7 +97,7 @@ class WorkerExecution:
         self._is_suspended = False
         return partial(self._answer, parts)
 
-    def take_stop(self, reason: Reason) -> Job | None:
+    def take_stop(self, reason: Reason) -> Work | None:
         """Lua is to end for this reason: at once where it waits for the hub, else as soon as its hook looks up."""
         with self._lock:
             self._reason = reason

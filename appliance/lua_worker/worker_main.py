@@ -18,7 +18,7 @@ from lupa.lua54 import LuaError
 from appliance.lua_worker import prelude
 from appliance.lua_worker.confinement import confine, lower_priority
 from appliance.lua_worker.protocol import MEMORY_USE, Decoder, FrameKind, Reason, WorkerFrame, encode
-from appliance.lua_worker.worker_execution import Job, WorkerExecution
+from appliance.lua_worker.worker_execution import Work, WorkerExecution
 
 STACK_BYTES = 1 << 20
 """Of a thread: enough for Lua's deepest recursion in C; a quarter of it is not."""
@@ -156,7 +156,7 @@ class WorkerLoop:
         except OSError:  # the hub is gone
             os._exit(0)
 
-    def _take(self, frame: WorkerFrame) -> Job | None:
+    def _take(self, frame: WorkerFrame) -> Work | None:
         """What there is to do because of the frame. Frames are taken in their order, one after another."""
         kind, number, parts = frame
         execution = self._executions.get(number)
@@ -171,7 +171,7 @@ class WorkerLoop:
             return None
         return execution.take_answer(parts) if kind is FrameKind.ANSWER else execution.take_stop(Reason(parts[0][0]))
 
-    def _do(self, job: Job, number: int) -> None:
+    def _do(self, job: Work, number: int) -> None:
         try:
             job()
         except Exception as error:

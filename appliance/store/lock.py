@@ -42,7 +42,7 @@ class DirectoryLock:
 
     Making one raises `StartFailed` when a hub holds it, and names that process. A hub waits for the end of one that
     is brief, as a command's, which leaves what the file says as it was. `stopped_at` is when the hub before this one
-    stopped in order; None where it did not, or nobody knows. `was_left` says that the process before this one ended
+    stopped in order; None where it did not, or nobody knows. `is_crash` says that the process before this one ended
     without releasing it and without having been asked to, and the machine was not started anew since.
     """
 
@@ -51,12 +51,12 @@ class DirectoryLock:
         before = self._before = _read(self._descriptor).removeprefix(_BRIEF)
         self.stopped_at = _parse_stop(before)
         boot = read_boot_id().encode()
-        self.was_left = bool(boot) and before[:1].isdigit() and before.split()[1:] == [boot]
+        self.is_crash = bool(boot) and before[:1].isdigit() and before.split()[1:] == [boot]
         self._own = b"%d\n%b\n" % (os.getpid(), boot)
         self._sign(self._descriptor, _BRIEF + before if is_brief else self._own)
 
     def note_stop(self) -> None:
-        """Note that the process was asked to end: however it ends from now on, nobody finds that it `was_left`."""
+        """Note that the process was asked to end: however it ends from now on, nobody finds that it `is_crash`."""
         if self._descriptor is not None:
             self._sign(self._descriptor, self._own + _STOPPING)
 

@@ -88,7 +88,7 @@ class Store:
         async with AsyncExitStack() as stack:
             lock = self._lock = DirectoryLock(self._disk.folder)
             stack.callback(lock.release)
-            self.stopped_at, self.has_crashed = lock.stopped_at, lock.was_left
+            self.stopped_at, self.has_crashed = lock.stopped_at, lock.is_crash
             finish_at_start(self._disk.folder, self._clock.now())
             self.document = await stack.enter_async_context(Document(self._disk, self._clock))
             layout = read_layout(self.document, self._leave_out)

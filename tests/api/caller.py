@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from tests.fakes import witness
+from tests.fakes import contract_recorder
 from tests.fakes.house import MASTER, House
 
 KEY = f"Authorization: Bearer {MASTER}"
@@ -75,14 +75,14 @@ class Caller:
             length = 0 if to == "HEAD" else int(dict(headers).get("content-length", 0))
             body = await self._reader.readexactly(length)
         status = int(line.split(" ")[1])
-        witness.judge_alone(status, dict(headers), body)
+        contract_recorder.judge_alone(status, dict(headers), body)
         return Reply(status=status, headers=headers, body=body)
 
     async def ask(self, data: bytes, within: float = 20.0) -> Reply:
         """Send a request and wait for its answer, which is one that the OpenAPI document describes."""
         await self.say(data)
         reply = await self.reply(within, to=data.partition(b" ")[0].decode("ascii", "replace"))
-        witness.judge_raw(data, reply.status, dict(reply.headers), reply.body)
+        contract_recorder.judge_raw(data, reply.status, dict(reply.headers), reply.body)
         return reply
 
     async def rest(self, within: float = 20.0) -> bytes:

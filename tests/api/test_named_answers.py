@@ -8,8 +8,8 @@ import pytest
 
 from appliance.api.app import ROUTES
 from appliance.api.route import Route
-from tests.fakes import witness
-from tests.fakes.witness import answers_of
+from tests.fakes import contract_recorder
+from tests.fakes.contract_recorder import answers_of
 
 NAMED: dict[str, set[int]] = {
     "GET /health": {200},
@@ -116,7 +116,7 @@ def test_no_route_of_the_documents_table_is_missing() -> None:
 def test_the_witness_tells_of_an_answer_that_no_row_names(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = {("GET", "/health", 200), ("HEAD", "/devices", 200), ("PATCH", "/rooms", 405), ("POST", "/rooms", 408)}
     strange = {("GET", "/health", 500), ("GET", "/health", 429), ("POST", "/rooms", 201), ("PUT", "/rooms", 200)}
-    monkeypatch.setattr(witness, "SEEN", seen | {("GET", "/devices", 429)})
-    assert witness.unnamed() == set()
-    monkeypatch.setattr(witness, "SEEN", seen | strange)
-    assert witness.unnamed() == strange
+    monkeypatch.setattr(contract_recorder, "SEEN", seen | {("GET", "/devices", 429)})
+    assert contract_recorder.unnamed() == set()
+    monkeypatch.setattr(contract_recorder, "SEEN", seen | strange)
+    assert contract_recorder.unnamed() == strange

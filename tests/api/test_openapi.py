@@ -25,7 +25,7 @@ from appliance.api.validation import Check
 from appliance.errors import Invalid
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.values import CHECKS
-from tests.fakes import witness
+from tests.fakes import contract_recorder
 from tests.fakes.house import READER, House
 
 DOCUMENT: Any = json.loads(json.dumps(describe(ROUTES)))
@@ -75,7 +75,11 @@ class TestEachOperation:
 
     def test_it_names_every_status(self, route: Route) -> None:
         told = {int(status) for status in operation(route)["responses"]}
-        assert told == statuses_of(route) >= witness.answers_of(route) | witness.EVERYWHERE - {401, 403}
+        assert (
+            told
+            == statuses_of(route)
+            >= contract_recorder.answers_of(route) | contract_recorder.EVERYWHERE - {401, 403}
+        )
         assert (429 in told) == (route.role is not None)
 
     def test_it_names_the_role(self, route: Route) -> None:
@@ -199,7 +203,7 @@ GOOD = {"content-type": "application/json"}
 
 
 class TestTheJudge:
-    """The witness's eye: an answer that the document does not describe fails the test that received it."""
+    """The contract recorder: an answer that the document does not describe fails the test that received it."""
 
     @pytest.mark.parametrize(
         ("method", "path", "status", "headers", "body"),
@@ -226,7 +230,7 @@ class TestTheJudge:
         self, method: str, path: str, status: int, headers: dict[str, str], body: bytes
     ) -> None:
         with pytest.raises(AssertionError):
-            witness.judge(method, path, status, headers, body)
+            contract_recorder.judge(method, path, status, headers, body)
 
     @pytest.mark.parametrize(
         ("method", "path", "status", "headers", "body"),
@@ -250,4 +254,4 @@ class TestTheJudge:
     def test_it_lets_pass_what_is_right(
         self, method: str, path: str, status: int, headers: dict[str, str], body: bytes
     ) -> None:
-        witness.judge(method, path, status, headers, body)
+        contract_recorder.judge(method, path, status, headers, body)

@@ -26,7 +26,7 @@ from appliance.api.exposition import CONTENT_TYPE
 from appliance.api.route import Route
 from appliance.home.capabilities import CAPABILITIES
 from tests.api.caller import KEY, UPGRADE, frame, request
-from tests.fakes import witness
+from tests.fakes import contract_recorder
 from tests.fakes.house import MASTER, READER, open_house
 
 LIGHT, TV = "elgato_lights:light:0", "roku_tv:tv"
@@ -122,7 +122,7 @@ def receive(line: socket.socket, method: str = "GET", asked: bytes = b"") -> Hea
     body = answer.read()
     if answer.status != 101:
         judge(answer, body, method)
-        witness.judge_raw(asked, answer.status, dict(answer.getheaders()), body)
+        contract_recorder.judge_raw(asked, answer.status, dict(answer.getheaders()), body)
     return Heard(status=answer.status, is_last=answer.getheader("connection") == "close", body=body)
 
 

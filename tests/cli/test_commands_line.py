@@ -571,7 +571,7 @@ class TestSignals:
                 assert running.end().code == 130
                 assert time.monotonic() - began < 2.5, "the first gives requests three seconds"
         lock = DirectoryLock(tmp_path / "data")
-        assert not lock.was_left, "it was asked to end: that is no crash"
+        assert not lock.is_crash, "it was asked to end: that is no crash"
         lock.release()
 
     def test_a_hangup_ends_it_neither_while_it_starts_nor_while_it_runs(self, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ from appliance.home.events import Event, SystemErrorReported
 from appliance.hub import Hub
 from appliance.store.disk import Disk
 from appliance.tables.addresses import Address
-from tests.fakes import witness
+from tests.fakes import contract_recorder
 from tests.fakes.keys import key_of
 
 MASTER = "test-master-key-of-the-house"
@@ -88,8 +88,8 @@ class House:
         url = URL(self.url + path, encoded=True)
         async with self.session.request(method, url, data=body, headers=sent, allow_redirects=False) as response:
             received = await response.read()
-        witness.note(method, path, response.status)
-        witness.judge(method, path, response.status, response.headers, received)
+        contract_recorder.note(method, path, response.status)
+        contract_recorder.judge(method, path, response.status, response.headers, received)
         is_json = response.headers.get("content-type") == "application/json"
         parsed = jsonlib.loads(received) if received and is_json else received.decode() or None
         return Received(status=response.status, json=parsed, headers=dict(response.headers))
@@ -137,7 +137,7 @@ class House:
         """An open event stream."""
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         async with self.session.ws_connect(f"{self.url}/events", headers=headers) as socket:
-            witness.note("GET", "/events", 101)
+            contract_recorder.note("GET", "/events", 101)
             yield Frames(socket)
 
 

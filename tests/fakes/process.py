@@ -16,7 +16,7 @@ from typing import Any
 
 import aiohttp
 
-from tests.fakes import witness
+from tests.fakes import contract_recorder
 
 ROOT = Path(__file__).parents[2]
 PYTHONPATH = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("COVERAGE_LIBRARY")])])
@@ -39,7 +39,7 @@ class Process:
     async def ask(self, method: str, path: str, json: Any = None) -> tuple[int, Any]:
         """Status and body of an answer; None where there is no body."""
         async with self.session.request(method, self.url + path, json=json) as response:
-            witness.judge(method, path, response.status, response.headers, await response.read())
+            contract_recorder.judge(method, path, response.status, response.headers, await response.read())
             return response.status, await response.json() if await response.read() else None
 
     async def get(self, path: str) -> Any:

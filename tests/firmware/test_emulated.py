@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.firmware.box_run import put_through
 from tests.firmware.rootfs import emulator, make_rootfs
-from tests.firmware.walked import put_through
 
 pytestmark = pytest.mark.slow
 

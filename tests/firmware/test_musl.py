@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.firmware.box_run import put_through
 from tests.firmware.boxed import configure, started
 from tests.firmware.musl import make_musl_python, musl_python
-from tests.firmware.walked import put_through
 
 pytestmark = [pytest.mark.slow, pytest.mark.musl]
 

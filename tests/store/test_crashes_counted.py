@@ -91,22 +91,22 @@ async def test_a_record_that_is_none_counts_for_nothing(clock: VirtualClock, sto
 
 def test_the_lock_knows_who_was_killed_and_who_was_not_the_hub(tmp_path: Path) -> None:
     hub = DirectoryLock(tmp_path)
-    assert not hub.was_left, "nobody was before it"
+    assert not hub.is_crash, "nobody was before it"
     hub.release_after_stop(None)
     command = DirectoryLock(tmp_path)
-    assert not command.was_left
+    assert not command.is_crash
     command.release()
     killed = DirectoryLock(tmp_path)
-    assert not killed.was_left, "a command in between changes nothing"
+    assert not killed.is_crash, "a command in between changes nothing"
     killed.release_after_fault()
     command = DirectoryLock(tmp_path)
-    assert command.was_left
+    assert command.is_crash
     command.release()
     later = DirectoryLock(tmp_path)
-    assert later.was_left
+    assert later.is_crash
     later.release_after_stop(datetime(2026, 1, 1, tzinfo=UTC))
     last = DirectoryLock(tmp_path)
-    assert not last.was_left and last.stopped_at == datetime(2026, 1, 1, tzinfo=UTC)
+    assert not last.is_crash and last.stopped_at == datetime(2026, 1, 1, tzinfo=UTC)
     last.release()
 
 
@@ -118,7 +118,7 @@ def test_whoever_was_asked_to_end_has_not_crashed_however_it_ended(tmp_path: Pat
     command = DirectoryLock(tmp_path, is_brief=True)
     command.release()
     later = DirectoryLock(tmp_path)
-    assert (later.was_left, later.stopped_at) == (False, None)
+    assert (later.is_crash, later.stopped_at) == (False, None)
     later.release()
     later.note_stop()
 
@@ -126,5 +126,5 @@ def test_whoever_was_asked_to_end_has_not_crashed_however_it_ended(tmp_path: Pat
 def test_a_lock_of_before_the_machine_was_started_anew_tells_of_no_crash(tmp_path: Path) -> None:
     (tmp_path / "lock").write_text("4711\nanother-boot\n")
     lock = DirectoryLock(tmp_path)
-    assert not lock.was_left
+    assert not lock.is_crash
     lock.release()

@@ -1,4 +1,4 @@
-"""The witness: what the test run has really received over HTTP, and whether the OpenAPI document says so."""
+"""The contract recorder: what the test run received over HTTP, and whether the OpenAPI document says so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every box is put through: all walks, with a simulated light on loopback, and again after a restart."""
+"""What every box is put through: all scenarios, with a simulated light on loopback, and again after a restart."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from pathlib import Path
 from types import ModuleType
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator
-from tests.firmware import walks as package
+from tests.firmware import scenarios as package
 from tests.firmware.boxed import configure, started
 
 
 def put_through(run: Sequence[str | Path], folder: Path) -> None:
-    """Start the hub by this command in the folder, walk, stop it, start it again, and see that all is as it was."""
+    """Start the hub so in the folder, run every scenario, stop it, start it again: all is as it was."""
     (folder / "data").mkdir()
     with light() as lamp:
         configure(folder, lamp.url)
-        for walk in walks():
-            walk.prepare(folder)
+        for scenario in scenarios():
+            scenario.prepare(folder)
         with started(run, folder, {}) as box:
             assert box.ask("GET", "/health") == (200, {"status": "ok"})
-            for walk in walks():
-                walk.first(box, lamp)
+            for scenario in scenarios():
+                scenario.first(box, lamp)
             assert box.stop() == 0
         with started(run, folder, {}) as box:
-            for walk in walks():
-                walk.again(box, lamp)
+            for scenario in scenarios():
+                scenario.again(box, lamp)
             assert box.stop() == 0
 
 
@@ -51,7 +51,7 @@ def light() -> Iterator[LightSimulator]:
         loop.close()
 
 
-def walks() -> list[ModuleType]:
+def scenarios() -> list[ModuleType]:
     """Everything that a box is put through."""
     names = sorted(each.name for each in pkgutil.iter_modules(package.__path__))
     return [importlib.import_module(f"{package.__name__}.{name}") for name in names]

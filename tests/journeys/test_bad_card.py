@@ -37,6 +37,7 @@ CHANGES: list[tuple[str, str, Any]] = [
     ("POST", "/groups/all-of-downstairs/members", {"members": []}),
     ("POST", PLACE, {"room_id": None}),
     ("POST", PLACE, {"room_id": "bath"}),
+    ("POST", f"/devices/{LIGHT}/name", {"name": "Lamp"}),
 ]
 """Every sort of durable change, each of which would show in a home that was `furnished`."""
 
@@ -145,7 +146,7 @@ class TestKeys:
 
 async def _seen_in(home: House) -> list[Any]:
     device = await home.device(LIGHT)
-    return [(await home.get("/rooms")).json, (await home.get("/groups")).json, device["room_id"]]
+    return [(await home.get("/rooms")).json, (await home.get("/groups")).json, device["room_id"], device["name"]]
 
 
 class Told:

@@ -34,6 +34,7 @@ async def test_a_name_that_is_none_is_refused(house: House) -> None:
     bodies: list[object] = [{}, {"name": ""}, {"name": " "}, {"name": 5}, {"name": LONG}, {"name": "a\nb"}, [], None]
     for body in bodies:
         assert (await house.post(path, body)).status == 400
+    assert (await house.ask("POST", path, data=b" " * ((1 << 20) + 1))).status == 413
     assert (await house.post("/devices/nobody/name", {"name": "x"})).status == 404
     assert (await house.post(path, {"name": "x"}, token=READER.text)).status == 403
     assert (await house.device(LIGHT))["name"] == "Simulated light"

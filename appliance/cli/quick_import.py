@@ -23,7 +23,8 @@ def quick_import() -> Iterator[None]:
     Before 3.13 `dataclasses` compiles six functions for each class, which takes longer than all else that importing
     the house does. Meanwhile, all of them but `__init__` are closures that do the same.
     """
-    replaced = {} if METHODS_COME_COMPILED else {name: getattr(dataclasses, name) for name in _CLOSURES}
+    private = [] if METHODS_COME_COMPILED else [name for name in _CLOSURES if hasattr(dataclasses, name)]
+    replaced = {name: getattr(dataclasses, name) for name in private}
     gc.disable()
     for name in replaced:
         setattr(dataclasses, name, _CLOSURES[name])

@@ -23,78 +23,64 @@ async def light() -> AsyncIterator[LightSimulator]:
         yield light
 
 
-@pytest.fixture
-async def client(light: LightSimulator) -> AsyncIterator[Elgato]:
-    """The third party's client of that light."""
-    async with Elgato(light.host, port=light.port) as client:
-        yield client
-
-
-@pytest.fixture
-async def http() -> AsyncIterator[aiohttp.ClientSession]:
-    """A bare session, for what the client would not send."""
-    async with aiohttp.ClientSession() as session:
-        yield session
-
-
-async def test_client_reads_the_state(client: Elgato) -> None:
-    state = await client.state()
+async def test_client_reads_the_state(elgato: Elgato) -> None:
+    state = await elgato.state()
     assert (state.on, state.brightness, state.temperature) == (False, 50, 213)
     assert state.hue is None
     assert state.saturation is None
 
 
-async def test_client_switches_dims_and_tints(light: LightSimulator, client: Elgato) -> None:
-    await client.light(on=True)
+async def test_client_switches_dims_and_tints(light: LightSimulator, elgato: Elgato) -> None:
+    await elgato.light(on=True)
     assert light.lights == [SimulatedLight(on=True, brightness=50, temperature=213)]
-    await client.light(brightness=7)
+    await elgato.light(brightness=7)
     assert light.lights == [SimulatedLight(on=True, brightness=7, temperature=213)]
-    await client.light(temperature=344)
+    await elgato.light(temperature=344)
     assert light.lights == [SimulatedLight(on=True, brightness=7, temperature=344)]
-    await client.light(on=False, brightness=0, temperature=143)
-    state = await client.state()
+    await elgato.light(on=False, brightness=0, temperature=143)
+    state = await elgato.state()
     assert (state.on, state.brightness, state.temperature) == (False, 0, 143)
 
 
-async def test_colour_takes_the_place_of_temperature_and_back(light: LightSimulator, client: Elgato) -> None:
-    await client.light(on=True, hue=358.0, saturation=6.0)
-    state = await client.state()
+async def test_colour_takes_the_place_of_temperature_and_back(light: LightSimulator, elgato: Elgato) -> None:
+    await elgato.light(on=True, hue=358.0, saturation=6.0)
+    state = await elgato.state()
     assert (state.hue, state.saturation, state.temperature) == (358.0, 6.0, None)
-    await client.light(hue=10.5)
+    await elgato.light(hue=10.5)
     assert light.lights == [SimulatedLight(on=True, brightness=50, hue=10.5, saturation=6.0)]
-    await client.light(temperature=200)
+    await elgato.light(temperature=200)
     assert light.lights == [SimulatedLight(on=True, brightness=50, temperature=200)]
-    await client.light(hue=0.0)
+    await elgato.light(hue=0.0)
     assert light.lights == [SimulatedLight(on=True, brightness=50, hue=0.0, saturation=100.0)]
 
 
-async def test_identify_is_counted(light: LightSimulator, client: Elgato) -> None:
-    await client.identify()
-    await client.identify()
+async def test_identify_is_counted(light: LightSimulator, elgato: Elgato) -> None:
+    await elgato.identify()
+    await elgato.identify()
     assert light.identified == 2
     assert light.requests == [("POST", "/elgato/identify")] * 2
 
 
-async def test_client_reads_and_changes_what_the_device_is_called(light: LightSimulator, client: Elgato) -> None:
-    assert (await client.info()).display_name == "Simulated light"
-    await client.display_name("Desk")
-    info = await client.info()
+async def test_client_reads_and_changes_what_the_device_is_called(light: LightSimulator, elgato: Elgato) -> None:
+    assert (await elgato.info()).display_name == "Simulated light"
+    await elgato.display_name("Desk")
+    info = await elgato.info()
     assert (info.display_name, info.serial_number) == ("Desk", light.info["serialNumber"])
 
 
-async def test_client_reads_and_changes_the_settings(client: Elgato) -> None:
-    await client.power_on_behavior(behavior=PowerOnBehavior.USE_DEFAULTS, brightness=33)
-    settings = await client.settings()
+async def test_client_reads_and_changes_the_settings(elgato: Elgato) -> None:
+    await elgato.power_on_behavior(behavior=PowerOnBehavior.USE_DEFAULTS, brightness=33)
+    settings = await elgato.settings()
     assert settings.power_on_behavior is PowerOnBehavior.USE_DEFAULTS
     assert (settings.power_on_brightness, settings.power_on_temperature) == (33, 213)
 
 
-async def test_a_light_on_mains_has_no_battery(light: LightSimulator, client: Elgato) -> None:
-    assert not await client.has_battery()
+async def test_a_light_on_mains_has_no_battery(light: LightSimulator, elgato: Elgato) -> None:
+    assert not await elgato.has_battery()
     with pytest.raises(ElgatoNoBatteryError):
-        await client.battery()
+        await elgato.battery()
     with pytest.raises(ElgatoConnectionError):
-        await client._request("battery-info")
+        await elgato._request("battery-info")
     assert light.requests[-1] == ("GET", "/elgato/battery-info")
 
 
@@ -120,8 +106,8 @@ async def test_two_lights_are_told_and_written_by_position(http: aiohttp.ClientS
 
 async def test_the_lights_given_at_first_stay_as_they_were() -> None:
     given = SimulatedLight(temperature=200)
-    async with LightSimulator(lights=[given]) as light, Elgato(light.host, port=light.port) as client:
-        await client.light(on=True)
+    async with LightSimulator(lights=[given]) as light, Elgato(light.host, port=light.port) as elgato:
+        await elgato.light(on=True)
         assert (given.on, light.lights[0].on) == (False, True)
 
 
@@ -132,12 +118,12 @@ async def test_lights_that_were_given_as_one_are_several(http: aiohttp.ClientSes
         assert [each.on for each in light.lights] == [True, False]
 
 
-async def test_lights_come_go_and_change_at_the_device(light: LightSimulator, client: Elgato) -> None:
+async def test_lights_come_go_and_change_at_the_device(light: LightSimulator, elgato: Elgato) -> None:
     light.lights[0].brightness = 99
     light.lights.append(SimulatedLight(on=True))
-    assert (await client.state()).brightness == 99
+    assert (await elgato.state()).brightness == 99
     light.lights.pop(0)
-    assert (await client.state()).on
+    assert (await elgato.state()).on
 
 
 @pytest.mark.parametrize("entry", [None, "lamp", 3, [], {}, {"on": "yes"}])
@@ -216,17 +202,17 @@ async def test_paths_and_methods_that_the_device_lacks_are_refused(
 @pytest.mark.parametrize("name", sorted(path.name for path in CAPTURES.glob("info-*.json")))
 async def test_the_information_of_real_models_is_served(name: str) -> None:
     info = json.loads(_capture(name))
-    async with LightSimulator(info=info) as light, Elgato(light.host, port=light.port) as client:
-        assert (await client.info()).product_name == info["productName"]
+    async with LightSimulator(info=info) as light, Elgato(light.host, port=light.port) as elgato:
+        assert (await elgato.info()).product_name == info["productName"]
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in CAPTURES.glob("state-*.json")))
 async def test_the_states_of_real_lights_are_served_and_match_ours(name: str, http: aiohttp.ClientSession) -> None:
     told = json.loads(_capture(name))
     [entry] = told["lights"]
-    async with LightSimulator() as light, Elgato(light.host, port=light.port) as client:
+    async with LightSimulator() as light, Elgato(light.host, port=light.port) as elgato:
         light.faults.body = _capture(name)
-        assert (await client.state()).brightness == entry["brightness"]
+        assert (await elgato.state()).brightness == entry["brightness"]
         light.faults.body = None
         light.lights[0] = SimulatedLight(**{**entry, "on": bool(entry["on"])})
         async with http.get(f"{light.url}/elgato/lights") as answer:

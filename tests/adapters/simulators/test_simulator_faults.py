@@ -60,28 +60,6 @@ async def tv(clock: HandClock) -> AsyncIterator[TvSimulator]:
         yield tv
 
 
-@pytest.fixture
-async def elgato(light: LightSimulator) -> AsyncIterator[Elgato]:
-    """The third party's client of the light."""
-    async with Elgato(light.host, port=light.port) as client:
-        yield client
-
-
-@pytest.fixture
-async def roku(tv: TvSimulator) -> AsyncIterator[Roku]:
-    """The third party's client of the TV."""
-    client = Roku(tv.host, port=tv.port)
-    yield client
-    await client.close_session()
-
-
-@pytest.fixture
-async def http() -> AsyncIterator[aiohttp.ClientSession]:
-    """A bare session, for what the clients would not send."""
-    async with aiohttp.ClientSession() as session:
-        yield session
-
-
 async def test_a_late_answer_waits_for_the_clock_and_tells_the_state_of_before(
     light: LightSimulator, elgato: Elgato, clock: HandClock
 ) -> None:

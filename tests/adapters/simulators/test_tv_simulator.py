@@ -22,23 +22,8 @@ async def tv() -> AsyncIterator[TvSimulator]:
         yield tv
 
 
-@pytest.fixture
-async def client(tv: TvSimulator) -> AsyncIterator[Roku]:
-    """The third party's client of that TV."""
-    client = Roku(tv.host, port=tv.port)
-    yield client
-    await client.close_session()
-
-
-@pytest.fixture
-async def http() -> AsyncIterator[aiohttp.ClientSession]:
-    """A bare session, for what the client would not send."""
-    async with aiohttp.ClientSession() as session:
-        yield session
-
-
-async def test_client_reads_a_tv_that_is_on(tv: TvSimulator, client: Roku) -> None:
-    device = await client.update()
+async def test_client_reads_a_tv_that_is_on(tv: TvSimulator, roku: Roku) -> None:
+    device = await roku.update()
     assert not device.state.standby
     assert (device.info.name, device.info.device_type) == (tv.friendly_device_name, "tv")
     assert (device.info.model_name, device.info.brand) == ("Simulated TV", "Roku")
@@ -51,12 +36,12 @@ async def test_client_reads_a_tv_that_is_on(tv: TvSimulator, client: Roku) -> No
 async def test_client_reads_a_tv_in_standby() -> None:
     async with TvSimulator(power=False) as tv:
         assert tv.power_mode == "Ready"
-        client = Roku(tv.host, port=tv.port)
-        assert (await client.update()).state.standby
-        await client.close_session()
+        roku = Roku(tv.host, port=tv.port)
+        assert (await roku.update()).state.standby
+        await roku.close_session()
 
 
-async def test_client_powers_the_tv_off_on_and_toggles(tv: TvSimulator, client: Roku) -> None:
+async def test_client_powers_the_tv_off_on_and_toggles(tv: TvSimulator, roku: Roku) -> None:
     for key, standby in [
         ("poweroff", True),
         ("poweroff", True),
@@ -65,78 +50,78 @@ async def test_client_powers_the_tv_off_on_and_toggles(tv: TvSimulator, client: 
         ("power", True),
         ("power", False),
     ]:
-        await client.remote(key)
-        assert (await client.update()).state.standby is standby
+        await roku.remote(key)
+        assert (await roku.update()).state.standby is standby
     assert tv.keys == ["PowerOff", "PowerOff", "PowerOn", "PowerOn", "Power", "Power"]
 
 
-async def test_a_tv_that_is_quite_off_stays_so_until_it_is_told(tv: TvSimulator, client: Roku) -> None:
+async def test_a_tv_that_is_quite_off_stays_so_until_it_is_told(tv: TvSimulator, roku: Roku) -> None:
     tv.power_mode = "PowerOff"
-    await client.remote("poweroff")
+    await roku.remote("poweroff")
     assert tv.power_mode == "PowerOff"
-    await client.remote("power")
+    await roku.remote("power")
     assert tv.power_mode == "PowerOn"
 
 
-async def test_other_keys_are_taken_and_leave_the_power(tv: TvSimulator, client: Roku) -> None:
-    await client.remote("home")
-    await client.remote("volume_up")
-    await client.literal("é ")
+async def test_other_keys_are_taken_and_leave_the_power(tv: TvSimulator, roku: Roku) -> None:
+    await roku.remote("home")
+    await roku.remote("volume_up")
+    await roku.literal("é ")
     assert tv.keys == ["Home", "VolumeUp", "Lit_é", "Lit_+"]
     assert tv.power_mode == "PowerOn"
     assert tv.requests[0] == ("POST", "/keypress/Home")
 
 
-async def test_a_device_without_power_mode_is_read_and_keeps_none(tv: TvSimulator, client: Roku) -> None:
+async def test_a_device_without_power_mode_is_read_and_keeps_none(tv: TvSimulator, roku: Roku) -> None:
     tv.power_mode = None
-    await client.remote("power")
-    await client.remote("poweron")
+    await roku.remote("power")
+    await roku.remote("poweron")
     assert tv.power_mode is None
     assert "power-mode" not in tv.info.text
-    assert (await client.update()).info.model_name == "Simulated TV"
+    assert (await roku.update()).info.model_name == "Simulated TV"
 
 
-async def test_a_tv_that_limits_control_refuses_keys_and_goes_on_telling(tv: TvSimulator, client: Roku) -> None:
+async def test_a_tv_that_limits_control_refuses_keys_and_goes_on_telling(tv: TvSimulator, roku: Roku) -> None:
     tv.limited = True
     with pytest.raises(RokuError, match="HTTP 403"):
-        await client.remote("poweroff")
-    assert not (await client.update()).state.standby
+        await roku.remote("poweroff")
+    assert not (await roku.update()).state.standby
     assert (tv.keys, tv.power_mode) == (["PowerOff"], "PowerOn")
 
 
-async def test_client_reads_what_plays(tv: TvSimulator, client: Roku) -> None:
+async def test_client_reads_what_plays(tv: TvSimulator, roku: Roku) -> None:
     tv.active_app, tv.player = "90001", "pause"
-    device = await client.update()
+    device = await roku.update()
     assert device.app is not None
     assert device.app.name == "Films & more"
     assert device.media is not None
     assert (device.media.paused, device.media.position, device.media.duration) == (True, 6, 60)
 
 
-async def test_client_reads_the_channel(tv: TvSimulator, client: Roku) -> None:
+async def test_client_reads_the_channel(tv: TvSimulator, roku: Roku) -> None:
     tv.active_app, tv.channel = "tvinput.dtv", "5.1"
-    device = await client.update()
+    device = await roku.update()
     assert device.channel is not None
     assert (device.channel.number, device.channel.name) == ("5.1", "Fifth")
 
 
-async def test_a_tv_without_channels_is_read(tv: TvSimulator, client: Roku) -> None:
+async def test_a_tv_without_channels_is_read(tv: TvSimulator, roku: Roku) -> None:
     tv.channels = {}
-    assert (await client.update()).channels == []
+    assert (await roku.update()).channels == []
 
 
-async def test_names_are_escaped(tv: TvSimulator, client: Roku) -> None:
+async def test_names_are_escaped(tv: TvSimulator, roku: Roku) -> None:
     tv.user_device_name = 'Tom & "Jerry"\'s <TV>'
     tv.model_name = "]]> &amp;"
-    info = (await client.update()).info
+    info = (await roku.update()).info
     assert (info.name, info.model_name) == ('Tom & "Jerry"\'s <TV>', "]]> &amp;")
     assert (tv.user_device_name, tv.model_name) == (info.name, info.model_name)
 
 
-async def test_the_friendly_name_serves_where_the_owner_gave_none(tv: TvSimulator, client: Roku) -> None:
+async def test_the_friendly_name_serves_where_the_owner_gave_none(tv: TvSimulator, roku: Roku) -> None:
     tv.friendly_device_name = "Lounge"
     assert tv.user_device_name == ""
-    assert (await client.update()).info.name == "Lounge"
+    assert (await roku.update()).info.name == "Lounge"
 
 
 @pytest.mark.parametrize(
@@ -154,18 +139,18 @@ async def test_captures_are_served_verbatim(http: aiohttp.ClientSession, name: s
         assert (tv.power_mode, tv.model_name) == (mode, model)
         async with http.get(f"{tv.url}/query/device-info") as answer:
             assert await answer.text() == capture
-        client = Roku(tv.host, port=tv.port)
-        device = await client.update()
-        await client.close_session()
+        roku = Roku(tv.host, port=tv.port)
+        device = await roku.update()
+        await roku.close_session()
     assert (device.info.model_name, device.state.standby) == (model, mode != "PowerOn")
 
 
 async def test_a_key_changes_nothing_of_a_capture_but_the_power() -> None:
     capture = _capture("device-info")
     async with TvSimulator(device_info=capture) as tv:
-        client = Roku(tv.host, port=tv.port)
-        await client.remote("poweroff")
-        await client.close_session()
+        roku = Roku(tv.host, port=tv.port)
+        await roku.remote("poweroff")
+        await roku.close_session()
         assert tv.info.text == _capture("device-info-standby")
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from benchmarks._client import Readers, hammer, percentile, request, until_ready
 from benchmarks._frame import Row, Sample
-from benchmarks._processes import Running, hub, lamps, peer
-from benchmarks.stream import latencies_of, strip_section, until_pushed
+from benchmarks._processes import hub, lamps, peer
+from benchmarks.stream import Side, latencies_by_turns, strip_section, until_pushed
 
 DEVICES, AUTOMATIONS, READERS = (10, 2_000), (10, 1_000), (1, 200)
 SECONDS = 1.0
@@ -50,14 +50,14 @@ def measure(rounds: int) -> Iterator[Sample]:
         pairs = [[_open(stack, devices=count) for count in DEVICES], [_open(stack, files=n) for n in AUTOMATIONS]]
         for _ in range(rounds):
             for row, pair in zip((BESIDE_DEVICES, BESIDE_AUTOMATIONS), pairs, strict=True):
-                few, many = (asyncio.run(latencies_of(home.port, push, 1)) for home, push in pair)
+                few, many = asyncio.run(latencies_by_turns(pair, 1))
                 yield row.sample(percentile(many, 50), percentile(few, 50))
-            home = pairs[0][0][0]
+            home = pairs[0][0]
             few, many = (asyncio.run(_requests(home.port, readers)) for readers in READERS)
             yield BESIDE_READERS.sample(percentile(many, 50), percentile(few, 50))
 
 
-def _open(stack: ExitStack, *, devices: int = 1, files: int = 0) -> tuple[Running, int]:
+def _open(stack: ExitStack, *, devices: int = 1, files: int = 0) -> Side:
     """A hub with a strip and so many other devices and automations, and the port that makes the strip push."""
     strip, push = stack.enter_context(peer("strip"))
     others = stack.enter_context(peer("lamps", "1", str(devices + files)))
@@ -69,7 +69,7 @@ def _open(stack: ExitStack, *, devices: int = 1, files: int = 0) -> tuple[Runnin
     home = stack.enter_context(hub(strip_section(strip) + lamps(others), folder=folder))
     asyncio.run(until_ready(home.port))
     asyncio.run(until_pushed(home.port, push))
-    return home, push
+    return Side(port=home.port, push=push)
 
 
 async def _requests(port: int, readers: int) -> list[float]:

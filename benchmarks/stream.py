@@ -7,14 +7,17 @@ import contextlib
 import json
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
 
 from benchmarks._client import NONCE, UPGRADE, Readers, one, percentile, request, until_ready
 from benchmarks._frame import Row, Sample
 from benchmarks._processes import hub, peer
 
 READERS = (1, 50, 200)
-CHANGES = 100
+CHANGES, TURN = 500, 25
+RENAMES = 100
 BATCHES, BATCH = 40, 20
 BESIDE = "bare asyncio broadcast of the same bytes at the same push"
 
@@ -49,9 +52,9 @@ def measure(rounds: int) -> Iterator[Sample]:
         asyncio.run(until_ready(home.port))
         frame = asyncio.run(until_pushed(home.port, push))
         with peer("broadcast", str(other_strip), given=frame) as [bare]:
+            sides = Side(port=home.port, push=push), Side(port=bare, push=other_push, is_hub=False)
             for readers in (readers for _ in range(rounds) for readers in READERS):
-                ours = asyncio.run(latencies_of(home.port, push, readers))
-                limit = asyncio.run(latencies_of(bare, other_push, readers, is_hub=False))
+                ours, limit = asyncio.run(latencies_by_turns(sides, readers))
                 for percent in (50, 99):
                     row = LATENCIES[readers, percent]
                     yield row.sample(percentile(ours, percent), percentile(limit, percent))
@@ -83,17 +86,34 @@ async def until_pushed(port: int, push: int) -> bytes:
             return frame
 
 
-async def latencies_of(port: int, push: int, count: int, *, is_hub: bool = True) -> list[float]:
-    """Milliseconds from asking the strip to push until the last reader has the frame."""
-    async with Readers(port, count, is_hub=is_hub) as readers:
-        _, pushing = await asyncio.open_connection("127.0.0.1", push)
-        durations = []
-        for _ in range(CHANGES):
-            began = time.perf_counter()
-            pushing.write(b"+")
-            await readers.read(1)
-            durations.append(1000 * (time.perf_counter() - began))
-        pushing.close()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """What sends frames: a hub or a bare broadcast at a port, and the port that makes its strip push."""
+
+    port: int
+    push: int
+    is_hub: bool = True
+
+
+async def latencies_by_turns(sides: Sequence[Side], count: int) -> list[list[float]]:
+    """For each side, milliseconds from asking its strip to push until the last of its readers has the frame.
+
+    The sides take short turns: which processes share a core lasts for some hundred changes, and would be compared
+    instead of the sides if each had all of its changes at once.
+    """
+    async with AsyncExitStack() as stack:
+        readers = [await stack.enter_async_context(Readers(each.port, count, is_hub=each.is_hub)) for each in sides]
+        pushing = [(await asyncio.open_connection("127.0.0.1", each.push))[1] for each in sides]
+        durations: list[list[float]] = [[] for _ in sides]
+        for number in range(CHANGES // TURN * len(sides)):
+            side = number % len(sides)
+            for _ in range(TURN):
+                began = time.perf_counter()
+                pushing[side].write(b"+")
+                await readers[side].read(1)
+                durations[side].append(1000 * (time.perf_counter() - began))
+        for each in pushing:
+            each.close()
     return durations
 
 
@@ -114,7 +134,7 @@ async def _renames(port: int) -> float:
     """The median milliseconds from renaming a room until the last reader knows."""
     async with Readers(port, READERS[-1]) as readers:
         durations = []
-        for _ in range(CHANGES):
+        for _ in range(RENAMES):
             body = json.dumps({"id": "kitchen", "name": f"Kitchen {time.monotonic_ns()}"}).encode()
             began = time.perf_counter()
             change = asyncio.ensure_future(one(port, request("POST", "/rooms", body)))

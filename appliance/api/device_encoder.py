@@ -8,7 +8,8 @@ from operator import is_
 import orjson
 
 from appliance.clock import timestamp
-from appliance.home import events, plain
+from appliance.home import events
+from appliance.home.json_shapes import DEVICE_COMMANDS, DEVICE_HEAD
 from appliance.home.model import Device
 
 
@@ -37,7 +38,7 @@ class DeviceEncoder:
 
     def encode_with_commands(self, device: Device) -> bytes:
         """The device as JSON, with what it can be commanded."""
-        return b'%b,"commands":%b}' % (self.encode(device)[:-1], orjson.dumps(plain.commands(device)))
+        return b'%b,"commands":%b}' % (self.encode(device)[:-1], orjson.dumps(DEVICE_COMMANDS(device.commands or ())))
 
     def encode_list(self, devices: Sequence[Device]) -> bytes:
         """The devices as a JSON array; asked for the same ones again, it gives the same bytes."""
@@ -65,4 +66,4 @@ def _differ_in_sighting(one: Device, other: Device) -> bool:
 
 def _encode_head(device: Device) -> bytes:
     """The object without its last field and without its closing brace."""
-    return orjson.dumps(plain.device_head(device))[:-1]
+    return orjson.dumps(DEVICE_HEAD(device))[:-1]

@@ -8,10 +8,10 @@ from typing import Any
 
 import orjson
 
-from appliance.api import device_schemas, schemas
-from appliance.api.shapes import ANY, COUNT, OBJECT, TEXT, Part, Record, Schema, array_of, maybe, only
-from appliance.api.validation import identifier
-from appliance.home import events
+from appliance.api import schemas
+from appliance.home import events, json_shapes
+from appliance.home.texts import identifier
+from appliance.tables.shapes import ANY, COUNT, OBJECT, TEXT, Part, Record, Schema, array_of, maybe, only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,14 +62,14 @@ BY_EVENT: Mapping[type[events.Event], EventFrame | Mapping[str, EventFrame] | No
         "device.state_changed",
         "An attribute of the device changed, or the device is new; `state` holds all attributes.",
         id=Part(TEXT, lambda event: event.device.id),
-        state=Part(device_schemas.ATTRIBUTES, lambda event: event.device.attributes),
+        state=Part(json_shapes.ATTRIBUTES, lambda event: event.device.attributes),
     ),
     events.DeviceUpdated: _frame(
         "device.updated",
         "The device has another name, or its vendor says something else about it.",
         id=Part(TEXT, lambda event: event.device.id),
         name=Part(TEXT, lambda event: event.device.name),
-        info=Part(device_schemas.INFO, lambda event: event.device.info),
+        info=Part(json_shapes.INFO, lambda event: event.device.info),
     ),
     events.DeviceEvent: _frame(
         "device.event",
@@ -85,15 +85,15 @@ BY_EVENT: Mapping[type[events.Event], EventFrame | Mapping[str, EventFrame] | No
         id=_DEVICE_ID,
         room_id=maybe(TEXT),
     ),
-    events.RoomAdded: _frame("room.added", "A room was made.", room=schemas.ROOM),
-    events.RoomUpdated: _frame("room.updated", "A room has another name.", room=schemas.ROOM),
+    events.RoomAdded: _frame("room.added", "A room was made.", room=json_shapes.ROOM),
+    events.RoomUpdated: _frame("room.updated", "A room has another name.", room=json_shapes.ROOM),
     events.RoomRemoved: _frame(
         "room.removed",
         "A room was removed, after a `device.room_changed` for each of its devices.",
         id=Part(identifier.schema, lambda event: event.room_id),
     ),
-    events.GroupAdded: _frame("group.added", "A group was made.", group=schemas.GROUP),
-    events.GroupUpdated: _frame("group.updated", "A group has another name.", group=schemas.GROUP),
+    events.GroupAdded: _frame("group.added", "A group was made.", group=json_shapes.GROUP),
+    events.GroupUpdated: _frame("group.updated", "A group has another name.", group=json_shapes.GROUP),
     events.GroupRemoved: _frame(
         "group.removed", "A group was removed.", id=Part(identifier.schema, lambda event: event.group_id)
     ),

@@ -10,7 +10,7 @@ from appliance.api.auth import REACH, Role
 from appliance.api.error_responses import HEADERS, STATUSES
 from appliance.api.route import ANYWHERE, Route
 from appliance.api.schemas import error_of
-from appliance.api.shapes import TEXT, Schema
+from appliance.tables.shapes import TEXT, Schema
 from appliance.version import VERSION
 
 _DESCRIPTION = """\

@@ -6,12 +6,12 @@ import re
 from datetime import datetime
 from typing import Any
 
-from appliance.api.shapes import INSTANT, INTEGER, Schema
-from appliance.api.validation import Check, RequestFields
+from appliance.api.validation import RequestFields
 from appliance.errors import Invalid
 from appliance.history.period import DEFAULT_LIMIT
 from appliance.tables.checks import shown
 from appliance.tables.fields import Field
+from appliance.tables.shapes import INSTANT, INTEGER, Check, Schema
 
 MAX_LIMIT = 1000
 """Entries that one response holds at most."""

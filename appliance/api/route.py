@@ -12,8 +12,8 @@ from appliance.api.api_limits import ApiLimits
 from appliance.api.auth import Principal, Role
 from appliance.api.body import read_json
 from appliance.api.responses import JSON_TYPE
-from appliance.api.shapes import Schema
-from appliance.api.validation import Check, RequestFields, parse
+from appliance.api.validation import RequestFields, parse
+from appliance.tables.shapes import Check, Schema
 
 
 @dataclass(slots=True, kw_only=True)  # not frozen, which would double what making one costs each request
@@ -44,7 +44,7 @@ class Call:
         """
         given = self.request.get_args(keep_blank_values=True) if self.request.query_string else {}
         stated = {
-            name: given[name] if field.check.is_array else given[name][-1]
+            name: given[name] if field.check.schema.get("type") == "array" else given[name][-1]
             for name, field in self.route.query.items()
             if name in given
         }

@@ -7,7 +7,11 @@ from collections.abc import Mapping
 from appliance.adapters.dispatch import Status
 from appliance.api.auth import Role
 from appliance.api.error_responses import CODES
-from appliance.api.shapes import (
+from appliance.automations.trigger_kinds import TRIGGER_KINDS
+from appliance.health import AdapterStatus
+from appliance.history.execution_history import RunStatus
+from appliance.home.values import CHECKS
+from appliance.tables.shapes import (
     ANY,
     BOOLEAN,
     COUNT,
@@ -16,7 +20,6 @@ from appliance.api.shapes import (
     TEXT,
     Part,
     Schema,
-    Shape,
     array_of,
     described,
     maybe,
@@ -24,12 +27,6 @@ from appliance.api.shapes import (
     only,
     record,
 )
-from appliance.api.validation import identifier, name
-from appliance.automations.trigger_kinds import TRIGGER_KINDS
-from appliance.health import AdapterStatus
-from appliance.history.execution_history import RunStatus
-from appliance.home import plain
-from appliance.home.values import CHECKS
 
 ERROR: Schema = {
     "title": "Error",
@@ -55,9 +52,6 @@ def error_of(status: int) -> Schema:
 
 DONE = record("Done", status=only("ok"))
 """Asked of nothing: it is always the same."""
-
-ROOM = Shape(described("Room", id=identifier.schema, name=name.schema), plain.room)
-GROUP = Shape(described("Group", id=identifier.schema, name=name.schema, members=array_of(TEXT)), plain.group)
 
 OUTCOME_STATUS = one_of(*Status)
 OUTCOME = record("Outcome", device_id=TEXT, status=OUTCOME_STATUS, message=maybe(TEXT))

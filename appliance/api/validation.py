@@ -2,41 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-from appliance.api.shapes import ANY, BOOLEAN, OBJECT, TEXT, Schema, array_of, maybe, one_of
 from appliance.errors import Invalid, MalformedRequest
-from appliance.home import texts
-from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS
 from appliance.tables import checks
 from appliance.tables.checks import Mismatch, shown
 from appliance.tables.fields import Field, Findings, Table
+from appliance.tables.shapes import ANY, BOOLEAN, OBJECT, TEXT, Check, array_of, maybe, one_of
 
 MAX_DEPTH = 32
 """How deep the tables may be nested that Lua is given."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """What a value of a request must be. Calling it gives the value as the hub keeps it, or raises `Invalid`.
-
-    `schema` describes the same to those who send it.
-    """
-
-    schema: Schema
-    run: Callable[[Any], Any]
-
-    @property
-    def is_array(self) -> bool:
-        """Whether a query may give it again and again."""
-        return self.schema.get("type") == "array"
-
-    def __call__(self, value: Any) -> Any:
-        """The value, checked."""
-        return self.run(value)
 
 
 RequestFields = Mapping[str, Field[Check]]
@@ -63,13 +40,6 @@ def parse(fields: RequestFields, raw: Any) -> dict[str, Any]:
     for fault in table.findings.faults:
         raise MalformedRequest(str(fault)) if fault.is_missing else Invalid(str(fault))
     return values
-
-
-def text(longest: int) -> Check:
-    """A check for a non-empty string of at most so many characters, without control characters."""
-    said = "White space around it is cut; control characters are refused."
-    schema = {**TEXT, "minLength": 1, "maxLength": longest, "description": said}
-    return Check(schema=schema, run=texts.text(longest))
 
 
 def choice(*words: str, default: str | None = None, description: str | None = None) -> Check:
@@ -131,7 +101,5 @@ def _is_within(value: Any, levels: int) -> bool:
 boolean = Check(schema=BOOLEAN, run=checks.boolean)
 table = Check(schema=OBJECT, run=_table)
 json_value = Check(schema=ANY, run=_json_value)
-identifier = text(MAX_ID_CHARS)
-name = text(MAX_NAME_CHARS)
 anything = Check(schema=TEXT, run=lambda value: value)
 """For a query's value, which is a string whatever it says."""

@@ -7,17 +7,18 @@ from typing import Any
 
 from appliance.api.routes.log import LEVEL, LOG_ENTRY
 from appliance.api.routes.system import probe_process
-from appliance.api.shapes import COUNT
-from appliance.api.validation import Check, body, identifier, nullable, text
+from appliance.api.validation import body, nullable
 from appliance.cli.reasons import Reasons
 from appliance.clock import timestamp
 from appliance.errors import Invalid
 from appliance.health import AdapterHealth
 from appliance.history.execution_history import RunEntry
 from appliance.history.period import Period
+from appliance.home.texts import identifier, text
 from appliance.hub import Hub
 from appliance.log_buffer import MAX_ENTRIES, LogQuery
 from appliance.tables.fields import Field
+from appliance.tables.shapes import COUNT, Check
 from appliance.version import VERSION
 
 FAULTS = LogQuery(level="warning", limit=5)

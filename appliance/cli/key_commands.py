@@ -11,9 +11,10 @@ from typing import Any
 from appliance.api import schemas
 from appliance.api.keyring import Keyring
 from appliance.api.routes.keys import KEY_BODY
-from appliance.api.validation import body, identifier
+from appliance.api.validation import body
 from appliance.cli.first_key import first_key
 from appliance.errors import Invalid, LaresError, NotFound, StoreFailed
+from appliance.home.texts import identifier
 from appliance.settings import Auth
 from appliance.tables.fields import Field
 

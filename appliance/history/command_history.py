@@ -11,9 +11,9 @@ from typing import Any
 
 from appliance.clock import timestamp
 from appliance.history.period import Period, to_ms
-from appliance.home import plain
 from appliance.home.bus import Bus
 from appliance.home.events import CommandEnded, Event
+from appliance.home.json_shapes import STATED_COMMAND
 
 ENTRY_BYTES = 240
 """What an entry costs beside its text."""
@@ -74,7 +74,7 @@ def _encode(event: CommandEnded) -> str:
         "source": event.source,
         "room_id": event.room_id,
         "device_id": event.device_id,
-        "command": plain.command(event.command),
+        "command": STATED_COMMAND(event.command),
         "status": event.status,
         "message": event.message,
     }

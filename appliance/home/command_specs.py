@@ -11,6 +11,7 @@ from appliance.home.capabilities import CAPABILITIES
 from appliance.home.commands import Command
 from appliance.home.values import CHECKS, Value, kelvin_of
 from appliance.tables.checks import is_number, shown
+from appliance.tables.shapes import NUMBER, TEXT, Part, Record, array_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,15 +33,7 @@ class CommandSpec:
 
     def schema(self) -> dict[str, Any]:
         """The capability's schema with what this device narrows, as JSON."""
-        entry = CAPABILITIES.get(self.capability)
-        catalog_type = "string" if entry is None else entry.type
-        options = self.values or (() if entry is None else entry.values)
-        narrowed = {"min": self.min, "max": self.max, "step": self.step, "unit": self.unit}
-        return {
-            "type": self.type or catalog_type,
-            "values": options,
-            **{key: value for key, value in narrowed.items() if value is not None},
-        }
+        return COMMAND_SCHEMA(self)  # type: ignore[no-any-return]
 
     def check(self, command: Command) -> None:
         """Raise `Invalid`, with the range in the sentence, for a value to `set` that this device does not take."""
@@ -90,6 +83,24 @@ class CommandSpec:
         unit = "" if self.unit is None else f" {self.unit}"
         steps = f" in steps of {_plain(self.step)}" if self.step and self.step != 1 else ""
         return bounds + unit + steps
+
+
+def _type_of(spec: CommandSpec) -> str:
+    entry = CAPABILITIES.get(spec.capability)
+    return spec.type or ("string" if entry is None else entry.type)
+
+
+def _options_of(spec: CommandSpec) -> tuple[str, ...]:
+    entry = CAPABILITIES.get(spec.capability)
+    return spec.values or (() if entry is None else entry.values)
+
+
+COMMAND_SCHEMA = Record(
+    "CommandSchema",
+    {"type": Part(TEXT, _type_of), "values": Part(array_of(TEXT), _options_of)},
+    {**dict.fromkeys(("min", "max", "step"), NUMBER), "unit": TEXT},
+    "The capability's schema with what this device narrows.",
+)
 
 
 def _plain(number: float) -> str:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any
 
 from appliance.errors import Invalid
 from appliance.tables.checks import string
+from appliance.tables.shapes import TEXT, Check
 
 MAX_ID_CHARS = 256
 MAX_NAME_CHARS = 1000
@@ -33,6 +32,12 @@ def cut(text: str, longest: int) -> str:
     return stripped
 
 
-def text(longest: int) -> Callable[[Any], str]:
+def text(longest: int) -> Check:
     """A check: a string that `cut` takes."""
-    return lambda value: cut(string(value), longest)
+    said = "White space around it is cut; control characters are refused."
+    schema = {**TEXT, "minLength": 1, "maxLength": longest, "description": said}
+    return Check(schema=schema, run=lambda value: cut(string(value), longest))
+
+
+identifier = text(MAX_ID_CHARS)
+name = text(MAX_NAME_CHARS)

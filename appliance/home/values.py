@@ -1,4 +1,4 @@
-"""The shapes a value may take: the types that capability schemas name, and how each is checked.
+"""The types of value that capability schemas name, and how each is checked.
 
 A check takes a JSON value and returns it in canonical form (an integral float becomes an integer), or
 raises `Invalid` with a sentence that says what was expected.
@@ -14,6 +14,7 @@ import orjson
 
 from appliance.errors import Invalid
 from appliance.tables.checks import Mismatch, boolean, integer, is_number, number, shown, string
+from appliance.tables.shapes import BOOLEAN, INTEGER, NUMBER, TEXT, Check, between
 
 Value = Any
 """A JSON value: what `orjson.loads` can return."""
@@ -70,88 +71,79 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def integer_or_string(value: Value) -> int | str:
-    """An integer or a string."""
+def _integer_or_string(value: Value) -> int | str:
     return value if isinstance(value, str) else integer(value)
-
-
-def percentage(value: Value) -> int:
-    """An integer from 0 to 100."""
-    return integer(value, 0, 100)
-
-
-def measurement(value: Value) -> dict[str, Value]:
-    """A number with its unit: `{value, unit}`."""
-    fields = _fields(value, "value", "unit")
-    return {"value": _in("value", number, fields), "unit": _in("unit", string, fields)}
-
-
-def accumulation(value: Value) -> dict[str, Value]:
-    """A number with its unit and the period over which it was gathered: `{value, unit, period}`."""
-    fields = _fields(value, "value", "unit", "period")
-    return {**measurement(fields), "period": _in("period", string, fields)}
-
-
-def rgb_color(value: Value) -> dict[str, int]:
-    """Red, green and blue, each an integer from 0 to 255."""
-    fields = _fields(value, "r", "g", "b")
-    return {key: _in(key, lambda v: integer(v, 0, 255), fields) for key in ("r", "g", "b")}
-
-
-def hex_color(value: Value) -> str:
-    """A colour written `#rrggbb`."""
-    if not isinstance(value, str) or _HEX_COLOR.match(value) is None:
-        raise Mismatch("a colour like #ffa500", value)
-    return value
-
-
-def xy_color(value: Value) -> dict[str, float]:
-    """A point of the CIE 1931 chromaticity plane: `x` and `y`, numbers from 0 to 1."""
-    fields = _fields(value, "x", "y")
-    return {key: _in(key, _unit_interval, fields) for key in ("x", "y")}
-
-
-def hs_color(value: Value) -> dict[str, int]:
-    """Hue in degrees, 0 to 360, and saturation in percent, 0 to 100; both integers."""
-    fields = _fields(value, "hue", "saturation")
-    return {
-        "hue": _in("hue", lambda v: integer(v, 0, 360), fields),
-        "saturation": _in("saturation", percentage, fields),
-    }
-
-
-def color_temperature(value: Value) -> dict[str, Value]:
-    """`{value, unit}` in `kelvin` (2200 to 7000) or `mireds` (153 to 556), `value` an integer."""
-    fields = _fields(value, "value", "unit")
-    unit = fields["unit"]
-    if unit not in ("kelvin", "mireds"):
-        raise Invalid(f"unit must be kelvin or mireds, not {shown(unit)}")
-    low, high = KELVIN_RANGE if unit == "kelvin" else MIRED_RANGE
-    return {"value": _in("value", lambda v: integer(v, low, high), fields), "unit": unit}
-
-
-CHECKS: Mapping[str, Callable[[Value], Value]] = {
-    "measurement": measurement,
-    "accumulation": accumulation,
-    "number": number,
-    "integer": integer,
-    "string": string,
-    "boolean": boolean,
-    "integer_or_string": integer_or_string,
-    "percentage": percentage,
-    "rgb_color": rgb_color,
-    "hex_color": hex_color,
-    "xy_color": xy_color,
-    "hs_color": hs_color,
-    "color_temperature": color_temperature,
-}
-"""The check of each schema type but `enum`, whose values its capability lists."""
 
 
 def _unit_interval(value: Value) -> float:
     if not 0 <= number(value) <= 1:
         raise Mismatch("a number from 0 to 1", value)
     return value  # type: ignore[no-any-return]
+
+
+def _hex_color(value: Value) -> str:
+    if not isinstance(value, str) or _HEX_COLOR.match(value) is None:
+        raise Mismatch("a colour like #ffa500", value)
+    return value
+
+
+def _integer_between(low: int, high: int) -> Check:
+    return Check(schema=between(low, high), run=lambda value: integer(value, low, high))
+
+
+def _object(title: str, /, **fields: Check) -> Check:
+    """A check for an object of these fields; others that it holds are dropped."""
+
+    def run(value: Value) -> dict[str, Value]:
+        stated = _fields(value, *fields)
+        return {name: _in(name, check, stated) for name, check in fields.items()}
+
+    properties = {name: check.schema for name, check in fields.items()}
+    schema = {"title": title, "type": "object", "required": [*fields], "properties": properties}
+    return Check(schema=schema, run=run)
+
+
+def _in_unit(title: str, unit: str, low: int, high: int) -> Check:
+    return _object(title, value=_integer_between(low, high), unit=Check(schema={"const": unit}, run=string))
+
+
+_TEMPERATURES: Mapping[Value, Check] = {
+    "kelvin": _in_unit("Kelvin", "kelvin", *KELVIN_RANGE),
+    "mireds": _in_unit("Mireds", "mireds", *MIRED_RANGE),
+}
+
+
+def _color_temperature(value: Value) -> Value:
+    unit = _fields(value, "value", "unit")["unit"]
+    if not isinstance(unit, str) or unit not in _TEMPERATURES:
+        raise Invalid(f"unit must be kelvin or mireds, not {shown(unit)}")
+    return _TEMPERATURES[unit](value)
+
+
+_NUMBER = Check(schema=NUMBER, run=number)
+_TEXT = Check(schema=TEXT, run=string)
+_FRACTION = Check(schema=between(0, 1, NUMBER), run=_unit_interval)
+_BYTE = _integer_between(0, 255)
+
+CHECKS: Mapping[str, Check] = {
+    "measurement": _object("Measurement", value=_NUMBER, unit=_TEXT),
+    "accumulation": _object("Accumulation", value=_NUMBER, unit=_TEXT, period=_TEXT),
+    "number": _NUMBER,
+    "integer": Check(schema=INTEGER, run=integer),
+    "string": _TEXT,
+    "boolean": Check(schema=BOOLEAN, run=boolean),
+    "integer_or_string": Check(schema={"type": ["integer", "string"]}, run=_integer_or_string),
+    "percentage": _integer_between(0, 100),
+    "rgb_color": _object("RgbColor", r=_BYTE, g=_BYTE, b=_BYTE),
+    "hex_color": Check(schema={**TEXT, "pattern": "^#[0-9a-fA-F]{6}$"}, run=_hex_color),
+    "xy_color": _object("XyColor", x=_FRACTION, y=_FRACTION),
+    "hs_color": _object("HsColor", hue=_integer_between(0, 360), saturation=_integer_between(0, 100)),
+    "color_temperature": Check(
+        schema={"title": "ColorTemperature", "oneOf": [each.schema for each in _TEMPERATURES.values()]},
+        run=_color_temperature,
+    ),
+}
+"""The check of each schema type but `enum`, whose values its capability lists."""
 
 
 def _fields(value: Value, *names: str) -> dict[str, Value]:

@@ -11,8 +11,8 @@ from typing import Any
 from appliance.adapters.dispatch import Dispatcher, Outcome
 from appliance.clock import Clock
 from appliance.errors import Invalid, NotFound
-from appliance.home import plain
 from appliance.home.commands import Command
+from appliance.home.json_shapes import DEVICE, GROUP, ROOM
 from appliance.home.model import Device
 from appliance.home.registry import Registry
 from appliance.log_buffer import own_fields
@@ -163,14 +163,14 @@ def _or_none(get: Callable[[Registry, str], dict[str, Any]]) -> Callable[[Regist
 
 
 _LOOKUPS: Mapping[str, Callable[[Registry, str], Any]] = {
-    "get_device": _or_none(lambda registry, name: plain.device(registry.get_device(name))),
-    "list_devices": lambda registry, _: [plain.device(each) for each in registry.list_devices()],
-    "get_room": _or_none(lambda registry, name: plain.room(registry.get_room(name))),
-    "list_rooms": lambda registry, _: [plain.room(each) for each in registry.list_rooms()],
-    "list_room_devices": lambda registry, name: [plain.device(each) for each in registry.list_room_devices(name)],
-    "get_group": _or_none(lambda registry, name: plain.group(registry.get_group(name))),
-    "list_groups": lambda registry, _: [plain.group(each) for each in registry.list_groups()],
-    "list_group_devices": lambda registry, name: [plain.device(each) for each in registry.list_group_devices(name)],
+    "get_device": _or_none(lambda registry, name: DEVICE(registry.get_device(name))),
+    "list_devices": lambda registry, _: DEVICE.each(registry.list_devices()),
+    "get_room": _or_none(lambda registry, name: ROOM(registry.get_room(name))),
+    "list_rooms": lambda registry, _: ROOM.each(registry.list_rooms()),
+    "list_room_devices": lambda registry, name: DEVICE.each(registry.list_room_devices(name)),
+    "get_group": _or_none(lambda registry, name: GROUP(registry.get_group(name))),
+    "list_groups": lambda registry, _: GROUP.each(registry.list_groups()),
+    "list_group_devices": lambda registry, name: DEVICE.each(registry.list_group_devices(name)),
 }
 """What `ctx` answers from memory."""
 

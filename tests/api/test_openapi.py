@@ -13,18 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from appliance.api import device_schemas
 from appliance.api.app import ROUTES
 from appliance.api.auth import REACH, Role
 from appliance.api.error_responses import CODES
 from appliance.api.openapi import describe, statuses_of
 from appliance.api.route import Route
 from appliance.api.routes import devices, groups, rooms
-from appliance.api.shapes import Schema, array_of, record
-from appliance.api.validation import Check
 from appliance.errors import Invalid
 from appliance.home.capabilities import CAPABILITIES
+from appliance.home.json_shapes import COMMAND
 from appliance.home.values import CHECKS
+from appliance.tables.shapes import Check, Schema, array_of, record
 from tests.fakes import contract_recorder
 from tests.fakes.house import READER, House
 
@@ -167,14 +166,11 @@ def fits(value: Any, schema: Schema) -> bool:
 class TestOneSource:
     """A value that its schema describes is taken, and what is taken is described by it."""
 
-    def test_every_type_of_value_has_a_schema(self) -> None:
-        assert set(device_schemas.TYPES) == set(CHECKS)
-
     @pytest.mark.parametrize("kind", CHECKS)
     @given(value=VALUES)
     @settings(max_examples=40, deadline=None, derandomize=True)
     def test_values(self, kind: str, value: Any) -> None:
-        described = fits(value, device_schemas.TYPES[kind])
+        described = fits(value, CHECKS[kind].schema)
         assert described == takes(CHECKS[kind], value), (kind, value)
 
     @pytest.mark.parametrize("check", [rooms.ROOM_BODY, groups.GROUP_BODY, groups.MEMBERS_BODY, devices.ROOM_BODY])
@@ -189,14 +185,14 @@ class TestOneSource:
 
     @pytest.mark.parametrize("key", CAPABILITIES)
     def test_commands_name_what_the_catalog_names(self, key: str) -> None:
-        properties = device_schemas.COMMAND.schema["properties"]
+        properties = COMMAND.schema["properties"]
         assert key in properties["capability"]["enum"]
         assert set(CAPABILITIES[key].actions) <= set(properties["action"]["enum"])
 
     def test_the_examples_of_a_command_are_commands(self) -> None:
-        for example in device_schemas.COMMAND.schema["examples"]:
-            assert takes(device_schemas.COMMAND, example)
-            assert fits(example, device_schemas.COMMAND.schema)
+        for example in COMMAND.schema["examples"]:
+            assert takes(COMMAND, example)
+            assert fits(example, COMMAND.schema)
 
 
 GOOD = {"content-type": "application/json"}

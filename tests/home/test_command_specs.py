@@ -94,8 +94,8 @@ def test_an_action_that_is_not_offered_is_refused_with_those_that_are(
 
 
 def test_a_schema_is_the_capabilitys_with_what_the_device_narrows() -> None:
-    assert WARMTH.schema() == {"type": "color_temperature", "values": (), "min": 2900, "max": 7000, "unit": "kelvin"}
+    assert WARMTH.schema() == {"type": "color_temperature", "values": [], "min": 2900, "max": 7000, "unit": "kelvin"}
     power = CommandSpec(capability="power", actions=("on", "off"))
-    assert power.schema() == {"type": "enum", "values": ("on", "off")}
-    assert MODE.schema() == {"type": "enum", "values": ("eco", "boost")}
-    assert SPEED.schema() == {"type": "integer", "values": (), "min": 1, "max": 3, "step": 1}
+    assert power.schema() == {"type": "enum", "values": ["on", "off"]}
+    assert MODE.schema() == {"type": "enum", "values": ["eco", "boost"]}
+    assert SPEED.schema() == {"type": "integer", "values": [], "min": 1, "max": 3, "step": 1}

@@ -195,7 +195,7 @@ def test_tables_of_values_have_the_fields_that_are_checked(schema: str) -> None:
 
 
 def test_a_colour_temperature_has_the_fields_and_the_range_that_are_checked() -> None:
-    _check_shape(values.color_temperature, {"value": 3000, "unit": "kelvin"})
+    _check_shape(values.CHECKS["color_temperature"], {"value": 3000, "unit": "kelvin"})
     kelvin, mireds = values.KELVIN_RANGE, values.MIRED_RANGE
     text = f"{kelvin[0]} to {kelvin[1]} kelvin, or {mireds[0]} to {mireds[1]} mireds"
     assert text in _class("color_temperature")["value"].text

@@ -8,8 +8,8 @@ from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.responses import json_response
 from appliance.api.route import Call, Route, routes_of
-from appliance.api.shapes import array_of
 from appliance.health import Health
+from appliance.tables.shapes import array_of
 
 
 class AdaptersApi:

@@ -10,7 +10,6 @@ from appliance.api.error_responses import failed_run_body, refusal_body
 from appliance.api.periods import PERIOD
 from appliance.api.responses import json_response
 from appliance.api.route import Call, Route, routes_of
-from appliance.api.shapes import array_of
 from appliance.api.validation import body, boolean, nullable, table
 from appliance.automations.automations import Automations as Parts
 from appliance.errors import ConfigFailed
@@ -18,6 +17,7 @@ from appliance.history.execution_history import RunStatus
 from appliance.history.period import Period
 from appliance.lua.reload import Reloader
 from appliance.tables.fields import Field
+from appliance.tables.shapes import array_of
 
 MANUAL = {"type": "manual"}
 """The event of a run by hand that states none."""

@@ -8,17 +8,19 @@ from enum import StrEnum
 from sanic import HTTPResponse
 
 from appliance.adapters.dispatch import Dispatcher
-from appliance.api import device_schemas, schemas
+from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.responses import json_response
 from appliance.api.route import Call, Route, routes_of
-from appliance.api.shapes import array_of
-from appliance.api.validation import anything, body, identifier, list_of, member_of, name, nullable
+from appliance.api.validation import anything, body, list_of, member_of, nullable
+from appliance.home import json_shapes
 from appliance.home.changes import AssignRoom, RenameDevice
 from appliance.home.registry import Registry
+from appliance.home.texts import identifier, name
 from appliance.store.change_queue import Changes
 from appliance.tables.fields import Field
+from appliance.tables.shapes import array_of
 
 NAME_BODY = body("NamingRequest", {"name": Field(nullable(name))})
 ROOM_BODY = body("AssignmentRequest", {"room_id": Field(nullable(identifier))})
@@ -90,7 +92,7 @@ ROUTES = routes_of(
         Role.READ,
         DevicesApi.list_all,
         (200, 400),
-        array_of(device_schemas.DEVICE),
+        array_of(json_shapes.DEVICE),
         query={"ids": Field(list_of(anything), required=False), **_INCLUDE},
     ),
     Route(
@@ -99,7 +101,7 @@ ROUTES = routes_of(
         Role.READ,
         DevicesApi.get,
         (200, 400, 404),
-        device_schemas.DEVICE,
+        json_shapes.DEVICE,
         query=_INCLUDE,
     ),
     Route(
@@ -108,7 +110,7 @@ ROUTES = routes_of(
         Role.WRITE,
         DevicesApi.rename,
         (200, 400, 404, 413, 503),
-        device_schemas.DEVICE,
+        json_shapes.DEVICE,
         body=NAME_BODY,
     ),
     Route(
@@ -117,7 +119,7 @@ ROUTES = routes_of(
         Role.WRITE,
         DevicesApi.assign_room,
         (200, 400, 404, 413, 503),
-        device_schemas.DEVICE,
+        json_shapes.DEVICE,
         body=ROOM_BODY,
     ),
     Route(
@@ -127,6 +129,6 @@ ROUTES = routes_of(
         DevicesApi.command,
         (200, 400, 404, 413, 501),
         schemas.DONE,
-        body=device_schemas.ANY_COMMAND,
+        body=json_shapes.ANY_COMMAND,
     ),
 )

@@ -5,19 +5,21 @@ from __future__ import annotations
 from sanic import HTTPResponse
 
 from appliance.adapters.dispatch import Dispatcher
-from appliance.api import device_schemas, schemas
+from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.responses import json_response, no_content
 from appliance.api.route import Call, Route, routes_of
-from appliance.api.shapes import array_of
-from appliance.api.validation import body, identifier, list_of, name
+from appliance.api.validation import body, list_of
+from appliance.home import json_shapes
 from appliance.home.changes import PutGroup, RemoveGroup, SetMembers
 from appliance.home.layout import Edit
 from appliance.home.model import Group
 from appliance.home.registry import Registry
+from appliance.home.texts import identifier, name
 from appliance.store.change_queue import Changes
 from appliance.tables.fields import Field
+from appliance.tables.shapes import array_of
 
 GROUP_BODY = body(
     "GroupRequest",
@@ -37,18 +39,18 @@ class GroupsApi:
 
     async def list_all(self, call: Call) -> HTTPResponse:
         """Every group by id."""
-        return json_response(schemas.GROUP.each(self._registry.list_groups()))
+        return json_response(json_shapes.GROUP.each(self._registry.list_groups()))
 
     async def put(self, call: Call) -> HTTPResponse:
         """Create a group, or change the one that has this id; members left out stay as they are."""
         fields = await call.body()
         change = PutGroup(group_id=fields["id"], name=fields["name"], members=fields["members"])
         edit = await self._changes.make(change)
-        return json_response(schemas.GROUP(_group_of(edit)))
+        return json_response(json_shapes.GROUP(_group_of(edit)))
 
     async def get(self, call: Call, group_id: str) -> HTTPResponse:
         """One group."""
-        return json_response(schemas.GROUP(self._registry.get_group(group_id)))
+        return json_response(json_shapes.GROUP(self._registry.get_group(group_id)))
 
     async def remove(self, call: Call, group_id: str) -> HTTPResponse:
         """Remove the group; its devices stay."""
@@ -60,7 +62,7 @@ class GroupsApi:
         self._registry.get_group(group_id)
         fields = await call.body()
         edit = await self._changes.make(SetMembers(group_id=group_id, members=fields["members"]))
-        return json_response(schemas.GROUP(_group_of(edit)))
+        return json_response(json_shapes.GROUP(_group_of(edit)))
 
     async def list_devices(self, call: Call, group_id: str) -> HTTPResponse:
         """The group's devices that exist at present, in membership order."""
@@ -83,9 +85,9 @@ def _group_of(edit: Edit) -> Group:
 
 ROUTES = routes_of(
     GroupsApi,
-    Route("GET", "/groups", Role.READ, GroupsApi.list_all, (200,), array_of(schemas.GROUP)),
-    Route("POST", "/groups", Role.WRITE, GroupsApi.put, (200, 400, 413, 503), schemas.GROUP, body=GROUP_BODY),
-    Route("GET", "/groups/<group_id>", Role.READ, GroupsApi.get, (200, 404), schemas.GROUP),
+    Route("GET", "/groups", Role.READ, GroupsApi.list_all, (200,), array_of(json_shapes.GROUP)),
+    Route("POST", "/groups", Role.WRITE, GroupsApi.put, (200, 400, 413, 503), json_shapes.GROUP, body=GROUP_BODY),
+    Route("GET", "/groups/<group_id>", Role.READ, GroupsApi.get, (200, 404), json_shapes.GROUP),
     Route("DELETE", "/groups/<group_id>", Role.WRITE, GroupsApi.remove, (204, 404, 503)),
     Route(
         "POST",
@@ -93,7 +95,7 @@ ROUTES = routes_of(
         Role.WRITE,
         GroupsApi.set_members,
         (200, 400, 404, 413, 503),
-        schemas.GROUP,
+        json_shapes.GROUP,
         body=MEMBERS_BODY,
     ),
     Route(
@@ -102,7 +104,7 @@ ROUTES = routes_of(
         Role.READ,
         GroupsApi.list_devices,
         (200, 404),
-        array_of(device_schemas.DEVICE),
+        array_of(json_shapes.DEVICE),
     ),
     Route(
         "POST",
@@ -111,6 +113,6 @@ ROUTES = routes_of(
         GroupsApi.command,
         (200, 400, 404, 413),
         array_of(schemas.OUTCOME),
-        body=device_schemas.ANY_COMMAND,
+        body=json_shapes.ANY_COMMAND,
     ),
 )

@@ -6,18 +6,18 @@ from sanic import HTTPResponse
 
 from appliance.api import schemas
 from appliance.api.auth import Role
-from appliance.api.device_schemas import DEVICE
 from appliance.api.periods import PERIOD
 from appliance.api.responses import json_response
 from appliance.api.route import Call, Route, routes_of
-from appliance.api.shapes import ANY, INSTANT, OBJECT, TEXT, Shape, array_of, described, maybe, record
-from appliance.api.validation import choice, identifier
+from appliance.api.validation import choice
 from appliance.history.command_history import CommandAudit
 from appliance.history.device_history import DeviceHistory, Resolution
 from appliance.history.period import Period
-from appliance.home import plain
+from appliance.home.json_shapes import DEVICE
 from appliance.home.registry import Registry
+from appliance.home.texts import identifier
 from appliance.tables.fields import Field
+from appliance.tables.shapes import ANY, INSTANT, OBJECT, TEXT, array_of, described, maybe, record
 
 _RESOLUTION = choice(
     *(each.name.lower() for each in Resolution),
@@ -72,7 +72,7 @@ def _asked_for(call: Call) -> tuple[Period, Resolution]:
 _STATES = record(
     "DeviceHistory",
     device_id=TEXT,
-    entries=array_of(record("DeviceHistoryEntry", observed_at=INSTANT, device=Shape(DEVICE, plain.device))),
+    entries=array_of(record("DeviceHistoryEntry", observed_at=INSTANT, device=DEVICE)),
 )
 _VALUE = record("AttributeHistoryEntry", observed_at=INSTANT, device_id=TEXT, attribute=TEXT, value=ANY)
 _VALUES = record("AttributeHistory", device_id=TEXT, attribute=TEXT, entries={"type": "array", "items": _VALUE})

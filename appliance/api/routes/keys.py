@@ -9,9 +9,10 @@ from appliance.api.auth import Role
 from appliance.api.keyring import Keyring
 from appliance.api.responses import json_response, no_content
 from appliance.api.route import Call, Route, routes_of
-from appliance.api.shapes import array_of
-from appliance.api.validation import body, member_of, text
+from appliance.api.validation import body, member_of
+from appliance.home.texts import text
 from appliance.tables.fields import Field
+from appliance.tables.shapes import array_of
 
 MAX_LABEL_CHARS = 100
 

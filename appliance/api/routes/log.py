@@ -8,10 +8,10 @@ from appliance.api.auth import Role
 from appliance.api.periods import LIMIT
 from appliance.api.responses import json_response
 from appliance.api.route import Call, Route, routes_of
-from appliance.api.shapes import INSTANT, OBJECT, TEXT, array_of, record
 from appliance.api.validation import anything, choice
 from appliance.log_buffer import LEVELS, LogBuffer, LogQuery
 from appliance.tables.fields import Field
+from appliance.tables.shapes import INSTANT, OBJECT, TEXT, array_of, record
 
 LEVEL = Field(choice(*LEVELS, default="debug", description="Entries of this level and graver ones."), required=False)
 """The least grave level that is wanted."""

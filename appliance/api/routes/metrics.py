@@ -9,7 +9,7 @@ from appliance.api.exposition import CONTENT_TYPE
 from appliance.api.hub_metrics import Metrics
 from appliance.api.responses import text_response
 from appliance.api.route import Call, Route, routes_of
-from appliance.api.shapes import TEXT
+from appliance.tables.shapes import TEXT
 
 
 class MetricsPage:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import orjson
 from sanic import HTTPResponse
 
-from appliance.api import device_schemas, schemas
+from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.responses import json_response
 from appliance.api.route import Call, Route, routes_of
-from appliance.api.shapes import TEXT, array_of, one_of, record
 from appliance.automations.automations import Automations
 from appliance.health import Health
+from appliance.home import json_shapes
 from appliance.home.registry import Registry
 from appliance.scenes import Scenes
+from appliance.tables.shapes import TEXT, array_of, one_of, record
 from appliance.version import VERSION
 
 CALLER = record("Caller", key_id=TEXT, role=one_of(*Role))
@@ -23,12 +24,12 @@ OVERVIEW = record(
     "Overview",
     version=TEXT,
     caller=CALLER,
-    rooms=array_of(schemas.ROOM),
-    groups=array_of(schemas.GROUP),
+    rooms=array_of(json_shapes.ROOM),
+    groups=array_of(json_shapes.GROUP),
     scenes=array_of(schemas.SCENE),
     automations=array_of(schemas.AUTOMATION),
     adapters=array_of(schemas.ADAPTER),
-    devices=array_of(device_schemas.DEVICE),
+    devices=array_of(json_shapes.DEVICE),
 )
 
 

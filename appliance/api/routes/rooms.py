@@ -5,18 +5,20 @@ from __future__ import annotations
 from sanic import HTTPResponse
 
 from appliance.adapters.dispatch import Dispatcher
-from appliance.api import device_schemas, schemas
+from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.responses import json_response, no_content
 from appliance.api.route import Call, Route, routes_of
-from appliance.api.shapes import array_of
-from appliance.api.validation import body, identifier, name
+from appliance.api.validation import body
+from appliance.home import json_shapes
 from appliance.home.changes import PutRoom, RemoveRoom
 from appliance.home.model import Room
 from appliance.home.registry import Registry
+from appliance.home.texts import identifier, name
 from appliance.store.change_queue import Changes
 from appliance.tables.fields import Field
+from appliance.tables.shapes import array_of
 
 ROOM_BODY = body("RoomRequest", {"id": Field(identifier), "name": Field(name)})
 
@@ -32,17 +34,17 @@ class RoomsApi:
 
     async def list_all(self, call: Call) -> HTTPResponse:
         """Every room by id."""
-        return json_response(schemas.ROOM.each(self._registry.list_rooms()))
+        return json_response(json_shapes.ROOM.each(self._registry.list_rooms()))
 
     async def put(self, call: Call) -> HTTPResponse:
         """Create a room, or rename the one that has this id."""
         room = Room(**await call.body())
         await self._changes.make(PutRoom(room=room))
-        return json_response(schemas.ROOM(room))
+        return json_response(json_shapes.ROOM(room))
 
     async def get(self, call: Call, room_id: str) -> HTTPResponse:
         """One room."""
-        return json_response(schemas.ROOM(self._registry.get_room(room_id)))
+        return json_response(json_shapes.ROOM(self._registry.get_room(room_id)))
 
     async def remove(self, call: Call, room_id: str) -> HTTPResponse:
         """Remove the room; its devices are in none afterwards."""
@@ -64,9 +66,9 @@ class RoomsApi:
 
 ROUTES = routes_of(
     RoomsApi,
-    Route("GET", "/rooms", Role.READ, RoomsApi.list_all, (200,), array_of(schemas.ROOM)),
-    Route("POST", "/rooms", Role.WRITE, RoomsApi.put, (200, 400, 413, 503), schemas.ROOM, body=ROOM_BODY),
-    Route("GET", "/rooms/<room_id>", Role.READ, RoomsApi.get, (200, 404), schemas.ROOM),
+    Route("GET", "/rooms", Role.READ, RoomsApi.list_all, (200,), array_of(json_shapes.ROOM)),
+    Route("POST", "/rooms", Role.WRITE, RoomsApi.put, (200, 400, 413, 503), json_shapes.ROOM, body=ROOM_BODY),
+    Route("GET", "/rooms/<room_id>", Role.READ, RoomsApi.get, (200, 404), json_shapes.ROOM),
     Route("DELETE", "/rooms/<room_id>", Role.WRITE, RoomsApi.remove, (204, 404, 503)),
     Route(
         "GET",
@@ -74,7 +76,7 @@ ROUTES = routes_of(
         Role.READ,
         RoomsApi.list_devices,
         (200, 404),
-        array_of(device_schemas.DEVICE),
+        array_of(json_shapes.DEVICE),
     ),
     Route(
         "POST",
@@ -83,6 +85,6 @@ ROUTES = routes_of(
         RoomsApi.command,
         (200, 400, 404, 413),
         array_of(schemas.OUTCOME),
-        body=device_schemas.ANY_COMMAND,
+        body=json_shapes.ANY_COMMAND,
     ),
 )

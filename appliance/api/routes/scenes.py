@@ -12,13 +12,13 @@ from appliance.api.error_responses import failed_run_body
 from appliance.api.periods import PERIOD
 from appliance.api.responses import json_response
 from appliance.api.route import Call, Route, routes_of
-from appliance.api.shapes import array_of
 from appliance.errors import DroppedByMode
 from appliance.history.execution_history import RunStatus
 from appliance.history.period import Period
 from appliance.lua.modes import Decision
 from appliance.lua.reload import Reloader
 from appliance.scenes import Scenes as Parts
+from appliance.tables.shapes import array_of
 
 
 class ScenesApi:

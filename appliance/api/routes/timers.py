@@ -8,8 +8,8 @@ from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.responses import json_response, no_content
 from appliance.api.route import Call, Route, routes_of
-from appliance.api.shapes import array_of
 from appliance.automations.timers import Timers as Parts
+from appliance.tables.shapes import array_of
 
 
 class TimersApi:

@@ -10,11 +10,11 @@ from sanic import HTTPResponse
 from appliance.api.auth import Role
 from appliance.api.responses import json_response
 from appliance.api.route import Call, Route, routes_of
-from appliance.api.shapes import TEXT, array_of, record
 from appliance.automations.automations import Automations
 from appliance.home.registry import Registry
 from appliance.lua.lua_catalog import Asset
 from appliance.scenes import Scenes
+from appliance.tables.shapes import TEXT, array_of, record
 
 USES = record("Uses", device_id=TEXT, automations=array_of(TEXT), scenes=array_of(TEXT))
 

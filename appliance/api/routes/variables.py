@@ -8,10 +8,10 @@ from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.responses import json_response, no_content
 from appliance.api.route import Call, Route, routes_of
-from appliance.api.shapes import array_of
 from appliance.api.validation import body, json_value
 from appliance.automations.variables import Variables as Parts
 from appliance.tables.fields import Field
+from appliance.tables.shapes import array_of
 
 SOURCE = "variables"
 """Who sets a variable over HTTP."""

@@ -1,4 +1,4 @@
-"""Shapes: what JSON holds. One declaration both describes it in the documents and makes it of the hub's objects."""
+"""Shapes: what JSON holds. One declaration both describes it to others and makes it of objects, or checks it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,29 @@ COUNT: Schema = {"type": "integer", "minimum": 0}
 BOOLEAN: Schema = {"type": "boolean"}
 OBJECT: Schema = {"type": "object"}
 ANY: Schema = {}
+
+
+def between(low: float, high: float, schema: Schema = INTEGER) -> Schema:
+    """A number within the bounds, both included."""
+    return {**schema, "minimum": low, "maximum": high}
+
+
 INSTANT = Shape({**TEXT, "format": "date-time", "description": "RFC 3339 in UTC, with milliseconds."}, timestamp)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """What a value from outside must be. Calling it gives the value as the hub keeps it, or raises `Invalid`.
+
+    `schema` describes the same to those who send it.
+    """
+
+    schema: Schema
+    run: Callable[[Any], Any]
+
+    def __call__(self, value: Any) -> Any:
+        """The value, checked."""
+        return self.run(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,24 +73,43 @@ class Part:
 
 
 class Record(Shape):
-    """An object of exactly these fields. Calling it makes one of an object, `of` of values that are at hand."""
+    """An object of these fields and no others. Calling it makes one of an object, `of` of values that are at hand.
 
-    def __init__(self, title: str, fields: Mapping[str, Schema | Part]) -> None:
-        parts = {
-            name: each if isinstance(each, Part) else Part(each, attrgetter(name)) for name, each in fields.items()
-        }
-        self._parts = [(name, part.read, _encode_of(part.schema)) for name, part in parts.items()]
-        super().__init__(described(title, **{name: part.schema for name, part in parts.items()}), self._of_object)
+    Fields that are `optional` are absent where their value is None.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        fields: Mapping[str, Schema | Part],
+        optional: Mapping[str, Schema | Part] | None = None,
+        description: str | None = None,
+    ) -> None:
+        needed, absent = _parts_of(fields), _parts_of(optional or {})
+        self._needed = [(name, part.read, _encode_of(part.schema)) for name, part in needed.items()]
+        self._optional = [(name, part.read, _encode_of(part.schema)) for name, part in absent.items()]
+        schema = described(title, **{name: part.schema for name, part in needed.items()})
+        more = {name: part.schema for name, part in absent.items()}
+        said = {} if description is None else {"description": description}
+        super().__init__({**schema, **said, "properties": {**schema["properties"], **more}}, self._of_object)
 
     def _of_object(self, thing: Any) -> dict[str, Any]:
-        return {name: read(thing) if encode is None else encode(read(thing)) for name, read, encode in self._parts}
+        made = {name: read(thing) if encode is None else encode(read(thing)) for name, read, encode in self._needed}
+        for name, read, encode in self._optional:
+            if (value := read(thing)) is not None:
+                made[name] = value if encode is None else encode(value)
+        return made
 
     def of(self, **values: Any) -> dict[str, Any]:
         """The object with these values; fields that can be only one value need not be given."""
         return {
             name: encode(values[name]) if encode is not None else values[name] if name in values else read(None)
-            for name, read, encode in self._parts
+            for name, read, encode in self._needed
         }
+
+
+def _parts_of(fields: Mapping[str, Schema | Part]) -> dict[str, Part]:
+    return {name: each if isinstance(each, Part) else Part(each, attrgetter(name)) for name, each in fields.items()}
 
 
 def record(title: str, /, **fields: Schema | Part) -> Record:
@@ -95,8 +136,9 @@ def array_of(items: Schema) -> Shape:
 
 def maybe(schema: Schema) -> Shape:
     """Such a value, or null."""
-    encode = _encode_of(schema) or (lambda value: value)
-    return Shape({"anyOf": [schema, {"type": "null"}]}, lambda value: None if value is None else encode(value))
+    encode = _encode_of(schema)
+    nullable = _as_it_is if encode is None else lambda value: None if value is None else encode(value)
+    return Shape({"anyOf": [schema, {"type": "null"}]}, nullable)
 
 
 def one_of(*words: str) -> Schema:
@@ -111,4 +153,8 @@ def only(word: str) -> Part:
 
 def _encode_of(schema: Schema) -> Encode | None:
     """How such JSON is made; None where it is JSON already."""
-    return schema.encode if isinstance(schema, Shape) else None
+    return schema.encode if isinstance(schema, Shape) and schema.encode is not _as_it_is else None
+
+
+def _as_it_is(value: Any) -> Any:
+    return value

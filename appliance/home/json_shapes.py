@@ -1,0 +1,132 @@
+"""Devices, rooms, groups and commands as JSON: one declaration describes and makes each, for the API and for Lua."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from appliance.home.capabilities import ATTRIBUTES as KNOWN_ATTRIBUTES
+from appliance.home.capabilities import CAPABILITIES, Capability
+from appliance.home.command_specs import COMMAND_SCHEMA
+from appliance.home.commands import Command
+from appliance.home.model import DeviceKind
+from appliance.home.texts import identifier, name
+from appliance.home.values import CHECKS
+from appliance.tables.shapes import (
+    ANY,
+    INSTANT,
+    NUMBER,
+    OBJECT,
+    TEXT,
+    Check,
+    Part,
+    Record,
+    Schema,
+    array_of,
+    described,
+    maybe,
+    one_of,
+    record,
+)
+
+_INFO_FIELDS: Mapping[str, Schema | Part] = {
+    **dict.fromkeys(("manufacturer", "model", "firmware", "serial", "parent_id", "area"), TEXT),
+    "class": Part(TEXT, lambda info: info.device_class),
+}
+
+INFO = Record("Info", {}, _INFO_FIELDS, "What the vendor says of the device; what it does not say is absent.")
+
+COMMAND_SPEC = record(
+    "CommandSpec", capability=TEXT, actions=array_of(TEXT), schema=Part(COMMAND_SCHEMA, lambda spec: spec)
+)
+
+
+def _schema_of(capability: Capability) -> Schema:
+    is_enum = capability.type == "enum"
+    of_type = one_of(*capability.values) if is_enum else CHECKS[capability.type].schema
+    return of_type if "title" in of_type else {**of_type, "description": capability.description}
+
+
+ATTRIBUTES: Schema = {
+    "title": "Attributes",
+    "description": "Canonical state by capability, and custom.<adapter>.<field>.",
+    "type": "object",
+    "properties": {key: _schema_of(capability) for key, capability in KNOWN_ATTRIBUTES.items()},
+    "patternProperties": {r"^custom\.": ANY},
+    "additionalProperties": False,
+}
+
+METADATA = described("Metadata", source=TEXT, accuracy=maybe(NUMBER), vendor_specific=OBJECT)
+
+_HEAD_FIELDS: Mapping[str, Schema | Part] = {
+    "id": TEXT,
+    "name": TEXT,
+    "room_id": maybe(TEXT),
+    "kind": one_of(*DeviceKind),
+    "info": INFO,
+    "attributes": ATTRIBUTES,
+    "metadata": METADATA,
+    "updated_at": INSTANT,
+}
+
+DEVICE_HEAD = Record("DeviceHead", _HEAD_FIELDS)
+"""A device without `last_seen`, the last of its fields and the one that moves with every sighting."""
+
+DEVICE_COMMANDS = array_of(COMMAND_SPEC)
+
+DEVICE = Record(
+    "Device",
+    {**_HEAD_FIELDS, "last_seen": INSTANT},
+    {
+        "commands": Part(
+            {**DEVICE_COMMANDS, "description": "Only where the query says include=commands."},
+            lambda device: DEVICE_COMMANDS(device.commands or ()),
+        )
+    },
+)
+"""A device with what it can be commanded, sorted by capability."""
+
+ROOM = record("Room", id=identifier.schema, name=name.schema)
+GROUP = record("Group", id=identifier.schema, name=name.schema, members=array_of(TEXT))
+
+_TRANSITION = maybe({**NUMBER, "minimum": 0})
+
+STATED_COMMAND = Record(
+    "StatedCommand", {"capability": TEXT, "action": TEXT}, {"value": ANY, "transition_secs": NUMBER}
+)
+"""A command, without the fields that it does not state."""
+
+COMMAND = Check(
+    run=Command.parse,
+    schema={
+        "title": "Command",
+        "description": "GET /capabilities says which actions a capability has, and what its values look like.",
+        "type": "object",
+        "required": ["capability", "action"],
+        "properties": {
+            "capability": one_of(*CAPABILITIES),
+            "action": one_of(*sorted({action for each in CAPABILITIES.values() for action in each.actions})),
+            "value": {"description": "What set, increase and decrease need, and no other action takes."},
+            "transition_secs": _TRANSITION,
+        },
+        "examples": [
+            {"capability": "power", "action": "on"},
+            {"capability": "brightness", "action": "set", "value": 40},
+            {"capability": "color_temperature", "action": "set", "value": {"value": 4000, "unit": "kelvin"}},
+        ],
+    },
+)
+
+_CUSTOM_COMMAND: Schema = {
+    "title": "CustomCommand",
+    "description": "For what no capability covers, as the device's commands name it (include=commands).",
+    "type": "object",
+    "required": ["capability", "action"],
+    "properties": {
+        "capability": {**TEXT, "pattern": r"^custom\.[^.\s]+\.\S+$"},
+        "action": {**TEXT, "minLength": 1},
+        "value": ANY,
+        "transition_secs": _TRANSITION,
+    },
+}
+
+ANY_COMMAND = Check(run=Command.parse, schema={"title": "AnyCommand", "anyOf": [COMMAND.schema, _CUSTOM_COMMAND]})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from operator import is_
 
 import orjson
@@ -13,11 +14,21 @@ from appliance.home.json_shapes import DEVICE_COMMANDS, DEVICE_HEAD
 from appliance.home.model import Device
 
 
+@dataclass(slots=True)
+class _Kept:
+    """What is kept of a device: its JSON without `last_seen` and the closing brace, all of it, and its commands'."""
+
+    device: Device
+    head: bytes
+    whole: bytes
+    commands: bytes | None
+
+
 class DeviceEncoder:
     """Encodes devices, each once per change: what a mere sighting moves is put behind the bytes that are kept."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, tuple[Device, bytes, bytes]] = {}
+        self._kept: dict[str, _Kept] = {}
         self._last: tuple[Sequence[Device], bytes] = ((), b"[]")
 
     def forget_removed(self, event: events.Event) -> None:
@@ -28,17 +39,24 @@ class DeviceEncoder:
 
     def encode(self, device: Device) -> bytes:
         """The device as JSON."""
-        kept = self._kept.get(device.id)
-        if kept is not None and kept[0] is device:
-            return kept[2]
-        head = kept[1] if kept is not None and _differ_in_sighting(kept[0], device) else _encode_head(device)
-        whole = b'%b,"last_seen":"%b"}' % (head, timestamp(device.last_seen).encode())
-        self._kept[device.id] = (device, head, whole)
-        return whole
+        return self._keep(device).whole
 
     def encode_with_commands(self, device: Device) -> bytes:
         """The device as JSON, with what it can be commanded."""
-        return b'%b,"commands":%b}' % (self.encode(device)[:-1], orjson.dumps(DEVICE_COMMANDS(device.commands or ())))
+        kept = self._keep(device)
+        if kept.commands is None:
+            kept.commands = b"%b" % orjson.dumps(DEVICE_COMMANDS(device.commands or ()))  # orjson's own holds 4 KiB
+        return b'%b,"commands":%b}' % (kept.whole[:-1], kept.commands)
+
+    def _keep(self, device: Device) -> _Kept:
+        kept = self._kept.get(device.id)
+        if kept is not None and kept.device is device:
+            return kept
+        head = kept.head if kept is not None and _differ_in_sighting(kept.device, device) else _encode_head(device)
+        whole = b'%b,"last_seen":"%b"}' % (head, timestamp(device.last_seen).encode())
+        commands = kept.commands if kept is not None and kept.device.commands is device.commands else None
+        self._kept[device.id] = kept = _Kept(device, head, whole, commands)
+        return kept
 
     def encode_list(self, devices: Sequence[Device]) -> bytes:
         """The devices as a JSON array; asked for the same ones again, it gives the same bytes."""

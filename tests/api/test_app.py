@@ -20,6 +20,7 @@ from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.route import Route
 from appliance.clock import timestamp
 from appliance.home.bus import Bus
+from appliance.home.command_specs import CommandSpec
 from appliance.home.events import DeviceRemoved, SystemErrorReported
 from appliance.home.model import Device, DeviceKind, Info, Metadata, Observation, Report
 from appliance.home.values import Value
@@ -237,6 +238,15 @@ class TestEncodedDevices:
         changed = replace(device, **change)
         assert encoder.encode(changed) == orjson.dumps(plain(changed))
         assert encoder.encode(device) == orjson.dumps(plain(device)), "and back again"
+
+    def test_its_commands_are_those_of_the_device_as_it_is(self) -> None:
+        encoder, device = DeviceEncoder(), make(1)
+        spec = CommandSpec(capability="power", actions=("on", "off"))
+        shown = {"capability": "power", "actions": ["on", "off"], "schema": {"type": "enum", "values": ["on", "off"]}}
+        seen = replace(device, commands=(spec,))
+        dimmed = replace(seen, attributes={})
+        for each, told in ((device, []), (seen, [shown]), (seen, [shown]), (dimmed, [shown]), (device, [])):
+            assert orjson.loads(encoder.encode_with_commands(each)) == {**plain(each), "commands": told}
 
     def test_a_list_is_the_bytes_of_the_same_list_encoded_anew(self) -> None:
         encoder = DeviceEncoder()

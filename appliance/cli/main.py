@@ -9,6 +9,7 @@ import io
 import logging
 import os
 import platform
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -52,6 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _command(parsed: argparse.Namespace) -> int:
     """Import the command's own module, and only that, and do it; without a command, run."""
     name = {"import": "take_over"}.get(parsed.command, parsed.command or "run")
+    if name == "run":  # until the hub has begun, nothing is under way that a stop must end
+        signal.signal(signal.SIGTERM, lambda *_: os._exit(os.EX_OK))
     with quick_import():
         do: Callable[[argparse.Namespace], int] = getattr(importlib.import_module(f"appliance.cli.{name}"), name)
     return do(parsed)

@@ -1,9 +1,10 @@
-"""A start: the first answer needs nothing of what `late.py` names, whatever adapters are enabled."""
+"""A start: the first answer needs nothing of what `late.py` names, and SIGTERM ends it at any time."""
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -49,3 +50,16 @@ def test_the_first_answer_needs_no_module_that_is_imported_late(tmp_path: Path, 
     told = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
     imported = {name for name in json.loads(told.stdout) if name in LATE}
     assert imported == set()
+
+
+def test_sigterm_before_the_hub_has_begun_is_a_stop_as_asked(tmp_path: Path) -> None:
+    config, secret = tmp_path / "config" / "default.toml", tmp_path / "secret"
+    config.parent.mkdir()
+    config.touch()
+    os.mkfifo(secret)
+    command = [sys.executable, "-m", "appliance", "run", "--config", str(config), "--data-dir", str(tmp_path / "data")]
+    process = subprocess.Popen(command, env={**os.environ, "LARES_MASTER_KEY_FILE": str(secret)}, cwd=ROOT)
+    with secret.open("w"):  # opened once the start reads its configuration, which then waits for the key
+        process.send_signal(signal.SIGTERM)
+        assert process.wait() == os.EX_OK
+    assert not (tmp_path / "data").exists()

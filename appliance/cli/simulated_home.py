@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
 from appliance.adapters.dispatch import Dispatcher, Outcome, Status
 from appliance.cli.device_events import EVENT, STATE, FileEvent
@@ -21,7 +23,11 @@ from appliance.home.registry import ONLINE, UNAVAILABLE, Registry
 from appliance.home.values import Value
 from appliance.lua.context import Context, MoreCall
 from appliance.lua.execution import UNCOUNTED
+from appliance.lua.executor import Execution, ExecutionRequest, ExecutionResult, Executor
+from appliance.lua.runner import Runner
 from appliance.tables.checks import is_number
+
+T = TypeVar("T")
 
 EVERY_COMMAND = tuple(
     CommandSpec(capability=each.key, actions=each.actions) for each in CAPABILITIES.values() if not each.read_only
@@ -54,11 +60,76 @@ OnAction = Callable[[str, str, Mapping[str, Any]], None]
 """Is told who does something, `automation:evening`, what that is in words, and as JSON."""
 
 
-@dataclass(slots=True)
-class IdleCount:
-    """How many executions only wait: they sleep, or for others."""
+class Turns:
+    """Lets the Lua of one execution run at a time, in the order in which they ask: every simulation is the same.
 
-    count: int = 0
+    `count_running` is how many executions have begun and not ended; `waiting` is how many of those only wait: they
+    sleep, or for others, or for their turn.
+    """
+
+    def __init__(self, count_running: Callable[[], int]) -> None:
+        self.waiting = 0
+        self._count_running = count_running
+        self._queue: deque[Callable[[], None]] = deque()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether Lua runs, or is to run before any time passes."""
+        return bool(self._queue) or self._count_running() > self.waiting
+
+    def ask(self, begin: Callable[[], None]) -> None:
+        """Call `begin`, which lets Lua run, when its turn has come; never before this has returned."""
+        self._queue.append(begin)
+        self.look()
+
+    def look(self) -> None:
+        """Begin what is next, if nothing runs once the present step of the loop is over."""
+        asyncio.get_running_loop().call_soon(self._begin_next)
+
+    def _begin_next(self) -> None:
+        while self._queue and self._count_running() <= self.waiting:
+            self._queue.popleft()()
+
+    async def wait(self, work: Awaitable[T]) -> T:
+        """What the work, during which its execution only waits, returns or raises, once its turn has come again."""
+        self.waiting += 1
+        self.look()
+        try:
+            return await work
+        finally:
+            turn = asyncio.Event()
+            self.ask(partial(self._resume, turn))
+            await turn.wait()
+
+    def _resume(self, turn: asyncio.Event) -> None:
+        self.waiting -= 1
+        turn.set()
+
+
+class SimulatedExecutor(Executor):
+    """An `Executor` whose executions take turns."""
+
+    def __init__(
+        self,
+        turns: Turns,
+        runner: Runner,
+        new_context: Callable[[str], Context],
+        clock: Clock,
+        on_end: Callable[[ExecutionRequest, ExecutionResult], None],
+    ) -> None:
+        def end(request: ExecutionRequest, result: ExecutionResult) -> None:
+            on_end(request, result)
+            turns.look()
+
+        super().__init__(runner, new_context, clock, end)
+        self._turns = turns
+
+    def _start(self, execution: Execution) -> None:
+        self._turns.ask(partial(self._start_in_turn, execution))
+
+    def _start_in_turn(self, execution: Execution) -> None:
+        if not execution.ended.done():
+            super()._start(execution)
 
 
 class SimulatedDispatcher(Dispatcher):
@@ -121,7 +192,7 @@ def _after(command: Command, before: Value) -> Value:
 
 
 class SimulatedContext(Context):
-    """A `Context` that tells of what Lua says, and asks of others than devices; `waiting` is kept up to date."""
+    """A `Context` that tells of what Lua says, and asks of others than devices; what waits lets others run."""
 
     def __init__(
         self,
@@ -131,11 +202,11 @@ class SimulatedContext(Context):
         source: str,
         more: Mapping[str, MoreCall],
         on_action: OnAction,
-        waiting: IdleCount,
+        turns: Turns,
     ) -> None:
         super().__init__(registry, dispatcher, clock, source, more)
         self._on_action = on_action
-        self._waiting = waiting
+        self._turns = turns
 
     async def call(self, operation: str, arguments: Sequence[Any]) -> Any:
         """As it is; a message to people is told."""
@@ -143,11 +214,8 @@ class SimulatedContext(Context):
             self._on_action(
                 self.source, f"notifies: {arguments[0]}", {"notify": arguments[0], "fields": arguments[1]}
             )
-        self._waiting.count += operation in UNCOUNTED
-        try:
-            return await super().call(operation, arguments)
-        finally:
-            self._waiting.count -= operation in UNCOUNTED
+        call = super().call(operation, arguments)
+        return await (self._turns.wait(call) if operation in UNCOUNTED else call)
 
     async def invoke(self, target: str, payload: Mapping[str, Any]) -> Any:
         """OnAction what an adapter is asked."""

@@ -19,9 +19,10 @@ from appliance.automations.runs import ExecutorFactory
 from appliance.automations.storage import Storage
 from appliance.cli.device_events import FileEvent
 from appliance.cli.simulated_home import (
-    IdleCount,
     SimulatedContext,
     SimulatedDispatcher,
+    SimulatedExecutor,
+    Turns,
     add_missing_devices,
     apply_event,
     mark_all_observed,
@@ -34,7 +35,7 @@ from appliance.history.execution_history import RunStatus
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry
 from appliance.lua.context import Context, MoreCall
-from appliance.lua.executor import Execution, ExecutionRequest, ExecutionResult, Executor
+from appliance.lua.executor import Execution, ExecutionRequest, ExecutionResult
 from appliance.lua.lua_setup import build_runner
 from appliance.scenes import Scenes, build_catalog
 from appliance.store.records import EPOCH, DocumentSnapshot, read_devices, read_layout
@@ -114,15 +115,15 @@ async def open_simulation(
     registry = environment.registry
     dispatcher = SimulatedDispatcher(registry, bus, clock, settings.adapter_names)
     calls: dict[str, MoreCall] = {}
-    waiting = IdleCount()
 
     def new_context(label: str) -> Context:
         printer.on_start(label)
-        return SimulatedContext(registry, dispatcher, clock, label, calls, printer.print_action, waiting)
+        return SimulatedContext(registry, dispatcher, clock, label, calls, printer.print_action, turns)
 
     async with build_runner(settings.scripts, limits, settings.locale.timezone, settings.root, clock) as runner:
+        turns = Turns(lambda: runner.running)
         executes: ExecutorFactory = (
-            partial(Executor, runner, new_context, clock) if runs_lua else partial(DryExecutor, clock)
+            partial(SimulatedExecutor, turns, runner, new_context, clock) if runs_lua else partial(DryExecutor, clock)
         )
         catalog = catalog_of(settings.automations, settings.root, runner.describe, settings.locale, clock)
         in_scenes = build_catalog(settings.scenes, settings.root, runner, limits.default_max_concurrent)
@@ -138,7 +139,7 @@ async def open_simulation(
                 clock=clock,
                 registry=registry,
                 printer=printer,
-                is_busy=lambda: runner.running > waiting.count,
+                is_busy=lambda: turns.is_busy,
             )
 
 

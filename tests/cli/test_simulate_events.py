@@ -210,3 +210,15 @@ def test_the_documents_example_is_a_sound_file(tmp_path: Path) -> None:
     [events] = re.findall(r"```text\n(# at device.*?)```", text, re.DOTALL)
     furnish(tmp_path, BERLIN, LIT)
     assert simulate(tmp_path, events, "--run").code == 0
+
+
+def test_what_runs_at_one_instant_runs_one_after_another(tmp_path: Path) -> None:
+    body = """for n = 1, 3 do ctx:set('last', '{id}') ctx:log('info', ctx:get('last') .. n) end
+  ctx:sleep(1) ctx:log('info', 'slept')"""
+    hourly = "{ type = 'cron', expression = '0 0 * * * *' }"
+    furnish(tmp_path, BERLIN, *(automation(id_, hourly, body=body.format(id=id_)) for id_ in "abcdef"))
+    said = ended(tmp_path, "simulate", "--run", "--from", "2026-12-24T17:30", "--hours", "4")
+    words = [line.split("CET  ")[1] for line in said.out.splitlines()]
+    steps = ("fires", *(f"logs info: {{id}}{n}" for n in (1, 2, 3)))
+    expected = [f"{id_}  {step.format(id=id_)}" for id_ in "abcdef" for step in steps]
+    assert words == [*expected, *(f"{id_}  logs info: slept" for id_ in "abcdef")] * 4

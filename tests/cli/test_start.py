@@ -57,7 +57,16 @@ def test_sigterm_before_the_hub_has_begun_is_a_stop_as_asked(tmp_path: Path) -> 
     config.parent.mkdir()
     config.touch()
     os.mkfifo(secret)
-    command = [sys.executable, "-m", "appliance", "run", "--config", str(config), "--data-dir", str(tmp_path / "data")]
+    command = [
+        sys.executable,
+        "-m",
+        "appliance",
+        "run",
+        "--config",
+        str(config),
+        "--data-dir",
+        str(tmp_path / "data"),
+    ]
     process = subprocess.Popen(command, env={**os.environ, "LARES_MASTER_KEY_FILE": str(secret)}, cwd=ROOT)
     with secret.open("w"):  # opened once the start reads its configuration, which then waits for the key
         process.send_signal(signal.SIGTERM)

@@ -103,6 +103,24 @@ class Route:
         return is_write and self.role is not None and self.path not in RELOADS and not self.path.startswith("/auth/")
 
 
-def routes_of(resource: type[Any], *rows: Route) -> tuple[Route, ...]:
-    """The rows whose handlers are methods of this class."""
-    return tuple(replace(row, resource=resource) for row in rows)
+def route(
+    method: str,
+    path: str,
+    role: Role | None,
+    statuses: tuple[int, ...],
+    response_schema: Schema | None = None,
+    **more: Any,
+) -> Callable[[Handler], Handler]:
+    """A decorator: the method of a resource handles this route; `more` are further fields of `Route`."""
+
+    def mark(handler: Handler) -> Handler:
+        handler.__dict__["route"] = Route(method, path, role, handler, statuses, response_schema, **more)
+        return handler
+
+    return mark
+
+
+def routes_of(resource: type[Any]) -> tuple[Route, ...]:
+    """The routes that methods of this class handle, in the order of the methods."""
+    rows = (getattr(each, "route", None) for each in vars(resource).values())
+    return tuple(replace(row, resource=resource) for row in rows if row is not None)

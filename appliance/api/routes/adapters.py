@@ -7,7 +7,7 @@ from sanic import HTTPResponse
 from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.responses import json_response
-from appliance.api.route import Call, Route, routes_of
+from appliance.api.route import Call, route, routes_of
 from appliance.health import Health
 from appliance.tables.shapes import array_of
 
@@ -18,17 +18,15 @@ class AdaptersApi:
     def __init__(self, health: Health) -> None:
         self._health = health
 
+    @route("GET", "/adapters", Role.READ, (200,), array_of(schemas.ADAPTER))
     async def list_all(self, call: Call) -> HTTPResponse:
         """Every enabled adapter by name, with its status: starting, running or degraded."""
         return json_response(schemas.ADAPTER.each(self._health.list_adapters()))
 
+    @route("GET", "/adapters/<name>", Role.READ, (200, 404), schemas.ADAPTER_IN_FULL)
     async def get(self, call: Call, name: str) -> HTTPResponse:
         """One adapter: how it does, when it last did well, and what was wrong last."""
         return json_response(schemas.ADAPTER_IN_FULL(self._health.get_adapter(name)))
 
 
-ROUTES = routes_of(
-    AdaptersApi,
-    Route("GET", "/adapters", Role.READ, AdaptersApi.list_all, (200,), array_of(schemas.ADAPTER)),
-    Route("GET", "/adapters/<name>", Role.READ, AdaptersApi.get, (200, 404), schemas.ADAPTER_IN_FULL),
-)
+ROUTES = routes_of(AdaptersApi)

@@ -9,7 +9,7 @@ from appliance.api.auth import Role
 from appliance.api.error_responses import failed_run_body, refusal_body
 from appliance.api.periods import PERIOD
 from appliance.api.responses import json_response
-from appliance.api.route import Call, Route, routes_of
+from appliance.api.route import Call, route, routes_of
 from appliance.api.validation import body, boolean, nullable, table
 from appliance.automations.automations import Automations as Parts
 from appliance.errors import ConfigFailed
@@ -33,18 +33,29 @@ class AutomationsApi:
         self._automations = automations
         self._reloader = reloader
 
+    @route("GET", "/automations", Role.READ, (200,), array_of(schemas.AUTOMATION))
     async def list_all(self, call: Call) -> HTTPResponse:
         """Every automation by id."""
         return json_response(schemas.AUTOMATION.each(self._automations.list_views()))
 
+    @route("GET", "/automations/<automation_id>", Role.READ, (200, 404), schemas.AUTOMATION)
     async def get(self, call: Call, automation_id: str) -> HTTPResponse:
         """One automation."""
         return json_response(schemas.AUTOMATION(self._automations.view(automation_id)))
 
+    @route("POST", "/automations/reload", Role.ADMIN, (200,), schemas.RELOADED)
     async def reload(self, call: Call) -> HTTPResponse:
         """Read every automation's file anew. If one has a fault, the answer lists all and nothing changes."""
         return json_response(schemas.RELOADED(await self._reloader.reload()))
 
+    @route(
+        "POST",
+        "/automations/<automation_id>/enabled",
+        Role.WRITE,
+        (200, 400, 404, 413, 503),
+        schemas.AUTOMATION,
+        body=SWITCH_BODY,
+    )
     async def switch(self, call: Call, automation_id: str) -> HTTPResponse:
         """Switch the automation on or off, over restarts and reloads."""
         self._automations.view(automation_id)
@@ -52,6 +63,15 @@ class AutomationsApi:
         view = await self._automations.switch(automation_id, is_enabled=body["enabled"])
         return json_response(schemas.AUTOMATION(view))
 
+    @route(
+        "POST",
+        "/automations/<automation_id>/execute",
+        Role.WRITE,
+        (200, 400, 404, 413),
+        schemas.AUTOMATION_RESULT,
+        body=RUN_BODY,
+        body_optional=True,
+    )
     async def execute(self, call: Call, automation_id: str) -> HTTPResponse:
         """Run the automation now, even if it is off, whatever its mode and cooldown; its conditions apply."""
         self._automations.view(automation_id)
@@ -62,6 +82,7 @@ class AutomationsApi:
             return json_response(schemas.AUTOMATION_RESULT(ending))
         return json_response(failed_run_body(f"automation '{automation_id}'", ending), 400)
 
+    @route("POST", "/automations/<automation_id>/validate", Role.WRITE, (200, 400, 404), schemas.VALIDATED)
     async def validate(self, call: Call, automation_id: str) -> HTTPResponse:
         """Read the automation's file as it is now, and change nothing; 400 lists its faults."""
         try:
@@ -70,16 +91,26 @@ class AutomationsApi:
             return json_response(refusal_body(failed), 400)
         return json_response(schemas.VALIDATED.of(automation=view))
 
+    @route("GET", "/automations/<automation_id>/next", Role.READ, (200, 404), schemas.AUTOMATION_NEXT)
     async def list_next(self, call: Call, automation_id: str) -> HTTPResponse:
         """The next times at which the automation's schedules and intervals fall due, at most ten."""
         times = self._automations.list_next(automation_id)
         return json_response(schemas.AUTOMATION_NEXT.of(automation_id=automation_id, next=times))
 
+    @route("POST", "/automations/<automation_id>/cancel", Role.WRITE, (200, 404), schemas.CANCELLED)
     async def cancel(self, call: Call, automation_id: str) -> HTTPResponse:
         """End what runs and waits of it at once, in a sleep too; `cancelled` is how many those were."""
         count = self._automations.cancel(automation_id)
         return json_response(schemas.CANCELLED.of(cancelled=count))
 
+    @route(
+        "GET",
+        "/automations/<automation_id>/history",
+        Role.READ,
+        (200, 400, 404),
+        schemas.AUTOMATION_HISTORY,
+        query=PERIOD,
+    )
     async def list_history(self, call: Call, automation_id: str) -> HTTPResponse:
         """What became of the automation's triggers, the newest first; also why it did not run."""
         self._automations.view(automation_id)
@@ -87,61 +118,4 @@ class AutomationsApi:
         return json_response(schemas.AUTOMATION_HISTORY.of(automation_id=automation_id, entries=entries))
 
 
-ROUTES = routes_of(
-    AutomationsApi,
-    Route("GET", "/automations", Role.READ, AutomationsApi.list_all, (200,), array_of(schemas.AUTOMATION)),
-    Route("POST", "/automations/reload", Role.ADMIN, AutomationsApi.reload, (200,), schemas.RELOADED),
-    Route("GET", "/automations/<automation_id>", Role.READ, AutomationsApi.get, (200, 404), schemas.AUTOMATION),
-    Route(
-        "POST",
-        "/automations/<automation_id>/enabled",
-        Role.WRITE,
-        AutomationsApi.switch,
-        (200, 400, 404, 413, 503),
-        schemas.AUTOMATION,
-        body=SWITCH_BODY,
-    ),
-    Route(
-        "POST",
-        "/automations/<automation_id>/execute",
-        Role.WRITE,
-        AutomationsApi.execute,
-        (200, 400, 404, 413),
-        schemas.AUTOMATION_RESULT,
-        body=RUN_BODY,
-        body_optional=True,
-    ),
-    Route(
-        "POST",
-        "/automations/<automation_id>/validate",
-        Role.WRITE,
-        AutomationsApi.validate,
-        (200, 400, 404),
-        schemas.VALIDATED,
-    ),
-    Route(
-        "GET",
-        "/automations/<automation_id>/next",
-        Role.READ,
-        AutomationsApi.list_next,
-        (200, 404),
-        schemas.AUTOMATION_NEXT,
-    ),
-    Route(
-        "POST",
-        "/automations/<automation_id>/cancel",
-        Role.WRITE,
-        AutomationsApi.cancel,
-        (200, 404),
-        schemas.CANCELLED,
-    ),
-    Route(
-        "GET",
-        "/automations/<automation_id>/history",
-        Role.READ,
-        AutomationsApi.list_history,
-        (200, 400, 404),
-        schemas.AUTOMATION_HISTORY,
-        query=PERIOD,
-    ),
-)
+ROUTES = routes_of(AutomationsApi)

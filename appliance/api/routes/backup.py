@@ -9,7 +9,7 @@ from sanic import HTTPResponse
 
 from appliance.api.auth import Role
 from appliance.api.responses import Response
-from appliance.api.route import Call, Route, routes_of
+from appliance.api.route import Call, route, routes_of
 from appliance.tables.shapes import TEXT
 
 MakeBackup = Callable[[], bytes]
@@ -25,6 +25,7 @@ class BackupApi:
         self._make = make
         self._one_at_a_time = asyncio.Semaphore()
 
+    @route("GET", "/diagnostics/backup", Role.ADMIN, (200, 400), {**TEXT, "format": "binary"}, media_type=GZIP)
     async def download(self, call: Call) -> HTTPResponse:
         """The archive that `lares backup` writes and `lares restore` takes."""
         async with self._one_at_a_time:
@@ -33,15 +34,4 @@ class BackupApi:
         return Response(body, 200, {"content-type": GZIP, **headers})
 
 
-ROUTES = routes_of(
-    BackupApi,
-    Route(
-        "GET",
-        "/diagnostics/backup",
-        Role.ADMIN,
-        BackupApi.download,
-        (200, 400),
-        {**TEXT, "format": "binary"},
-        media_type=GZIP,
-    ),
-)
+ROUTES = routes_of(BackupApi)

@@ -6,7 +6,7 @@ from sanic import HTTPResponse, Request
 from sanic.exceptions import NotFound
 
 from appliance.api.responses import Response
-from appliance.api.route import Call, Handler, Route, routes_of
+from appliance.api.route import Call, Handler, Route
 from appliance.api.static_files import ROOT, StaticFile, load_files, security_headers
 
 
@@ -40,11 +40,11 @@ class DashboardApi:
     def list_routes(self) -> tuple[Route, ...]:
         """A row for `/` and for each file, so that every other path is as unknown as it was."""
         files = [_row(path, DashboardApi.show, (200, 304)) for path in self._files]
-        return routes_of(DashboardApi, _row("/", DashboardApi.redirect, (302,)), *files)
+        return (_row("/", DashboardApi.redirect, (302,)), *files)
 
 
 def _row(path: str, handler: Handler, statuses: tuple[int, ...]) -> Route:
-    return Route("GET", path, None, handler, statuses)
+    return Route("GET", path, None, handler, statuses, resource=DashboardApi)
 
 
 def _has(request: Request, file: StaticFile) -> bool:

@@ -12,7 +12,7 @@ from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.responses import json_response
-from appliance.api.route import Call, Route, routes_of
+from appliance.api.route import Call, route, routes_of
 from appliance.api.validation import anything, body, list_of, member_of, nullable
 from appliance.home import json_shapes
 from appliance.home.changes import AssignRoom, RenameDevice
@@ -32,6 +32,10 @@ class Include(StrEnum):
     COMMANDS = "commands"
 
 
+_INCLUDE = {"include": Field(list_of(member_of(Include)), required=False)}
+"""The query's parameter that asks for more of each device."""
+
+
 class DevicesApi:
     """What answers the routes under `/devices`."""
 
@@ -41,6 +45,14 @@ class DevicesApi:
         self._dispatcher = dispatcher
         self._encoder = encoder
 
+    @route(
+        "GET",
+        "/devices",
+        Role.READ,
+        (200, 400),
+        array_of(json_shapes.DEVICE),
+        query={"ids": Field(list_of(anything), required=False), **_INCLUDE},
+    )
     async def list_all(self, call: Call) -> HTTPResponse:
         """Every device by id, or those that the repeated query parameter ids names, in its order."""
         query = call.query()
@@ -50,12 +62,16 @@ class DevicesApi:
             return json_response(b"[%b]" % b",".join([self._encoder.encode_with_commands(each) for each in found]))
         return json_response(self._encoder.encode_list(found))
 
+    @route("GET", "/devices/<device_id>", Role.READ, (200, 400, 404), json_shapes.DEVICE, query=_INCLUDE)
     async def get(self, call: Call, device_id: str) -> HTTPResponse:
         """One device."""
         device = self._registry.get_device(device_id)
         encode = self._encoder.encode_with_commands if call.query()["include"] else self._encoder.encode
         return json_response(encode(device))
 
+    @route(
+        "POST", "/devices/<device_id>/name", Role.WRITE, (200, 400, 404, 413, 503), json_shapes.DEVICE, body=NAME_BODY
+    )
     async def rename(self, call: Call, device_id: str) -> HTTPResponse:
         """Give the device the name that people use, or (null) take it away."""
         device = self._registry.get_device(device_id)
@@ -64,6 +80,9 @@ class DevicesApi:
         [current] = self._registry.find_devices([device_id]) or [device]
         return json_response(self._encoder.encode(replace(current, person_name=edit.names[device_id])))
 
+    @route(
+        "POST", "/devices/<device_id>/room", Role.WRITE, (200, 400, 404, 413, 503), json_shapes.DEVICE, body=ROOM_BODY
+    )
     async def assign_room(self, call: Call, device_id: str) -> HTTPResponse:
         """Put the device into a room, or (null) into none."""
         device = self._registry.get_device(device_id)
@@ -72,6 +91,14 @@ class DevicesApi:
         [current] = self._registry.find_devices([device_id]) or [device]
         return json_response(self._encoder.encode(replace(current, room_id=edit.places[device_id])))
 
+    @route(
+        "POST",
+        "/devices/<device_id>/command",
+        Role.WRITE,
+        (200, 400, 404, 413, 501),
+        schemas.DONE,
+        body=json_shapes.ANY_COMMAND,
+    )
     async def command(self, call: Call, device_id: str) -> HTTPResponse:
         """Send a command to the device and wait for its result."""
         device = self._registry.get_device(device_id)
@@ -81,54 +108,4 @@ class DevicesApi:
         return json_response({"status": outcome.status})
 
 
-_INCLUDE = {"include": Field(list_of(member_of(Include)), required=False)}
-"""The query's parameter that asks for more of each device."""
-
-ROUTES = routes_of(
-    DevicesApi,
-    Route(
-        "GET",
-        "/devices",
-        Role.READ,
-        DevicesApi.list_all,
-        (200, 400),
-        array_of(json_shapes.DEVICE),
-        query={"ids": Field(list_of(anything), required=False), **_INCLUDE},
-    ),
-    Route(
-        "GET",
-        "/devices/<device_id>",
-        Role.READ,
-        DevicesApi.get,
-        (200, 400, 404),
-        json_shapes.DEVICE,
-        query=_INCLUDE,
-    ),
-    Route(
-        "POST",
-        "/devices/<device_id>/name",
-        Role.WRITE,
-        DevicesApi.rename,
-        (200, 400, 404, 413, 503),
-        json_shapes.DEVICE,
-        body=NAME_BODY,
-    ),
-    Route(
-        "POST",
-        "/devices/<device_id>/room",
-        Role.WRITE,
-        DevicesApi.assign_room,
-        (200, 400, 404, 413, 503),
-        json_shapes.DEVICE,
-        body=ROOM_BODY,
-    ),
-    Route(
-        "POST",
-        "/devices/<device_id>/command",
-        Role.WRITE,
-        DevicesApi.command,
-        (200, 400, 404, 413, 501),
-        schemas.DONE,
-        body=json_shapes.ANY_COMMAND,
-    ),
-)
+ROUTES = routes_of(DevicesApi)

@@ -13,7 +13,7 @@ from appliance.api.auth import Role
 from appliance.api.frames import FRAMES
 from appliance.api.openapi import describe
 from appliance.api.responses import json_response
-from appliance.api.route import Call, Route, routes_of
+from appliance.api.route import Call, Route, route, routes_of
 
 
 class DocumentApi:
@@ -22,10 +22,14 @@ class DocumentApi:
     def __init__(self, routes: Iterable[Route]) -> None:
         self._routes = tuple(routes)
 
+    @route("GET", "/openapi.json", Role.READ, (200,), {"type": "object", "required": ["openapi", "info", "paths"]})
     async def show(self, call: Call) -> HTTPResponse:
         """The OpenAPI 3.1 document of every route."""
         return json_response(self._openapi)
 
+    @route(
+        "GET", "/asyncapi.json", Role.READ, (200,), {"type": "object", "required": ["asyncapi", "info", "channels"]}
+    )
     async def show_events(self, call: Call) -> HTTPResponse:
         """The AsyncAPI 3.0 document of the event stream: every type of frame, its fields, and when it comes."""
         return json_response(self._asyncapi)
@@ -39,22 +43,4 @@ class DocumentApi:
         return orjson.dumps(describe_events(FRAMES))
 
 
-ROUTES = routes_of(
-    DocumentApi,
-    Route(
-        "GET",
-        "/openapi.json",
-        Role.READ,
-        DocumentApi.show,
-        (200,),
-        {"type": "object", "required": ["openapi", "info", "paths"]},
-    ),
-    Route(
-        "GET",
-        "/asyncapi.json",
-        Role.READ,
-        DocumentApi.show_events,
-        (200,),
-        {"type": "object", "required": ["asyncapi", "info", "channels"]},
-    ),
-)
+ROUTES = routes_of(DocumentApi)

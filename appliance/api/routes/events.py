@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from sanic import Request
 
 from appliance.api.auth import Role
-from appliance.api.route import Call, Route, routes_of
+from appliance.api.route import Call, route, routes_of
 from appliance.api.sanic_http.connection import StrictConnection
 from appliance.api.stream import EventStream
 from appliance.api.websocket import shake_hands
@@ -23,6 +23,7 @@ class EventsApi:
     def __init__(self, stream: EventStream) -> None:
         self._stream = stream
 
+    @route("GET", "/events", Role.READ, (101, 400, 426), is_websocket=True)
     async def read(self, call: Call) -> None:
         """The stream of event frames, as a WebSocket."""
         assert call.principal is not None
@@ -44,7 +45,4 @@ def token_of_browser(request: Request) -> str | None:
     return token
 
 
-ROUTES = routes_of(
-    EventsApi,
-    Route("GET", "/events", Role.READ, EventsApi.read, (101, 400, 426), is_websocket=True),
-)
+ROUTES = routes_of(EventsApi)

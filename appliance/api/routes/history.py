@@ -8,7 +8,7 @@ from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.periods import PERIOD
 from appliance.api.responses import json_response
-from appliance.api.route import Call, Route, routes_of
+from appliance.api.route import Call, route, routes_of
 from appliance.api.validation import choice
 from appliance.history.command_history import CommandAudit
 from appliance.history.device_history import DeviceHistory, Resolution
@@ -30,45 +30,6 @@ _DEVICE_QUERY = {
 }
 _AUDIT_QUERY = {**PERIOD, "device_id": Field(identifier, required=False)}
 
-
-class HistoryApi:
-    """What answers the routes of history and audit."""
-
-    def __init__(self, registry: Registry, devices: DeviceHistory, audit: CommandAudit) -> None:
-        self._registry = registry
-        self._devices = devices
-        self._audit = audit
-
-    async def list_states(self, call: Call, device_id: str) -> HTTPResponse:
-        """How the device was, newest first, an entry for each change of an attribute."""
-        device = self._registry.get_device(device_id)
-        period, resolution = _asked_for(call)
-        entries = self._devices.list_states(device, period, resolution)
-        return json_response(_STATES.of(device_id=device_id, entries=entries))
-
-    async def list_values(self, call: Call, device_id: str, attribute: str) -> HTTPResponse:
-        """What one attribute of the device showed, newest first."""
-        self._registry.get_device(device_id)
-        period, resolution = _asked_for(call)
-        entries = [
-            _VALUE.of(observed_at=entry.observed_at, device_id=device_id, attribute=attribute, value=entry.value)
-            for entry in self._devices.list_values(device_id, attribute, period, resolution)
-        ]
-        return json_response(_VALUES.of(device_id=device_id, attribute=attribute, entries=entries))
-
-    async def list_commands(self, call: Call) -> HTTPResponse:
-        """Who commanded which device, and what came of it, newest first."""
-        query = call.query()
-        device_id = query.pop("device_id")
-        return json_response(_AUDIT.of(entries=self._audit.list_commands(Period(**query), device_id)))
-
-
-def _asked_for(call: Call) -> tuple[Period, Resolution]:
-    query = call.query()
-    resolution = Resolution[(query.pop("resolution") or "all").upper()]
-    return Period(**query), resolution
-
-
 _STATES = record(
     "DeviceHistory",
     device_id=TEXT,
@@ -89,25 +50,48 @@ _COMMAND = described(
 )
 _AUDIT = record("CommandAudit", entries=array_of(_COMMAND))
 
-ROUTES = routes_of(
-    HistoryApi,
-    Route(
-        "GET",
-        "/devices/<device_id>/history",
-        Role.READ,
-        HistoryApi.list_states,
-        (200, 400, 404),
-        _STATES,
-        query=_DEVICE_QUERY,
-    ),
-    Route(
-        "GET",
-        "/devices/<device_id>/history/<attribute>",
-        Role.READ,
-        HistoryApi.list_values,
-        (200, 400, 404),
-        _VALUES,
-        query=_DEVICE_QUERY,
-    ),
-    Route("GET", "/audit/commands", Role.READ, HistoryApi.list_commands, (200, 400), _AUDIT, query=_AUDIT_QUERY),
-)
+
+class HistoryApi:
+    """What answers the routes of history and audit."""
+
+    def __init__(self, registry: Registry, devices: DeviceHistory, audit: CommandAudit) -> None:
+        self._registry = registry
+        self._devices = devices
+        self._audit = audit
+
+    @route("GET", "/devices/<device_id>/history", Role.READ, (200, 400, 404), _STATES, query=_DEVICE_QUERY)
+    async def list_states(self, call: Call, device_id: str) -> HTTPResponse:
+        """How the device was, newest first, an entry for each change of an attribute."""
+        device = self._registry.get_device(device_id)
+        period, resolution = _asked_for(call)
+        entries = self._devices.list_states(device, period, resolution)
+        return json_response(_STATES.of(device_id=device_id, entries=entries))
+
+    @route(
+        "GET", "/devices/<device_id>/history/<attribute>", Role.READ, (200, 400, 404), _VALUES, query=_DEVICE_QUERY
+    )
+    async def list_values(self, call: Call, device_id: str, attribute: str) -> HTTPResponse:
+        """What one attribute of the device showed, newest first."""
+        self._registry.get_device(device_id)
+        period, resolution = _asked_for(call)
+        entries = [
+            _VALUE.of(observed_at=entry.observed_at, device_id=device_id, attribute=attribute, value=entry.value)
+            for entry in self._devices.list_values(device_id, attribute, period, resolution)
+        ]
+        return json_response(_VALUES.of(device_id=device_id, attribute=attribute, entries=entries))
+
+    @route("GET", "/audit/commands", Role.READ, (200, 400), _AUDIT, query=_AUDIT_QUERY)
+    async def list_commands(self, call: Call) -> HTTPResponse:
+        """Who commanded which device, and what came of it, newest first."""
+        query = call.query()
+        device_id = query.pop("device_id")
+        return json_response(_AUDIT.of(entries=self._audit.list_commands(Period(**query), device_id)))
+
+
+def _asked_for(call: Call) -> tuple[Period, Resolution]:
+    query = call.query()
+    resolution = Resolution[(query.pop("resolution") or "all").upper()]
+    return Period(**query), resolution
+
+
+ROUTES = routes_of(HistoryApi)

@@ -8,7 +8,7 @@ from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.keyring import Keyring
 from appliance.api.responses import json_response, no_content
-from appliance.api.route import Call, Route, routes_of
+from appliance.api.route import Call, route, routes_of
 from appliance.api.validation import body, member_of
 from appliance.home.texts import text
 from appliance.tables.fields import Field
@@ -25,25 +25,23 @@ class ApiKeys:
     def __init__(self, keyring: Keyring) -> None:
         self._keyring = keyring
 
+    @route("GET", "/auth/keys", Role.ADMIN, (200,), array_of(schemas.KEY))
     async def list_all(self, call: Call) -> HTTPResponse:
         """Every API key by id, without its secret."""
         return json_response(schemas.KEY.each(self._keyring.list_all()))
 
+    @route("POST", "/auth/keys", Role.ADMIN, (200, 400, 413, 503), schemas.NEW_KEY, body=KEY_BODY)
     async def create(self, call: Call) -> HTTPResponse:
         """Make an API key with a label and a role; its secret is in this answer alone."""
         fields = await call.body()
         key, token = await self._keyring.create(fields["label"], fields["role"])
         return json_response({**schemas.KEY(key), "key": token})
 
+    @route("DELETE", "/auth/keys/<key_id>", Role.ADMIN, (204, 404, 503))
     async def revoke(self, call: Call, key_id: str) -> HTTPResponse:
         """Revoke the API key, and close the event streams that came with it."""
         await self._keyring.revoke(key_id)
         return no_content()
 
 
-ROUTES = routes_of(
-    ApiKeys,
-    Route("GET", "/auth/keys", Role.ADMIN, ApiKeys.list_all, (200,), array_of(schemas.KEY)),
-    Route("POST", "/auth/keys", Role.ADMIN, ApiKeys.create, (200, 400, 413, 503), schemas.NEW_KEY, body=KEY_BODY),
-    Route("DELETE", "/auth/keys/<key_id>", Role.ADMIN, ApiKeys.revoke, (204, 404, 503)),
-)
+ROUTES = routes_of(ApiKeys)

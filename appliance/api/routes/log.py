@@ -7,7 +7,7 @@ from sanic import HTTPResponse
 from appliance.api.auth import Role
 from appliance.api.periods import LIMIT
 from appliance.api.responses import json_response
-from appliance.api.route import Call, Route, routes_of
+from appliance.api.route import Call, route, routes_of
 from appliance.api.validation import anything, choice
 from appliance.log_buffer import LEVELS, LogBuffer, LogQuery
 from appliance.tables.fields import Field
@@ -26,20 +26,10 @@ class LogApi:
     def __init__(self, buffer: LogBuffer) -> None:
         self._buffer = buffer
 
-    async def list_entries(self, call: Call) -> HTTPResponse:
-        """The latest entries of the log that match, newest first, of the last 2,000."""
-        stated = {name: value for name, value in call.query().items() if value is not None}
-        found = self._buffer.list_entries(LogQuery(**stated))
-        return json_response(_LOG.of(entries=found))
-
-
-ROUTES = routes_of(
-    LogApi,
-    Route(
+    @route(
         "GET",
         "/diagnostics/log",
         Role.ADMIN,
-        LogApi.list_entries,
         (200, 400),
         _LOG,
         query={
@@ -48,5 +38,12 @@ ROUTES = routes_of(
             "contains": Field(anything, required=False),
             "limit": LIMIT,
         },
-    ),
-)
+    )
+    async def list_entries(self, call: Call) -> HTTPResponse:
+        """The latest entries of the log that match, newest first, of the last 2,000."""
+        stated = {name: value for name, value in call.query().items() if value is not None}
+        found = self._buffer.list_entries(LogQuery(**stated))
+        return json_response(_LOG.of(entries=found))
+
+
+ROUTES = routes_of(LogApi)

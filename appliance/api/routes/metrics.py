@@ -8,7 +8,7 @@ from appliance.api.auth import Role
 from appliance.api.exposition import CONTENT_TYPE
 from appliance.api.hub_metrics import Metrics
 from appliance.api.responses import text_response
-from appliance.api.route import Call, Route, routes_of
+from appliance.api.route import Call, route, routes_of
 from appliance.tables.shapes import TEXT
 
 
@@ -18,12 +18,10 @@ class MetricsPage:
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
 
+    @route("GET", "/metrics", Role.READ, (200,), TEXT, media_type=CONTENT_TYPE)
     async def show(self, call: Call) -> HTTPResponse:
         """What the hub counts and measures, in Prometheus's text format."""
         return text_response(self._metrics.expose(), CONTENT_TYPE)
 
 
-ROUTES = routes_of(
-    MetricsPage,
-    Route("GET", "/metrics", Role.READ, MetricsPage.show, (200,), TEXT, media_type=CONTENT_TYPE),
-)
+ROUTES = routes_of(MetricsPage)

@@ -9,7 +9,7 @@ from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.responses import json_response
-from appliance.api.route import Call, Route, routes_of
+from appliance.api.route import Call, route, routes_of
 from appliance.automations.automations import Automations
 from appliance.health import Health
 from appliance.home import json_shapes
@@ -45,6 +45,7 @@ class OverviewApi:
         self._automations = automations
         self._encoder = encoder
 
+    @route("GET", "/overview", Role.READ, (200,), OVERVIEW)
     async def show(self, call: Call) -> HTTPResponse:
         """Devices, rooms, groups, scenes, automations and adapters at one moment, and the role of the key."""
         assert call.principal is not None
@@ -62,7 +63,4 @@ class OverviewApi:
         return json_response(b"%b%b]}" % (orjson.dumps(head).removesuffix(b"]}"), devices))
 
 
-ROUTES = routes_of(
-    OverviewApi,
-    Route("GET", "/overview", Role.READ, OverviewApi.show, (200,), OVERVIEW),
-)
+ROUTES = routes_of(OverviewApi)

@@ -11,7 +11,7 @@ from appliance.api.auth import Role
 from appliance.api.error_responses import failed_run_body
 from appliance.api.periods import PERIOD
 from appliance.api.responses import json_response
-from appliance.api.route import Call, Route, routes_of
+from appliance.api.route import Call, route, routes_of
 from appliance.errors import DroppedByMode
 from appliance.history.execution_history import RunStatus
 from appliance.history.period import Period
@@ -28,14 +28,17 @@ class ScenesApi:
         self._scenes = scenes
         self._reloader = reloader
 
+    @route("GET", "/scenes", Role.READ, (200,), array_of(schemas.SCENE))
     async def list_all(self, call: Call) -> HTTPResponse:
         """Every scene by id."""
         return json_response(schemas.SCENE.each(self._scenes.list_scenes()))
 
+    @route("POST", "/scenes/reload", Role.ADMIN, (200,), schemas.RELOADED)
     async def reload(self, call: Call) -> HTTPResponse:
         """Read every scene's file anew. If one has a fault, the answer lists all faults and nothing changes."""
         return json_response(schemas.RELOADED(await self._reloader.reload()))
 
+    @route("POST", "/scenes/<scene_id>/execute", Role.WRITE, (200, 202, 400, 404, 423), schemas.EXECUTED)
     async def execute(self, call: Call, scene_id: str) -> HTTPResponse:
         """Run the scene: the result of each of its commands, in the order of the calls."""
         execution = self._scenes.execute(scene_id)
@@ -48,11 +51,13 @@ class ScenesApi:
             return json_response(schemas.EXECUTED.of(status="ok", results=ending.results))
         return json_response(failed_run_body(f"scene '{scene_id}'", ending), 400)
 
+    @route("POST", "/scenes/<scene_id>/cancel", Role.WRITE, (200, 404), schemas.CANCELLED)
     async def cancel(self, call: Call, scene_id: str) -> HTTPResponse:
         """End what runs and waits of it at once, in a sleep too; `cancelled` is how many those were."""
         count = self._scenes.cancel(scene_id)
         return json_response(schemas.CANCELLED.of(cancelled=count))
 
+    @route("GET", "/scenes/<scene_id>/history", Role.READ, (200, 400, 404), schemas.SCENE_HISTORY, query=PERIOD)
     async def list_history(self, call: Call, scene_id: str) -> HTTPResponse:
         """What became of the scene's executions, the newest first."""
         self._scenes.catalog.get(scene_id)
@@ -60,26 +65,4 @@ class ScenesApi:
         return json_response(schemas.SCENE_HISTORY.of(scene_id=scene_id, entries=entries))
 
 
-ROUTES = routes_of(
-    ScenesApi,
-    Route("GET", "/scenes", Role.READ, ScenesApi.list_all, (200,), array_of(schemas.SCENE)),
-    Route("POST", "/scenes/reload", Role.ADMIN, ScenesApi.reload, (200,), schemas.RELOADED),
-    Route(
-        "POST",
-        "/scenes/<scene_id>/execute",
-        Role.WRITE,
-        ScenesApi.execute,
-        (200, 202, 400, 404, 423),
-        schemas.EXECUTED,
-    ),
-    Route("POST", "/scenes/<scene_id>/cancel", Role.WRITE, ScenesApi.cancel, (200, 404), schemas.CANCELLED),
-    Route(
-        "GET",
-        "/scenes/<scene_id>/history",
-        Role.READ,
-        ScenesApi.list_history,
-        (200, 400, 404),
-        schemas.SCENE_HISTORY,
-        query=PERIOD,
-    ),
-)
+ROUTES = routes_of(ScenesApi)

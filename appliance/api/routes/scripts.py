@@ -7,7 +7,7 @@ from sanic import HTTPResponse
 from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.responses import json_response
-from appliance.api.route import Call, Route, routes_of
+from appliance.api.route import Call, route, routes_of
 from appliance.lua.reload import Reloader
 
 
@@ -17,12 +17,10 @@ class ScriptsApi:
     def __init__(self, reloader: Reloader) -> None:
         self._reloader = reloader
 
+    @route("POST", "/scripts/reload", Role.ADMIN, (200,), schemas.RELOADED)
     async def reload(self, call: Call) -> HTTPResponse:
         """Compile every script and list all faults. Executions read scripts when they require them."""
         return json_response(schemas.RELOADED(await self._reloader.reload()))
 
 
-ROUTES = routes_of(
-    ScriptsApi,
-    Route("POST", "/scripts/reload", Role.ADMIN, ScriptsApi.reload, (200,), schemas.RELOADED),
-)
+ROUTES = routes_of(ScriptsApi)

@@ -13,7 +13,7 @@ from sanic import HTTPResponse
 from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.responses import json_response
-from appliance.api.route import Call, Route, routes_of
+from appliance.api.route import Call, route, routes_of
 from appliance.errors import NotReady
 from appliance.health import Health
 from appliance.home.capabilities import CAPABILITIES, OWNERSHIP
@@ -45,29 +45,35 @@ class SystemApi:
         self._folders = folders
         self._catalog = orjson.dumps(schemas.CATALOG.of(capabilities=CAPABILITIES.values(), ownership=OWNERSHIP))
 
+    @route("GET", "/health", None, (200,), schemas.DONE)
     async def show_health(self, call: Call) -> HTTPResponse:
         """The hub's process answers."""
         return json_response(_HEALTHY)
 
+    @route("GET", "/ready", None, (200, 503), schemas.DONE)
     async def show_ready(self, call: Call) -> HTTPResponse:
         """The hub has started: every adapter's first poll has ended, reached or not."""
         if missing := self._health.list_missing():
             raise NotReady(f"starting: {', '.join(missing)}")
         return json_response(_HEALTHY)
 
+    @route("GET", "/capabilities", Role.READ, (200,), schemas.CATALOG)
     async def list_capabilities(self, call: Call) -> HTTPResponse:
         """The capability catalog."""
         return json_response(self._catalog)
 
+    @route("GET", "/diagnostics", Role.ADMIN, (200,), schemas.DIAGNOSTICS)
     async def show_diagnostics(self, call: Call) -> HTTPResponse:
         """How the hub is inside: counts, and the figures of each part."""
         return json_response({name: probe() for name, probe in self._probes.items()})
 
+    @route("POST", "/diagnostics/clock/trust", Role.ADMIN, (200, 503), schemas.DONE)
     async def trust_clock(self, call: Call) -> HTTPResponse:
         """Trust the clock as it is now, also after restarts, where nothing synchronises it."""
         await self._trust_clock()
         return json_response(_HEALTHY)
 
+    @route("GET", "/diagnostics/reload_watch", Role.ADMIN, (200,), schemas.WATCHES)
     async def show_reload_watch(self, call: Call) -> HTTPResponse:
         """Which folders of Lua files are watched, so that a saved file is loaded."""
         watches = [
@@ -87,12 +93,4 @@ def probe_process() -> dict[str, Any]:
     return {"resident_bytes": resident, "threads": threading.active_count()}
 
 
-ROUTES = routes_of(
-    SystemApi,
-    Route("GET", "/health", None, SystemApi.show_health, (200,), schemas.DONE),
-    Route("GET", "/ready", None, SystemApi.show_ready, (200, 503), schemas.DONE),
-    Route("GET", "/capabilities", Role.READ, SystemApi.list_capabilities, (200,), schemas.CATALOG),
-    Route("GET", "/diagnostics", Role.ADMIN, SystemApi.show_diagnostics, (200,), schemas.DIAGNOSTICS),
-    Route("POST", "/diagnostics/clock/trust", Role.ADMIN, SystemApi.trust_clock, (200, 503), schemas.DONE),
-    Route("GET", "/diagnostics/reload_watch", Role.ADMIN, SystemApi.show_reload_watch, (200,), schemas.WATCHES),
-)
+ROUTES = routes_of(SystemApi)

@@ -7,7 +7,7 @@ from sanic import HTTPResponse
 from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.responses import json_response, no_content
-from appliance.api.route import Call, Route, routes_of
+from appliance.api.route import Call, route, routes_of
 from appliance.automations.timers import Timers as Parts
 from appliance.tables.shapes import array_of
 
@@ -18,18 +18,16 @@ class TimersApi:
     def __init__(self, timers: Parts) -> None:
         self._timers = timers
 
+    @route("GET", "/timers", Role.READ, (200,), array_of(schemas.TIMER))
     async def list_all(self, call: Call) -> HTTPResponse:
         """Every timer that is under way, by name."""
         return json_response(schemas.TIMER.each(self._timers.list_all()))
 
+    @route("DELETE", "/timers/<name>", Role.WRITE, (204, 404, 503))
     async def remove(self, call: Call, name: str) -> HTTPResponse:
         """Cancel the timer."""
         await self._timers.remove(name)
         return no_content()
 
 
-ROUTES = routes_of(
-    TimersApi,
-    Route("GET", "/timers", Role.READ, TimersApi.list_all, (200,), array_of(schemas.TIMER)),
-    Route("DELETE", "/timers/<name>", Role.WRITE, TimersApi.remove, (204, 404, 503)),
-)
+ROUTES = routes_of(TimersApi)

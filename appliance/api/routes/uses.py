@@ -9,7 +9,7 @@ from sanic import HTTPResponse
 
 from appliance.api.auth import Role
 from appliance.api.responses import json_response
-from appliance.api.route import Call, Route, routes_of
+from appliance.api.route import Call, route, routes_of
 from appliance.automations.automations import Automations
 from appliance.home.registry import Registry
 from appliance.lua.lua_catalog import Asset
@@ -27,6 +27,7 @@ class UsesApi:
         self._automations = automations
         self._scenes = scenes
 
+    @route("GET", "/devices/<device_id>/uses", Role.READ, (200, 404), USES)
     async def show(self, call: Call, device_id: str) -> HTTPResponse:
         """The automations and scenes whose files name the device."""
         self._registry.get_device(device_id)
@@ -43,7 +44,4 @@ def _naming(device_id: str, assets: Iterable[Asset[Any]]) -> list[str]:
     return [asset.definition.id for asset in assets if any(each in asset.source.text for each in quoted)]
 
 
-ROUTES = routes_of(
-    UsesApi,
-    Route("GET", "/devices/<device_id>/uses", Role.READ, UsesApi.show, (200, 404), USES),
-)
+ROUTES = routes_of(UsesApi)

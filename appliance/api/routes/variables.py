@@ -7,7 +7,7 @@ from sanic import HTTPResponse
 from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.responses import json_response, no_content
-from appliance.api.route import Call, Route, routes_of
+from appliance.api.route import Call, route, routes_of
 from appliance.api.validation import body, json_value
 from appliance.automations.variables import Variables as Parts
 from appliance.tables.fields import Field
@@ -25,20 +25,24 @@ class VariablesApi:
     def __init__(self, variables: Parts) -> None:
         self._variables = variables
 
+    @route("GET", "/variables", Role.READ, (200,), array_of(schemas.VARIABLE))
     async def list_all(self, call: Call) -> HTTPResponse:
         """Every variable by name."""
         return json_response(schemas.VARIABLE.each(self._variables.list_all()))
 
+    @route("GET", "/variables/<name>", Role.READ, (200, 404), schemas.VARIABLE)
     async def get(self, call: Call, name: str) -> HTTPResponse:
         """One variable."""
         return json_response(schemas.VARIABLE(self._variables.get(name)))
 
+    @route("PUT", "/variables/<name>", Role.WRITE, (200, 400, 413, 503), schemas.VARIABLE, body=VARIABLE_BODY)
     async def put(self, call: Call, name: str) -> HTTPResponse:
         """Set the variable; it is on the card before this is answered."""
         body = await call.body()
         await self._variables.set_durable(name, body["value"], SOURCE)
         return json_response(schemas.VARIABLE.of(name=name, value=body["value"]))
 
+    @route("DELETE", "/variables/<name>", Role.WRITE, (204, 404, 503))
     async def remove(self, call: Call, name: str) -> HTTPResponse:
         """Remove the variable."""
         self._variables.get(name)
@@ -46,18 +50,4 @@ class VariablesApi:
         return no_content()
 
 
-ROUTES = routes_of(
-    VariablesApi,
-    Route("GET", "/variables", Role.READ, VariablesApi.list_all, (200,), array_of(schemas.VARIABLE)),
-    Route("GET", "/variables/<name>", Role.READ, VariablesApi.get, (200, 404), schemas.VARIABLE),
-    Route(
-        "PUT",
-        "/variables/<name>",
-        Role.WRITE,
-        VariablesApi.put,
-        (200, 400, 413, 503),
-        schemas.VARIABLE,
-        body=VARIABLE_BODY,
-    ),
-    Route("DELETE", "/variables/<name>", Role.WRITE, VariablesApi.remove, (204, 404, 503)),
-)
+ROUTES = routes_of(VariablesApi)

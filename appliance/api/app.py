@@ -20,7 +20,7 @@ from appliance.api.key_access import Access
 from appliance.api.keyring import Keyring
 from appliance.api.rate import Buckets
 from appliance.api.request_metrics import Handle, RequestMetrics
-from appliance.api.route import Call, Route
+from appliance.api.route import Call, Route, routes_of
 from appliance.api.routes import (
     adapters,
     automations,
@@ -50,26 +50,28 @@ from appliance.home.events import DeviceRemoved
 from appliance.hub import Hub
 from appliance.version import VERSION
 
-ROUTES: tuple[Route, ...] = (
-    *system.ROUTES,
-    *log.ROUTES,
-    *metrics.ROUTES,
-    *adapters.ROUTES,
-    *devices.ROUTES,
-    *history.ROUTES,
-    *rooms.ROUTES,
-    *groups.ROUTES,
-    *scenes.ROUTES,
-    *automations.ROUTES,
-    *scripts.ROUTES,
-    *variables.ROUTES,
-    *timers.ROUTES,
-    *keys.ROUTES,
-    *events.ROUTES,
-    *document.ROUTES,
-    *overview.ROUTES,
-    *uses.ROUTES,
+_RESOURCES: tuple[type[Any], ...] = (
+    system.SystemApi,
+    log.LogApi,
+    metrics.MetricsPage,
+    adapters.AdaptersApi,
+    devices.DevicesApi,
+    history.HistoryApi,
+    rooms.RoomsApi,
+    groups.GroupsApi,
+    scenes.ScenesApi,
+    automations.AutomationsApi,
+    scripts.ScriptsApi,
+    variables.VariablesApi,
+    timers.TimersApi,
+    keys.ApiKeys,
+    events.EventsApi,
+    document.DocumentApi,
+    overview.OverviewApi,
+    uses.UsesApi,
 )
+
+ROUTES = tuple(row for resource in _RESOURCES for row in routes_of(resource))
 """Every route of the API; the dashboard's files, which are none, have rows of their own."""
 
 
@@ -85,7 +87,7 @@ def build_app(
     """The application that serves this hub, with the dashboard and the backup or without."""
     app = build_application(limits)
     cors = Cors(limits.origins, (method for route in ROUTES for method in route.methods))
-    api = ROUTES if make_backup is None else (*ROUTES, *backup.ROUTES)
+    api = ROUTES if make_backup is None else (*ROUTES, *routes_of(backup.BackupApi))
     pages = dashboard.DashboardApi()
     routes = (*api, *pages.list_routes()) if has_dashboard else api
     gate = Gate(access.authenticator, Buckets(limits.rate, hub.clock), cors, routes)
@@ -123,7 +125,9 @@ def _build_resources(
         rooms.RoomsApi(hub.registry, hub.changes, hub.dispatcher, encoder),
         groups.GroupsApi(hub.registry, hub.changes, hub.dispatcher, encoder),
         scenes.ScenesApi(hub.scenes, hub.reloaders["scenes"]),
-        *_build_automation_resources(hub),
+        automations.AutomationsApi(hub.automations, hub.reloaders["automations"]),
+        variables.VariablesApi(hub.variables),
+        timers.TimersApi(hub.timers),
         scripts.ScriptsApi(hub.reloaders["scripts"]),
         keys.ApiKeys(keyring),
         events.EventsApi(stream),
@@ -153,14 +157,6 @@ def _build_probes(hub: Hub, stream: EventStream, connections: Connections) -> Ma
         "sockets": connections.figures,
         "process": system.probe_process,
     }
-
-
-def _build_automation_resources(hub: Hub) -> tuple[object, ...]:
-    return (
-        automations.AutomationsApi(hub.automations, hub.reloaders["automations"]),
-        variables.VariablesApi(hub.variables),
-        timers.TimersApi(hub.timers),
-    )
 
 
 def _probe_hub(hub: Hub) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""From errors to responses: which HTTP status each class of error is, and the body that every error has."""
+"""From errors to responses: the HTTP status of every code, and the body that every error has."""
 
 from __future__ import annotations
 
@@ -18,35 +18,12 @@ from appliance.lua.executor import ExecutionResult
 
 log = logging.getLogger("api")
 
-STATUSES: Mapping[type[errors.LaresError], int] = {
-    errors.Invalid: 400,
-    errors.TooSlow: 408,
-    errors.TooLarge: 413,
-    errors.NotFound: 404,
-    errors.DroppedByMode: 423,
-    errors.Unsupported: 501,
-    errors.Unauthenticated: 401,
-    errors.TooManyChecks: 429,
-    errors.Forbidden: 403,
-    errors.RateLimited: 429,
-    errors.AdapterFailed: 400,
-    errors.ScriptFailed: 400,
-    errors.RunCancelled: 400,
-    errors.Stopping: 400,
-    errors.NotReady: 503,
-    errors.StoreFailed: 503,
-    errors.AuthenticationUnavailable: 503,
-    errors.UpgradeRequired: 426,
-}
-"""The status of each class; a class that is missing has that of the nearest one above it."""
-
 HEADERS: Mapping[type[errors.LaresError], dict[str, str]] = {
     errors.Unauthenticated: {"WWW-Authenticate": "Bearer"},
     errors.TooManyChecks: {"Retry-After": "1"},
     errors.UpgradeRequired: {"Upgrade": "websocket", "Sec-WebSocket-Version": "13"},
 }
-"""The headers that come with some of them."""
-
+"""The headers that come with some errors."""
 
 _SANIC_CODES: Mapping[int, str] = {
     400: "invalid_request",
@@ -59,51 +36,51 @@ _SANIC_CODES: Mapping[int, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """What a code means, and the statuses that it comes with."""
+    """What a code means, and the HTTP status that it comes with."""
 
+    status: int
     meaning: str
-    statuses: tuple[int, ...]
 
 
 CODES: Mapping[str, Code] = {
     "invalid_request": Code(
-        "The request cannot be understood: malformed HTTP or JSON, or a field that must be there is missing.", (400,)
+        400, "The request cannot be understood: malformed HTTP or JSON, or a field that must be there is missing."
     ),
     "invalid_value": Code(
-        "A value that the request states is not allowed, or names a room, group or device that is not there.", (400,)
+        400, "A value that the request states is not allowed, or names a room, group or device that is not there."
     ),
-    "device_unreachable": Code("The device gave no answer.", (400,)),
-    "device_refused": Code("The device answered, and did not do it.", (400,)),
-    "busy": Code("Too many commands wait for the device's address; nothing was sent. Try again.", (400,)),
-    "adapter_failed": Code("The device's adapter has a fault; the hub's log has the traceback.", (400,)),
-    "script_failed": Code("A Lua file failed, was stopped at a limit, or has faults.", (400,)),
-    "cancelled": Code("The execution was ended from outside before it was done.", (400,)),
-    "stopping": Code("The hub stops; whether the command was done is not known.", (400,)),
-    "authentication_required": Code("There is no key, or it is not one of this hub's.", (401,)),
-    "insufficient_permissions": Code("The key's role does not reach this.", (403,)),
-    "path_not_found": Code("There is no such path.", (404,)),
-    **{f"{each}_not_found": Code(f"There is no {each} of this id.", (404,)) for each in get_args(errors.Resource)},
-    "method_not_allowed": Code("The path has no such method; `Allow` names those that it has.", (405,)),
-    "request_timeout": Code("The request took too long to arrive.", (408,)),
-    "body_too_large": Code("The body is larger than `api.max_body_bytes`.", (413,)),
-    "head_too_large": Code("The request line and its headers are larger than 8 KiB.", (413,)),
-    "expectation_failed": Code("The hub does not know what `Expect` asks for.", (417,)),
-    "dropped_by_mode": Code("The mode of the scene admits no further execution now.", (423,)),
-    "upgrade_required": Code("The path is a WebSocket, and the request does not open one.", (426,)),
-    "rate_limited": Code("Too many requests with this key; `Retry-After` says when to try again.", (429,)),
-    "internal": Code("The hub has a fault; its log has the traceback.", (500,)),
-    "unsupported": Code("The device does not offer this command.", (501,)),
-    "unknown_transfer_coding": Code("The body comes in a `Transfer-Encoding` other than `chunked`.", (501,)),
-    "authentication_unavailable": Code("The hub has no memory to check the key with now. Try again.", (503,)),
-    "not_ready": Code("The hub is starting; `error` names what is missing.", (503,)),
-    "store_unavailable": Code("The card takes no change now; nothing of it counts. Try again.", (503,)),
+    "device_unreachable": Code(400, "The device gave no answer."),
+    "device_refused": Code(400, "The device answered, and did not do it."),
+    "busy": Code(400, "Too many commands wait for the device's address; nothing was sent. Try again."),
+    "adapter_failed": Code(400, "The device's adapter has a fault; the hub's log has the traceback."),
+    "script_failed": Code(400, "A Lua file failed, was stopped at a limit, or has faults."),
+    "cancelled": Code(400, "The execution was ended from outside before it was done."),
+    "stopping": Code(400, "The hub stops; whether the command was done is not known."),
+    "authentication_required": Code(401, "There is no key, or it is not one of this hub's."),
+    "insufficient_permissions": Code(403, "The key's role does not reach this."),
+    "path_not_found": Code(404, "There is no such path."),
+    **{f"{each}_not_found": Code(404, f"There is no {each} of this id.") for each in get_args(errors.Resource)},
+    "method_not_allowed": Code(405, "The path has no such method; `Allow` names those that it has."),
+    "request_timeout": Code(408, "The request took too long to arrive."),
+    "body_too_large": Code(413, "The body is larger than `api.max_body_bytes`."),
+    "head_too_large": Code(413, "The request line and its headers are larger than 8 KiB."),
+    "expectation_failed": Code(417, "The hub does not know what `Expect` asks for."),
+    "dropped_by_mode": Code(423, "The mode of the scene admits no further execution now."),
+    "upgrade_required": Code(426, "The path is a WebSocket, and the request does not open one."),
+    "rate_limited": Code(429, "Too many requests with this key; `Retry-After` says when to try again."),
+    "internal": Code(500, "The hub has a fault; its log has the traceback."),
+    "unsupported": Code(501, "The device does not offer this command."),
+    "unknown_transfer_coding": Code(501, "The body comes in a `Transfer-Encoding` other than `chunked`."),
+    "authentication_unavailable": Code(503, "The hub has no memory to check the key with now. Try again."),
+    "not_ready": Code(503, "The hub is starting; `error` names what is missing."),
+    "store_unavailable": Code(503, "The card takes no change now; nothing of it counts. Try again."),
 }
 """Every code that the body of an error may hold."""
 
 
 def status_of(error: errors.LaresError) -> int:
-    """The HTTP status that tells the client of this error."""
-    return next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
+    """The HTTP status that comes with the error's code; 500 for one that no client should meet."""
+    return CODES[error.code if error.code in CODES else "internal"].status
 
 
 def headers_of(error: errors.LaresError) -> Mapping[str, str] | None:

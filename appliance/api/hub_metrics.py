@@ -141,13 +141,14 @@ class Metrics:
 def _process_families() -> Iterator[Family]:
     usage = resource.getrusage(resource.RUSAGE_SELF)
     yield counter("process_cpu_seconds_total", "Processor time.", usage.ru_utime + usage.ru_stime)
-    yield gauge("process_resident_memory_bytes", "Resident memory.", _resident_bytes())
+    yield gauge("process_resident_memory_bytes", "Resident memory.", resident_bytes())
     yield gauge("process_open_fds", "Open file descriptors.", _open_files())
     yield gauge("process_max_fds", "How many may be open.", resource.getrlimit(resource.RLIMIT_NOFILE)[0])
     yield gauge("process_threads", "Threads.", threading.active_count())
 
 
-def _resident_bytes() -> int | None:
+def resident_bytes() -> int | None:
+    """The process's resident memory; None where the system does not tell it (Linux does)."""
     try:
         return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * _PAGE_BYTES
     except OSError:

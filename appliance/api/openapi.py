@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from appliance.api.auth import REACH, Role
-from appliance.api.error_responses import HEADERS, STATUSES
+from appliance.api.error_responses import CODES, HEADERS
 from appliance.api.route import ANYWHERE, Route
 from appliance.api.schemas import error_of
 from appliance.tables.shapes import TEXT, Schema
@@ -44,7 +44,7 @@ _MEANINGS: Mapping[int, str] = {
 """What each status says; one that is missing here cannot be in a row."""
 
 _NAMED_HEADERS: Mapping[int, Iterable[str]] = {
-    **{STATUSES[kind]: names for kind, names in HEADERS.items()},
+    **{CODES[kind.code].status: names for kind, names in HEADERS.items()},
     405: ("Allow",),
 }
 

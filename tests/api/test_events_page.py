@@ -67,10 +67,7 @@ def rows_of_frames() -> list[str]:
 
 def rows_of_codes() -> list[str]:
     """The table of codes as the page has it."""
-    return [
-        f"| `{name}` | {', '.join(map(str, code.statuses))} | {code.meaning} |"
-        for name, code in sorted(CODES.items())
-    ]
+    return [f"| `{name}` | {code.status} | {code.meaning} |" for name, code in sorted(CODES.items())]
 
 
 def _fields(frame: EventFrame) -> str:

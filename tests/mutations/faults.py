@@ -99,8 +99,8 @@ FAULTS = (
     fault(
         "a full card is answered 503",
         "api/error_responses.py",
-        "errors.StoreFailed: 503",
-        "errors.StoreFailed: 400",
+        '"store_unavailable": Code(503',
+        '"store_unavailable": Code(400',
         "journeys/test_bad_card.py::TestEveryRoute",
     ),
     fault(

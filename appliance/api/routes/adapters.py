@@ -7,7 +7,7 @@ from sanic import HTTPResponse
 from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.responses import json_response
-from appliance.api.route import Call, route, routes_of
+from appliance.api.route import Call, route
 from appliance.health import Health
 from appliance.tables.shapes import array_of
 
@@ -27,6 +27,3 @@ class AdaptersApi:
     async def get(self, call: Call, name: str) -> HTTPResponse:
         """One adapter: how it does, when it last did well, and what was wrong last."""
         return json_response(schemas.ADAPTER_IN_FULL(self._health.get_adapter(name)))
-
-
-ROUTES = routes_of(AdaptersApi)

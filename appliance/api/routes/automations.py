@@ -9,7 +9,7 @@ from appliance.api.auth import Role
 from appliance.api.error_responses import failed_run_body, refusal_body
 from appliance.api.periods import PERIOD
 from appliance.api.responses import json_response
-from appliance.api.route import Call, route, routes_of
+from appliance.api.route import Call, route
 from appliance.api.validation import body, boolean, nullable, table
 from appliance.automations.automations import Automations as Parts
 from appliance.errors import ConfigFailed
@@ -116,6 +116,3 @@ class AutomationsApi:
         self._automations.view(automation_id)
         entries = self._automations.list_runs(automation_id, Period(**call.query()))
         return json_response(schemas.AUTOMATION_HISTORY.of(automation_id=automation_id, entries=entries))
-
-
-ROUTES = routes_of(AutomationsApi)

@@ -9,7 +9,7 @@ from sanic import HTTPResponse
 
 from appliance.api.auth import Role
 from appliance.api.responses import Response
-from appliance.api.route import Call, route, routes_of
+from appliance.api.route import Call, route
 from appliance.tables.shapes import TEXT
 
 MakeBackup = Callable[[], bytes]
@@ -32,6 +32,3 @@ class BackupApi:
             body = await asyncio.to_thread(self._make)
         headers = {"content-disposition": 'attachment; filename="lares-backup.tar.gz"', "cache-control": "no-store"}
         return Response(body, 200, {"content-type": GZIP, **headers})
-
-
-ROUTES = routes_of(BackupApi)

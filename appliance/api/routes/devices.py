@@ -12,7 +12,7 @@ from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.responses import json_response
-from appliance.api.route import Call, route, routes_of
+from appliance.api.route import Call, route
 from appliance.api.validation import anything, body, list_of, member_of, nullable
 from appliance.home import json_shapes
 from appliance.home.changes import AssignRoom, RenameDevice
@@ -106,6 +106,3 @@ class DevicesApi:
         if outcome.error is not None:
             raise outcome.error
         return json_response({"status": outcome.status})
-
-
-ROUTES = routes_of(DevicesApi)

@@ -13,7 +13,7 @@ from appliance.api.auth import Role
 from appliance.api.frames import FRAMES
 from appliance.api.openapi import describe
 from appliance.api.responses import json_response
-from appliance.api.route import Call, Route, route, routes_of
+from appliance.api.route import Call, Route, route
 
 
 class DocumentApi:
@@ -41,6 +41,3 @@ class DocumentApi:
     @cached_property
     def _asyncapi(self) -> bytes:
         return orjson.dumps(describe_events(FRAMES))
-
-
-ROUTES = routes_of(DocumentApi)

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from sanic import Request
 
 from appliance.api.auth import Role
-from appliance.api.route import Call, route, routes_of
+from appliance.api.route import Call, route
 from appliance.api.sanic_http.connection import StrictConnection
 from appliance.api.stream import EventStream
 from appliance.api.websocket import shake_hands
@@ -43,6 +43,3 @@ def token_of_browser(request: Request) -> str | None:
             return unquote(name.strip().removeprefix(TOKEN))
     token: str | None = request.args.get("token")
     return token
-
-
-ROUTES = routes_of(EventsApi)

@@ -9,7 +9,7 @@ from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.responses import json_response, no_content
-from appliance.api.route import Call, route, routes_of
+from appliance.api.route import Call, route
 from appliance.api.validation import body, list_of
 from appliance.home import json_shapes
 from appliance.home.changes import PutGroup, RemoveGroup, SetMembers
@@ -102,6 +102,3 @@ def _group_of(edit: Edit) -> Group:
     """The one group that the change has put."""
     [group] = (each for each in edit.groups.values() if each is not None)
     return group
-
-
-ROUTES = routes_of(GroupsApi)

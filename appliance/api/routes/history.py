@@ -8,7 +8,7 @@ from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.periods import PERIOD
 from appliance.api.responses import json_response
-from appliance.api.route import Call, route, routes_of
+from appliance.api.route import Call, route
 from appliance.api.validation import choice
 from appliance.history.command_history import CommandAudit
 from appliance.history.device_history import DeviceHistory, Resolution
@@ -92,6 +92,3 @@ def _asked_for(call: Call) -> tuple[Period, Resolution]:
     query = call.query()
     resolution = Resolution[(query.pop("resolution") or "all").upper()]
     return Period(**query), resolution
-
-
-ROUTES = routes_of(HistoryApi)

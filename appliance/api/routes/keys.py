@@ -8,7 +8,7 @@ from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.keyring import Keyring
 from appliance.api.responses import json_response, no_content
-from appliance.api.route import Call, route, routes_of
+from appliance.api.route import Call, route
 from appliance.api.validation import body, member_of
 from appliance.home.texts import text
 from appliance.tables.fields import Field
@@ -42,6 +42,3 @@ class ApiKeys:
         """Revoke the API key, and close the event streams that came with it."""
         await self._keyring.revoke(key_id)
         return no_content()
-
-
-ROUTES = routes_of(ApiKeys)

@@ -7,7 +7,7 @@ from sanic import HTTPResponse
 from appliance.api.auth import Role
 from appliance.api.periods import LIMIT
 from appliance.api.responses import json_response
-from appliance.api.route import Call, route, routes_of
+from appliance.api.route import Call, route
 from appliance.api.validation import anything, choice
 from appliance.log_buffer import LEVELS, LogBuffer, LogQuery
 from appliance.tables.fields import Field
@@ -44,6 +44,3 @@ class LogApi:
         stated = {name: value for name, value in call.query().items() if value is not None}
         found = self._buffer.list_entries(LogQuery(**stated))
         return json_response(_LOG.of(entries=found))
-
-
-ROUTES = routes_of(LogApi)

@@ -8,7 +8,7 @@ from appliance.api.auth import Role
 from appliance.api.exposition import CONTENT_TYPE
 from appliance.api.hub_metrics import Metrics
 from appliance.api.responses import text_response
-from appliance.api.route import Call, route, routes_of
+from appliance.api.route import Call, route
 from appliance.tables.shapes import TEXT
 
 
@@ -22,6 +22,3 @@ class MetricsPage:
     async def show(self, call: Call) -> HTTPResponse:
         """What the hub counts and measures, in Prometheus's text format."""
         return text_response(self._metrics.expose(), CONTENT_TYPE)
-
-
-ROUTES = routes_of(MetricsPage)

@@ -9,7 +9,7 @@ from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.responses import json_response
-from appliance.api.route import Call, route, routes_of
+from appliance.api.route import Call, route
 from appliance.automations.automations import Automations
 from appliance.health import Health
 from appliance.home import json_shapes
@@ -61,6 +61,3 @@ class OverviewApi:
         )
         devices = b",".join([self._encoder.encode_with_commands(each) for each in self._registry.list_devices()])
         return json_response(b"%b%b]}" % (orjson.dumps(head).removesuffix(b"]}"), devices))
-
-
-ROUTES = routes_of(OverviewApi)

@@ -9,7 +9,7 @@ from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.responses import json_response, no_content
-from appliance.api.route import Call, route, routes_of
+from appliance.api.route import Call, route
 from appliance.api.validation import body
 from appliance.home import json_shapes
 from appliance.home.changes import PutRoom, RemoveRoom
@@ -75,6 +75,3 @@ class RoomsApi:
         devices = self._registry.list_room_devices(room_id)
         outcomes = await self._dispatcher.send(devices, command, "room")
         return json_response(schemas.OUTCOME.each(outcomes))
-
-
-ROUTES = routes_of(RoomsApi)

@@ -11,7 +11,7 @@ from appliance.api.auth import Role
 from appliance.api.error_responses import failed_run_body
 from appliance.api.periods import PERIOD
 from appliance.api.responses import json_response
-from appliance.api.route import Call, route, routes_of
+from appliance.api.route import Call, route
 from appliance.errors import DroppedByMode
 from appliance.history.execution_history import RunStatus
 from appliance.history.period import Period
@@ -63,6 +63,3 @@ class ScenesApi:
         self._scenes.catalog.get(scene_id)
         entries = self._scenes.list_runs(scene_id, Period(**call.query()))
         return json_response(schemas.SCENE_HISTORY.of(scene_id=scene_id, entries=entries))
-
-
-ROUTES = routes_of(ScenesApi)

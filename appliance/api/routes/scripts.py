@@ -7,7 +7,7 @@ from sanic import HTTPResponse
 from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.responses import json_response
-from appliance.api.route import Call, route, routes_of
+from appliance.api.route import Call, route
 from appliance.lua.reload import Reloader
 
 
@@ -21,6 +21,3 @@ class ScriptsApi:
     async def reload(self, call: Call) -> HTTPResponse:
         """Compile every script and list all faults. Executions read scripts when they require them."""
         return json_response(schemas.RELOADED(await self._reloader.reload()))
-
-
-ROUTES = routes_of(ScriptsApi)

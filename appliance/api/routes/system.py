@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Awaitable, Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -12,8 +11,9 @@ from sanic import HTTPResponse
 
 from appliance.api import schemas
 from appliance.api.auth import Role
+from appliance.api.hub_metrics import resident_bytes
 from appliance.api.responses import json_response
-from appliance.api.route import Call, route, routes_of
+from appliance.api.route import Call, route
 from appliance.errors import NotReady
 from appliance.health import Health
 from appliance.home.capabilities import CAPABILITIES, OWNERSHIP
@@ -85,12 +85,4 @@ class SystemApi:
 
 def probe_process() -> dict[str, Any]:
     """The process's resident memory in bytes (Linux only, else null) and its threads."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-        resident: int | None = pages * 4096
-    except OSError:
-        resident = None
-    return {"resident_bytes": resident, "threads": threading.active_count()}
-
-
-ROUTES = routes_of(SystemApi)
+    return {"resident_bytes": resident_bytes(), "threads": threading.active_count()}

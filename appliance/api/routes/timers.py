@@ -7,7 +7,7 @@ from sanic import HTTPResponse
 from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.responses import json_response, no_content
-from appliance.api.route import Call, route, routes_of
+from appliance.api.route import Call, route
 from appliance.automations.timers import Timers as Parts
 from appliance.tables.shapes import array_of
 
@@ -28,6 +28,3 @@ class TimersApi:
         """Cancel the timer."""
         await self._timers.remove(name)
         return no_content()
-
-
-ROUTES = routes_of(TimersApi)

@@ -9,7 +9,7 @@ from sanic import HTTPResponse
 
 from appliance.api.auth import Role
 from appliance.api.responses import json_response
-from appliance.api.route import Call, route, routes_of
+from appliance.api.route import Call, route
 from appliance.automations.automations import Automations
 from appliance.home.registry import Registry
 from appliance.lua.lua_catalog import Asset
@@ -42,6 +42,3 @@ class UsesApi:
 def _naming(device_id: str, assets: Iterable[Asset[Any]]) -> list[str]:
     quoted = [quote + device_id.encode() + quote for quote in (b'"', b"'")]
     return [asset.definition.id for asset in assets if any(each in asset.source.text for each in quoted)]
-
-
-ROUTES = routes_of(UsesApi)

@@ -7,7 +7,7 @@ from sanic import HTTPResponse
 from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.responses import json_response, no_content
-from appliance.api.route import Call, route, routes_of
+from appliance.api.route import Call, route
 from appliance.api.validation import body, json_value
 from appliance.automations.variables import Variables as Parts
 from appliance.tables.fields import Field
@@ -48,6 +48,3 @@ class VariablesApi:
         self._variables.get(name)
         await self._variables.set_durable(name, None, SOURCE)
         return no_content()
-
-
-ROUTES = routes_of(VariablesApi)

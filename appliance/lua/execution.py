@@ -1,23 +1,28 @@
-"""An execution: one run of a Lua file, from its start to its end."""
+"""An execution: one run of a Lua file, from its start to its end.
+
+`begin` asks for a worker, which lets it `transmit` as soon as it has room and hands what Lua says to `receive`:
+requests, which are answered, and at last how the execution ended.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import inf
-from typing import Any, Protocol
+from typing import Protocol
 
 import orjson
 
-from appliance.errors import Invalid, LaresError, RunCancelled, ScriptFailed
+from appliance.clock import Clock
+from appliance.errors import RunCancelled, ScriptFailed
+from appliance.lua.answers import Calls, answer_call, answer_require
 from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.failures import failure_of
-from appliance.lua.session import CANCELLED, AnswerParts, Session, ignore
-from appliance.lua_worker.protocol import FrameKind, WorkerFrame
+from appliance.lua.scripts import Scripts
+from appliance.lua.source import Source
+from appliance.lua_worker.protocol import LAST, TIMING, FrameKind, Reason, WorkerFrame, encode
 from appliance.tasks import Tasks
-
-log = logging.getLogger("scripts")
 
 Failure = ScriptFailed | RunCancelled | None
 """How an execution ended; None where it ended well."""
@@ -25,41 +30,82 @@ Failure = ScriptFailed | RunCancelled | None
 UNCOUNTED = ("sleep", "wait_for", "run_scene")
 """Calls whose time does not count: they only wait, or count for themselves."""
 
-MAX_ANSWER_BYTES = 4 << 20
-"""Of JSON that one call can give to Lua."""
+_CANCELLED = WorkerFrame(FrameKind.STOPPED, 0, (bytes([Reason.CANCELLED]), b""))
 
 
-class Calls(Protocol):
-    """What `ctx` reaches in the hub."""
+class Channel(Protocol):
+    """What an execution needs of its worker."""
 
-    async def call(self, operation: str, arguments: Any) -> Any:
-        """Do what `ctx:<operation>` asks and answer in JSON data; a `LaresError` is raised at the user's line."""
+    def enqueue(self, execution: LuaExecution) -> None:
+        """Have the execution `transmit` as soon as there is room for another whose Lua runs."""
 
-    def log(self, level: str, message: str, fields: Any) -> None:
-        """Take a line that Lua logs or prints."""
+    def send(self, execution: LuaExecution, data: bytes) -> bool:
+        """Send a frame, because of which Lua of the execution runs; False where the process has ended already."""
+
+    def leave(self, execution: LuaExecution) -> None:
+        """The execution is over and holds no Lua."""
 
 
-OnEnd = Callable[["LuaExecution", Failure], None]
+@dataclass(frozen=True, slots=True)
+class ExecutionSettings:
+    """What all executions share. `clock` is what Lua is told of the time; the limits are seconds of `machine`."""
+
+    limits: ExecutionLimits
+    scripts: Scripts
+    clock: Clock
+    machine: Clock
 
 
 class LuaExecution:
-    """One execution. It goes on whether or not anybody waits for it."""
+    """One run of a file, known to people by its `name`. It goes on whether or not anybody waits for it.
 
-    def __init__(self, session: Session, calls: Calls, limits: ExecutionLimits, on_end: OnEnd) -> None:
-        self._session = session
+    `kind` says what of the file is run, with an `event` in JSON where it is EXECUTE. `on_end` is called once, never
+    before `begin` has returned.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        kind: FrameKind,
+        source: Source,
+        event: bytes,
+        calls: Calls,
+        settings: ExecutionSettings,
+        on_end: Callable[[LuaExecution, Failure], None],
+    ) -> None:
+        self.name = name
+        self.number = 0
+        """What the worker knows it by."""
+        self.deadline = inf
+        """When what goes on now has reached its limit, in seconds of the machine's clock."""
+        self.is_begun = False
+        """Whether its worker was given the file, and so may have run a line of it."""
+        self.is_cancelled = False
+        """Whether somebody asked for its end."""
+        self.description = b""
+        """What DESCRIBE came to, as JSON."""
+        self._files = [source]
         self._calls = calls
-        self._limits = limits
-        self._on_end = on_end
-        self._is_cancelled = False
-        self._last_word: WorkerFrame | None = None
-        self._abort_timer: asyncio.TimerHandle | None = None
+        self._settings = settings
+        self._on_end: Callable[[LuaExecution, Failure], None] = on_end
+        self._channel: Channel
+        self._outgoing: tuple[FrameKind, tuple[bytes, ...]] = (kind, (source.chunk, source.name.encode(), event))
+        self._reply: asyncio.Future[WorkerFrame] = asyncio.get_running_loop().create_future()
         self._task: asyncio.Task[Failure] | None = None
+        self._abort_timer: asyncio.TimerHandle | None = None
+        self._is_stopping = self._is_over = False
+        self._last_word: WorkerFrame | None = None
+        self._place = b""
+        self._backstop = inf
+        self._cpu_until: float | None = None
+        self._limit = Reason.CPU
 
-    def begin(self, event: bytes, tasks: Tasks) -> None:
-        """For the runner: start. Lua runs before this returns, if its worker is ready."""
-        self._session.interrupt = self._interrupt
-        reply = self._session.begin(FrameKind.EXECUTE, event)
-        self._task = tasks.start(self._run(reply), f"run of {self._session.name}")
+    # --- for whoever began it ------------------------------------------------------------------------
+
+    def begin(self, workers: Callable[[LuaExecution], None], tasks: Tasks) -> None:
+        """Start in the worker that `workers` chooses. Lua runs before this returns, if that worker is ready."""
+        workers(self)
+        self._task = tasks.start(self._run(), f"run of {self.name}")
         self._task.add_done_callback(self._end)
 
     async def wait(self) -> None:
@@ -74,19 +120,131 @@ class LuaExecution:
 
     def cancel(self) -> None:
         """End it at the next `ctx` call; a sleep or a command under way returns first. Running Lua ends at once."""
-        if not self._is_cancelled and (left := self._session.secs_left) < inf:  # a call may never return
+        if not self.is_cancelled and self.deadline < inf:  # a call may never return
+            left = max(0.0, self.deadline - self._settings.machine.monotonic())
             self._abort_timer = asyncio.get_running_loop().call_later(left, self.abort)
-        self._is_cancelled = True
-        self._session.stop()
+        self.is_cancelled = True
+        self._stop()
 
     def abort(self) -> None:
         """End it now, in a sleep or a command too. A command that was sent to a device is not taken back."""
-        self._interrupt(CANCELLED)
+        self._interrupt(_CANCELLED)
 
-    @property
-    def is_cancelled(self) -> bool:
-        """Whether somebody asked for its end."""
-        return self._is_cancelled
+    # --- for its worker ------------------------------------------------------------------------------
+
+    def join(self, channel: Channel, number: int) -> None:
+        """Run in this worker, where it has the number."""
+        self._channel, self.number = channel, number
+        channel.enqueue(self)
+
+    def transmit(self) -> None:
+        """There is room: send what is to be sent."""
+        if self._is_over or self._is_stopping:
+            return
+        limits, now = self._settings.limits, self._settings.machine.monotonic()
+        if not self.is_begun:
+            self._backstop = now + limits.backstop_secs
+        if self._cpu_until is None:
+            self._cpu_until = now + limits.max_cpu_secs
+        until, self._limit = min((self._cpu_until, Reason.CPU), (self._backstop, Reason.BACKSTOP))
+        secs, (kind, parts) = max(0.0, until - now), self._outgoing
+        timing = TIMING.pack(secs, self._limit, self._settings.clock.now().timestamp())
+        self.is_begun |= self._send(secs, kind, timing, *parts)
+
+    def receive(self, frame: WorkerFrame) -> bool:
+        """Take what Lua says; whether it does not run any more."""
+        if frame.kind is FrameKind.REQUEST:
+            self.note_place(frame.parts[2])
+            if self._is_stopping:
+                return False  # it crossed with the order to stop
+        self._is_over = frame.kind in LAST
+        self.deadline = inf
+        if not self._reply.done():
+            self._reply.set_result(frame)
+        elif frame.kind is FrameKind.LOST:
+            self._interrupt(frame)
+        return True
+
+    def log(self, level: bytes, message: bytes, fields: bytes) -> None:
+        """Take a line that Lua logs."""
+        texts = level.decode(errors="replace"), message.decode(errors="replace")
+        self._calls.log(*texts, orjson.loads(fields) if fields else None)
+
+    def note_place(self, place: bytes) -> None:
+        """Lua is at this line, `file:line`, or was when it last looked up."""
+        self._place = place or self._place
+
+    def expire(self, *, is_running: bool) -> None:
+        """The deadline has passed: Lua could not be stopped, or waits for the hub beyond the backstop."""
+        self.deadline = inf
+        reasons = (Reason.STUCK, self._limit) if is_running else (Reason.BACKSTOP,)
+        last_word = WorkerFrame(FrameKind.STOPPED, 0, (bytes(reasons), self._place))
+        (self.receive if is_running else self._interrupt)(last_word)
+
+    def lose(self, sentence: str) -> None:
+        """The worker is gone."""
+        if not self._is_over:
+            self.receive(WorkerFrame(FrameKind.LOST, 0, (sentence.encode(errors="replace"),)))
+
+    # -------------------------------------------------------------------------------------------------
+
+    async def _run(self) -> Failure:
+        """How it ended."""
+        try:
+            frame = await self._converse()
+            if frame.kind is FrameKind.DONE:
+                self.description = frame.parts[0]
+                return None
+        except asyncio.CancelledError:
+            if self._last_word is None:
+                raise
+            frame = self._last_word
+        if self.is_cancelled and frame.kind is FrameKind.STOPPED:
+            frame = _CANCELLED
+        return await asyncio.to_thread(failure_of, frame, self._files, self._settings.limits)
+
+    async def _converse(self) -> WorkerFrame:
+        """Answer each request; Lua's last word."""
+        while (frame := await self._reply).kind is FrameKind.REQUEST:
+            operation, arguments = frame.parts[0].decode(), frame.parts[1]
+            if operation == "require":
+                answer = await asyncio.to_thread(answer_require, self._settings.scripts, arguments, self._files)
+            elif not self.is_cancelled:
+                answer = await self._call(operation, arguments)
+            if self.is_cancelled:
+                return _CANCELLED
+            self._reply = asyncio.get_running_loop().create_future()
+            self._outgoing = (FrameKind.ANSWER, answer)
+            self._channel.enqueue(self)
+        return frame
+
+    async def _call(self, operation: str, arguments: bytes) -> tuple[bytes, ...]:
+        """What ANSWER holds for a call of `ctx`. Lua's running time begins anew; a call whose time does not count
+        moves the backstop, which interrupts any other.
+        """
+        counts, began = operation not in UNCOUNTED, self._settings.machine.monotonic()
+        self.deadline = self._backstop if counts else inf
+        answer = await answer_call(self._calls, operation, arguments)
+        self.deadline, self._cpu_until = inf, None
+        if not counts:
+            self._backstop += self._settings.machine.monotonic() - began
+        return answer
+
+    def _send(self, secs: float, kind: FrameKind, *parts: bytes) -> bool:
+        """Send a frame that Lua has `secs` for; see `Channel.send`."""
+        self.deadline = self._settings.machine.monotonic() + secs
+        return self._channel.send(self, encode(kind, self.number, *parts))
+
+    def _stop(self) -> None:
+        """End Lua in the worker, whatever it does. Its last word comes all the same."""
+        if self._is_over or self._is_stopping:
+            return
+        if self.is_begun:
+            self._is_stopping = True
+            self._send(0.0, FrameKind.STOP, bytes([Reason.CANCELLED]))
+        else:
+            self.receive(_CANCELLED)
+            self._channel.leave(self)
 
     def _interrupt(self, last_word: WorkerFrame) -> None:
         if self._last_word is None and self._task is not None:
@@ -94,56 +252,16 @@ class LuaExecution:
             self._task.cancel()
 
     def _end(self, task: asyncio.Task[Failure]) -> None:
-        self._session.interrupt = ignore  # no circle may keep what is over
         if self._abort_timer is not None:
             self._abort_timer.cancel()
-        self._session.stop()
-        on_end, self._on_end = self._on_end, _ignore
+        self._stop()
+        on_end, self._on_end = self._on_end, _ignore  # no circle may keep what is over
         on_end(self, self._failure(task))
 
     def _failure(self, task: asyncio.Task[Failure]) -> Failure:
         if task.cancelled():  # before it had begun, or with the hub
-            return RunCancelled(f"{self._session.files[0].name} was cancelled before it was done")
+            return RunCancelled(f"{self._files[0].name} was cancelled before it was done")
         return task.result()
-
-    async def _run(self, reply: asyncio.Future[WorkerFrame]) -> Failure:
-        """How it ended."""
-        try:
-            frame = await self._converse(reply)
-            if frame.kind is FrameKind.DONE:
-                return None
-        except asyncio.CancelledError:
-            if self._last_word is None:
-                raise
-            frame = self._last_word
-        if self._is_cancelled and frame.kind is FrameKind.STOPPED:
-            frame = CANCELLED
-        return await asyncio.to_thread(failure_of, frame, self._session.files, self._limits)
-
-    async def _converse(self, reply: asyncio.Future[WorkerFrame]) -> WorkerFrame:
-        """What Lua says last."""
-        session = self._session
-        frame = await session.converse(reply)
-        while frame.kind is FrameKind.REQUEST:
-            operation, arguments = frame.parts[0].decode(), frame.parts[1]
-            if not self._is_cancelled:
-                answer = await session.wait_for(self._call(operation, arguments), counts=operation not in UNCOUNTED)
-            if self._is_cancelled:
-                return CANCELLED
-            frame = await session.converse(session.post(FrameKind.ANSWER, *answer))
-        return frame
-
-    async def _call(self, operation: str, arguments: bytes) -> AnswerParts:
-        try:
-            answer = orjson.dumps(await self._calls.call(operation, orjson.loads(arguments)))
-            if len(answer) > MAX_ANSWER_BYTES:
-                raise Invalid(f"ctx:{operation}: the answer is larger than 4 MiB")
-            return b"1", answer
-        except LaresError as error:
-            return b"", str(error).encode(errors="replace")
-        except Exception as error:  # a fault of the hub's is one execution's failure and not the hub's
-            log.error("ctx:%s failed: %s: %s", operation, type(error).__name__, error, exc_info=error)
-            return b"", f"ctx:{operation} failed inside the hub ({type(error).__name__})".encode()
 
 
 def _ignore(*_: object) -> None:

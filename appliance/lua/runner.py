@@ -13,15 +13,14 @@ from zoneinfo import ZoneInfo
 import orjson
 
 from appliance.clock import Clock
-from appliance.errors import Fault, ScriptFailed
-from appliance.lua.execution import Calls, Failure, LuaExecution
+from appliance.errors import Fault, Invalid, RunCancelled, ScriptFailed
+from appliance.lua.answers import Calls
+from appliance.lua.execution import ExecutionSettings, Failure, LuaExecution
 from appliance.lua.execution_limits import ExecutionLimits
-from appliance.lua.failures import failure_of
 from appliance.lua.scripts import Scripts
-from appliance.lua.session import Log, SessionSettings
 from appliance.lua.source import Source
 from appliance.lua.workers import Workers
-from appliance.lua_worker.protocol import FrameKind, WorkerFrame
+from appliance.lua_worker.protocol import FrameKind
 from appliance.tasks import Tasks
 
 log = logging.getLogger("scripts")
@@ -57,10 +56,9 @@ class Runner:
         clock: Clock,
         on_kill: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self.limits = limits
         self._tasks = Tasks()
-        settings = SessionSettings(limits, Scripts(scripts, scripts_name), clock, Clock())
-        self._workers = Workers(settings, timezone, on_kill)
+        self._settings = ExecutionSettings(limits, Scripts(scripts, scripts_name), clock, Clock())
+        self._workers = Workers(self._settings, timezone, on_kill)
         self._running: set[LuaExecution] = set()
 
     async def __aenter__(self) -> Runner:
@@ -85,12 +83,12 @@ class Runner:
 
         `ScriptFailed` where it fails, ends at a limit, or returns anything but a table of data.
         """
-        frame = await self._ask(source, FrameKind.DESCRIBE, _logger(source.name))
-        return await asyncio.to_thread(_read_description, frame.parts[0])
+        description = await self._run_file(FrameKind.DESCRIBE, source)
+        return await asyncio.to_thread(_read_description, description)
 
     async def compile(self, source: Source) -> None:
         """Raise `ScriptFailed` where the file is not Lua; none of it is run."""
-        await self._ask(source, FrameKind.COMPILE, _logger(source.name))
+        await self._run_file(FrameKind.COMPILE, source)
 
     def start(
         self,
@@ -106,38 +104,44 @@ class Runner:
         `on_end` is told once how it ended, never before this has returned.
         """
 
-        def log_line(level: str, message: str, fields: bytes) -> None:
-            calls.log(level, message, orjson.loads(fields) if fields else None)
-
         def end(execution: LuaExecution, failure: Failure) -> None:
             self._running.discard(execution)
             on_end(failure)
 
-        session = self._workers.open_session(name, source, log_line)
-        execution = LuaExecution(session, calls, self.limits, end)
+        given = b"" if event is None else orjson.dumps(event)
+        execution = LuaExecution(name, FrameKind.EXECUTE, source, given, calls, self._settings, end)
         self._running.add(execution)
-        execution.begin(b"" if event is None else orjson.dumps(event), self._tasks)
+        execution.begin(self._workers.place, self._tasks)
         return execution
 
-    async def _ask(self, source: Source, kind: FrameKind, log_line: Log) -> WorkerFrame:
-        """DONE; else `ScriptFailed`."""
-        session = self._workers.open_session(source.name, source, log_line)
+    async def _run_file(self, kind: FrameKind, source: Source) -> bytes:
+        """What the file's own code comes to."""
+        execution = LuaExecution(source.name, kind, source, b"", _FileCalls(source.name), self._settings, _ignore)
+        execution.begin(self._workers.place, self._tasks)
         try:
-            frame = await session.converse(session.begin(kind))
+            await execution.wait()
+        except RunCancelled as cancelled:
+            raise ScriptFailed(Fault(source.name, 0, str(cancelled))) from None
         finally:
-            session.stop()
-        if frame.kind is FrameKind.REQUEST:  # a file's own code cannot reach ctx
-            raise ScriptFailed(Fault(source.name, 0, "asked for something while it was loaded"))
-        if frame.kind is not FrameKind.DONE:
-            raise await asyncio.to_thread(failure_of, frame, session.files, self.limits)
-        return frame
+            execution.abort()
+        return execution.description
 
 
-def _logger(file: str) -> Log:
-    def log_line(level: str, message: str, fields: bytes) -> None:
-        log.info("%s", message, extra={"file": file})
+class _FileCalls:
+    """The `Calls` of a file's own code, which is not given `ctx`."""
 
-    return log_line
+    def __init__(self, file: str) -> None:
+        self._file = file
+
+    async def call(self, operation: str, arguments: Any) -> Any:
+        raise Invalid(f"ctx:{operation} is there in execute only")
+
+    def log(self, level: str, message: str, fields: Any) -> None:
+        log.info("%s", message, extra={"file": self._file})
+
+
+def _ignore(*_: object) -> None:
+    return None
 
 
 def _read_description(body: bytes) -> Mapping[str, Any]:

@@ -5,15 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Callable, Sequence
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from appliance.clock import timestamp
-from appliance.lua.session import Log, Session, SessionSettings
-from appliance.lua.source import Source
+from appliance.lua.execution import ExecutionSettings, LuaExecution
 from appliance.lua.worker import Worker
 from appliance.tasks import Tasks
 
@@ -28,25 +25,16 @@ MAX_KILLS_KEPT = 20
 log = logging.getLogger("lua")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kill:
-    """A worker that did not come to a good end, and why."""
-
-    at: datetime
-    pid: int
-    reason: str
-
-
 class Workers:
     """Owns the processes. Leaving the context ends them all; `on_kill` is told of each that ended badly, and why."""
 
-    def __init__(self, settings: SessionSettings, zone: ZoneInfo, on_kill: Callable[[str], None]) -> None:
+    def __init__(self, settings: ExecutionSettings, zone: ZoneInfo, on_kill: Callable[[str], None]) -> None:
         self._settings = settings
         self._zone = zone
         self._on_kill = on_kill
         self._current: Worker | None = None
         self._alive: list[Worker] = []
-        self._kills: deque[Kill] = deque(maxlen=MAX_KILLS_KEPT)
+        self._kills: deque[dict[str, Any]] = deque(maxlen=MAX_KILLS_KEPT)
         self._kill_count = 0
         self._is_closing = False
         self._tasks = Tasks()
@@ -61,23 +49,23 @@ class Workers:
             worker.kill("the hub stopped", quietly=True)
         await self._tasks.__aexit__()
 
-    def open_session(self, name: str, source: Source, log_line: Log) -> Session:
-        """A session in a worker that takes new executions; a fresh one is started where there is none."""
+    def place(self, execution: LuaExecution) -> None:
+        """Begin the execution in the worker that takes new ones; a fresh one is started where there is none."""
         worker = self._current if self._current is not None and self._current.is_usable else self._start()
-        return worker.open_session(name, source, log_line)
+        worker.admit(execution)
 
     def figures(self) -> dict[str, Any]:
         """The workers as they are now, and those that ended badly since the start."""
         return {
             "workers": [each.figures() for each in self._alive],
             "kills": self._kill_count,
-            "last_kills": [_plain(each) for each in self._kills],
+            "last_kills": list(self._kills),
         }
 
     def _start(self) -> Worker:
         self._current = worker = Worker(self._settings, self._condemn, self._on_end)
         self._alive.append(worker)
-        worker.start(self._zone, self._tasks)
+        self._tasks.start(worker.run(self._zone), "Lua worker")
         return worker
 
     def _condemn(self, worker: Worker, culprit: str) -> None:
@@ -92,7 +80,8 @@ class Workers:
         for each in condemned[:-MAX_CONDEMNED]:
             each.kill(because.replace(culprit, each.condemned_for or ""), quietly=True)
 
-    def _on_end(self, worker: Worker) -> None:
+    def _on_end(self, worker: Worker, unbegun: Sequence[LuaExecution]) -> None:
+        """Note the end of a process; executions that it was to begin are begun in another."""
         self._alive.remove(worker)
         if not worker.is_quiet and worker.ended_because is not None:
             self._note(worker, worker.ended_because)
@@ -100,13 +89,12 @@ class Workers:
             self._current = None
             if not self._is_closing and worker.is_ready:
                 self._start()
+        for execution in unbegun:
+            self.place(execution)
 
     def _note(self, worker: Worker, reason: str) -> None:
         self._kill_count += 1
-        self._kills.appendleft(Kill(at=self._settings.clock.now(), pid=worker.pid, reason=reason))
+        at = timestamp(self._settings.clock.now())
+        self._kills.appendleft({"at": at, "pid": worker.pid, "reason": reason})
         log.error("a Lua worker is lost: %s", reason)
         self._on_kill(reason)
-
-
-def _plain(kill: Kill) -> dict[str, Any]:
-    return {"at": timestamp(kill.at), "pid": kill.pid, "reason": kill.reason}

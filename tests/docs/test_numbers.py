@@ -22,8 +22,8 @@ from appliance.cli.deadline import STOP_LIMIT_SECS
 from appliance.cli.single_file import REMOVE_AFTER_SECS
 from appliance.config import MIN_MASTER_KEY_CHARS
 from appliance.log_buffer import MAX_ENTRIES
+from appliance.lua.answers import MAX_ANSWER_BYTES
 from appliance.lua.context import MAX_RESULT_BYTES, MAX_RESULTS
-from appliance.lua.execution import MAX_ANSWER_BYTES
 from appliance.lua.execution_limits import GRACE_SECS
 from appliance.lua.source import MAX_FILE_BYTES
 from appliance.lua.worker import MAX_RUNNING

@@ -14,6 +14,7 @@ import pytest
 from appliance.errors import RunCancelled, ScriptFailed
 from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.runner import Runner
+from appliance.lua.worker import MAX_RUNNING
 from tests.fakes.patience import until
 from tests.lua.bench import TRIVIAL, Notes, file, open_runner, run, scene
 
@@ -42,6 +43,35 @@ async def test_who_sleeps_is_told_at_once_that_the_worker_is_gone_and_so_is_the_
         figures = runner.figures()
     assert len(told) == 1 and number.name in told[0]
     assert figures["kills"] == 1 and number.name in figures["last_kills"][0]["reason"]
+
+
+async def test_what_begins_before_the_end_of_a_worker_is_noticed_runs_in_a_fresh_one() -> None:
+    async with open_runner() as runner:
+        await run(runner, TRIVIAL)
+        worker = pid_of(runner)
+        os.kill(worker, signal.SIGKILL)
+        while _is_alive(worker):  # the loop must not notice
+            pass
+        notes = Notes()
+        begun = [runner.start(scene(TRIVIAL), notes, name="scene:x") for _ in range(10)]
+        await asyncio.gather(*(each.wait() for each in begun), runner.describe(file("return {}")))
+        figures = runner.figures()
+    assert len(notes.asked) == 10
+    assert figures["kills"] == 1 and "ended unexpectedly (SIGKILL, perhaps for want of memory)" in str(figures)
+
+
+async def test_what_waited_for_room_in_a_worker_that_is_lost_runs_in_a_fresh_one() -> None:
+    async with open_runner(ExecutionLimits(max_cpu_secs=60.0)) as runner:
+        notes = Notes()
+        full = [runner.start(scene("print('on') while true do end"), notes, name="x") for _ in range(MAX_RUNNING)]
+        waiting = Notes()
+        last = runner.start(scene(TRIVIAL), waiting, name="scene:last")
+        await until(lambda: notes.printed)
+        os.kill(pid_of(runner), signal.SIGKILL)
+        await last.wait()
+        ends = await asyncio.gather(*(each.wait() for each in full), return_exceptions=True)
+    assert waiting.asked
+    assert all("the Lua worker ended unexpectedly" in str(each) for each in ends)
 
 
 async def test_a_worker_that_hangs_is_killed_and_everybody_answered() -> None:

@@ -1,0 +1,51 @@
+"""Answers: what the hub gives to Lua that calls `ctx` or `require`, as the parts of ANSWER behind its timing."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Protocol
+
+import orjson
+
+from appliance.errors import Invalid, LaresError
+from appliance.lua.scripts import Scripts
+from appliance.lua.source import Source
+
+MAX_ANSWER_BYTES = 4 << 20
+"""Of JSON that one call can give to Lua."""
+
+log = logging.getLogger("scripts")
+
+
+class Calls(Protocol):
+    """What Lua reaches in the hub."""
+
+    async def call(self, operation: str, arguments: Any) -> Any:
+        """Do what `ctx:<operation>` asks and answer in JSON data; a `LaresError` is raised at the user's line."""
+
+    def log(self, level: str, message: str, fields: Any) -> None:
+        """Take a line that Lua logs or prints."""
+
+
+async def answer_call(calls: Calls, operation: str, arguments: bytes) -> tuple[bytes, ...]:
+    """What a call comes to; arguments and result are JSON. An error is a sentence, whatever was raised."""
+    try:
+        answer = orjson.dumps(await calls.call(operation, orjson.loads(arguments)))
+        if len(answer) > MAX_ANSWER_BYTES:
+            raise Invalid(f"ctx:{operation}: the answer is larger than 4 MiB")
+        return b"1", answer
+    except LaresError as error:
+        return b"", str(error).encode(errors="replace")
+    except Exception as error:  # a fault of the hub's is one execution's failure and not the hub's
+        log.error("ctx:%s failed: %s: %s", operation, type(error).__name__, error, exc_info=error)
+        return b"", f"ctx:{operation} failed inside the hub ({type(error).__name__})".encode()
+
+
+def answer_require(scripts: Scripts, module: bytes, files: list[Source]) -> tuple[bytes, ...]:
+    """The module's text and name, which is added to `files`. Reads a file: not for the event loop."""
+    try:
+        script = scripts.load(module.decode(errors="replace"))
+    except Invalid as error:
+        return b"", str(error).encode(errors="replace")
+    files.append(script)
+    return b"1", script.chunk, script.name.encode()

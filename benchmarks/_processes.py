@@ -73,12 +73,6 @@ class Running:
         """Bytes that the hub's own process has caused to be sent to the card."""
         return _field(f"/proc/{self.pid}/io", "write_bytes")
 
-    def loop_lag_ms(self) -> float:
-        """The most that the event loop was late since the start, of what the hub measures once a second."""
-        text = ask(self.port, "/metrics").decode()
-        line = next(line for line in text.splitlines() if line.startswith("lares_loop_lag_max_seconds "))
-        return 1000 * float(line.split()[1])
-
     def _status(self, field: str) -> int:
         return _field(f"/proc/{self.pid}/status", field)
 

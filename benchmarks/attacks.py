@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 
 from benchmarks._client import one, percentile, request
 from benchmarks._frame import Row, Sample
+from benchmarks._lag import watched
 from benchmarks._processes import KEY, hub
 
 ATTACK_SECS = 6.0
@@ -38,12 +39,13 @@ def measure(_rounds: int) -> Iterator[Sample]:
             asyncio.run(_prepare(name, home.port))
             before = home.resident_mb()
             command = [sys.executable, "-c", ATTACK, name, str(home.port)]
-            with subprocess.Popen(command, stdout=subprocess.PIPE) as attack:
+            with watched(home.port) as lags, subprocess.Popen(command, stdout=subprocess.PIPE) as attack:
                 assert attack.stdout is not None
                 attack.stdout.readline()
                 kept, anew = asyncio.run(_ask_while(home.port, time.perf_counter() + ATTACK_SECS))
                 attack.terminate()
             yield from _samples(label, home.peak_mb() - before, kept, anew)
+            yield from lags.samples(label)
 
 
 async def _prepare(name: str, port: int) -> None:

@@ -34,6 +34,7 @@ from appliance.lua.runner import Runner
 from appliance.version import MADE_AT
 from benchmarks._client import percentile
 from benchmarks._frame import Row, Sample
+from benchmarks._lag import watched_here
 
 DEVICES = AUTOMATIONS = 200
 CHANGES_A_SECOND = 500
@@ -127,11 +128,12 @@ def measure(rounds: int) -> Iterator[Sample]:
 async def _storm(seconds: int) -> list[Sample]:
     async with open_stage([device_id(number) for number in range(AUTOMATIONS)]) as stage:
         total, began, busy = seconds * CHANGES_A_SECOND, time.perf_counter(), time.process_time()
-        for number in range(total):
-            ahead = began + number / CHANGES_A_SECOND - time.perf_counter()
-            await Clock().sleep(max(0.0, ahead))
-            stage.change(device_id(number % DEVICES), 1 + number // DEVICES)
-        await stage.rest()
+        async with watched_here() as lags:
+            for number in range(total):
+                ahead = began + number / CHANGES_A_SECOND - time.perf_counter()
+                await Clock().sleep(max(0.0, ahead))
+                stage.change(device_id(number % DEVICES), 1 + number // DEVICES)
+            await stage.rest()
         busy = (time.process_time() - busy) / (time.perf_counter() - began)
         ended = stage.parts.automations.figures()["ended"]
         lost = total - ended[RunStatus.OK]
@@ -143,7 +145,7 @@ async def _storm(seconds: int) -> list[Sample]:
         (LATENCY_P99, percentile(latencies, 99)),
         (BUSY, 100 * busy),
     )
-    return [row.sample(value) for row, value in values]
+    return [*(row.sample(value) for row, value in values), *lags.samples(STORM)]
 
 
 async def _idle(others: int, rounds: int) -> tuple[float, list[float]]:

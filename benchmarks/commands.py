@@ -12,6 +12,7 @@ import aiohttp
 
 from benchmarks._client import percentile, read_answer, request, until_ready
 from benchmarks._frame import Row, Sample
+from benchmarks._lag import watched
 from benchmarks._processes import hub, lamps, peer
 
 LAMPS = 16
@@ -27,12 +28,11 @@ MANY = Row(
 MANY_P99 = Row(label=f"{LAMPS} commands at {LAMPS} lamps at once, until the last, p99", unit="ms", beside=BESIDE)
 KEPT = Row(label="the bare trips on a connection that is always kept, p50", unit="ms", beside=BESIDE)
 NEW = Row(label="the bare trips on a new connection each, p50", unit="ms", beside=BESIDE)
-LAG = Row(label="loop lag, the most of one look a second", unit="ms", at_most=20)
 
 
 def measure(rounds: int) -> Iterator[Sample]:
     """Hub and bare trips by turns."""
-    with peer("lamps", str(LAMPS), "1") as ports, hub(lamps(ports)) as home:
+    with peer("lamps", str(LAMPS), "1") as ports, hub(lamps(ports)) as home, watched(home.port) as lags:
         asyncio.run(until_ready(home.port))
         for number in range(rounds):
             one = asyncio.run(_command(home.port, 1, number))
@@ -46,7 +46,7 @@ def measure(rounds: int) -> Iterator[Sample]:
             for row, closes in ((KEPT, ()), (NEW, (0, 1, 2))):
                 other = asyncio.run(_trips(ports[:1], number, closes))
                 yield row.sample(statistics.median(other), statistics.median(bare))
-        yield LAG.sample(home.loop_lag_ms())
+    yield from lags.samples()
 
 
 def _brightness(turn: int, number: int) -> int:

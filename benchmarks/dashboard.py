@@ -9,6 +9,7 @@ import pytest
 from playwright.async_api import async_playwright
 
 from benchmarks._frame import Row, Sample, Skipped
+from benchmarks._lag import Lags, watched_here
 from tests.dashboard.conftest import SWITCHES, find_browser, visiting
 from tests.fakes.furnished import many, show
 from tests.fakes.house import open_house
@@ -35,22 +36,25 @@ def measure(rounds: int) -> Iterator[Sample]:
         find_browser()
     except pytest.fail.Exception as missing:
         raise Skipped(str(missing)) from None
-    for paint, usable in asyncio.run(_measure(rounds)):
+    found, lags = asyncio.run(_measure(rounds))
+    for paint, usable in found:
         yield PAINT.sample(paint)
         yield USABLE.sample(usable)
+    yield from lags.samples()
 
 
-async def _measure(rounds: int) -> list[tuple[float, float]]:
+async def _measure(rounds: int) -> tuple[list[tuple[float, float]], Lags]:
     async with async_playwright() as playwright, open_house() as house:
         show(house.hub.registry, *many(DEVICES))
         browser = await playwright.chromium.launch(executable_path=find_browser(), args=list(SWITCHES))
         found = []
-        for _ in range(rounds):
-            async with visiting(browser, house) as visit:
-                await visit.open()
-                await visit.page.goto("about:blank")
-                await visit.page.goto(f"{house.url}/dashboard/", wait_until="commit")
-                first, usable = await visit.page.evaluate(MEASURE % DEVICES)
-                found.append((first, usable))
+        async with watched_here() as lags:
+            for _ in range(rounds):
+                async with visiting(browser, house) as visit:
+                    await visit.open()
+                    await visit.page.goto("about:blank")
+                    await visit.page.goto(f"{house.url}/dashboard/", wait_until="commit")
+                    first, usable = await visit.page.evaluate(MEASURE % DEVICES)
+                    found.append((first, usable))
         await browser.close()
-        return found
+        return found, lags

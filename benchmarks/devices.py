@@ -16,8 +16,8 @@ from appliance.home.command_specs import CommandSpec
 from appliance.home.model import DeviceKind, Info, Observation
 from appliance.hub import Hub
 from appliance.store.disk import Disk
-from benchmarks._client import percentile
 from benchmarks._frame import Row, Sample
+from benchmarks._lag import Lags, watched_here
 
 FEW, MANY = 20, 2_000
 PUSHES_A_SECOND = 1_000
@@ -26,8 +26,6 @@ BATCHES_A_SECOND = 100
 ROUNDS = 5_000
 STORM = f"{PUSHES_A_SECOND:,} pushes a second of {MANY:,} devices on one core"
 
-LAG_P50 = Row(label=f"{STORM}: loop lag, p50", unit="ms")
-LAG_P99 = Row(label=f"{STORM}: loop lag, p99", unit="ms", at_most=20)
 BUSY = Row(label=f"{STORM}: processor", unit="% of the core")
 COST = Row(label=f"a push among {MANY:,} devices", unit="µs", beside=f"among {FEW}", at_most=1.2)
 
@@ -42,9 +40,8 @@ def measure(rounds: int) -> Iterator[Sample]:
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(cores)})
     try:
-        p50, p99, busy = asyncio.run(_storm())
-        yield LAG_P50.sample(p50)
-        yield LAG_P99.sample(p99)
+        lags, busy = asyncio.run(_storm())
+        yield from lags.samples(STORM)
         yield BUSY.sample(100 * busy)
         for _ in range(rounds):
             few, many = asyncio.run(_cost(FEW)), asyncio.run(_cost(MANY))
@@ -67,31 +64,21 @@ def _observations(count: int) -> list[Observation]:
     ]
 
 
-async def _storm() -> tuple[float, float, float]:
+async def _storm() -> tuple[Lags, float]:
     with tempfile.TemporaryDirectory(prefix="lares-benchmark-") as folder:
         settings = config.parse("", str(Path(folder) / "config" / "default.toml"), {})
         async with Hub(settings, Disk(Path(folder)), Clock()) as hub:
             publish = Publisher("bench", hub.registry, hub.bus, hub.clock)
             publish.full_list(_observations(MANY))
-            lags: list[float] = []
-            watching = asyncio.ensure_future(_watch(lags))
             began, busy = time.perf_counter(), time.process_time()
             each = PUSHES_A_SECOND // BATCHES_A_SECOND
-            for batch in range(SECONDS * BATCHES_A_SECOND):
-                for number in range(batch * each, (batch + 1) * each):
-                    publish.attributes(f"bench:{number % MANY}", {"custom.bench.quality": number})
-                await asyncio.sleep(max(0.0, began + (batch + 1) / BATCHES_A_SECOND - time.perf_counter()))
+            async with watched_here() as lags:
+                for batch in range(SECONDS * BATCHES_A_SECOND):
+                    for number in range(batch * each, (batch + 1) * each):
+                        publish.attributes(f"bench:{number % MANY}", {"custom.bench.quality": number})
+                    await asyncio.sleep(max(0.0, began + (batch + 1) / BATCHES_A_SECOND - time.perf_counter()))
             busy = (time.process_time() - busy) / (time.perf_counter() - began)
-            watching.cancel()
-    return percentile(lags, 50), percentile(lags, 99), busy
-
-
-async def _watch(lags: list[float]) -> None:
-    """How much later than asked a sleep of 5 ms ends, in milliseconds."""
-    while True:
-        began = time.perf_counter()
-        await asyncio.sleep(0.005)
-        lags.append((time.perf_counter() - began - 0.005) * 1000)
+    return lags, busy
 
 
 async def _cost(count: int) -> float:

@@ -23,10 +23,11 @@ from appliance.store.document import Document
 from appliance.store.records import encode_layout, read_layout
 from benchmarks._client import one, percentile, request
 from benchmarks._frame import Row, Sample
+from benchmarks._lag import Lags, watched_here
 from benchmarks._processes import hub
 
 SMALL, LARGE = 100, 25_000
-TIMES, WRITERS = 200, 16
+TIMES, WRITERS = 1_000, 16
 BESIDE = "append and fdatasync of the same bytes"
 
 ONE = Row(
@@ -40,44 +41,43 @@ ONE = Row(
 ONE_P99 = Row(label="a change in the store, p99", unit="ms", beside=BESIDE)
 MANY = Row(label=f"changes of {WRITERS} at once", unit="changes/s", beside="of one after another", at_least=4)
 AMONG = Row(label=f"a change among {LARGE:,} entries, p50", unit="ms", beside=f"among {SMALL}", at_most=1.1)
-HELD = Row(label=f"the loop held at most, {LARGE:,} entries, compactions included", unit="ms", at_most=20)
 OVER_HTTP = Row(label="the same change over HTTP, p50", unit="ms", beside=BESIDE)
 RESTART = Row(label=f"{LARGE:,} entries read at a start", unit="ms")
 
 
 def measure(rounds: int) -> Iterator[Sample]:
     """The store as it stands in the hub, the bare file, and the hub by turns."""
+    lags = Lags()
     with hub() as home:
         for number in range(rounds):
             ours, rate, size, _ = asyncio.run(_change(SMALL))
             bare = _append(size)
             large, _, _, held = asyncio.run(_change(LARGE))
+            lags += held
             yield ONE.sample(statistics.median(ours), statistics.median(bare))
             yield ONE_P99.sample(percentile(ours, 99), percentile(bare, 99))
             yield MANY.sample(rate, 1000 * len(ours) / sum(ours))
             yield AMONG.sample(statistics.median(large), statistics.median(ours))
-            yield HELD.sample(held)
             yield OVER_HTTP.sample(asyncio.run(_over_http(home.port, number)), statistics.median(bare))
             yield RESTART.sample(asyncio.run(_restart()))
+    yield from lags.samples(f"{LARGE:,} entries, compactions included")
 
 
-async def _change(entries: int) -> tuple[list[float], float, int, float]:
-    """Milliseconds of changes one by one; changes a second of several at once; bytes of one; the longest hold."""
+async def _change(entries: int) -> tuple[list[float], float, int, Lags]:
+    """Milliseconds of changes one by one; changes a second of several at once; bytes of one; lag."""
     with tempfile.TemporaryDirectory(prefix="lares-benchmark-") as folder:
         async with _opened(Path(folder), entries) as (document, changes):
-            watching = asyncio.ensure_future(_watch_loop())
-            before = document.figures()["journal_bytes"]
-            single = []
-            for number in range(TIMES):
+            before, single = document.figures()["journal_bytes"], []
+            async with watched_here() as lags:
+                for number in range(TIMES):
+                    began = time.perf_counter()
+                    await changes.make(_renamed(0, number))
+                    single.append(1000 * (time.perf_counter() - began))
+                size = (document.figures()["journal_bytes"] - before) // TIMES
                 began = time.perf_counter()
-                await changes.make(_renamed(0, number))
-                single.append(1000 * (time.perf_counter() - began))
-            size = (document.figures()["journal_bytes"] - before) // TIMES
-            began = time.perf_counter()
-            await asyncio.gather(*(_rename(changes, room) for room in range(WRITERS)))
-            rate = TIMES // WRITERS * WRITERS / (time.perf_counter() - began)
-            watching.cancel()
-            return single, rate, max(size, 100), await watching
+                await asyncio.gather(*(_rename(changes, room) for room in range(WRITERS)))
+                rate = TIMES // WRITERS * WRITERS / (time.perf_counter() - began)
+            return single, rate, max(size, 100), lags
 
 
 async def _rename(changes: Changes, room: int) -> None:
@@ -101,18 +101,6 @@ async def _opened(folder: Path, entries: int) -> AsyncIterator[tuple[Document, C
         yield document, await stack.enter_async_context(Changes(registry, document))
 
 
-async def _watch_loop() -> float:
-    """The most milliseconds that the loop was late for what was due each millisecond; until cancelled."""
-    longest = 0.0
-    try:
-        while True:
-            began = time.perf_counter()
-            await asyncio.sleep(0.001)
-            longest = max(longest, 1000 * (time.perf_counter() - began) - 1)
-    except asyncio.CancelledError:
-        return longest
-
-
 def _append(size: int) -> list[float]:
     """Milliseconds of appending so many bytes and waiting until they are on the card."""
     durations = []
@@ -130,7 +118,7 @@ def _append(size: int) -> list[float]:
 
 async def _over_http(port: int, turn: int) -> float:
     durations = []
-    for number in range(TIMES // 4):
+    for number in range(TIMES // 10):
         body = b'{"id":"den","name":"Den %d"}' % (1000 * turn + number)
         began = time.perf_counter()
         await one(port, request("POST", "/rooms", body))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from benchmarks._client import Readers, hammer, percentile, request, until_ready
 from benchmarks._frame import Row, Sample
+from benchmarks._lag import watched
 from benchmarks._processes import hub, lamps, peer
 from benchmarks.stream import Side, latencies_by_turns, strip_section, until_pushed
 
@@ -48,6 +49,7 @@ def measure(rounds: int) -> Iterator[Sample]:
     """Two hubs that differ in one thing, by turns."""
     with ExitStack() as stack:
         pairs = [[_open(stack, devices=count) for count in DEVICES], [_open(stack, files=n) for n in AUTOMATIONS]]
+        lags = [stack.enter_context(watched(pair[1].port)) for pair in pairs]
         for _ in range(rounds):
             for row, pair in zip((BESIDE_DEVICES, BESIDE_AUTOMATIONS), pairs, strict=True):
                 few, many = asyncio.run(latencies_by_turns(pair, 1))
@@ -55,6 +57,8 @@ def measure(rounds: int) -> Iterator[Sample]:
             home = pairs[0][0]
             few, many = (asyncio.run(_requests(home.port, readers)) for readers in READERS)
             yield BESIDE_READERS.sample(percentile(many, 50), percentile(few, 50))
+    for each, what in zip(lags, (f"{DEVICES[1]:,} devices", f"{AUTOMATIONS[1]:,} automations"), strict=True):
+        yield from each.samples(what)
 
 
 def _open(stack: ExitStack, *, devices: int = 1, files: int = 0) -> Side:

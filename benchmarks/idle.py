@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from benchmarks._client import until_ready
 from benchmarks._frame import Row, Sample
+from benchmarks._lag import watched
 from benchmarks._processes import Running, hub, lamps, peer
 
 LAMPS, POLL_SECS = 100, 5
@@ -46,6 +47,9 @@ def measure(rounds: int) -> Iterator[Sample]:
         yield EMPTY_CPU.sample(100 * empty_cpu)
         yield EMPTY.sample(empty.pss_mb())
         yield THREADS.sample(empty.threads())
+        with watched(home.port) as lags:  # only now, since who looks wakes
+            time.sleep(SETTLE_SECS)
+    yield from lags.samples(f"{LAMPS} lamps")
 
 
 def _figures(running: Running) -> tuple[float, float]:

@@ -13,6 +13,7 @@ import orjson
 
 from benchmarks._client import one, percentile, request
 from benchmarks._frame import Row, Sample
+from benchmarks._lag import watched
 from benchmarks._processes import KEY, hub
 
 WRONG = 1000
@@ -40,13 +41,14 @@ def measure(_rounds: int) -> Iterator[Sample]:
         yield CALM.sample(percentile(calm, 99))
         began = time.perf_counter()
         command = [sys.executable, "-c", FLOOD, str(home.port), stem]
-        with subprocess.Popen(command, stdout=subprocess.PIPE) as flooding:
+        with watched(home.port) as lags, subprocess.Popen(command, stdout=subprocess.PIPE) as flooding:
             assert flooding.stdout is not None
             flooding.stdout.readline()
             hurried = asyncio.run(_ask_while(home.port, lambda: flooding.poll() is None))
         yield TOOK.sample(time.perf_counter() - began)
         yield HURRIED.sample(percentile(hurried, 99))
         yield PEAK.sample(home.peak_mb())
+        yield from lags.samples()
 
 
 async def _ask_while(port: int, is_going_on: Callable[[], bool]) -> list[float]:

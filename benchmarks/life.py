@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from benchmarks._client import Readers, one, request, until_ready
 from benchmarks._frame import Row, Sample
+from benchmarks._lag import Lags, watched
 from benchmarks._processes import Running, hub, lamps, peer
 from benchmarks.stream import strip_section, until_pushed
 
@@ -24,7 +25,6 @@ MEMORY = Row(label="memory of hub and worker after a day (PSS)", unit="MB", besi
 FILES = Row(label="open descriptors", beside=BESIDE, at_most=1)
 THREADS = Row(label="threads", beside=BESIDE, at_most=1)
 WAKEUPS = Row(label="wake-ups in a second without a request, as a sign of tasks", beside=BESIDE)
-LAG = Row(label="loop lag in the whole day, the most of one look a second", unit="ms", at_most=20)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,15 +43,17 @@ def measure(_rounds: int) -> Iterator[Sample]:
         with hub(lamps(ports, 5) + strip_section(strip)) as home:
             asyncio.run(until_ready(home.port))
             asyncio.run(until_pushed(home.port, push))
-            asyncio.run(_live(home.port, push, FIRST_HOURS))
+            with watched(home.port) as first_lags:
+                asyncio.run(_live(home.port, push, FIRST_HOURS))
             first = asyncio.run(_look(home))
-            asyncio.run(_live(home.port, push, HOURS - FIRST_HOURS))
+            with watched(home.port) as last_lags:
+                asyncio.run(_live(home.port, push, HOURS - FIRST_HOURS))
             last = asyncio.run(_look(home))
             yield MEMORY.sample(last.memory, first.memory)
             yield FILES.sample(last.files, first.files)
             yield THREADS.sample(last.threads, first.threads)
             yield WAKEUPS.sample(last.wakeups, first.wakeups)
-            yield LAG.sample(home.loop_lag_ms())
+            yield from Lags(first_lags + last_lags).samples()
 
 
 async def _live(port: int, push: int, hours: int) -> None:

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from appliance.home.events import DeviceStateChanged
-from benchmarks._client import percentile
 from benchmarks._frame import Row, Sample, Skipped
+from benchmarks._lag import watched_here
 from tests.adapters.mqtt.broker import PASSWORD, USER, programs, running
 from tests.adapters.mqtt.homes import BrokerHome, until
 
@@ -84,29 +84,26 @@ async def _stream(home: BrokerHome, port: int, rate: int, seconds: int) -> list[
     """Figures of so many states a second: loop lag, what was not taken in, what it took."""
     home.events.clear()
     taken, idle, dropped = 0, _rss_kib(), home.adapter.inbox.dropped
-    cpu, lags, peak, longest = time.process_time(), list[float](), idle, 0
+    cpu, peak, longest = time.process_time(), idle, 0
     sender = asyncio.ensure_future(_send(port, "states", rate, seconds))
-    while not sender.done():
-        began = time.perf_counter()
-        await asyncio.sleep(0.01)
-        lags.append(time.perf_counter() - began - 0.01)
-        longest = max(longest, len(home.adapter.inbox))
-        peak = max(peak, _rss_kib())
-        taken += _changes_in(home)
+    async with watched_here() as lags:
+        while not sender.done():
+            await asyncio.sleep(0.01)
+            longest = max(longest, len(home.adapter.inbox))
+            peak = max(peak, _rss_kib())
+            taken += _changes_in(home)
     await until(lambda: not len(home.adapter.inbox))
     await asyncio.sleep(1)
     taken += _changes_in(home)
     name = f"{rate:,} states a second"
     rows = (
-        (Row(label=f"{name}: loop lag, p99", unit="ms", at_most=20), percentile(lags, 99) * 1000),
-        (Row(label=f"{name}: loop lag, most", unit="ms"), max(lags) * 1000),
         (Row(label=f"{name}: changes told", unit="% of them"), 100 * taken / (rate * seconds)),
         (Row(label=f"{name}: dropped for newer ones"), home.adapter.inbox.dropped - dropped),
         (Row(label=f"{name}: longest queue", unit="messages"), longest),
         (Row(label=f"{name}: memory beyond idle", unit="MB"), (peak - idle) * 1024 / 1e6),
         (Row(label=f"{name}: processor", unit="% of a core"), (time.process_time() - cpu) / seconds * 100),
     )
-    return [row.sample(value) for row, value in rows]
+    return [*lags.samples(name), *(row.sample(value) for row, value in rows)]
 
 
 def _changes_in(home: BrokerHome) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from benchmarks._client import hammer, one, percentile, request, until_ready
 from benchmarks._frame import Row, Sample
+from benchmarks._lag import watched
 from benchmarks._processes import hub, lamps, peer
 
 DEVICES = 100
@@ -27,12 +28,11 @@ TIMES = {
     for clients in CLIENTS
     for percent in (50, 99)
 }
-LAG = Row(label="loop lag, the most of one look a second", unit="ms", at_most=20)
 
 
 def measure(rounds: int) -> Iterator[Sample]:
     """Hub and bare Sanic by turns."""
-    with peer("lamps", "1", str(DEVICES)) as ports, hub(lamps(ports)) as home:
+    with peer("lamps", "1", str(DEVICES)) as ports, hub(lamps(ports)) as home, watched(home.port) as lags:
         asyncio.run(until_ready(home.port))
         for what, path in PATHS.items():
             body = asyncio.run(one(home.port, request("GET", path)))
@@ -44,7 +44,7 @@ def measure(rounds: int) -> Iterator[Sample]:
                     for percent in (50, 99):
                         row = TIMES[what, clients, percent]
                         yield row.sample(percentile(ours, percent), percentile(limit, percent))
-        yield LAG.sample(home.loop_lag_ms())
+    yield from lags.samples()
 
 
 def _hammer(port: int, path: str, clients: int) -> list[float]:

@@ -10,7 +10,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -24,8 +24,8 @@ from appliance.lua.execution import LuaExecution
 from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.runner import Runner
 from appliance.lua.source import Source
-from benchmarks._client import percentile
 from benchmarks._frame import Row, Sample
+from benchmarks._lag import watched_here
 from benchmarks.automations import AUTOMATION, device_id, open_stage
 from tests.fakes.instant import InstantHome, open_home
 
@@ -33,6 +33,7 @@ SCENES, CALLS, CHANGES = 300, 1_000, 100
 AT_ONCE = 16
 SLEEPERS = 1_000
 SPINNERS = 40
+HOSTILE_SECS = 2.5
 HOSTILE = (
     "while true do end",
     "while true do pcall(function() while true do end end) end",
@@ -82,7 +83,6 @@ SCENE = Row(label="a scene of two commands, p50", unit="ms")
 ONE_BY_ONE = Row(label="scenes of two commands, one after another", unit="a second")
 TOGETHER = Row(label=f"scenes of two commands, {AT_ONCE} at a time", unit="a second")
 SLEEPING = Row(label=f"each of {SLEEPERS:,} executions that sleep, hub and worker", unit="KiB", at_most=120)
-LATE = Row(label=f"loop late while {len(HOSTILE)} hostile scripts run, p99", unit="ms", at_most=50)
 SPUN = Row(label=f"a scene of two commands while {SPINNERS} scripts spin, p50", unit="ms")
 
 
@@ -127,7 +127,7 @@ def measure(rounds: int) -> Iterator[Sample]:
             yield FIRST.sample(asyncio.run(_automation(AUTOMATION)), bare)
             yield SENT.sample(asyncio.run(_automation(COMMANDS)), bare)
         for part in (_sleepers, _hostile, _spinners):
-            yield asyncio.run(part())
+            yield from asyncio.run(part())
     finally:
         logging.disable(logging.NOTSET)
 
@@ -190,7 +190,7 @@ async def _costs() -> list[Sample]:
     return [row.sample(value) for row, value in values]
 
 
-async def _sleepers() -> Sample:
+async def _sleepers() -> Iterable[Sample]:
     async with _stage(ExecutionLimits()) as stage:
         await stage.play(TWO)
         pids = ["self", stage.runner.figures()["workers"][0]["pid"]]
@@ -200,32 +200,27 @@ async def _sleepers() -> Sample:
             stage.start("ctx:sleep(3600)", context)
         while not all(context.times for context in contexts):  # noqa: ASYNC110 - nobody tells
             await asyncio.sleep(0.01)
-        return SLEEPING.sample((sum(map(_pss_kib, pids)) - before) / SLEEPERS)
+        return [SLEEPING.sample((sum(map(_pss_kib, pids)) - before) / SLEEPERS)]
 
 
-async def _hostile() -> Sample:
+async def _hostile() -> Iterable[Sample]:
     async with _stage(ExecutionLimits(max_cpu_secs=3.0, backstop_secs=3.0)) as stage:
         runs = [stage.start(body) for body in HOSTILE]
-        late = await _lag(2.0)
+        async with watched_here() as lags:
+            await asyncio.sleep(HOSTILE_SECS)
         for each in runs:
             with suppress(LaresError):
                 await each.wait()
-    return LATE.sample(percentile(late, 99))
+    return lags.samples(f"{len(HOSTILE)} hostile scripts run")
 
 
-async def _spinners() -> Sample:
+async def _spinners() -> Iterable[Sample]:
     async with _stage(ExecutionLimits(max_cpu_secs=60.0)) as stage:
         for _ in range(SPINNERS):
             stage.start("while true do end")
-        return SPUN.sample(statistics.median(await _time(lambda: stage.play(TWO), 30)))
-
-
-async def _lag(seconds: float) -> list[float]:
-    late, until = [], time.perf_counter() + seconds
-    while (now := time.perf_counter()) < until:
-        await asyncio.sleep(0.001)
-        late.append(1000 * (time.perf_counter() - now - 0.001))
-    return late
+        async with watched_here() as lags:
+            durations = await _time(lambda: stage.play(TWO), 300)
+    return [SPUN.sample(statistics.median(durations)), *lags.samples(f"{SPINNERS} scripts spin")]
 
 
 async def _time(work: Callable[[], Awaitable[Any]], rounds: int) -> list[float]:

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from benchmarks._frame import Row, Sample
+from benchmarks._lag import Lags, watched
 from benchmarks._processes import MODULE, ROOT, environment, hub, lamps, peer
 
 SECTIONS = 100
@@ -39,6 +40,9 @@ MANY = {
     name: Row(label=f"{label}, warm, {SECTIONS} sections", unit="ms", beside=EMPTY, at_most=1.2)
     for name, label in (("module", "as module"), ("file", "as single file"))
 }
+LATE_SECS = 2.0
+"""So long after the first answer the hub imports what it needs later, and its adapters begin."""
+
 PASS = Row(label="python -c pass", unit="ms")
 MEMORY = Row(label="memory of the hub's own process then", unit="MB", at_most=60)
 
@@ -63,6 +67,12 @@ def measure(rounds: int) -> Iterator[Sample]:
                 yield FRESH[way].sample(fresh, sanic if way == "module" else warm)
                 yield MANY[way].sample(many, warm)
                 yield MEMORY.sample(memory)
+        lags = Lags()
+        for _ in range(rounds):
+            with hub(config, folder=folder / "module") as home, watched(home.port) as seen:
+                time.sleep(LATE_SECS)
+            lags += seen
+        yield from lags.samples(f"{SECTIONS} sections, the first {LATE_SECS:g} s after the first answer")
 
 
 def _start(command: Sequence[str], folder: Path, config: str = "") -> tuple[float, float]:

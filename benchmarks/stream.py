@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from benchmarks._client import NONCE, UPGRADE, Readers, one, percentile, request, until_ready
 from benchmarks._frame import Row, Sample
+from benchmarks._lag import watched
 from benchmarks._processes import hub, peer
 
 READERS = (1, 50, 200)
@@ -39,7 +40,6 @@ LATENCIES = {
 }
 RENAMED = Row(label=f"room renamed (stored) → last of {READERS[-1]} readers, p50", unit="ms")
 FRAMES = Row(label=f"frames to {READERS[-1]} readers", unit="frames/s", beside=BESIDE, at_least=0.9)
-LAG = Row(label="loop lag, the most of one look a second", unit="ms", at_most=20)
 
 
 def measure(rounds: int) -> Iterator[Sample]:
@@ -48,6 +48,7 @@ def measure(rounds: int) -> Iterator[Sample]:
         peer("strip") as [strip, push],
         peer("strip") as [other_strip, other_push],
         hub(strip_section(strip)) as home,
+        watched(home.port) as lags,
     ):
         asyncio.run(until_ready(home.port))
         frame = asyncio.run(until_pushed(home.port, push))
@@ -62,7 +63,7 @@ def measure(rounds: int) -> Iterator[Sample]:
                 yield RENAMED.sample(asyncio.run(_renames(home.port)))
                 ours_rate = asyncio.run(_rate(home.port, push))
                 yield FRAMES.sample(ours_rate, asyncio.run(_rate(bare, other_push, is_hub=False)))
-        yield LAG.sample(home.loop_lag_ms())
+    yield from lags.samples()
 
 
 def strip_section(strip: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,18 +14,16 @@ from appliance.adapters.kinds import KINDS
 from appliance.errors import ConfigFailed, Fault, Invalid
 from appliance.locale import Locale
 from appliance.settings import (
+    CLASSES,
     SECTIONS,
     Api,
     Auth,
-    AutomationRunner,
     AutomationsSettings,
-    CorsSettings,
     DashboardSettings,
     HistorySettings,
     Logging,
     Notify,
     Persistence,
-    RateLimit,
     Runtime,
     ScenesSettings,
     ScriptsSettings,
@@ -88,39 +86,28 @@ def parse(text: str, name: str, environment: Mapping[str, str]) -> Config:
     _check_place(root)
     adapters = _read_adapters(root)
     faults = located(root.findings.faults, name, line_of)
-    api = _api_of(sections)
-    runner = AutomationRunner(**sections["automations.runner"])
-    in_file = Auth(**sections["auth"], source=name, line=line_at(MASTER_KEY, line_of))
-    auth = _choose_key(in_file, environment, faults)
-    weaknesses = _weaknesses(auth)
-    if not api.bind_address.is_loopback or any(each.path == BIND_ADDRESS for each in root.findings.faults):
+    sections["auth"] |= {"source": name, "line": line_at(MASTER_KEY, line_of)}
+    built = {section: _build(section, sections) for section in _names_in("")}
+    built["auth"] = _choose_key(built["auth"], environment, faults)
+    weaknesses = _weaknesses(built["auth"])
+    if not built["api"].bind_address.is_loopback or any(each.path == BIND_ADDRESS for each in root.findings.faults):
         faults += weaknesses
     if faults:
         raise ConfigFailed(sorted(faults))
     return Config(
+        **built,
         file=name,
         root=Path(name).absolute().parent.parent,
-        api=api,
-        auth=auth,
-        dashboard=DashboardSettings(**sections["dashboard"]),
-        logging=Logging(**sections["logging"]),
-        runtime=Runtime(**sections["runtime"]),
-        history=HistorySettings(**sections["history"]),
-        notify=Notify(**sections["notify"]),
-        persistence=Persistence(**sections["persistence"]),
-        locale=Locale(**sections["locale"]),
-        scenes=ScenesSettings(**sections["scenes"]),
-        automations=AutomationsSettings(**sections["automations"], runner=runner),
-        scripts=ScriptsSettings(**sections["scripts"]),
         adapters=adapters,
-        adapter_names=frozenset(_names_of(raw.get("adapters"))),
+        adapter_names=frozenset(raw.get("adapters", ())),
         warnings=tuple(str(weakness) for weakness in weaknesses),
     )
 
 
-def _api_of(sections: Mapping[str, Any]) -> Api:
-    rate_limit, cors = RateLimit(**sections["api.rate_limit"]), CorsSettings(**sections["api.cors"])
-    return Api(**sections["api"], rate_limit=rate_limit, cors=cors)
+def _build(section: str, values: Mapping[str, Mapping[str, Any]]) -> Any:
+    """What holds the section, with the sections inside it; `values` are those of each section's own keys."""
+    inner = {name: _build(f"{section}.{name}", values) for name in _names_in(section)}
+    return CLASSES[section](**values[section], **inner)
 
 
 def parse_toml(text: str, name: str) -> dict[str, Any]:
@@ -178,11 +165,6 @@ _ADAPTER_FIELDS: Fields = {
     "type": Field(string, required=False),
     "enabled": Field(boolean, default=True),
 }
-
-
-def _names_of(tables: Any) -> Iterator[str]:
-    """The names of the adapters' sections, those that are not enabled too."""
-    yield from (str(name) for name in tables) if isinstance(tables, dict) else ()
 
 
 def _read_adapters(root: Table) -> dict[str, Any]:

@@ -6,19 +6,50 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from importlib.resources import files
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from appliance.errors import Invalid
-from appliance.tables.checks import nearest, shown
+from appliance.tables.checks import nearest, number_within, shown, string
+from appliance.tables.fields import key
+
+
+@cache
+def zone_names() -> frozenset[str]:
+    """The names of all zones that Lares brings with it."""
+    return frozenset((files("tzdata") / "zones").read_text().split())
+
+
+@cache
+def load_zone(name: str) -> ZoneInfo:
+    """The zone of this name, always from the data that Lares brings, never from the box's own, which may be old.
+
+    `Invalid` names the nearest zone that exists.
+    """
+    if name not in zone_names():
+        near = nearest(name, zone_names())
+        hint = "names look like Europe/Berlin" if near is None else f"did you mean {near}"
+        raise Invalid(f"{shown(name)} is not a time zone; {hint}")
+    with files("tzdata").joinpath("zoneinfo", *name.split("/")).open("rb") as file:
+        return ZoneInfo.from_file(file, key=name)
+
+
+def _zone(value: Any) -> ZoneInfo:
+    """A check: the name of a time zone."""
+    name = string(value)
+    try:
+        return load_zone(name)
+    except Invalid as fault:
+        raise Invalid(f'must be the name of a time zone like "Europe/Berlin": {fault}') from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Locale:
     """The home's zone, and its coordinates in degrees (north and east are positive) where they are known."""
 
-    timezone: ZoneInfo
-    latitude: float | None = None
-    longitude: float | None = None
+    timezone: ZoneInfo = key(_zone, load_zone("UTC"))  # noqa: RUF009 - a field of the dataclass
+    latitude: float | None = key(number_within(-90, 90), required=False)
+    longitude: float | None = key(number_within(-180, 180), required=False)
 
     @property
     def is_placed(self) -> bool:
@@ -41,23 +72,3 @@ class Locale:
         """The local dates from so many days before the instant's to so many after it."""
         today = self.local(instant).date()
         return [today + timedelta(days=n) for n in range(-before, after + 1)]
-
-
-@cache
-def zone_names() -> frozenset[str]:
-    """The names of all zones that Lares brings with it."""
-    return frozenset((files("tzdata") / "zones").read_text().split())
-
-
-@cache
-def load_zone(name: str) -> ZoneInfo:
-    """The zone of this name, always from the data that Lares brings, never from the box's own, which may be old.
-
-    `Invalid` names the nearest zone that exists.
-    """
-    if name not in zone_names():
-        near = nearest(name, zone_names())
-        hint = "names look like Europe/Berlin" if near is None else f"did you mean {near}"
-        raise Invalid(f"{shown(name)} is not a time zone; {hint}")
-    with files("tzdata").joinpath("zoneinfo", *name.split("/")).open("rb") as file:
-        return ZoneInfo.from_file(file, key=name)

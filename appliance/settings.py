@@ -6,13 +6,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from appliance.errors import Invalid
-from appliance.locale import load_zone
+from appliance.locale import Locale
 from appliance.tables.addresses import Address, address, origin
 from appliance.tables.checks import Mismatch, boolean, listed, number_within, one_of, string, whole
-from appliance.tables.fields import Field, Fields, fields_of, key
+from appliance.tables.fields import Fields, fields_of, key
 
 DEFAULT_ADDRESS = Address(host="127.0.0.1", port=3000)
 
@@ -23,15 +22,6 @@ def check_master_key(value: Any) -> str:
         wanted = "not be empty" if value == "" else "be a string of visible ASCII characters without spaces"
         raise Invalid(f"must {wanted}")
     return value
-
-
-def _timezone(value: Any) -> ZoneInfo:
-    """A check: the name of a time zone."""
-    name = string(value)
-    try:
-        return load_zone(name)
-    except Invalid as fault:
-        raise Invalid(f'must be the name of a time zone like "Europe/Berlin": {fault}') from None
 
 
 def _directory(value: Any) -> str:
@@ -172,25 +162,24 @@ class ScriptsSettings(LuaFolder):
     max_cpu_secs: float = key(number_within(0.05, 3600), 5)
 
 
-SECTIONS: Mapping[str, Fields] = {
-    "api": fields_of(Api),
-    "api.rate_limit": fields_of(RateLimit),
-    "api.cors": fields_of(CorsSettings),
-    "auth": fields_of(Auth),
-    "dashboard": fields_of(DashboardSettings),
-    "logging": fields_of(Logging),
-    "runtime": fields_of(Runtime),
-    "locale": {
-        "timezone": Field(_timezone, load_zone("UTC")),
-        "latitude": Field(number_within(-90, 90), required=False),
-        "longitude": Field(number_within(-180, 180), required=False),
-    },
-    "scenes": fields_of(ScenesSettings),
-    "automations": fields_of(AutomationsSettings),
-    "automations.runner": fields_of(AutomationRunner),
-    "scripts": fields_of(ScriptsSettings),
-    "history": fields_of(HistorySettings),
-    "notify": fields_of(Notify),
-    "persistence": fields_of(Persistence),
+CLASSES: Mapping[str, type[Any]] = {
+    "api": Api,
+    "api.rate_limit": RateLimit,
+    "api.cors": CorsSettings,
+    "auth": Auth,
+    "dashboard": DashboardSettings,
+    "logging": Logging,
+    "runtime": Runtime,
+    "locale": Locale,
+    "scenes": ScenesSettings,
+    "automations": AutomationsSettings,
+    "automations.runner": AutomationRunner,
+    "scripts": ScriptsSettings,
+    "history": HistorySettings,
+    "notify": Notify,
+    "persistence": Persistence,
 }
-"""Every key of every section but the adapters', by the section's dotted name."""
+"""What holds each section but the adapters', by its dotted name."""
+
+SECTIONS: Mapping[str, Fields] = {name: fields_of(each) for name, each in CLASSES.items()}
+"""The keys of these sections."""

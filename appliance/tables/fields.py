@@ -45,7 +45,8 @@ def key(check: Callable[[Any], Any], default: Any = None, *, required: bool = Tr
 
     One that is secret is not shown by `repr`.
     """
-    return dataclasses.field(repr=not secret, metadata={"field": Field(check, default, required)})
+    given: Any = dataclasses.MISSING if required and default is None else default
+    return dataclasses.field(default=given, repr=not secret, metadata={"field": Field(check, default, required)})
 
 
 def fields_of(settings: type[Any]) -> Fields:

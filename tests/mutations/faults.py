@@ -428,7 +428,7 @@ FAULTS = (
     fault(
         "a master key that anybody could guess is refused, but on loopback",
         "config.py",
-        "if not api.bind_address.is_loopback or any(",
+        'if not built["api"].bind_address.is_loopback or any(',
         "if any(",
         "test_config.py",
     ),

@@ -15,13 +15,14 @@ from appliance.automations.engine import Engine
 from appliance.automations.environment import Environment
 from appliance.automations.home_view import ChangeTimes
 from appliance.automations.known_names import KnownNames
-from appliance.automations.runs import AutomationExecutor, ExecutorFactory, HistoryWriter
+from appliance.automations.runs import AutomationExecutor, ExecutorFactory
 from appliance.automations.scheduler import Scheduler
 from appliance.automations.states import States
 from appliance.automations.storage import Storage
 from appliance.automations.timers import Timers
 from appliance.automations.variables import Variables
 from appliance.clock import Clock, ClockTrust
+from appliance.history.execution_history import RunHistory
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry
 from appliance.locale import Locale
@@ -89,7 +90,7 @@ def build_environment(
 async def open_automations(
     catalog: Catalog[AutomationDefinition],
     environment: Environment,
-    history: HistoryWriter,
+    history: RunHistory,
     new_executor: ExecutorFactory,
     *,
     is_loaded: bool = True,
@@ -100,7 +101,7 @@ async def open_automations(
         await catalog.load()
     states, timers = States(environment.storage), Timers(environment)
     runs = AutomationExecutor(environment, states, history, new_executor)
-    async with states, environment.variables, timers, runs, scheduler:
+    async with states, environment.variables, timers, runs.executor, scheduler:
         async with Engine(catalog, runs, states, scheduler, environment) as engine:
             if not is_loaded:
                 timers.pause()

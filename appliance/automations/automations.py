@@ -9,7 +9,7 @@ from typing import Any
 
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.engine import Engine
-from appliance.automations.runs import AutomationExecutor
+from appliance.automations.runs import DISABLED, AutomationExecutor
 from appliance.automations.states import State, States
 from appliance.history.execution_history import RunEntry
 from appliance.history.period import Period
@@ -52,7 +52,7 @@ class Automations:
         self.catalog.get(id_)
         await self._states.switch(id_, is_enabled=is_enabled)
         if not is_enabled:
-            self._runs.skip_waiting(id_)
+            self._runs.executor.skip_waiting(id_, DISABLED.reason)
         return self.view(id_)
 
     async def run_by_hand(self, id_: str, event: Mapping[str, Value]) -> ExecutionResult:
@@ -67,7 +67,7 @@ class Automations:
     def cancel(self, id_: str) -> int:
         """End what runs and waits of it at once; how many those were."""
         self.catalog.get(id_)
-        return self._runs.cancel(id_)
+        return self._runs.executor.cancel(id_)
 
     def list_next(self, id_: str) -> list[datetime]:
         """The next times at which it falls due, at most ten, the soonest first."""
@@ -80,18 +80,18 @@ class Automations:
 
     def abort_all(self) -> None:
         """End every execution, since the hub stops; who waits for one is told so."""
-        self._runs.abort_all()
+        self._runs.executor.abort_all()
 
     def list_runs(self, id_: str, period: Period) -> list[RunEntry]:
         """What became of its triggers in the period, the newest first."""
         self.catalog.get(id_)
-        return self._runs.list_runs(id_, period)
+        return self._runs.history.list_runs(id_, period)
 
     def figures(self) -> dict[str, Any]:
         """How many are in force and under way, how each is, and what is wrong with the files that were left out."""
         return {
             "loaded": len(self.catalog.list_definitions()),
-            **self._runs.figures(),
+            **self._runs.executor.figures(),
             "each": self._engine.figures(),
             "left_out": self.catalog.left_out,
         }

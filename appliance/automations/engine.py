@@ -50,6 +50,7 @@ class Engine:
         self._states = states
         self._schedules = Schedules(scheduler, states, environment, runs.fire)
         self._waits = Waits(scheduler, states, environment, runs.fire)
+        self._brake = environment.brake
         self._change_times = environment.change_times
         self._registry = environment.registry
         self._bus = environment.bus
@@ -95,7 +96,7 @@ class Engine:
                 "waiting": any(active.waits for active in active_triggers),
                 "next_fire": _shown(self._next_fire(active_triggers)),
                 "last_run": _shown(self._states.of(id_).last_run),
-                "braked_secs": self._runs.paused_secs(id_),
+                "braked_secs": self._brake.paused_secs(id_),
             }
             for id_, active_triggers in sorted(self._active.items())
         }

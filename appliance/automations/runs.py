@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from appliance.automations import policy
 from appliance.automations.active import ActiveTrigger
@@ -15,10 +15,9 @@ from appliance.automations.device_triggers import Match
 from appliance.automations.environment import Environment
 from appliance.automations.states import State, States
 from appliance.automations.verdict import Verdict, refused
-from appliance.history.execution_history import RunEntry, RunStatus
-from appliance.history.period import Period
+from appliance.history.execution_history import RunHistory, RunStatus
 from appliance.home.values import Value
-from appliance.lua.executor import Execution, ExecutionRequest, ExecutionResult, history_entry
+from appliance.lua.executor import ExecutionRequest, ExecutionResult, Executor, history_entry
 from appliance.lua.lua_catalog import Asset
 from appliance.lua.modes import Decision
 
@@ -29,61 +28,23 @@ DISABLED = refused("disabled: the automation is switched off")
 Event = Mapping[str, Value]
 
 
-class AnyExecutor(Protocol):
-    """What runs the requests: `Executor`, or a rehearsal of it."""
-
-    async def __aexit__(self, *_: object) -> None:
-        """End what runs, and let nothing begin any more."""
-
-    def submit(self, request: ExecutionRequest) -> Execution:
-        """Let the request run, wait for its turn, or be dropped."""
-
-    def abort_all(self) -> None:
-        """End what runs and waits; who waits for an result learns of it."""
-
-    def cancel(self, id_: str) -> int:
-        """End what runs and waits of this id at once; how many those were."""
-
-    def skip_waiting(self, id_: str, because: str) -> None:
-        """Let nothing that waits for its turn run any more."""
-
-    def figures(self) -> dict[str, Any]:
-        """How many run and wait, and how those before them ended."""
-
-
-ExecutorFactory = Callable[[Callable[[ExecutionRequest, ExecutionResult], None]], AnyExecutor]
-"""Makes what runs requests, given whom to tell how each ended."""
-
-
-class HistoryWriter(Protocol):
-    """What keeps the entries: the history, or a printer of them."""
-
-    def add(self, entry: RunEntry) -> None:
-        """Take an entry."""
-
-    def list_runs(self, subject: str, period: Period) -> list[RunEntry]:
-        """The entries of an automation in the period, the newest first."""
+ExecutorFactory = Callable[[Callable[[ExecutionRequest, ExecutionResult], None]], Executor]
+"""Makes the executor, given what is called with the end of each execution."""
 
 
 class AutomationExecutor:
-    """Decides and runs."""
+    """Decides whether a trigger becomes an execution of `executor`, and writes what came of it to `history`."""
 
     def __init__(
-        self, environment: Environment, states: States, history: HistoryWriter, new_executor: ExecutorFactory
+        self, environment: Environment, states: States, history: RunHistory, new_executor: ExecutorFactory
     ) -> None:
         self._clock = environment.clock
         self._trust = environment.trust
         self._states = states
-        self._history = history
         self._brake = environment.brake
         self._environment = environment
-        self._executor = new_executor(self._note)
-
-    async def __aenter__(self) -> AutomationExecutor:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._executor.__aexit__()
+        self.history = history
+        self.executor = new_executor(self._note)
 
     def fire(self, active: ActiveTrigger, match: Match) -> None:
         """Run the automation whose trigger has matched, if it is on, may run, and did not just do so."""
@@ -93,7 +54,7 @@ class AutomationExecutor:
         request = _request(asset, event, verdict, after=match.after)
         if not verdict.holds:
             self._note(request, self._record_skipped(request, verdict))
-        elif self._executor.submit(request).decision is not Decision.DROP:
+        elif self.executor.submit(request).decision is not Decision.DROP:
             self._brake.note_run(definition.id, event)
 
     async def run_by_hand(self, asset: Asset[AutomationDefinition], event: Event) -> ExecutionResult:
@@ -101,34 +62,10 @@ class AutomationExecutor:
         verdict = self._check(asset.definition)
         request = _request(asset, event, verdict, by_hand=True)
         if verdict.holds:
-            return await asyncio.shield(self._executor.submit(request).ended)
+            return await asyncio.shield(self.executor.submit(request).ended)
         result = self._record_skipped(request, verdict)
         self._note(request, result)
         return result
-
-    def cancel(self, id_: str) -> int:
-        """End what runs and waits of the automation at once; how many those were."""
-        return self._executor.cancel(id_)
-
-    def skip_waiting(self, id_: str) -> None:
-        """Let nothing of the automation, which was switched off, begin that waits for its turn."""
-        self._executor.skip_waiting(id_, DISABLED.reason)
-
-    def abort_all(self) -> None:
-        """End every execution, since the hub stops; who waits for one is told so."""
-        self._executor.abort_all()
-
-    def list_runs(self, id_: str, period: Period) -> list[RunEntry]:
-        """What became of the automation's triggers in the period, the newest first."""
-        return self._history.list_runs(id_, period)
-
-    def figures(self) -> dict[str, Any]:
-        """How many run and wait, and how those before them ended."""
-        return self._executor.figures()
-
-    def paused_secs(self, id_: str) -> float | None:
-        """For how many seconds more the brake pauses the automation; None where it does not."""
-        return self._brake.paused_secs(id_)
 
     def _check(self, definition: AutomationDefinition) -> Verdict:
         instant = self._clock.now() if self._trust.is_trusted() else None
@@ -166,7 +103,7 @@ class AutomationExecutor:
                 nothing = next(iter(result.warnings), None)
                 state.last_run, state.last_error = result.executed_at, result.error or nothing
         self._log_result(request, result)
-        self._history.add(history_entry(request, result))
+        self.history.add(history_entry(request, result))
 
     def _after(self, memory: policy.Memory, request: ExecutionRequest, result: ExecutionResult) -> policy.Memory:
         if result.status is RunStatus.OK:

@@ -15,7 +15,6 @@ from appliance.automations.automation_setup import build_environment, catalog_of
 from appliance.automations.calls import AutomationCalls
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
-from appliance.automations.runs import ExecutorFactory
 from appliance.automations.storage import Storage
 from appliance.cli.device_events import FileEvent
 from appliance.cli.simulated_home import (
@@ -35,45 +34,18 @@ from appliance.history.execution_history import RunStatus
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry
 from appliance.lua.context import Context, MoreCall
-from appliance.lua.executor import Execution, ExecutionRequest, ExecutionResult
+from appliance.lua.executor import Execution, Executor
 from appliance.lua.lua_setup import build_runner
 from appliance.scenes import Scenes, build_catalog
 from appliance.store.records import EPOCH, DocumentSnapshot, read_devices, read_layout
 from appliance.tasks import Tasks
 
 
-class DryExecutor:
-    """Takes the place of what runs Lua: every request ends well at once, and nothing is commanded."""
+class DryExecutor(Executor):
+    """An `Executor` that runs no Lua: every execution ends well at once, and nothing is commanded."""
 
-    def __init__(self, clock: Clock, on_end: Callable[[ExecutionRequest, ExecutionResult], None]) -> None:
-        self._clock = clock
-        self._on_end = on_end
-
-    async def __aexit__(self, *_: object) -> None:
-        """Nothing is under way."""
-
-    def submit(self, request: ExecutionRequest) -> Execution:
-        """Say that the request ran."""
-        now = self._clock.now()
-        execution = Execution(request, now)
-        result = ExecutionResult(executed_at=now, status=RunStatus.OK, error=None, results=(), duration_ms=0)
-        execution.ended.set_result(result)
-        self._on_end(request, result)
-        return execution
-
-    def cancel(self, id_: str) -> int:
-        """Nothing is under way."""
-        return 0
-
-    def skip_waiting(self, id_: str, because: str) -> None:
-        """Nothing waits."""
-
-    def abort_all(self) -> None:
-        """Nothing is under way."""
-
-    def figures(self) -> dict[str, Any]:
-        """Nothing runs and nothing waits."""
-        return {}
+    def _start(self, execution: Execution) -> None:
+        self._leave(execution, RunStatus.OK, None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,14 +94,13 @@ async def open_simulation(
 
     async with build_runner(settings.scripts, limits, settings.locale.timezone, settings.root, clock) as runner:
         turns = Turns(lambda: runner.running)
-        executes: ExecutorFactory = (
-            partial(SimulatedExecutor, turns, runner, new_context, clock) if runs_lua else partial(DryExecutor, clock)
-        )
+        executor = partial(SimulatedExecutor, turns) if runs_lua else DryExecutor
+        new_executor = partial(executor, runner, new_context, clock)
         catalog = catalog_of(settings.automations, settings.root, runner.describe, settings.locale, clock)
         in_scenes = build_catalog(settings.scenes, settings.root, runner, limits.default_max_concurrent)
         async with (
             Scenes(in_scenes, runner, new_context, clock) as scenes,
-            open_automations(catalog, environment, printer, executes) as parts,
+            open_automations(catalog, environment, printer, new_executor) as parts,
         ):
             calls.update(AutomationCalls(environment, parts.timers, scenes.run, settings.notify.targets).table())
             bus.listen(printer.on_event)

@@ -9,15 +9,14 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from appliance.clock import Clock, timestamp
-from appliance.history.execution_history import RunEntry, RunStatus
-from appliance.history.period import Period
+from appliance.history.execution_history import RunEntry, RunHistory, RunStatus
 from appliance.home.events import CommandEnded, Event
 
 NOT_RUN = (RunStatus.SKIPPED, RunStatus.DROPPED)
 
 
-class SimulationPrinter:
-    """Prints what happens when it happens, and counts it; takes the place of the history.
+class SimulationPrinter(RunHistory):
+    """Prints what happens when it happens, and counts it; a history that keeps nothing.
 
     `zone` is that of the times for people; None prints a JSON object a line. Where `runs_lua`, an automation fires
     when its Lua begins, else when it would. `stop` is called when whoever read the lines is gone; `gone` is set then.
@@ -25,6 +24,7 @@ class SimulationPrinter:
     """
 
     def __init__(self, clock: Clock, zone: ZoneInfo | None, stop: Callable[[], None], *, runs_lua: bool) -> None:
+        super().__init__()
         self._clock = clock
         self._zone = zone
         self._stop = stop
@@ -52,10 +52,6 @@ class SimulationPrinter:
             self._print(self._clock.now(), source, f"fails: {entry.error}", {"fired": True, "error": entry.error})
         elif not self._runs_lua:
             self._print_fired(entry.executed_at, source)
-
-    def list_runs(self, subject: str, period: Period) -> list[RunEntry]:
-        """Nothing is kept."""
-        return []
 
     def on_event(self, event: Event) -> None:
         """OnAction of a command."""

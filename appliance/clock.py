@@ -9,6 +9,9 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+
 SETTLE_TURNS = 20
 """Turns of the loop that simulated time gives to what is ready before it passes."""
 
@@ -214,9 +217,19 @@ class ClockSteps:
         return step if abs(step) >= self.TOLERANCE else timedelta()
 
     def _measure(self) -> timedelta:
-        return self._clock.now() - datetime.fromtimestamp(0, UTC) - timedelta(seconds=self._clock.monotonic())
+        return self._clock.now() - EPOCH - timedelta(seconds=self._clock.monotonic())
 
 
 def timestamp(instant: datetime) -> str:
     """The instant as RFC 3339 in UTC with milliseconds, `2026-11-20T08:09:11.042Z`."""
     return instant.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def to_millis(instant: datetime) -> int:
+    """Whole milliseconds since 1970."""
+    return (instant - EPOCH) // _MILLISECOND
+
+
+def from_millis(milliseconds: float) -> datetime:
+    """The instant, in UTC, so many milliseconds after 1970 began; raises `OverflowError` or `ValueError`."""
+    return EPOCH + milliseconds * _MILLISECOND

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import ClassVar
 
 from appliance.automations.automation_fields import WEEKDAYS
@@ -13,12 +13,11 @@ from appliance.automations.matchers import Matcher, Within, describe, number_in
 from appliance.automations.sun_position import SunPosition
 from appliance.automations.verdict import HOLDS, Verdict, refused
 from appliance.automations.wall_clock import Window
+from appliance.clock import EPOCH
 from appliance.errors import NotFound
 from appliance.home.model import Device
 from appliance.home.values import Value
 from appliance.locale import Locale
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 UNTRUSTED = "the clock is not trusted yet"
 """Why a condition that asks for the time is false while nobody knows it."""
@@ -154,16 +153,13 @@ class DateRange:
         needs = f"needs {_shown_day(self.first)} to {_shown_day(self.last)}"
         if instant is None:
             return refused(f"{UNTRUSTED}, {needs}")
-        today = self._day_of(self.locale.local(instant).date())
+        local = self.locale.local(instant)
+        today = local.month, local.day
         if self.first <= self.last:
             is_within = self.first <= today <= self.last
         else:
             is_within = today >= self.first or today <= self.last
         return HOLDS if is_within else refused(f"date was {_shown_day(today)}, {needs}")
-
-    @staticmethod
-    def _day_of(day: date) -> tuple[int, int]:
-        return day.month, day.day
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

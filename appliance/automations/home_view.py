@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Protocol
 
-from appliance.automations.policy import instant_of, millis_of
+from appliance.automations.policy import read_instant
 from appliance.automations.storage import Storage
-from appliance.clock import Clock
+from appliance.clock import Clock, to_millis
 from appliance.home.bus import Bus
 from appliance.home.events import DeviceRemoved, DeviceStateChanged, Event
 from appliance.home.model import Device
@@ -43,7 +43,7 @@ class ChangeTimes:
         self._times: dict[str, dict[str, datetime]] = {}
         for device_id, value in storage.stored.items(CHANGED):
             raw = value if isinstance(value, dict) else {}
-            times = {name: instant_of(at) for name, at in raw.items()}
+            times = {name: read_instant(at) for name, at in raw.items()}
             self._times[device_id] = {name: at for name, at in times.items() if at is not None}
         bus.listen(self._on_event, DeviceRemoved, DeviceStateChanged)
 
@@ -71,7 +71,7 @@ class ChangeTimes:
     def _note(self, device_id: str, name: str, at: datetime | None = None) -> None:
         times = self._times.setdefault(device_id, {})
         times[name] = self._clock.now() if at is None else at
-        self._remember(CHANGED + device_id, {each: millis_of(time) for each, time in times.items()})
+        self._remember(CHANGED + device_id, {each: to_millis(time) for each, time in times.items()})
 
     def _forget(self, device_id: str) -> None:
         del self._times[device_id]

@@ -11,9 +11,10 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from appliance.automations.verdict import HOLDS, Verdict, refused
+from appliance.clock import from_millis, to_millis
 from appliance.home.values import Value
 from appliance.tables.checks import is_number
 
@@ -43,9 +44,9 @@ class Memory:
         """What outlives a restart, as JSON; a run that was under way does not."""
         told: dict[str, Value] = {}
         if self.ended_at is not None:
-            told["ended_at"] = millis_of(self.ended_at)
+            told["ended_at"] = to_millis(self.ended_at)
         if self.decided:
-            told["decided"] = {key: millis_of(at) for key, at in self.decided.items()}
+            told["decided"] = {key: to_millis(at) for key, at in self.decided.items()}
         return told
 
     @staticmethod
@@ -54,9 +55,9 @@ class Memory:
         fields = raw if isinstance(raw, dict) else {}
         decided = fields.get("decided")
         pairs = decided.items() if isinstance(decided, dict) else ()
-        instants = {str(key): instant_of(at) for key, at in pairs}
+        instants = {str(key): read_instant(at) for key, at in pairs}
         return Memory(
-            ended_at=instant_of(fields.get("ended_at")),
+            ended_at=read_instant(fields.get("ended_at")),
             decided={key: at for key, at in instants.items() if at is not None},
         )
 
@@ -155,16 +156,11 @@ def _plain(value: Value) -> Value:
     return value
 
 
-def millis_of(instant: datetime) -> int:
-    """Milliseconds since 1970."""
-    return int(instant.timestamp() * 1000)
-
-
-def instant_of(raw: Value) -> datetime | None:
+def read_instant(raw: Value) -> datetime | None:
     """The instant of these milliseconds since 1970; None if they are no such thing."""
     if not is_number(raw):
         return None
     try:
-        return datetime.fromtimestamp(raw / 1000, UTC)
-    except (OverflowError, OSError, ValueError):
+        return from_millis(raw)
+    except (OverflowError, ValueError):
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
 from appliance.automations.active import ActiveTrigger, Fire
@@ -13,8 +13,7 @@ from appliance.automations.policy import fingerprint
 from appliance.automations.scheduler import Scheduler
 from appliance.automations.states import States
 from appliance.automations.time_triggers import Interval, TimedTrigger
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+from appliance.clock import EPOCH
 
 
 class Schedules:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from appliance.automations.policy import Memory, instant_of, millis_of
+from appliance.automations.policy import Memory, read_instant
 from appliance.automations.storage import Storage
+from appliance.clock import to_millis
 from appliance.errors import StoreFailed
 from appliance.tasks import Tasks
 
@@ -33,7 +34,7 @@ class State:
     def to_json(self) -> dict[str, Any]:
         """What outlives a restart beside the switch."""
         told: dict[str, Any] = {"policy": self.memory.to_json(), "waits": self.waits}
-        told["fired"] = {schedule: millis_of(at) for schedule, at in self.fired.items()}
+        told["fired"] = {schedule: to_millis(at) for schedule, at in self.fired.items()}
         return {key: value for key, value in told.items() if value}
 
     @staticmethod
@@ -51,7 +52,7 @@ def _fired(raw: Any) -> dict[str, datetime]:
     table = _table(raw)
     if "schedule" in table:  # as versions wrote that knew one trigger
         table = {table["schedule"]: table.get("at")} if isinstance(table["schedule"], str) else {}
-    instants = {schedule: instant_of(at) for schedule, at in table.items()}
+    instants = {schedule: read_instant(at) for schedule, at in table.items()}
     return {schedule: at for schedule, at in instants.items() if at is not None}
 
 

@@ -13,9 +13,10 @@ import orjson
 
 from appliance.automations.brake import Brake
 from appliance.automations.environment import Environment
-from appliance.automations.policy import instant_of, millis_of
+from appliance.automations.policy import read_instant
 from appliance.automations.running_timers import RunningTimer, TimerQueue
 from appliance.automations.scheduler import Scheduler
+from appliance.clock import to_millis
 from appliance.errors import Invalid, NotFound, StoreFailed
 from appliance.home.events import TimerFired
 from appliance.home.texts import MAX_ID_CHARS, cut
@@ -137,7 +138,7 @@ class Timers:
     async def _start(self, name: str, secs: float, payload: Value, source: str) -> None:
         if name not in self._running and len(self._running) >= MAX_TIMERS:
             raise Invalid(f"timer '{name}': {MAX_TIMERS} are under way already; cancel one first")
-        started_at, began = millis_of(self._clock.now()), self._clock.monotonic()
+        started_at, began = to_millis(self._clock.now()), self._clock.monotonic()
         due_at = started_at + round(secs * 1000)
         timer = RunningTimer(name, to_bytes(payload), started_at, due_at, self._trust.is_trusted())
         await self._put({TIMER + name: timer.to_json()})
@@ -176,7 +177,7 @@ class Timers:
         """The clock was set: what runs is due at another time by it."""
         for name, timer in self._running.items():
             if timer.due is not None:
-                due_at = millis_of(self._due_at(timer))
+                due_at = to_millis(self._due_at(timer))
                 timer.started_at, timer.due_at = due_at - (timer.due_at - timer.started_at), due_at
                 timer.is_dated = self._trust.is_trusted()
                 self._remember(TIMER + name, timer.to_json())
@@ -191,7 +192,7 @@ class Timers:
                 return
             del self._running[name]
             late = None if timer.late_secs is None else round(timer.late_secs, 3)
-            payload, due_at = timer.load_payload(), instant_of(timer.due_at)
+            payload, due_at = timer.load_payload(), read_instant(timer.due_at)
             assert due_at is not None  # as it was checked when it was read
             stored = asyncio.Event()
             log.debug("timer '%s' is over", name)
@@ -212,7 +213,7 @@ class Timers:
         """When it is due by the clock as it is now."""
         if timer.due is not None:
             return self._clock.now() + timedelta(seconds=timer.due - self._clock.monotonic())
-        due_at = instant_of(timer.due_at)
+        due_at = read_instant(timer.due_at)
         assert due_at is not None
         return due_at
 

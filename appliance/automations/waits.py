@@ -10,9 +10,10 @@ from typing import Any
 from appliance.automations.active import ActiveTrigger, Fire, Wait
 from appliance.automations.device_triggers import DeviceTrigger, Match
 from appliance.automations.environment import Environment
-from appliance.automations.policy import instant_of, millis_of
+from appliance.automations.policy import read_instant
 from appliance.automations.scheduler import Scheduler
 from appliance.automations.states import States
+from appliance.clock import to_millis
 from appliance.home.events import DeviceStateChanged
 from appliance.home.model import Device
 
@@ -63,7 +64,7 @@ class Waits:
         stored = self._states.of(active.id).waits.get(f"{active.key} {device.id}")
         if stored is None or device.id in active.waits:
             return
-        event, began_at = stored.get("event"), instant_of(stored.get("began_at"))
+        event, began_at = stored.get("event"), read_instant(stored.get("began_at"))
         match = Match(event=event) if isinstance(event, dict) and began_at is not None else None
         if match is None or not trigger.devices.include(device, self._registry) or not trigger.resumes(match, device):
             self.end(active, device.id)
@@ -84,7 +85,7 @@ class Waits:
         active.waits[device_id] = Wait(match=match, timer=timer)
         self._by_device[device_id][active] = None
         began_at = self._clock.now() - timedelta(seconds=elapsed)
-        stored: dict[str, Any] = {"began_at": millis_of(began_at), "event": dict(match.event)}
+        stored: dict[str, Any] = {"began_at": to_millis(began_at), "event": dict(match.event)}
         self._states.note_wait(active.id, f"{active.key} {device_id}", stored)
 
     def _on_wait_over(self, active: ActiveTrigger, trigger: DeviceTrigger, device_id: str, _: float) -> None:

@@ -27,7 +27,7 @@ from appliance.cli.simulated_home import (
     mark_all_observed,
 )
 from appliance.cli.simulation_printer import SimulationPrinter
-from appliance.clock import Clock, ClockTrust, SimulatedClock, timestamp
+from appliance.clock import EPOCH, Clock, ClockTrust, SimulatedClock, timestamp
 from appliance.config import Config
 from appliance.errors import Fault, StartFailed
 from appliance.history.execution_history import RunStatus
@@ -37,7 +37,7 @@ from appliance.lua.context import Context, MoreCall
 from appliance.lua.executor import Execution, Executor
 from appliance.lua.lua_setup import build_runner
 from appliance.scenes import Scenes, build_catalog
-from appliance.store.records import EPOCH, DocumentSnapshot, read_devices, read_layout
+from appliance.store.records import DocumentSnapshot, read_devices, read_layout
 from appliance.tasks import Tasks
 
 

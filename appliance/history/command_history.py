@@ -9,8 +9,8 @@ from heapq import nlargest
 from sys import getsizeof
 from typing import Any
 
-from appliance.clock import timestamp
-from appliance.history.period import Period, to_ms
+from appliance.clock import timestamp, to_millis
+from appliance.history.period import Period
 from appliance.home.bus import Bus
 from appliance.home.events import CommandEnded, Event
 from appliance.home.json_shapes import STATED_COMMAND
@@ -54,7 +54,7 @@ class CommandAudit:
     def _on_event(self, event: Event) -> None:
         assert isinstance(event, CommandEnded)
         self._count += 1
-        entry = _CommandEntry(to_ms(event.at), self._count, _encode(event))
+        entry = _CommandEntry(to_millis(event.at), self._count, _encode(event))
         self._entries.setdefault(event.device_id, deque()).append(entry)
         self._bytes += _size(entry)
         while self._bytes > self._max_bytes:

@@ -9,8 +9,8 @@ from enum import IntEnum
 from heapq import nlargest
 from typing import Any
 
-from appliance.clock import Clock
-from appliance.history.period import Period, from_ms, to_ms
+from appliance.clock import Clock, from_millis, to_millis
+from appliance.history.period import Period
 from appliance.history.series import HOUR_MS, MAX_ENTRIES, MINUTE_MS, Series
 from appliance.home.bus import Bus
 from appliance.home.events import DeviceRoomChanged, DeviceStateChanged, Event
@@ -73,7 +73,7 @@ class DeviceHistory:
             if len(entries) == period.max_entries:
                 break
             if (value := series.value_at(index)) is not None:
-                entries.append(AttributeEntry(observed_at=from_ms(series.times[index]), value=value))
+                entries.append(AttributeEntry(observed_at=from_millis(series.times[index]), value=value))
         return entries
 
     def list_states(
@@ -95,11 +95,11 @@ class DeviceHistory:
 
     def _on_event(self, event: Event) -> None:
         if isinstance(event, DeviceStateChanged):
-            device, at = event.device, to_ms(event.device.updated_at)
+            device, at = event.device, to_millis(event.device.updated_at)
             for name, value in self._changes(device, event.previous):
                 self._append(device.id, name, at, value)
         elif isinstance(event, DeviceRoomChanged) and event.device_id in self._devices:
-            self._append(event.device_id, _ROOM, to_ms(self._clock.now()), event.room_id)
+            self._append(event.device_id, _ROOM, to_millis(self._clock.now()), event.room_id)
 
     def _changes(self, device: Device, previous: Device | None) -> list[tuple[str, Any]]:
         """The attributes that differ from what is kept, with their values; None for one that is there no more."""
@@ -165,6 +165,6 @@ def _entry_at(device: Device, known: dict[str, Series], at: int) -> DeviceEntry:
     shown = {name: known[name].value_at(index) for name, index in indices.items() if index is not None}
     room_id = shown.pop(_ROOM, device.room_id)
     attributes = {name: shown[name] for name in sorted(shown) if shown[name] is not None}
-    instant = from_ms(at)
+    instant = from_millis(at)
     then = replace(device, room_id=room_id, attributes=attributes, updated_at=instant, last_seen=instant)
     return DeviceEntry(observed_at=instant, device=then)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
+
+from appliance.clock import to_millis
 
 DEFAULT_LIMIT = 200
 """Entries that are returned where nobody says how many."""
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
+INSTANT = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,16 +33,6 @@ class Period:
 
     def bounds_ms(self) -> tuple[int, int]:
         """The first and the last millisecond since 1970 that lie in it."""
-        first = -(1 << 62) if self.start is None else -(-(self.start - EPOCH) // _MILLISECOND)
-        last = 1 << 62 if self.end is None else to_ms(self.end)
+        first = -(1 << 62) if self.start is None else to_millis(self.start - INSTANT) + 1
+        last = 1 << 62 if self.end is None else to_millis(self.end)
         return first, last
-
-
-def to_ms(instant: datetime) -> int:
-    """Whole milliseconds since 1970."""
-    return (instant - EPOCH) // _MILLISECOND
-
-
-def from_ms(milliseconds: int) -> datetime:
-    """The instant, in UTC."""
-    return EPOCH + timedelta(milliseconds=milliseconds)

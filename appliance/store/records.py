@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
 import orjson
 
+from appliance.clock import from_millis, to_millis
 from appliance.errors import Invalid, LaresError
 from appliance.home.command_specs import CommandSpec
 from appliance.home.layout import Edit, Layout
@@ -28,8 +28,6 @@ from appliance.tables.checks import shown
 T = TypeVar("T")
 
 ROOM, GROUP, PLACE, NAME, DEVICE, STATE = "room/", "group/", "place/", "name/", "device/", "state/"
-
-EPOCH, MILLISECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
 
 KEY = "key/"
 
@@ -154,7 +152,7 @@ def encode_device(device: Device, *, has_state: bool = False) -> dict[str, Any]:
             **{key: value for key, value in said.items() if value not in (None, {})},
         },
         STATE + device.id: {
-            "at": (device.updated_at - EPOCH) // MILLISECOND,
+            "at": to_millis(device.updated_at),
             "is": {key: value for key, value in device.attributes.items() if has_state or key != "state"},
         },
     }
@@ -177,7 +175,7 @@ def read_devices(document: DocumentReader, layout: Layout, on_fault: OnFault = r
 def _device(
     device_id: str, value: dict[str, Any], state: dict[str, Any], layout: Layout, on_fault: OnFault
 ) -> Device:
-    changed_at = EPOCH + state["at"] * MILLISECOND
+    changed_at = from_millis(state["at"])
     dropped: Dropped = {}
     attributes = check_attributes(state["is"], {}, dropped)
     for attribute, reason in dropped.items():

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from appliance.clock import ClockTrust
-from appliance.store.records import CARD, EPOCH, KEY, MILLISECOND, STATE, DocumentReader
+from appliance.clock import ClockTrust, from_millis, to_millis
+from appliance.store.records import CARD, KEY, STATE, DocumentReader
 from appliance.version import MADE_AT
 
 CLOCK = "clock/trust"
@@ -27,7 +27,7 @@ def newest_time(document: DocumentReader) -> datetime:
     times = [*_times_of(document), MADE_AT]
     if isinstance(forgotten, dict):
         with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError):
-            at, until = _from_millis(forgotten["at"]), _from_millis(forgotten["until"])
+            at, until = from_millis(forgotten["at"]), from_millis(forgotten["until"])
             times = [at, *(time for time in times if not at < time <= until)]
     return max([*times, *_times_in(document, CARD, lambda card: [datetime.fromisoformat(card["at"])])])
 
@@ -35,7 +35,7 @@ def newest_time(document: DocumentReader) -> datetime:
 def forgetting(trust: ClockTrust, now: datetime) -> dict[str, Any]:
     """What to store so that times ahead of the present, which are those of a wrong clock, count no more."""
     until = max(trust.newest, trust.forgotten or trust.newest, MADE_AT)
-    return {CLOCK: {"at": _to_millis(now), "until": _to_millis(max(until, now))}}
+    return {CLOCK: {"at": to_millis(now), "until": to_millis(max(until, now))}}
 
 
 def _times_of(document: DocumentReader) -> Iterator[datetime]:
@@ -54,21 +54,13 @@ def _of_automation(value: Any) -> list[datetime]:
     policy = value.get("policy", {})
     found = [policy.get("ended_at"), *policy.get("decided", {}).values()]
     found += value.get("fired", {}).values()
-    return [_from_millis(each) for each in found if isinstance(each, int)]
-
-
-def _from_millis(millis: Any) -> datetime:
-    return EPOCH + millis * MILLISECOND  # type: ignore[no-any-return]
-
-
-def _to_millis(instant: datetime) -> int:
-    return (instant - EPOCH) // MILLISECOND
+    return [from_millis(each) for each in found if isinstance(each, int)]
 
 
 _TIMES: Mapping[str, Callable[[Any], list[datetime]]] = {
     KEY: lambda key: [datetime.fromisoformat(key["created_at"])],
-    STATE: lambda state: [_from_millis(state["at"])],
+    STATE: lambda state: [from_millis(state["at"])],
     AUTOMATION: _of_automation,
-    TIMER: lambda timer: [_from_millis(timer["started_at"])],
+    TIMER: lambda timer: [from_millis(timer["started_at"])],
 }
 """How the values behind each prefix tell when they were written."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from appliance.automations.home_view import CHANGED, ChangeTimes
-from appliance.automations.policy import millis_of
 from appliance.automations.storage import Storage
+from appliance.clock import to_millis
 from appliance.home.bus import Bus
 from appliance.home.model import DeviceKind, Observation, Report
 from tests.fakes.automations import Card
@@ -65,7 +65,7 @@ def test_where_nobody_saw_the_change_it_is_at_the_latest_that_of_the_device() ->
     assert it.since(times) == 2
     it.show(power="on", brightness=2)
     assert it.since(times) == 2, "as it was before anything else changed"
-    assert it.card.values == {CHANGED + LAMP: {"power": millis_of(times.get(it.registry.get_device(LAMP), "power"))}}
+    assert it.card.values == {CHANGED + LAMP: {"power": to_millis(times.get(it.registry.get_device(LAMP), "power"))}}
 
 
 def test_what_nobody_asks_for_any_more_and_a_device_that_is_gone_are_forgotten() -> None:

@@ -21,7 +21,6 @@ from appliance.automations.calls import AutomationCalls
 from appliance.automations.known_names import KnownNames
 from appliance.automations.safe_mode import SafeMode
 from appliance.automations.scheduler import Scheduler
-from appliance.automations.storage import Storage
 from appliance.automations.timers import Timers
 from appliance.automations.variables import Variables
 from appliance.clock import Clock
@@ -50,6 +49,7 @@ from appliance.store.crashes import CrashCounter
 from appliance.store.disk import Disk
 from appliance.store.document import Document
 from appliance.store.recorder import Recorder
+from appliance.store.records import Storage
 from appliance.store.store_setup import Store
 from appliance.store.stored_keys import Keys
 from appliance.watch import Target, Watcher

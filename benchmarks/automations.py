@@ -18,7 +18,6 @@ from zoneinfo import ZoneInfo
 
 from appliance.automations.automation_setup import Parts, build_environment, open_automations
 from appliance.automations.definition import automation_parser
-from appliance.automations.storage import Storage
 from appliance.clock import Clock, ClockTrust
 from appliance.history.execution_history import RunHistory, RunStatus
 from appliance.home.bus import Bus
@@ -31,6 +30,7 @@ from appliance.lua.executor import Executor
 from appliance.lua.folder import Folder
 from appliance.lua.lua_catalog import Catalog
 from appliance.lua.runner import Runner
+from appliance.store.records import Storage
 from appliance.version import MADE_AT
 from benchmarks._client import percentile
 from benchmarks._frame import Row, Sample

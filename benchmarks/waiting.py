@@ -15,7 +15,6 @@ import orjson
 from appliance.automations.automation_setup import build_environment
 from appliance.automations.environment import Environment
 from appliance.automations.scheduler import Scheduler
-from appliance.automations.storage import Storage
 from appliance.automations.timers import MAX_TIMERS, Timers
 from appliance.automations.variables import MAX_VARIABLES, Variables
 from appliance.clock import Clock
@@ -24,6 +23,7 @@ from appliance.home.registry import Registry
 from appliance.store.disk import Disk
 from appliance.store.document import Document
 from appliance.store.recorder import Recorder
+from appliance.store.records import Storage
 from benchmarks._card import card
 from benchmarks._frame import Row, Sample
 from tests.fakes.clock import VirtualClock

@@ -18,7 +18,6 @@ from appliance.automations.known_names import KnownNames
 from appliance.automations.runs import AutomationExecutor, ExecutorFactory
 from appliance.automations.scheduler import Scheduler
 from appliance.automations.states import States
-from appliance.automations.storage import Storage
 from appliance.automations.timers import Timers
 from appliance.automations.variables import Variables
 from appliance.clock import Clock, ClockTrust
@@ -29,6 +28,7 @@ from appliance.locale import Locale
 from appliance.lua.lua_catalog import Catalog, Describe, find_nothing
 from appliance.lua.lua_setup import folder_of
 from appliance.settings import AutomationRunner, AutomationsSettings
+from appliance.store.records import Storage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,18 +1,19 @@
-"""Calls: what `ctx` does with variables, timers, waiting, and lights that go back to how they were."""
+"""Calls: what `ctx` does with variables, timers, waiting, scenes, messages, and snapshots of devices."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+from appliance.adapters.dispatch import Status
 from appliance.automations.automation_fields import take_attribute, take_matcher
 from appliance.automations.environment import Environment
 from appliance.automations.matchers import Anything, Matcher
-from appliance.automations.notifier import MessageSender
 from appliance.automations.timers import Timers
 from appliance.clock import Clock
-from appliance.errors import Invalid, LaresError
+from appliance.errors import Invalid, LaresError, Unsupported
 from appliance.history.execution_history import RunStatus
 from appliance.home.bus import Bus
 from appliance.home.commands import Command
@@ -26,6 +27,10 @@ from appliance.tables.checks import LUA, boolean, number
 from appliance.tables.fields import Findings, Table
 
 MAX_WAIT_SECS = 3600
+
+MAX_MESSAGE_CHARS = 4096
+
+log = logging.getLogger("notify")
 
 COLORS = ("color_temperature", "color_xy", "color_hs", "color_rgb", "color_hex")
 """How a light may tell its colour; one of them is enough to bring it back."""
@@ -141,6 +146,42 @@ class AutomationCalls:
             for command in _way_back(shown, is_on=now.get(device_id, {}).get("power") == "on")
         ]
         return [await context.send_to(device_id, command) for device_id, command in commands]
+
+
+class MessageSender:
+    """What `ctx:notify` does. `targets` are `<section>:<operation>`; without any, a message is a line of the log."""
+
+    def __init__(self, targets: Sequence[str]) -> None:
+        self._targets = targets
+
+    async def notify(self, context: Context, message: str, fields: Any, _: None) -> list[dict[str, Any]]:
+        """Send the message to every target; what came of it, in the order of the targets."""
+        if not message.strip() or len(message) > MAX_MESSAGE_CHARS:
+            raise Invalid(f"ctx:notify: the message must have 1 to {MAX_MESSAGE_CHARS} characters")
+        if fields is not None and not isinstance(fields, dict) and fields != []:
+            raise Invalid("ctx:notify: the fields must be a table with named fields")
+        if not self._targets:
+            log.info("%s", message, extra={"source": context.source})
+            return [_result("notify", Status.UNSUPPORTED, "no targets are configured: [notify] targets")]
+        payload: dict[str, Any] = {"message": message, "fields": fields or {}}
+        title = payload["fields"].get("title")
+        if isinstance(title, str):
+            payload["title"] = title
+        return [await self._send(context, target, payload) for target in self._targets]
+
+    async def _send(self, context: Context, target: str, payload: dict[str, Any]) -> dict[str, Any]:
+        try:
+            await context.invoke(target, payload)
+        except Unsupported as error:
+            return _result(target, Status.UNSUPPORTED, str(error))
+        except LaresError as error:
+            log.warning("%s: the message was not sent: %s", target, error)
+            return _result(target, Status.ERROR, str(error))
+        return _result(target, Status.OK, None)
+
+
+def _result(target: str, status: Status, message: str | None) -> dict[str, Any]:
+    return {"target": target, "status": status, "message": message}
 
 
 def _options(raw: Any, call: str) -> Table:

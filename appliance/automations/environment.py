@@ -7,13 +7,13 @@ from datetime import datetime
 
 from appliance.automations.brake import Brake
 from appliance.automations.home_view import ChangeTimes
-from appliance.automations.storage import Storage
 from appliance.automations.variables import Variables
 from appliance.clock import Clock, ClockTrust
 from appliance.home.bus import Bus
 from appliance.home.model import Device
 from appliance.home.registry import Registry
 from appliance.home.values import Value
+from appliance.store.records import Storage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,13 +7,13 @@ from datetime import datetime
 from typing import Protocol
 
 from appliance.automations.policy import read_instant
-from appliance.automations.storage import Storage
 from appliance.clock import Clock, to_millis
 from appliance.home.bus import Bus
 from appliance.home.events import DeviceRemoved, DeviceStateChanged, Event
 from appliance.home.model import Device
 from appliance.home.registry import Registry
 from appliance.home.values import Value
+from appliance.store.records import Storage
 
 CHANGED = "changed/"
 """Keys in the document: `changed/<device id>` tells when each attribute that a condition asks for last changed."""

@@ -9,9 +9,9 @@ from datetime import datetime
 from typing import Any
 
 from appliance.automations.policy import Memory, read_instant
-from appliance.automations.storage import Storage
 from appliance.clock import to_millis
 from appliance.errors import StoreFailed
+from appliance.store.records import Storage
 from appliance.tasks import Tasks
 
 TOGGLE, AUTOMATION = "toggle/", "automation/"

@@ -9,11 +9,11 @@ import orjson
 from appliance.automations.automation_fields import variable_name
 from appliance.automations.brake import Brake
 from appliance.automations.matchers import same
-from appliance.automations.storage import Storage
 from appliance.errors import Invalid, NotFound, StoreFailed
 from appliance.home.bus import Bus
 from appliance.home.events import VariableChanged
 from appliance.home.values import Value
+from appliance.store.records import Storage
 from appliance.tasks import Tasks
 
 VARIABLE = "variable/"

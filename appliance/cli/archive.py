@@ -18,7 +18,7 @@ from typing import Any
 
 import orjson
 
-from appliance.cli.private import write_private
+from appliance.cli.paths import write_private
 from appliance.errors import StartFailed
 from appliance.store.files import MIGRATIONS
 from appliance.store.names import FORMAT as STORE_FORMAT

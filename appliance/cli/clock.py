@@ -9,7 +9,6 @@ from pathlib import Path
 
 import orjson
 
-from appliance.cli.actions import TRUST
 from appliance.cli.key import Reply, ask
 from appliance.cli.owner import act_as_owner
 from appliance.cli.paths import Places
@@ -27,7 +26,7 @@ def clock(arguments: argparse.Namespace) -> int:
     if not data_dir.is_dir():
         raise StartFailed(f"there is no data directory {data_dir}; `lares run` makes it", os.EX_NOINPUT)
     act_as_owner(data_dir)
-    reply = asyncio.run(ask(data_dir, {"do": TRUST}, lambda: _trust_alone(data_dir)))
+    reply = asyncio.run(ask(data_dir, {"do": "trust-clock"}, lambda: _trust_alone(data_dir)))
     if "error" in reply:
         raise StartFailed(reply["error"], reply["code"])
     print(f"the clock is trusted: {reply['now']}")

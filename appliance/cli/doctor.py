@@ -14,7 +14,6 @@ import orjson
 
 from appliance import config
 from appliance.cli import key_socket
-from appliance.cli.actions import LUA
 from appliance.cli.paths import Places
 from appliance.clock import Clock, ClockTrust, timestamp
 from appliance.errors import ConfigFailed, StartFailed
@@ -79,7 +78,7 @@ def _check_data(places: Places) -> Iterator[Finding]:
 def _check_lua(folder: Path) -> Iterator[Finding]:
     """Whether scripts cost the hub that runs a worker since its start."""
     try:
-        figures = asyncio.run(key_socket.ask(folder, {"do": LUA}))
+        figures = asyncio.run(key_socket.ask(folder, {"do": "lua"}))
     except (OSError, StartFailed):
         return
     for kill in figures.get("last_kills", []):

@@ -12,7 +12,7 @@ from pathlib import Path
 from appliance.api.key_access import Access
 from appliance.api.key_tokens import KeyToken, hash_token, hint_of
 from appliance.api.keyring import make_master
-from appliance.cli.private import write_private
+from appliance.cli.paths import write_private
 from appliance.clock import Clock
 from appliance.errors import StartFailed, StoreFailed
 from appliance.settings import Auth

@@ -1,4 +1,4 @@
-"""Inquiries: what a running hub answers to `lares log`, `lares status` and `lares why`, over its socket."""
+"""Inquiries: what a running hub answers on its socket, beside what concerns keys."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from typing import Any
 from appliance.api.routes.log import LEVEL, LOG_ENTRY
 from appliance.api.routes.system import probe_process
 from appliance.api.validation import body, nullable
+from appliance.automations.home_view import CHANGED
+from appliance.automations.states import AUTOMATION, TOGGLE
+from appliance.automations.timers import TIMER
+from appliance.automations.variables import VARIABLE
 from appliance.cli.reasons import Reasons
 from appliance.clock import timestamp
 from appliance.errors import Invalid
@@ -17,12 +21,16 @@ from appliance.history.period import Period
 from appliance.home.texts import identifier, text
 from appliance.hub import Hub
 from appliance.log_buffer import MAX_ENTRIES, LogQuery
+from appliance.store.records import DEVICE, GROUP, PLACE, ROOM, STATE
 from appliance.tables.fields import Field
 from appliance.tables.shapes import COUNT, Check
 from appliance.version import VERSION
 
 FAULTS = LogQuery(level="warning", limit=5)
 """The newest faults that the status shows."""
+
+SIMULATED = (ROOM, GROUP, PLACE, DEVICE, STATE, TOGGLE, AUTOMATION, VARIABLE, TIMER, CHANGED)
+"""What a simulation needs of the home's state, by the prefixes of the keys in the document."""
 
 AWAY = ("offline", "unavailable")
 
@@ -49,6 +57,9 @@ class Inquiries:
             "log": self._log,
             "status": self._status,
             "why": self._why,
+            "lua": self._count_workers,
+            "state": self._list_state,
+            "trust-clock": self._trust_clock,
         }
 
     async def _log(self, request: Any) -> dict[str, Any]:
@@ -56,6 +67,16 @@ class Inquiries:
         entries = self._hub.log.list_entries(LogQuery(**{"limit": MAX_ENTRIES, **stated}))
         last = self._hub.log.list_entries(LogQuery(limit=1))
         return {"entries": LOG_ENTRY.each(entries), "last": last[0].number if last else 0}
+
+    async def _count_workers(self, request: Any) -> dict[str, Any]:
+        return self._hub.runner.figures()
+
+    async def _list_state(self, request: Any) -> dict[str, Any]:
+        return {"values": self._hub.recorder.list_present(SIMULATED)}
+
+    async def _trust_clock(self, request: Any) -> dict[str, Any]:
+        await self._hub.trust_clock()
+        return {"now": timestamp(self._hub.clock.now())}
 
     async def _why(self, request: Any) -> dict[str, Any]:
         return self._reasons.explain(WHY(request)["id"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import contextlib
 import logging
@@ -16,6 +17,7 @@ from typing import Any
 import orjson
 
 from appliance.cli.key_commands import KeyCommands
+from appliance.cli.paths import Places
 from appliance.clock import Clock
 from appliance.errors import StartFailed
 from appliance.tasks import Tasks
@@ -111,6 +113,20 @@ async def ask(data_dir: Path, request: dict[str, Any]) -> dict[str, Any]:
         ) from None
     finally:
         writer.close()
+
+
+def ask_hub(arguments: argparse.Namespace, request: dict[str, Any]) -> dict[str, Any]:
+    """What the hub answers; `StartFailed` where none runs, or where it says that it cannot do what was asked."""
+    folder = Places.of_process(arguments.config, arguments.data_dir).find_data_dir()
+    try:
+        reply = asyncio.run(ask(folder, request))
+    except PermissionError:
+        raise StartFailed(f"the hub of {folder} answers only its own user and root", os.EX_NOPERM) from None
+    except OSError:
+        raise StartFailed(f"no hub answers on {folder}; `lares run` starts one", os.EX_UNAVAILABLE) from None
+    if "error" in reply:
+        raise StartFailed(reply["error"], reply["code"])
+    return reply
 
 
 async def _read_line(peer: socket.socket) -> Any:

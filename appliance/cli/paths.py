@@ -113,6 +113,14 @@ def write_config(folder: Path, source: Path) -> list[Path]:
     return written
 
 
+def write_private(file: Path, data: bytes) -> None:
+    """Write the file with mode 0600, whole or not at all; `StartFailed` if it cannot be written."""
+    try:
+        write_file(file, data)
+    except OSError as error:
+        raise StartFailed(f"cannot write {file}: {error.strerror}", os.EX_IOERR) from None
+
+
 def make_data_dir(folder: Path) -> None:
     """Make the data directory if it is not there; `StartFailed` if it cannot be made, or is not this user's to write.
 

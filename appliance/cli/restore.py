@@ -18,14 +18,16 @@ from appliance.cli.backup import decode
 from appliance.cli.master_key import key_of, with_key, without_key
 from appliance.cli.owner import as_owner
 from appliance.cli.paths import MARKER, STAGE, Places, config_folder, make_data_dir
-from appliance.cli.swap import swap
 from appliance.cli.terminal import progress
 from appliance.clock import Clock
 from appliance.errors import ConfigFailed, StartFailed
+from appliance.store.atomic import sync_folder
 from appliance.store.lock import DirectoryLock
 from appliance.store.reading import replace_document
 from appliance.store.records import CARD, MASTER_KEY
 from appliance.store.replacement import finish, forget, prepare
+
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 OWN = (CARD, MASTER_KEY)
 """What stays as it is on this box, whatever is restored."""
@@ -120,7 +122,7 @@ def _replace_both(
     with as_owner(data_dir):
         prepare(data_dir, values, folder / MARKER, token, own=OWN)
     try:
-        swap(folder.with_name(folder.name + STAGE), folder, old)
+        _swap(folder.with_name(folder.name + STAGE), folder, old)
         with as_owner(data_dir):
             kept += finish(data_dir, stamp)
     except BaseException:
@@ -163,6 +165,34 @@ def _copy_ownership(stage: Path, folder: Path) -> None:
         with contextlib.suppress(PermissionError):  # one who may not give files away owns them himself
             os.chown(path, like.st_uid, like.st_gid)
         path.chmod(mode)
+
+
+def _swap(new: Path, folder: Path, old: Path) -> None:
+    """Put the new folder in the place of the folder, and that under the name `old`; on the device when this returns.
+
+    At no time there is none in that place, unless the file system cannot exchange names: then a cut may leave the
+    folder under its old name. Raises `OSError`.
+    """
+    if folder.exists():
+        if _exchange(new, folder):
+            sync_folder(folder.parent)
+            new.rename(old)
+        else:
+            folder.rename(old)
+            new.rename(folder)
+    else:
+        new.rename(folder)
+    sync_folder(folder.parent)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Whether the two have exchanged their names: Linux can, since 3.15, on most file systems."""
+    with contextlib.suppress(ImportError, OSError, AttributeError):
+        import ctypes  # OpenWrt's Python may come without it
+
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+        return bool(rename(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE) == 0)
+    return False
 
 
 def _swap_back(folder: Path, old: Path) -> None:

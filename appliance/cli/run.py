@@ -10,10 +10,9 @@ import signal
 from pathlib import Path
 
 from appliance import config
-from appliance.cli.deadline import end_process
 from appliance.cli.logs import start_logging
 from appliance.cli.paths import Places, bundled_config, make_data_dir, write_config
-from appliance.cli.serve import serve
+from appliance.cli.serve import end_process, serve
 from appliance.log_buffer import LogBuffer
 from appliance.settings import Logging
 from appliance.version import VERSION

@@ -6,26 +6,26 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import Callable, Mapping
+import sys
+import threading
+from collections.abc import Callable
 from contextlib import AsyncExitStack, closing
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from appliance.api.api_limits import ApiLimits
 from appliance.api.app import build_app
 from appliance.api.frames import frame_of
 from appliance.api.key_access import Access
 from appliance.api.server import Server
-from appliance.cli.actions import LUA, SIMULATED, STATE, TRUST
-from appliance.cli.deadline import limit_stop
 from appliance.cli.first_key import open_access
 from appliance.cli.inquiries import Inquiries
-from appliance.cli.key_commands import Action, KeyCommands
+from appliance.cli.key_commands import KeyCommands
 from appliance.cli.key_socket import KeySocket
 from appliance.cli.notify import Notifier
 from appliance.cli.single_file import finish_upgrade
-from appliance.clock import Clock, timestamp
+from appliance.clock import Clock
 from appliance.config import Config
 from appliance.home.events import Event
 from appliance.hub import Hub
@@ -33,6 +33,9 @@ from appliance.late import FIRST_ANSWER_SECS
 from appliance.log_buffer import LogBuffer
 from appliance.store.disk import Disk
 from appliance.tasks import Tasks
+
+STOP_LIMIT_SECS = 4.8
+"""How long a stop may take from its signal on; the service managers that ask for five seconds kill after that."""
 
 log = logging.getLogger("hub")
 
@@ -60,8 +63,7 @@ async def serve(
         tasks.start(notifier.feed_watchdog(), "watchdog")
         await stack.enter_async_context(hub)
         access = stack.enter_context(closing(await open_access(config.auth, hub.keys, data_dir, clock)))
-        more = {**_answers_of(hub), **Inquiries(hub).actions}
-        commands = KeyCommands(access.keyring, config.auth, data_dir, more)
+        commands = KeyCommands(access.keyring, config.auth, data_dir, Inquiries(hub).actions)
         app = _build_app(hub, access, limits, config, data_dir)
         server = Server(app, access, config.api.bind_address, limits, clock, abort_all=hub.abort_all)
         await stack.enter_async_context(KeySocket(commands, data_dir, clock))
@@ -83,22 +85,6 @@ async def _start_adapters(hub: Hub) -> None:
     """Let the adapters begin once whoever has waited for the hub to listen may have an answer."""
     await hub.clock.sleep(FIRST_ANSWER_SECS)
     await hub.adapters.begin()
-
-
-def _answers_of(hub: Hub) -> Mapping[str, Action]:
-    """What the hub answers on its socket beside what concerns keys."""
-
-    async def trust(_: Any) -> dict[str, Any]:
-        await hub.trust_clock()
-        return {"now": timestamp(hub.clock.now())}
-
-    async def tell(_: Any) -> dict[str, Any]:
-        return {"values": hub.recorder.list_present(SIMULATED)}
-
-    async def count(_: Any) -> dict[str, Any]:
-        return hub.runner.figures()
-
-    return {TRUST: trust, STATE: tell, LUA: count}
 
 
 def _build_app(hub: Hub, access: Access, limits: ApiLimits, config: Config, data_dir: Path) -> Any:
@@ -158,3 +144,26 @@ def _listen_to_signals(hub: Hub) -> tuple[asyncio.Event, asyncio.Event]:
         loop.add_signal_handler(each, ask_to_stop, each)
     loop.add_signal_handler(signal.SIGHUP, ask_to_reload)
     return stop, hangup
+
+
+def limit_stop() -> None:
+    """End the process `STOP_LIMIT_SECS` from now, if it has not ended by itself.
+
+    A thread that waits for a name server cannot be interrupted, and Python would wait for it before it ends.
+    Nothing that was acknowledged is lost by it: that is on the card since it was acknowledged.
+    """
+    timer = threading.Timer(STOP_LIMIT_SECS, _end_late)
+    timer.daemon = True
+    timer.start()
+
+
+def end_process(code: int) -> NoReturn:
+    """End the process with this exit code now, and wait for no thread."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code)
+
+
+def _end_late() -> None:
+    log.error("the stop took longer than %g s; what still hung was cut off", STOP_LIMIT_SECS)
+    end_process(os.EX_SOFTWARE)

@@ -20,7 +20,6 @@ from appliance.automations.states import AUTOMATION
 from appliance.automations.time_triggers import TimedTrigger
 from appliance.automations.timers import TIMER
 from appliance.cli import key_socket
-from appliance.cli.actions import STATE
 from appliance.cli.device_events import FileEvent, first_instant, read_events, read_instant
 from appliance.cli.paths import Places
 from appliance.cli.simulation import Simulation, open_simulation
@@ -99,7 +98,7 @@ def _events(text: str, name: str, locale: Locale, period: _Period) -> list[FileE
 async def present_state(data_dir: Path) -> Mapping[str, bytes]:
     """What the hub that runs tells of the home now; where none does, what it left on the card."""
     try:
-        reply = await key_socket.ask(data_dir, {"do": STATE})
+        reply = await key_socket.ask(data_dir, {"do": "state"})
         return {key: orjson.dumps(value) for key, value in reply["values"].items()}
     except (OSError, KeyError, StartFailed):
         return read_present(data_dir).values

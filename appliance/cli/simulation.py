@@ -15,7 +15,6 @@ from appliance.automations.automation_setup import build_environment, catalog_of
 from appliance.automations.calls import AutomationCalls
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
-from appliance.automations.storage import Storage
 from appliance.cli.device_events import FileEvent
 from appliance.cli.simulated_home import (
     SimulatedContext,
@@ -37,7 +36,7 @@ from appliance.lua.context import Context, MoreCall
 from appliance.lua.executor import Execution, Executor
 from appliance.lua.lua_setup import build_runner
 from appliance.scenes import Scenes, build_catalog
-from appliance.store.records import DocumentSnapshot, read_devices, read_layout
+from appliance.store.records import DocumentSnapshot, Storage, read_devices, read_layout
 from appliance.tasks import Tasks
 
 

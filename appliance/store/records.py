@@ -10,8 +10,8 @@ kept: after a start nobody knows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import fields
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, fields
 from typing import Any, Protocol, TypeVar
 
 import orjson
@@ -47,6 +47,19 @@ class DocumentReader(Protocol):
 
     def items(self, prefix: str) -> list[tuple[str, Any]]:
         """The keys that begin with the prefix, without it, and their values."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Storage:
+    """How others keep what outlives a restart: what was `stored`, and two ways to write. None removes a key.
+
+    `remember` writes with the next flush and never waits; `put` returns when all is on the card, or raises
+    `StoreFailed`.
+    """
+
+    stored: DocumentReader
+    remember: Callable[[str, dict[str, Any] | None], None]
+    put: Callable[[Mapping[str, Any]], Awaitable[None]]
 
 
 def items_of(values: Mapping[str, bytes], prefix: str) -> list[tuple[str, Any]]:

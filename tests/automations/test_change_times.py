@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from appliance.automations.home_view import CHANGED, ChangeTimes
-from appliance.automations.storage import Storage
 from appliance.clock import to_millis
 from appliance.home.bus import Bus
 from appliance.home.model import DeviceKind, Observation, Report
+from appliance.store.records import Storage
 from tests.fakes.automations import Card
 from tests.fakes.clock import START, VirtualClock
 from tests.fakes.registry import PromptRegistry

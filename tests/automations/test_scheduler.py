@@ -14,9 +14,9 @@ import pytest
 from appliance.automations.automation_setup import build_environment
 from appliance.automations.environment import Environment
 from appliance.automations.scheduler import Scheduler
-from appliance.automations.storage import Storage
 from appliance.clock import ClockTrust
 from appliance.home.bus import Bus
+from appliance.store.records import Storage
 from tests.fakes.automations import Card
 from tests.fakes.clock import VirtualClock
 from tests.fakes.registry import PromptRegistry

@@ -11,8 +11,8 @@ import pytest
 
 from appliance.automations.policy import Memory
 from appliance.automations.states import State, States
-from appliance.automations.storage import Storage
 from appliance.errors import StoreFailed
+from appliance.store.records import Storage
 from tests.automations.homes import NOW
 from tests.fakes.automations import Card, automation, bench
 

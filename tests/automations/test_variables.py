@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from appliance.automations.brake import Brake
-from appliance.automations.storage import Storage
 from appliance.automations.variables import Variables
 from appliance.errors import Invalid, StoreFailed
 from appliance.home.bus import Bus
 from appliance.home.events import VariableChanged
+from appliance.store.records import Storage
 from tests.fakes.automations import Card, automation, bench
 from tests.fakes.clock import VirtualClock
 

@@ -16,7 +16,7 @@ import pytest_asyncio
 from appliance.api.auth import Authenticator, Principal, Role
 from appliance.api.key_tokens import KeyToken
 from appliance.cli.first_key import open_access
-from appliance.cli.private import write_private
+from appliance.cli.paths import write_private
 from appliance.clock import Clock
 from appliance.errors import StartFailed, Unauthenticated
 from appliance.home.bus import Bus

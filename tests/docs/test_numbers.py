@@ -18,7 +18,7 @@ from appliance.automations import timers, variables
 from appliance.automations.alarms import MAX_LATE
 from appliance.automations.brake import PAUSE_SECS
 from appliance.automations.calls import MAX_WAIT_SECS
-from appliance.cli.deadline import STOP_LIMIT_SECS
+from appliance.cli.serve import STOP_LIMIT_SECS
 from appliance.cli.single_file import REMOVE_AFTER_SECS
 from appliance.config import MIN_MASTER_KEY_CHARS
 from appliance.log_buffer import MAX_ENTRIES

@@ -16,7 +16,6 @@ from appliance.automations.automation_setup import Parts, build_environment, ope
 from appliance.automations.brake import Brake
 from appliance.automations.definition import AutomationDefinition, automation_parser
 from appliance.automations.states import States
-from appliance.automations.storage import Storage
 from appliance.automations.variables import Variables
 from appliance.clock import ClockTrust
 from appliance.errors import Fault, RunCancelled, ScriptFailed, StoreFailed
@@ -32,6 +31,7 @@ from appliance.lua.lua_catalog import Catalog
 from appliance.lua.runner import Function
 from appliance.lua.source import Source
 from appliance.lua.trace import Trace
+from appliance.store.records import Storage
 from tests.automations.homes import BERLIN, NOW
 from tests.fakes.clock import VirtualClock
 from tests.fakes.registry import PromptRegistry

@@ -17,7 +17,6 @@ from appliance.adapters.http import open_session
 from appliance.automations.automation_setup import build_environment, open_automations
 from appliance.automations.calls import AutomationCalls
 from appliance.automations.definition import AutomationDefinition, automation_parser
-from appliance.automations.storage import Storage
 from appliance.automations.variables import Variables
 from appliance.clock import ClockTrust
 from appliance.history.execution_history import RunHistory
@@ -31,6 +30,7 @@ from appliance.lua.context import Context, MoreCall
 from appliance.lua.executor import Executor
 from appliance.lua.folder import Folder
 from appliance.lua.lua_catalog import Catalog
+from appliance.store.records import Storage
 from tests.automations.homes import BERLIN
 from tests.fakes.automations import LONG_AGO, Card
 from tests.fakes.clock import VirtualClock

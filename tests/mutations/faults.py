@@ -413,7 +413,7 @@ FAULTS = (
     # The command line.
     fault(
         "a restore takes effect in one step",
-        "cli/swap.py",
+        "cli/restore.py",
         "if _exchange(new, folder):",
         "if False:",
         "cli/test_restore_cut.py",

@@ -23,6 +23,7 @@ CONFIG_DIR=/etc/lares
 CURRENT=$HOME_DIR/lares.pyz
 PREVIOUS=$HOME_DIR/lares.previous.pyz
 NEW=$HOME_DIR/lares.new.pyz
+KEEP=/lib/upgrade/keep.d/lares
 
 if [ -f /etc/openwrt_release ]; then
 	KIND=openwrt PROGRAM=/usr/bin/lares DATA_DIR=/srv/lares SERVICE=/etc/init.d/lares
@@ -143,8 +144,8 @@ make_service() {
 	mv -f "$PROGRAM.new" "$PROGRAM"
 	if [ "$KIND" = openwrt ]; then
 		put "$CURRENT" firmware/openwrt/lares.init "$SERVICE" 0755
-		printf '%s\n' "$CONFIG_DIR/" "$HOME_DIR/" "$PROGRAM" "$SERVICE" "$DATA_DIR/*.json" \
-			>/lib/upgrade/keep.d/lares
+		printf '%s\n' "$CONFIG_DIR/" "$HOME_DIR/*.pyz" "$PROGRAM" "$SERVICE" "/etc/rc.d/*lares" \
+			"$DATA_DIR/*.json" "$DATA_DIR/first-key" "$KEEP" >"$KEEP"
 	else
 		put "$CURRENT" firmware/systemd/lares.service "$SERVICE" 0644
 		if [ -d /etc/avahi/services ]; then
@@ -199,11 +200,15 @@ stop() {
 	fi
 }
 
+# What root's commands have unpacked is of the version before; the next of them unpacks its own.
+forget_unpacked() { rm -rf "$HOME_DIR/program"; }
+
 # Make the current file the one before, and the one before, if there is one, the current.
 swap() {
 	mv -f "$PREVIOUS" "$NEW"
 	mv -f "$CURRENT" "$PREVIOUS"
 	mv -f "$NEW" "$CURRENT"
+	forget_unpacked
 	sync
 }
 
@@ -241,6 +246,7 @@ install() {
 	sync
 	[ ! -f "$CURRENT" ] || mv -f "$CURRENT" "$PREVIOUS"
 	mv -f "$NEW" "$CURRENT"
+	forget_unpacked
 	sync
 	make_service
 	if start; then
@@ -265,7 +271,7 @@ rollback() {
 
 uninstall() {
 	stop
-	rm -f "$SERVICE" "$PROGRAM" /etc/avahi/services/lares.service /lib/upgrade/keep.d/lares
+	rm -f "$SERVICE" "$PROGRAM" /etc/avahi/services/lares.service "$KEEP"
 	rm -f /etc/systemd/system/multi-user.target.wants/lares.service
 	id=$(sed -n 's/^lares:[^:]*:\([0-9]*\):.*/\1/p' /etc/passwd)
 	rm -rf "$HOME_DIR" "$DATA_DIR/program"

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,16 @@ class Box:
             if holds(status, body):
                 return body
             assert time.monotonic() < deadline, (path, status, body, self.log.read_text())
+            time.sleep(0.05)
+
+    def comes_up(self, within: float = 60.0) -> None:
+        """Wait until it answers."""
+        deadline = time.monotonic() + within
+        while True:
+            with suppress(ConnectionRefusedError):
+                self.ask("GET", "/health")
+                return
+            assert time.monotonic() < deadline, self.log.read_text()
             time.sleep(0.05)
 
     def shows(self, device_id: str, **attributes: Any) -> None:

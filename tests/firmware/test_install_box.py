@@ -9,7 +9,7 @@ import signal
 import socket
 import subprocess
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,6 +53,38 @@ class Root:
     def read(self, path: str) -> bytes:
         """A file of it."""
         return (self.folder / path).read_bytes()
+
+    def copies(self) -> list[str]:
+        """What root's commands have unpacked and left, wherever they may."""
+        places = [
+            self.folder / "opt" / "lares" / "program",
+            *(self.folder / name for name in ("var/tmp", "tmp", "run")),
+        ]
+        found = [path for place in places if place.exists() for path in place.iterdir()]
+        return [
+            path.name for path in found if path.name != "lock" and ("cpython" in path.name or "lares-" in path.name)
+        ]
+
+    def left(self) -> list[str]:
+        """What is there under the name of Lares: files, and lines of those who keep users."""
+        folders = ("etc", "opt", "var", "srv", "tmp", "usr", "lib/upgrade")
+        found = [str(path) for name in folders for path in (self.folder / name).rglob("*") if "lares" in path.name]
+        files = [self.folder / "etc" / name for name in ("passwd", "group", "shadow", "gshadow")]
+        return found + [str(file) for file in files if file.exists() and "lares" in file.read_text()]
+
+    def obeys_root(self) -> None:
+        """Run those commands of root's that unpack, and see that they share one copy."""
+        for arguments in (["doctor"], ["check"], ["backup", "/home.tar.gz"], ["key", "list"], ["status"]):
+            assert self.run("lares", *arguments).returncode == 0, arguments
+        assert len(self.copies()) == 1, self.copies()
+
+    def restores(self, stop: Sequence[str], start: Sequence[str]) -> None:
+        """Restore, as root, what was backed up, while the hub rests."""
+        assert self.run(*stop).returncode == 0
+        restored = self.run("lares", "restore", "/home.tar.gz")
+        assert restored.returncode == 0, restored.stderr
+        assert self.run(*start).returncode == 0
+        assert len(self.copies()) == 1, self.copies()
 
     def box(self, host: str = "127.0.0.1") -> Box:
         """The hub that runs there."""
@@ -127,19 +159,21 @@ def test_install_upgrade_break_roll_back_uninstall(root: Root, single_file: Path
     assert b"Lares on %h" in root.read("etc/avahi/services/lares.service")
     assert root.run("/usr/local/bin/lares", "--version").stdout.startswith("lares 0.1.0\n")
     assert root.install_sh("install", first) == "lares: 0.1.0 was installed already\n"
+    root.obeys_root()
+    root.restores(["systemctl", "disable", "--now"], ["systemctl", "restart"])
+    assert root.box().ask("GET", "/rooms") == (200, [{"id": "attic", "name": "Attic"}])
     assert not (root.folder / "opt" / "lares" / "lares.previous.pyz").exists()
 
     checkout = clone(tmp_path / "lares")
     build(checkout, "pyz", "--target", TAG)
     second = put_in(root, "second.pyz", checkout / "dist" / f"lares-{TAG}.pyz")
     assert "is installed" in root.install_sh(second)
+    assert not root.copies(), "that of the version before is gone"
     assert config.stat().st_mode & 0o777 == 0o644 and config.parent.stat().st_uid == 7
     assert root.read("opt/lares/lares.pyz") == root.read("second.pyz")
-    root.run("/usr/local/bin/lares", "doctor")
-    [_] = [each for each in (root.folder / "opt" / "lares" / "program").iterdir() if each.is_dir()]
-    assert not list((root.folder / "var" / "tmp").iterdir()), (
-        "root has one copy, in a place that goes with the program"
-    )
+    root.obeys_root()
+    shutil.rmtree(data / "program")
+    assert root.run("systemctl", "restart").returncode == 0
     assert root.box().ask("GET", "/rooms") == (200, [{"id": "attic", "name": "Attic"}])
 
     broken = put_in(root, "broken.pyz", make_broken(tmp_path / "broken.pyz", single_file))
@@ -171,22 +205,29 @@ def test_install_upgrade_break_roll_back_uninstall(root: Root, single_file: Path
     (root.folder / "etc/systemd/system/lares.service.d").mkdir()
     root.run("/usr/local/bin/lares", "doctor")
     assert root.install_sh("uninstall", "--purge") == "lares: nothing of it is left\n"
-    for folder in ("etc", "opt", "var", "tmp", "usr/local"):
-        left = [path for path in (root.folder / folder).rglob("*") if "lares" in path.name]
-        assert not left, left
-    assert b"lares" not in root.read("etc/passwd") + root.read("etc/group")
+    assert not root.left()
 
 
-@pytest.mark.slow
-def test_openwrt_installs_reloads_upgrades_rolls_back_and_uninstalls(root: Root, single_file: Path) -> None:
+def free_port(host: str) -> int:
+    """A port at which nobody listens there."""
+    with socket.socket() as free:
+        free.bind((host, 0))
+        return int(free.getsockname()[1])
+
+
+def make_openwrt(root: Root) -> None:
+    """Make the root one of OpenWrt's."""
     for name in ("etc/init.d", "etc/rc.d", "lib/upgrade/keep.d"):
         (root.folder / name).mkdir(parents=True)
     (root.folder / "etc" / "openwrt_release").touch()
     shutil.copy(SYSTEMCTL.with_name("rc.common"), root.folder / "etc" / "rc.common")
     (root.folder / "usr" / "sbin" / "useradd").unlink()
-    with socket.socket() as free:
-        free.bind(("127.0.0.2", 0))
-        port = free.getsockname()[1]
+
+
+@pytest.mark.slow
+def test_openwrt_installs_reloads_upgrades_rolls_back_and_uninstalls(root: Root, single_file: Path) -> None:
+    make_openwrt(root)
+    port = free_port("127.0.0.2")
     config = configure(root.folder / "etc" / "lares")
     said = f"bind_address\t=\t'127.0.0.2:{port}'"
     config.write_text(config.read_text().replace('bind_address = "127.0.0.1:0"', said))
@@ -201,20 +242,68 @@ def test_openwrt_installs_reloads_upgrades_rolls_back_and_uninstalls(root: Root,
     assert (root.folder / "srv" / "lares" / "lock").stat().st_uid == 400
     assert b"/srv/lares/*.json\n" in root.read("lib/upgrade/keep.d/lares")
     assert (root.folder / "etc" / "rc.d" / "S95lares").is_symlink()
+    root.obeys_root()
+    root.restores(["/etc/init.d/lares", "stop"], ["/etc/init.d/lares", "start"])
     assert root.run("/etc/init.d/lares", "check").stdout == "/etc/lares/config/default.toml: no faults\n"
     assert root.run("/etc/init.d/lares", "reload").returncode == 0
 
     with zipfile.ZipFile(root.folder / "first.pyz", "a") as archive:
         archive.comment = b"another version"
     assert root.install_sh(first) == "lares: 0.1.0 is installed\n"
+    assert not root.copies(), "that of the version before is gone"
+    root.obeys_root()
     assert "is installed again" in root.install_sh("rollback")
-    assert root.read("opt/lares/lares.pyz") == single_file.read_bytes()
+    assert root.read("opt/lares/lares.pyz") == single_file.read_bytes() and not root.copies()
     assert root.box("127.0.0.2").ask("GET", "/rooms") == (200, [{"id": "attic", "name": "Attic"}])
 
     config.write_text("[nonsense]\n")
     assert root.run("/etc/init.d/lares", "check").returncode == 78
     assert "configuration and data are still" in root.install_sh("uninstall")
     assert config.exists() and not (root.folder / "etc" / "init.d" / "lares").exists()
+    assert root.install_sh("uninstall", "--purge") == "lares: nothing of it is left\n"
+    assert not root.left()
+
+
+def sysupgrade(root: Root) -> None:
+    """Replace the system but for users and the files and links that are listed to be kept, as OpenWrt does."""
+    patterns = (root.folder / "lib/upgrade/keep.d/lares").read_text().split()
+    kept: dict[Path, tuple[bytes | str, os.stat_result]] = {}
+    for path in (path for pattern in patterns for path in root.folder.glob(pattern.strip("/"))):
+        for file in [path] if not path.is_dir() else path.rglob("*"):
+            if file.is_symlink() or file.is_file():
+                kept[file] = (str(file.readlink()) if file.is_symlink() else file.read_bytes(), file.lstat())
+    for name in ("opt/lares", "etc/lares", "srv/lares", "etc/rc.d"):
+        shutil.rmtree(root.folder / name)
+    for name in ("usr/bin/lares", "etc/init.d/lares", "lib/upgrade/keep.d/lares"):
+        (root.folder / name).unlink()
+    for file, (content, status) in kept.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, str):
+            file.symlink_to(content)
+            continue
+        file.write_bytes(content)
+        file.chmod(status.st_mode)
+        os.chown(file, status.st_uid, status.st_gid)
+
+
+@pytest.mark.slow
+def test_what_a_sysupgrade_keeps_is_a_whole_home(root: Root, single_file: Path) -> None:
+    make_openwrt(root)
+    port = free_port("127.0.0.1")
+    configure(root.folder / "etc" / "lares", port=port)
+    root.install_sh(put_in(root, "first.pyz", single_file))
+    box = Box(process=None, log=root.folder / "run" / "lares.log", port=port)
+    assert box.ask("POST", "/rooms", {"id": "attic", "name": "Attic"})[0] == 200
+    (root.folder / "srv" / "lares" / "first-key").write_text("a key that nobody has used yet")
+    for _ in range(2):  # what is kept must keep itself
+        assert root.run("/etc/init.d/lares", "stop").returncode == 0
+        sysupgrade(root)
+        started = root.run("/etc/rc.d/S95lares", "start")
+        assert started.returncode == 0, started.stderr
+        box.comes_up()
+        assert box.ask("GET", "/rooms") == (200, [{"id": "attic", "name": "Attic"}])
+        assert root.read("srv/lares/first-key") == b"a key that nobody has used yet"
+        assert (root.folder / "srv" / "lares").stat().st_uid == 400
 
 
 @pytest.mark.slow

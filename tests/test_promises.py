@@ -23,6 +23,7 @@ from tests.lua.mistakes import AT_CHECK, AT_RUN
 from tests.mutations.faults import FAULTS, problems
 
 ROOT = Path(__file__).parent.parent
+APPLIANCE = ROOT / "appliance"
 README = (ROOT / "README.md").read_text()
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text()
 LUA = (ROOT / "docs" / "lua.md").read_text()
@@ -123,3 +124,12 @@ def test_the_annotated_journal_is_one_that_the_store_reads() -> None:
     reading = journal.read(changed.encode() + bytes(512), 7)
     assert [record["seq"] for record in reading.records] == [4025, 4026, 4027]
     assert not reading.is_damaged and not reading.torn and whole.sequence == 4024
+
+
+def test_what_stands_on_the_card_is_what_the_page_of_the_store_lists() -> None:
+    constant = re.compile(r"^[A-Z][A-Z, ]* = ((?:\"[a-z]+/[a-z]*\"(?:, )?)+)$", re.MULTILINE)
+    sources = [file.read_text() for room in ("store", "automations") for file in (APPLIANCE / room).glob("*.py")]
+    keys = {key for text in sources for found in constant.findall(text) for key in re.findall(r"\"(.+?)\"", found)}
+    page = (ROOT / "docs" / "store.md").read_text().split("Keys: ")[1].split("What follows")[0]
+    told = re.findall(r"`([a-z]+/[a-z]*)(?:<[^`]+>)?`", page)
+    assert {key for key in told if key != "key/master"} == keys

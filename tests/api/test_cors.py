@@ -15,6 +15,10 @@ from tests.fakes.house import MASTER, House, open_house
 ORIGIN, OTHER = "http://panel.local:8080", "https://home.example"
 ALLOWED = frozenset({ORIGIN, OTHER})
 ON = ApiLimits(origins=ALLOWED)
+
+PUBLIC = {"/health", "/ready"}
+"""What is answered without a key, beside the dashboard's own files."""
+
 ASKS = ("Access-Control-Request-Method: POST", "Access-Control-Request-Headers: authorization,content-type")
 
 FOREIGN = [
@@ -160,3 +164,20 @@ async def test_a_websocket_is_subject_to_the_key_alone_whatever_its_origin(limit
             assert reply.status == 101
             reply = await ask(house, "GET", "/events?token=wrong", *UPGRADE, f"Origin: {origin}")
             assert reply.status == 401
+
+
+async def test_a_page_that_points_its_own_name_at_the_hub_reads_nothing_that_asks_for_a_key(house: House) -> None:
+    async with call(house.url) as caller:
+        for path in sorted(PUBLIC):
+            asked = request("GET", path, "Origin: http://evil.example").replace(b"Host: lares", b"Host: evil.example")
+            reply = await caller.ask(asked)
+            assert (reply.status, reply.json) == (200, {"status": "ok"})
+            assert reply.header("access-control-allow-origin") is None
+    for route in ROUTES:
+        if route.role is None:
+            assert route.path in PUBLIC or route.path == "/" or route.path.startswith("/dashboard")
+            continue
+        path = re.sub(r"<\w+>", "x", route.path)
+        headers = {"Host": "evil.example", "Origin": "http://evil.example"}
+        answer = await house.ask(route.method, path, token=None, headers=headers)
+        assert (answer.status, answer.json["code"]) == (401, "authentication_required"), (route.method, path)

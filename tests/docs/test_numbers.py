@@ -93,7 +93,7 @@ def numbers() -> list[tuple[str, str]]:
         ("events.md", f"The hub pings every {limits.ping_secs:g} s"),
         ("events.md", f"a message of more than {limits.message_bytes >> 10} KiB"),
         ("events.md", f"larger than {limits.head_bytes >> 10} KiB"),
-        ("reverse-proxy.md", f"within {limits.ping_secs:g} seconds; the hub pings every {limits.ping_secs:g}"),
+        ("reverse-proxy.md", f"for more than {limits.ping_secs:g} seconds; the hub pings every {limits.ping_secs:g}"),
         ("mqtt.md", f"after {COMMAND_TIMEOUT_SECS:g} seconds with an error"),
         ("mqtt.md", f"gathered for {1000 * GATHER_SECS:g} ms"),
         ("mqtt.md", f"{mqtt}, {MAX_PAYLOAD_BYTES >> 10} KiB a message, {MAX_CONFIG_BYTES >> 10} KiB a configuration"),

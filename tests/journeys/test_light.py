@@ -53,6 +53,12 @@ async def test_power_is_switched_on_off_and_round(house: House) -> None:
         assert house.light.lights[0].on is (power == "on")
 
 
+async def test_a_fade_is_left_out_by_a_light_that_cannot_fade(house: House) -> None:
+    wish = {"capability": "brightness", "action": "set", "value": 20, "transition_secs": 3600}
+    answer = await house.post(f"/devices/{LIGHT}/command", wish)
+    assert (answer.status, (await shown(house))["brightness"]) == (200, 20)
+
+
 async def test_toggle_goes_by_what_the_light_is_and_not_by_what_the_hub_knows(quiet: House) -> None:
     quiet.light.lights[0].on = True
     assert (await shown(quiet))["power"] == "off", "the hub has not seen it yet"

@@ -16,6 +16,7 @@ from appliance.clock import Clock
 from appliance.errors import StartFailed, StoreFailed
 from appliance.store.disk import Disk
 from appliance.store.document import Document
+from appliance.store.store_setup import AdapterSecrets
 from tests.fakes.disk import Image, RecordingDisk, Refusal
 from tests.store.cuts import durable
 
@@ -379,3 +380,12 @@ async def test_a_value_takes_no_more_memory_than_it_is_long(tmp_path: Path) -> N
         finally:
             tracemalloc.stop()
         assert taken / 1_000 < 1_000
+
+
+async def test_what_an_adapter_keeps_is_there_after_a_restart_and_no_other_sees_it(tmp_path: Path) -> None:
+    async with Document(Disk(tmp_path), Clock()) as document:
+        await AdapterSecrets(document, "hall").put("token", "abc")
+    async with Document(Disk(tmp_path), Clock()) as document:
+        assert AdapterSecrets(document, "hall").get("token") == "abc"
+        assert AdapterSecrets(document, "hal").get("l/token") is None
+        assert AdapterSecrets(document, "attic").get("token") is None

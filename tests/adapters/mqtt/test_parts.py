@@ -15,7 +15,7 @@ from appliance.adapters.mqtt.adapter import BIRTH_SECS, MqttAdapter
 from appliance.adapters.mqtt.broker import _Client
 from appliance.adapters.mqtt.broker_session import LiveDevices
 from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
-from appliance.adapters.mqtt.inbox import Received
+from appliance.adapters.mqtt.inbox import CROWDED, MAX_MESSAGES, Inbox, Received
 from appliance.adapters.mqtt.observing import DevicePublisher, observation_of
 from appliance.adapters.mqtt.payloads import Outgoing
 from tests.adapters.mqtt.captures import Sent, capture
@@ -190,3 +190,14 @@ async def test_a_cancellation_that_comes_with_the_brokers_answer_is_not_lost() -
         assert await asyncio.wait({working}, timeout=1) == ({working}, set()), ticks
     with pytest.raises(aiomqtt.MqttError, match="timed out"):
         await client._wait_for(asyncio.Event().wait(), 0.001)
+
+
+def test_what_is_too_much_makes_way_for_newer_states_and_is_counted() -> None:
+    inbox = Inbox(VirtualClock())
+    for number in range(CROWDED + 3):
+        inbox.put(Received("lamp", str(number).encode(), False))
+    assert (len(inbox), inbox.dropped) == (CROWDED, 3)
+    for number in range(MAX_MESSAGES):
+        inbox.put(Received(f"lamp/{number}", b"", False))
+    assert (len(inbox), inbox.dropped) == (MAX_MESSAGES, CROWDED + 3)
+    assert inbox.take(1)[0].topic == "lamp/0", "what went is what was oldest"

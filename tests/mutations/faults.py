@@ -292,8 +292,8 @@ FAULTS = (
     fault(
         "a press that the broker has kept does not fire",
         "adapters/mqtt/entity_catalog.py",
-        "        if not message.is_retained:\n",
-        "        if True:\n",
+        "        if entity.reports_events and message.is_retained:\n",
+        "        if False:\n",
         "adapters/mqtt/test_adapter.py",
     ),
     # Automations.

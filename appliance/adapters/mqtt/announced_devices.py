@@ -84,7 +84,7 @@ class MqttDevice:
     def device_class(self) -> str:
         """What it is in a word, by its first entity."""
         for member in self.members:
-            if word := member.entity.device_class:
+            if word := member.entity.component_class:
                 return word
         words = [member.entity.config.text("device_class") for member in self.members]
         named = [word for word in words if word and word != "battery"] or [word for word in words if word]
@@ -174,9 +174,9 @@ def _entities(announcements: list[Announcement]) -> tuple[list[Entity], dict[str
 
 def _is_told_twice(trigger: Trigger, events: list[EventEntity]) -> bool:
     """Whether an event of the same device tells of what a trigger tells of, too."""
-    topic = trigger.listenings[0].topic
+    topic = trigger.readers[0].topic
     for event in events:
-        source = event.listenings[0].topic
+        source = event.readers[0].topic
         if trigger.payload is not None and trigger.payload in event.config.texts("event_types"):
             return True
         if topic == f"{source}/action":

@@ -156,8 +156,8 @@ class LiveDevices:
     def _take(self, change: EntityChange) -> None:
         device, member = change.device, change.member
         entity = member.entity
-        if change.happening is not None:
-            self._telling.happened(device.id, change.happening.event, dict(change.happening.data))
+        if change.event is not None:
+            self._telling.happened(device.id, change.event.name, dict(change.event.data))
             return
         update = change.update
         if (held := self._holds.get(id(entity))) is not None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from appliance.adapters.mqtt import tasmota
 from appliance.adapters.mqtt.announced_devices import Member, MqttDevice, build, group
 from appliance.adapters.mqtt.announcements import Announcement, announced, config_topic
-from appliance.adapters.mqtt.entities.entity import Entity, Happening, Update, render
+from appliance.adapters.mqtt.entities.entity import Entity, EntityEvent, Update, render
 from appliance.adapters.mqtt.entities.table import is_left_out
 from appliance.adapters.mqtt.payloads import Message
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed, ValueMissing
@@ -36,7 +36,7 @@ class EntityChange:
     device: MqttDevice
     member: Member
     update: Update = field(default_factory=dict)
-    happening: Happening | None = None
+    event: EntityEvent | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,31 +174,21 @@ class DeviceCatalog:
             self._note(entity, fault)
         if member.availability.is_available != was_available:
             yield EntityChange(device, member)
-        for reading in entity.readings:
-            if reading.topic == pattern:
+        if entity.reports_events and message.is_retained:
+            return
+        for reader in entity.readers:
+            if reader.topic == pattern:
                 try:
-                    yield EntityChange(device, member, reading.take(render(message, reading)))
+                    found = reader.parse(render(message, reader))
                 except ValueMissing:
-                    pass
+                    continue
                 except Exception as fault:
                     self._note(entity, fault)
-        if not message.is_retained:
-            yield from self._happenings(pattern, message, device, member)
-
-    def _happenings(
-        self, pattern: str, message: Message, device: MqttDevice, member: Member
-    ) -> Iterator[EntityChange]:
-        for listening in member.entity.listenings:
-            if listening.topic == pattern:
-                try:
-                    happening = listening.take(render(message, listening))
-                except ValueMissing:
                     continue
-                except Exception as fault:
-                    self._note(member.entity, fault)
-                    continue
-                if happening is not None:
-                    yield EntityChange(device, member, happening=happening)
+                if isinstance(found, EntityEvent):
+                    yield EntityChange(device, member, event=found)
+                elif found is not None:
+                    yield EntityChange(device, member, found)
 
     def _note(self, entity: Entity, fault: Exception) -> None:
         reason = str(fault) if isinstance(fault, LaresError | TemplateFailed) else _unforeseen(fault)
@@ -264,8 +254,7 @@ def _unforeseen(error: Exception) -> str:
 
 def _topics(member: Member) -> list[str]:
     entity = member.entity
-    found = [each.topic for each in entity.readings] + [each.topic for each in entity.listenings]
-    return list(dict.fromkeys(found + member.availability.topics))
+    return list(dict.fromkeys([*(each.topic for each in entity.readers), *member.availability.topics]))
 
 
 def apply(entity: Entity, update: Update) -> bool:

@@ -37,8 +37,8 @@ def take(catalog: DeviceCatalog, messages: tuple[Sent, ...]) -> list[tuple[str, 
         if not catalog.is_config(sent.topic):
             for change in catalog.changes(Message(sent.topic, sent.payload, NOW, is_retained=sent.retain)):
                 apply(change.member.entity, change.update)
-                if (happening := change.happening) is not None:
-                    happenings.append((change.device.id, happening.event, dict(happening.data)))
+                if (happening := change.event) is not None:
+                    happenings.append((change.device.id, happening.name, dict(happening.data)))
     return happenings
 
 

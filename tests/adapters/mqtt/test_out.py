@@ -137,7 +137,7 @@ async def test_two_hubs_are_one_home_without_a_loop(broker: Mosquitto) -> None:
             broker.stop(signal.SIGKILL)
             await there.shows(THERE, state="offline")
             await broker.start()
-            # The broker kept nothing: the lamp may be gone until it is announced again. Only its newest state proves it.
+            # The broker kept nothing: the lamp may be gone until it is announced again, which its newest state shows.
             await until(lambda: outlet.is_connected)
             lamp.show(brightness=71)
             await there.shows(THERE, state="online", brightness=71)

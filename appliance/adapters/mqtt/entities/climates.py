@@ -9,10 +9,11 @@ from appliance.adapters.mqtt.entities.entity import (
     Entity,
     Intent,
     Offer,
+    Parse,
     Update,
-    is_unknown,
-    parse_number,
+    number_parser,
     plain_number,
+    word_parser,
 )
 from appliance.errors import Invalid
 from appliance.home.capabilities import CAPABILITIES
@@ -24,6 +25,8 @@ _ACTIONS = {
     "off": "off", "heating": "heating", "cooling": "cooling", "drying": "dry", "idle": "idle", "fan": "fan_only",
     "preheating": "heating", "defrosting": "idle",
 }  # fmt: skip
+"""`hvac_state` by the words of Home Assistant's `action_topic`."""
+
 _WORDS = ("fan_mode", "swing_mode", "preset_mode")
 _TARGETS = {
     "target_temperature": "temperature",
@@ -40,42 +43,38 @@ class Climate(Entity):
     component_class = "climate"
 
     def setup(self) -> None:
-        """Listen to every property, and offer those with a command topic."""
+        """Read every property, and offer those with a command topic."""
         self._unit = "°F" if self.config.text("temperature_unit", "C").upper().startswith("F") else "°C"
-        self._modes = tuple(mode for mode in self.config.texts("modes", _MODES) if mode in _MODES)
-        self._read(
-            "current_temperature_topic", self._measured("temperature", self._unit), "current_temperature_template"
-        )
-        self._read("current_humidity_topic", self._measured("humidity", "%"), "current_humidity_template")
-        self._read("mode_state_topic", self._take_mode, "mode_state_template")
-        self._read("action_topic", self._take_action, "action_template")
+        modes = tuple(mode for mode in self.config.texts("modes", _MODES) if mode in _MODES)
+        for name, unit in (("temperature", self._unit), ("humidity", "%")):
+            self._read(f"current_{name}_topic", number_parser(name, _measured_in(unit)), f"current_{name}_template")
+        parse_mode = word_parser("hvac_mode", {mode: mode for mode in _MODES})
+        self._read("mode_state_topic", parse_mode, "mode_state_template")
+        self._read("action_topic", word_parser("hvac_state", _ACTIONS), "action_template")
         for name in _WORDS:
-            templates = (f"{name}_value_template", f"{name}_state_template")
-            self._read(f"{name}_state_topic", self._word(name), *templates)
-            if self.can(f"{name}_command_topic", f"{name}_command_template"):
+            self._read(f"{name}_state_topic", _text_parser(name), f"{name}_value_template", f"{name}_state_template")
+            if self.can(f"{name}_command"):
                 self.offers[name] = Offer(actions=("set",), schema=self._options(name))
         for attribute, name in _TARGETS.items():
-            self._read(f"{name}_state_topic", self._target(attribute), f"{name}_state_template")
-            if self.can(f"{name}_command_topic", f"{name}_command_template"):
+            convert = _measured_in(self._unit) if attribute == "target_temperature" else None
+            self._read(f"{name}_state_topic", number_parser(attribute, convert), f"{name}_state_template")
+            if self.can(f"{name}_command"):
                 self.offers[attribute] = Offer(actions=("set",), schema=self._range(attribute))
-        if self.can("mode_command_topic", "mode_command_template"):
-            self.offers["hvac_mode"] = Offer(actions=("set",), schema={"values": list(self._modes)})
-        if not self.readings and not self.offers:
-            raise Invalid("has no topic at all")
-        shown = [each for each in ("temperature", "humidity") if f"current_{each}_topic" in self.config]
-        shown += [each for each, topic in (("hvac_mode", "mode_state_topic"), ("hvac_state", "action_topic"))
-                  if topic in self.config]  # fmt: skip
-        self.claims = tuple(dict.fromkeys((*self.offers, *shown)))
+        if self.can("mode_command"):
+            self.offers["hvac_mode"] = Offer(actions=("set",), schema={"values": list(modes)})
+        shown = {"temperature": "current_temperature_topic", "humidity": "current_humidity_topic",
+                 "hvac_mode": "mode_state_topic", "hvac_state": "action_topic"}  # fmt: skip
+        read = (each for each, topic in shown.items() if topic in self.config)
+        self.claims = tuple(dict.fromkeys((*self.offers, *read)))
 
-    def _read(self, key: str, take: Callable[[str], Update], *templates: str) -> None:
-        self.read(key, take, *templates, "value_template")
+    def _read(self, key: str, parse: Parse, *templates: str) -> None:
+        self.read(key, parse, *templates, "value_template")
 
     def _options(self, name: str) -> dict[str, Value]:
-        key = {"preset_mode": "preset_modes", "fan_mode": "fan_modes", "swing_mode": "swing_modes"}[name]
-        options = self.config.texts(key)
-        return (
-            {"values": [*options, "none"] if name == "preset_mode" and options else list(options)} if options else {}
-        )
+        options = self.config.texts(f"{name}s")
+        if not options:
+            return {}
+        return {"values": [*options, "none"] if name == "preset_mode" else list(options)}
 
     def _range(self, attribute: str) -> dict[str, Value]:
         if attribute == "custom.mqtt.target_humidity":
@@ -87,67 +86,36 @@ class Climate(Entity):
                 schema[name] = plain_number(self.config.number(key, 1))
         return schema
 
-    def _measured(self, attribute: str, unit: str) -> Callable[[str], Update]:
-        def take(text: str) -> Update:
-            if is_unknown(text):
-                return {attribute: None}
-            return {attribute: {"value": parse_number(text), "unit": unit}} if text else {}
-
-        return take
-
-    def _target(self, attribute: str) -> Callable[[str], Update]:
-        if attribute == "target_temperature":
-            return self._measured(attribute, self._unit)
-
-        def take(text: str) -> Update:
-            if is_unknown(text):
-                return {attribute: None}
-            return {attribute: parse_number(text)} if text else {}
-
-        return take
-
-    def _word(self, name: str) -> Callable[[str], Update]:
-        def take(text: str) -> Update:
-            if text == "" or len(text) > 200:
-                return {}
-            return {name: None if text == "None" and name != "preset_mode" else "none" if text == "None" else text}
-
-        return take
-
-    def _take_mode(self, text: str) -> Update:
-        if text == "None":
-            return {"hvac_mode": None}
-        return {"hvac_mode": text} if text in _MODES else {}
-
-    def _take_action(self, text: str) -> Update:
-        if text == "None":
-            return {"hvac_state": None}
-        return {"hvac_state": _ACTIONS[text]} if text in _ACTIONS else {}
-
     def write(self, command: Command) -> Intent:
         """The message of the property."""
-        if command.capability in _TARGETS:
-            return self._write_target(command)
-        name = "mode" if command.capability == "hvac_mode" else command.capability
-        message = self.publish(
-            f"{name}_command_topic", str(command.value), self.config.template(f"{name}_command_template")
-        )
-        is_shown = f"{name}_state_topic" in self.config
-        return Intent(messages=(message,), shows={command.capability: command.value} if is_shown else {})
-
-    def _write_target(self, command: Command) -> Intent:
         value: Any = command.value
-        shown: Value = value
-        if command.capability == "target_temperature":
-            number = _in_unit(value["value"], value["unit"], self._unit)
-            shown = {"value": number, "unit": self._unit}
-        else:
-            number = value
-        name = _TARGETS[command.capability]
-        template = self.config.template(f"{name}_command_template")
-        message = self.publish(f"{name}_command_topic", str(number), template, value=number)
+        capability, names, shown = command.capability, dict[str, Value](), value
+        name = _TARGETS.get(capability) or ("mode" if capability == "hvac_mode" else capability)
+        if capability == "target_temperature":
+            value = _in_unit(value["value"], value["unit"], self._unit)
+            shown = {"value": value, "unit": self._unit}
+        if capability in _TARGETS:
+            names["value"] = value
+        message = self.publish(f"{name}_command", value, **names)
         is_shown = f"{name}_state_topic" in self.config
-        return Intent(messages=(message,), shows={command.capability: shown} if is_shown else {})
+        return Intent(messages=(message,), shows={capability: shown} if is_shown else {})
+
+
+def _measured_in(unit: str) -> Callable[[float], Value]:
+    return lambda value: {"value": value, "unit": unit}
+
+
+def _text_parser(attribute: str) -> Callable[[str], Update]:
+    """Parses a mode by its announced name; of presets `None` is the one that is called so."""
+
+    def parse(text: str) -> Update:
+        if text == "" or len(text) > 200:
+            return {}
+        if text == "None":
+            return {attribute: "none" if attribute == "preset_mode" else None}
+        return {attribute: text}
+
+    return parse
 
 
 def _in_unit(value: float, unit: str, wanted: str) -> int | float:

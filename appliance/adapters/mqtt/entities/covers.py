@@ -9,7 +9,9 @@ from appliance.adapters.mqtt.entities.entity import (
     Intent,
     Offer,
     Update,
+    clamped,
     is_unknown,
+    number_parser,
     parse_number,
     plain_number,
     scaled,
@@ -23,48 +25,59 @@ _DOORS = {"garage": "garage_door", "gate": "door", "door": "door"}
 _PERCENT = (0.0, 100.0)
 
 
+class Scale:
+    """The announced numbers that stand for 0 and 100 percent; the first may be the larger."""
+
+    def __init__(self, low: float, high: float) -> None:
+        self.low, self.high = low, high
+
+    def percent(self, raw: float) -> int:
+        """The percentage of an announced number, from 0 to 100."""
+        return clamped(scaled(raw, self.low, self.high, to=_PERCENT))
+
+    def raw(self, percent: float) -> int | float:
+        """The announced number of a percentage."""
+        return plain_number(round(scaled(percent, *_PERCENT, to=(self.low, self.high))))
+
+
 class Cover(Entity):
-    """A cover. `_motion` is the last word about its movement: open, opening, closed, closing or stopped."""
+    """A cover. `_motion` is the last state that it announced: open, opening, closed, closing or stopped."""
+
+    component_class = "cover"
 
     def setup(self) -> None:
         """Find what is announced: steps, positions, tilt."""
-        device_class = self.config.text("device_class")
-        self.component_class = "cover"
-        self._door = _DOORS.get(device_class, "")
+        self._door = _DOORS.get(self.config.text("device_class"), "")
+        self._attribute = self._door or "cover_position"
         self._motion = ""
-        self._closed, self._open = self.config.number("position_closed", 0), self.config.number("position_open", 100)
-        self._tilt = (self.config.number("tilt_min", 0), self.config.number("tilt_max", 100))
+        self._scale = Scale(self.config.number("position_closed", 0), self.config.number("position_open", 100))
+        self._tilt = Scale(self.config.number("tilt_min", 0), self.config.number("tilt_max", 100))
         self._states = {
             self.config.text(f"state_{state}", state): state
             for state in ("stopped", "closing", "opening", "closed", "open")
         }
         self._has_position = self.config.topic("position_topic") is not None
-        self.read("state_topic", self._take_state, "value_template")
-        self.read("position_topic", self._take_position, "position_template")
-        self.read("tilt_status_topic", self._take_tilt, "tilt_status_template")
+        self.read("state_topic", self._parse_state, "value_template")
+        self.read("position_topic", self._parse_position, "position_template")
+        parse_tilt = number_parser("cover_tilt", self._tilt.percent, ignores_unknown=True)
+        self.read("tilt_status_topic", parse_tilt, "tilt_status_template")
         self._offer()
-        if not self.offers and not self.readings:
-            raise Invalid("has neither a state topic nor a command topic")
 
     def _offer(self) -> None:
         steps = self._steps()
-        can_set = self.can("set_position_topic", "set_position_template")
-        if self._door:
-            if steps:
-                self.offers[self._door] = Offer(actions=steps)
-            if can_set:
-                self.offers["cover_position"] = Offer(actions=("set",))
-        elif steps or can_set:
-            actions = steps or ("open", "close")
+        can_set = self.can("set_position")
+        if self._door and steps:
+            self.offers[self._door] = Offer(actions=steps)
+        if can_set or (steps and not self._door):
+            actions = () if self._door else steps or ("open", "close")
             self.offers["cover_position"] = Offer(actions=(*actions, "set") if can_set else actions)
-        if self.can("tilt_command_topic", "tilt_command_template"):
+        if self.can("tilt_command"):
             self.offers["cover_tilt"] = Offer(actions=("open", "close", "set"))
-        shown = (self._door or "cover_position",) if self.readings or self.offers else ()
-        self.claims = tuple(dict.fromkeys((*shown, *self.offers)))
+        self.claims = tuple(dict.fromkeys((self._attribute, *self.offers)))
 
     def _steps(self) -> tuple[str, ...]:
         """The actions that have a payload; an announced null means that there is none."""
-        if self.config.target("command_topic") is None:
+        if not self.has_target("command_topic"):
             return ()
         return tuple(
             action
@@ -72,9 +85,9 @@ class Cover(Entity):
             if self.config.raw.get(f"payload_{action}", action) is not None
         )
 
-    def _take_state(self, text: str) -> Update:
+    def _parse_state(self, text: str) -> Update:
         if text == "None":
-            return {self._door or "cover_position": None}
+            return {self._attribute: None}
         motion = self._states.get(text)
         if motion is None:
             return {}
@@ -89,57 +102,48 @@ class Cover(Entity):
         position = self.attributes.get("cover_position")
         return "stopped" if position is None else "closed" if position == 0 else "open"
 
-    def _take_position(self, text: str) -> Update:
+    def _parse_position(self, text: str) -> Update:
         if text == "" or is_unknown(text):
             return {}
-        position = min(max(round(scaled(parse_number(text), self._closed, self._open, to=_PERCENT)), 0), 100)
+        position = self._scale.percent(parse_number(text))
         if self._door and self.config.topic("state_topic") is None:
             return {"cover_position": position, self._door: "closed" if position == 0 else "open"}
         return {"cover_position": position}
-
-    def _take_tilt(self, text: str) -> Update:
-        if text == "" or is_unknown(text):
-            return {}
-        return {"cover_tilt": min(max(round(scaled(parse_number(text), *self._tilt, to=_PERCENT)), 0), 100)}
 
     def write(self, command: Command) -> Intent:
         """A step is done when the cover begins to move, a stop when it is sent."""
         if command.capability == "cover_tilt":
             return self._write_tilt(command)
-        if command.action == "set":
-            return Intent(messages=(self._position(command.value),), shows={"cover_position": command.value},
-                          begins=self._begins(command.value))  # fmt: skip
         if command.action == "stop":
             return Intent(messages=(self._step("stop"),))
-        target = 100 if command.action == "open" else 0
-        message = (
-            self._position(target) if self.config.target("command_topic") is None else self._step(command.action)
-        )
-        if not self.readings:
-            shows: Update = {self._door: "open" if target else "closed"} if self._door else {"cover_position": target}
-            return Intent(messages=(message,), shows=shows)
+        target = {"open": 100, "close": 0, "set": command.value}[command.action]
+        if command.action == "set" or not self.has_target("command_topic"):
+            message = self._position(target)
+        else:
+            message = self._step(command.action)
+        if command.action != "set" and not self.readers:
+            state = {"open": "open", "close": "closed"}[command.action]
+            return Intent(messages=(message,), shows={self._attribute: state if self._door else target})
         return Intent(messages=(message,), shows={"cover_position": target}, begins=self._begins(target))
 
     def _step(self, action: str) -> Outgoing:
-        return self.publish("command_topic", self.config.text(f"payload_{action}", action.upper()))
+        return self.publish_with(None, "command_topic", self.config.text(f"payload_{action}", action.upper()))
 
     def _position(self, percent: int) -> Outgoing:
-        raw = plain_number(round(scaled(percent, *_PERCENT, to=(self._closed, self._open))))
-        template = self.config.template("set_position_template")
-        return self.publish("set_position_topic", str(raw), template, position=raw, position_open=self._open,
-                            position_closed=self._closed)  # fmt: skip
+        raw = self._scale.raw(percent)
+        ends = {"position_open": self._scale.high, "position_closed": self._scale.low}
+        return self.publish("set_position", raw, position=raw, **ends)
 
     def _write_tilt(self, command: Command) -> Intent:
-        percent = command.value if command.action == "set" else 100 if command.action == "open" else 0
-        raw = plain_number(round(scaled(percent, *_PERCENT, to=self._tilt)))
-        if command.action == "open":
-            raw = plain_number(self.config.number("tilt_opened_value", raw))
-        elif command.action == "close":
-            raw = plain_number(self.config.number("tilt_closed_value", raw))
-        template = self.config.template("tilt_command_template")
-        message = self.publish("tilt_command_topic", str(raw), template, tilt_position=raw)
-        shows = {"cover_tilt": percent} if self.config.topic("tilt_status_topic") else {}
-        return Intent(messages=(message,), shows=shows)
+        percent = {"open": 100, "close": 0, "set": command.value}[command.action]
+        raw = self._tilt.raw(percent)
+        if command.action != "set":
+            ending = "opened" if command.action == "open" else "closed"
+            raw = plain_number(self.config.number(f"tilt_{ending}_value", raw))
+        message = self.publish("tilt_command", raw, tilt_position=raw)
+        return Intent(
+            messages=(message,), shows={"cover_tilt": percent} if self.config.topic("tilt_status_topic") else {}
+        )
 
     def _begins(self, target: int) -> Callable[[Mapping[str, Value]], bool]:
         """Whether the cover moves, or is where it should be."""
@@ -163,47 +167,43 @@ class Valve(Entity):
     def setup(self) -> None:
         """Offer positions, or the two ends."""
         self._reports_position = self.config.flag("reports_position")
-        self._closed, self._open = self.config.number("position_closed", 0), self.config.number("position_open", 100)
+        self._scale = Scale(self.config.number("position_closed", 0), self.config.number("position_open", 100))
         self._states = {
             self.config.text(f"state_{state}", state): state for state in ("closing", "opening", "closed", "open")
         }
-        self.read("state_topic", self._take, "value_template")
-        if not self.can("command_topic", "command_template"):
+        self.read("state_topic", self._parse, "value_template")
+        if not self.can("command"):
             raise Invalid("has no command topic")
         self.use_custom()
 
-    def use_custom(self, suffix: str = "") -> None:
-        """Offer the attribute under its name."""
-        self.offers.pop(self.custom, None)
-        super().use_custom(suffix)
+    @property
+    def custom_offer(self) -> Offer:
+        """A position in percent, or one of the two ends."""
         schema: dict[str, Value] = {"type": "enum", "values": ["open", "closed"]}
         if self._reports_position:
             schema = {"type": "percentage", "min": 0, "max": 100}
-        self.offers[self.custom] = Offer(actions=("set",), schema=schema)
+        return Offer(actions=("set",), schema=schema)
 
-    def _take(self, text: str) -> Update:
+    def _parse(self, text: str) -> Update:
         if text == "None":
             return {self.custom: None}
-        if text in self._states and not self._reports_position:
-            return {self.custom: self._states[text]}
-        if not self._reports_position or text in self._states or text == "":
+        if text in self._states:
+            return {} if self._reports_position else {self.custom: self._states[text]}
+        if not self._reports_position or text == "":
             return {}
-        return {
-            self.custom: min(max(round(scaled(parse_number(text), self._closed, self._open, to=_PERCENT)), 0), 100)
-        }
+        return {self.custom: self._scale.percent(parse_number(text))}
 
     def write(self, command: Command) -> Intent:
         """A position, or the payload for open or close."""
         if self._reports_position:
-            payload = str(plain_number(round(scaled(command.value, *_PERCENT, to=(self._closed, self._open)))))
-        elif command.value == "open":
-            payload = self.config.text("payload_open", "OPEN")
+            payload = str(self._scale.raw(command.value))
         else:
-            payload = self.config.text("payload_close", "CLOSE")
-        message = self.publish("command_topic", payload, self.config.template("command_template"))
-        before, ends = self.attributes.get(self.custom), (command.value,)
+            ending = "open" if command.value == "open" else "close"
+            payload = self.config.text(f"payload_{ending}", ending.upper())
+        message = self.publish("command", payload)
+        before = self.attributes.get(self.custom)
 
         def begins(shown: Mapping[str, Value]) -> bool:
-            return shown.get(self.custom) in ends or shown.get(self.custom) != before
+            return shown.get(self.custom) == command.value or shown.get(self.custom) != before
 
         return Intent(messages=(message,), shows={self.custom: command.value}, begins=begins)

@@ -1,4 +1,4 @@
-"""What every announced entity has: what it listens to, what that means, and what it can be told."""
+"""What every announced entity has: the topics that it reads, what their messages mean, and the commands it takes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
 from appliance.adapters.mqtt.announced_fields import Fields, is_unreadable
 from appliance.adapters.mqtt.announcements import Announcement
@@ -23,48 +22,50 @@ Update = Mapping[str, Value]
 UNKNOWN = ("none", "unknown", "unavailable", "nan", "inf", "-inf")
 """What announcers write, in any case, where they do not know a value."""
 
-
 _EPOCH = datetime.fromtimestamp(0, UTC)
-"""The instant that command templates take for now; none is known that asks."""
+"""`now()` in command templates; no announcer is known whose command template asks for it."""
 
 
 @dataclass(frozen=True, slots=True)
-class StateTopic:
-    """A topic to listen to, and what the text of its messages, as the template shows it, means."""
+class EntityEvent:
+    """Something that happened at a device and is no state, such as a press."""
 
-    topic: str
-    template: Template | None
-    take: Callable[[str], Update]
-
-
-@dataclass(frozen=True, slots=True)
-class Happening:
-    """Something that happened at a device; no state."""
-
-    event: str
+    name: str
     data: Mapping[str, Value]
 
 
+Parse = Callable[[str], Update | EntityEvent | None]
+"""Parses the text of a message; an empty update or None: it means nothing. Raises `Invalid`."""
+
+
 @dataclass(frozen=True, slots=True)
-class Listening:
-    """A topic whose messages are happenings; None: nothing happened."""
+class TopicReader:
+    """A topic to subscribe to, the template that its payloads pass through, and what parses the text."""
 
     topic: str
     template: Template | None
-    take: Callable[[str], Happening | None]
+    parse: Parse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """What a device can be told of one attribute: the actions, and what its values are narrowed to."""
+    """The actions that a device takes for one attribute, and what its values are narrowed to."""
 
     actions: tuple[str, ...]
     schema: Mapping[str, Value] = field(default_factory=dict)
 
 
+SETTABLE = Offer(actions=("set",))
+SWITCHABLE = Offer(actions=("on", "off", "toggle"))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intent:
-    """What a command comes to: messages, and what the device shows once it is done; nothing: it is done when sent."""
+    """What a command comes to: messages to publish, and the attributes that the device shows once it is done.
+
+    Without `shows` the command is done when it is sent. Where there is a `begins`, it is done as soon as that is true
+    of the attributes.
+    """
 
     messages: tuple[Outgoing, ...]
     shows: Update = field(default_factory=dict)
@@ -72,18 +73,20 @@ class Intent:
 
 
 class Entity:
-    """One announced entity. `attributes` holds what is known; names are capabilities or `custom.mqtt.<field>`.
+    """One announced entity.
 
-    `claims` are the capabilities that it would show; `is_light` and `device_class` tell what it makes of its device.
+    `attributes` holds what is known; their names are capabilities or `custom.mqtt.<field>`. `claims` are the
+    capabilities that it would show, `offers` the attributes that can be commanded. An entity that `reports_events`
+    has no state: retained messages of its topics are ignored.
     """
 
     component_class = ""
+    reports_events = False
 
     def __init__(self, announcement: Announcement) -> None:
         self.announcement = announcement
         self.config = Fields(announcement.config)
-        self.readings: list[StateTopic] = []
-        self.listenings: list[Listening] = []
+        self.readers: list[TopicReader] = []
         self.offers: dict[str, Offer] = {}
         self.attributes: dict[str, Value] = {}
         self.claims: tuple[str, ...] = ()
@@ -93,56 +96,72 @@ class Entity:
         self.qos = min(max(int(self.config.number("qos", 0)), 0), 2)
         self.retains = self.config.flag("retain")
         self.setup()
+        if not self.readers and not self.offers:
+            raise Invalid("; ".join(self.config.problems) or "has no state topic and no command topic")
 
     def setup(self) -> None:
-        """Fill readings, offers and claims from the configuration; `Invalid` where nothing can be made of it."""
+        """Fill readers, offers and claims from the configuration; raises `Invalid` where it lacks what is needed."""
 
     @property
     def is_optimistic(self) -> bool:
-        """Whether nobody will say that a command was done."""
-        return self.config.flag("optimistic", not self.readings)
+        """Whether no message will confirm a command."""
+        return self.config.flag("optimistic", not self.readers)
 
     @property
-    def device_class(self) -> str:
-        """What the device is called in a word, if this entity says so."""
-        return self.component_class
+    def custom_offer(self) -> Offer | None:
+        """The commands that the attribute of the entity's own name takes; None where it can only be read."""
+        return None
 
     def use_custom(self, suffix: str = "") -> None:
-        """Show what this entity shows under names of its own: the capability is another's."""
+        """Show and offer it under a name of its own, because another entity has the capability or the name."""
+        self.offers.pop(self.custom, None)
         self.custom += suffix
+        if (offer := self.custom_offer) is not None:
+            self.offers[self.custom] = offer
 
     def write(self, command: Command) -> Intent:
         """What to publish for a command that was offered; raises `Invalid` or `Unsupported`."""
         raise Unsupported(f"{command} is not offered")
 
-    def read(self, key: str, take: Callable[[str], Update], *templates: str) -> None:
-        """Listen to the topic that stands under a key, if one does, and to further ones under `_<key>s`."""
+    def read(self, key: str, parse: Parse, *templates: str) -> None:
+        """Read the topic that stands under a key, if one does, and further ones under `_<key>s`."""
         if topic := self.config.topic(key):
             template = self.config.template(*templates)
             for each in dict.fromkeys((topic, *filter(is_filter, self.config.texts(f"_{key}s")))):
-                self.readings.append(StateTopic(each, template, take))
+                self.readers.append(TopicReader(each, template, parse))
 
-    def publish(self, key: str, payload: str, template: Template | None = None, **names: Value) -> Outgoing:
-        """The message for the topic that stands under a key, as a command template shows it."""
-        topic = self.config.target(key)
+    def can(self, name: str) -> bool:
+        """Whether `<name>_topic` can be published to: it is a topic, and `<name>_template` is none or readable."""
+        return self.has_target(f"{name}_topic") and not is_unreadable(self.config.template(f"{name}_template"))
+
+    def has_target(self, key: str) -> bool:
+        """Whether a topic to publish to stands under this key."""
+        return self.config.target(key) is not None
+
+    def publish(self, name: str, payload: Value, **names: Value) -> Outgoing:
+        """The message for `<name>_topic`, rendered by `<name>_template` if there is one."""
+        return self.publish_with(self.config.template(f"{name}_template"), f"{name}_topic", payload, **names)
+
+    def publish_with(self, template: Template | None, key: str, payload: Value, **names: Value) -> Outgoing:
+        """The message for the topic under a key, rendered by this template. Raises `Unsupported`."""
+        topic, object_id = self.config.target(key), self.announcement.object_id
         if topic is None or is_unreadable(template):
-            raise Unsupported(f"{self.announcement.object_id} announces no sound {key}")
+            raise Unsupported(f"{object_id} announces no sound {key}")
+        text = str(payload)
         if template is not None:
-            payload = self._rendered(template, payload, names)
-        return Outgoing(topic, payload, self.qos, self.retains)
+            text = template.render({"value": text, "entity_id": object_id, **names}, _EPOCH)
+        return Outgoing(topic, text, self.qos, self.retains)
 
-    def can(self, key: str, *templates: str) -> bool:
-        """Whether there is a topic under this key to publish to, and no template in the way that cannot be read."""
-        return self.config.target(key) is not None and not is_unreadable(self.config.template(*templates))
-
-    def _rendered(self, template: Template, payload: str, names: Mapping[str, Value]) -> str:
-        from_payload: dict[str, Any] = {"value": payload, "entity_id": self.announcement.object_id}
-        return template.render({**from_payload, **names}, _EPOCH)
+    def toggled(self, action: str) -> str:
+        """The action; for `toggle` the opposite of the power that is shown."""
+        if action != "toggle":
+            return action
+        return "off" if self.attributes.get("power") == "on" else "on"
 
 
-def render(message: Message, reading: StateTopic | Listening) -> str:
-    """The text that a reading sees of a message; raises `TemplateFailed`."""
-    return message.rendered(reading.template, {"entity_id": "", "name": ""})
+def render(message: Message, reader: TopicReader) -> str:
+    """The text that a reader parses; raises `TemplateFailed`."""
+    return message.rendered(reader.template, {"entity_id": "", "name": ""})
 
 
 def is_unknown(text: str) -> bool:
@@ -161,6 +180,36 @@ def parse_number(text: str) -> int | float:
     return int(text) if text.strip().lstrip("+-").isdigit() else value
 
 
+def word_parser(attribute: str, words: Mapping[str, Value]) -> Callable[[str], Update]:
+    """Parses the words of one attribute. `None` makes it unknown, any other text changes nothing."""
+
+    def parse(text: str) -> Update:
+        if text in words:
+            return {attribute: words[text]}
+        return {attribute: None} if text == "None" else {}
+
+    return parse
+
+
+def number_parser(
+    attribute: str, convert: Callable[[float], Value] | None = None, *, ignores_unknown: bool = False
+) -> Callable[[str], Update]:
+    """Parses the numbers of one attribute, each as `convert` makes it.
+
+    What announcers write where they do not know a value makes it unknown, unless that is ignored.
+    """
+
+    def parse(text: str) -> Update:
+        if is_unknown(text):
+            return {} if ignores_unknown else {attribute: None}
+        if text == "":
+            return {}
+        value = parse_number(text)
+        return {attribute: value if convert is None else convert(value)}
+
+    return parse
+
+
 def plain_number(value: float) -> int | float:
     """The number without a point where it is whole, as announcers expect it."""
     return int(value) if value == int(value) else value
@@ -170,3 +219,8 @@ def scaled(value: float, low: float, high: float, *, to: tuple[float, float]) ->
     """Where the value lies between low and high, between the two others; low may be above high."""
     share = (value - low) / (high - low) if high != low else 0.0
     return to[0] + share * (to[1] - to[0])
+
+
+def clamped(value: float, low: int = 0, high: int = 100) -> int:
+    """The value as a whole number from low to high."""
+    return min(max(round(value), low), high)

@@ -1,8 +1,6 @@
-"""Numbers, selections, texts, buttons and scenes: custom attributes that can be set or pressed; and updates."""
+"""Numbers, selections, texts, buttons and scenes: custom attributes that can be set or pressed; and firmware."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from appliance.adapters.mqtt.entities.entity import (
     Entity,
@@ -20,33 +18,29 @@ from appliance.home.values import Value
 
 
 class Input(Entity):
-    """A value under the object's id that can be set. Sorts differ in schema and in what they read and write."""
+    """A text under the object's id; it can be set where there is a command topic."""
 
     def setup(self) -> None:
-        """Listen, and offer to set it if there is a topic for that."""
-        self.read("state_topic", self.take, "value_template")
-        if not self.readings and not self.can("command_topic", "command_template"):
-            raise Invalid("has neither a state topic nor a command topic")
+        """Read the state, and offer to set it."""
+        self.read("state_topic", self.parse, "value_template")
         self.use_custom()
 
-    def use_custom(self, suffix: str = "") -> None:
-        """Offer the attribute under its name."""
-        self.offers.pop(self.custom, None)
-        super().use_custom(suffix)
-        if self.can("command_topic", "command_template"):
-            self.offers[self.custom] = Offer(actions=("set",), schema=self.schema())
+    @property
+    def custom_offer(self) -> Offer | None:
+        """To set it, if there is a topic for that."""
+        return Offer(actions=("set",), schema=self.schema()) if self.can("command") else None
 
     def schema(self) -> dict[str, Value]:
         """What may be set."""
         return {"type": "string"}
 
-    def take(self, text: str) -> Update:
-        """The value that a text says."""
+    def parse(self, text: str) -> Update:
+        """The value of a message, cut to 1,000 characters."""
         return {self.custom: None if text == "None" else text[:1000]}
 
     def write(self, command: Command) -> Intent:
         """The value, through the template if there is one."""
-        message = self.publish("command_topic", str(command.value), self.config.template("command_template"))
+        message = self.publish("command", command.value)
         return Intent(messages=(message,), shows={self.custom: command.value})
 
 
@@ -55,25 +49,22 @@ class Number(Input):
 
     def schema(self) -> dict[str, Value]:
         """The range; 1 to 100 in steps of 1 unless something else is announced."""
-        bounds = (("min", "min", 1), ("max", "max", 100), ("step", "step", 1))
-        schema: dict[str, Value] = {
-            "type": "number",
-            **{name: plain_number(self.config.number(key, usual)) for name, key, usual in bounds},
-        }
+        defaults = {"min": 1, "max": 100, "step": 1}
+        bounds = {name: plain_number(self.config.number(name, default)) for name, default in defaults.items()}
+        schema: dict[str, Value] = {"type": "number", **bounds}
         unit = self.config.text("unit_of_measurement")
         return {**schema, "unit": unit} if unit else schema
 
-    def take(self, text: str) -> Update:
-        """The number."""
+    def parse(self, text: str) -> Update:
+        """The number; `payload_reset` makes it unknown."""
         if text == self.config.text("payload_reset", "None") or is_unknown(text):
             return {self.custom: None}
         return {self.custom: plain_number(parse_number(text))} if text else {}
 
     def write(self, command: Command) -> Intent:
         """The number, without a point where it is whole."""
-        value: Any = plain_number(command.value)
-        template = self.config.template("command_template")
-        message = self.publish("command_topic", str(value), template, value=value)
+        value = plain_number(command.value)
+        message = self.publish("command", value, value=value)
         return Intent(messages=(message,), shows={self.custom: value})
 
 
@@ -116,37 +107,31 @@ class Pressed(Entity):
 
     def setup(self) -> None:
         """Offer to press it."""
-        if not self.can("command_topic", "command_template"):
-            raise Invalid("has no command topic")
         self.component_class = self.announcement.component
         self.use_custom()
 
-    def use_custom(self, suffix: str = "") -> None:
-        """Offer the attribute under its name."""
-        self.offers.pop(self.custom, None)
-        super().use_custom(suffix)
-        self.offers[self.custom] = Offer(actions=("press",))
+    @property
+    def custom_offer(self) -> Offer | None:
+        """To press it."""
+        return Offer(actions=("press",)) if self.can("command") else None
 
     def write(self, command: Command) -> Intent:
         """The payload of the button or scene; done when it is sent."""
-        key, usual = ("payload_press", "PRESS") if self.announcement.component == "button" else ("payload_on", "ON")
-        payload = self.config.text(key, usual)
-        message = self.publish("command_topic", payload, self.config.template("command_template"))
-        return Intent(messages=(message,))
+        is_button = self.announcement.component == "button"
+        payload = self.config.text("payload_press", "PRESS") if is_button else self.config.text("payload_on", "ON")
+        return Intent(messages=(self.publish("command", payload),))
 
 
 class Firmware(Entity):
     """Whether there is a newer firmware; read only: `{installed, latest}`."""
 
     def setup(self) -> None:
-        """Listen to both versions, which may come in one JSON object."""
+        """Read both versions, which may come in one JSON object."""
         self._versions: dict[str, Value] = {}
-        self.read("state_topic", self._take_installed, "value_template")
-        self.read("latest_version_topic", self._take_latest, "latest_version_template")
-        if not self.readings:
-            raise Invalid("has no state topic")
+        self.read("state_topic", self._parse_installed, "value_template")
+        self.read("latest_version_topic", lambda text: self._show(latest=text), "latest_version_template")
 
-    def _take_installed(self, text: str) -> Update:
+    def _parse_installed(self, text: str) -> Update:
         try:
             state = parse_json(text)
         except Invalid:
@@ -154,9 +139,6 @@ class Firmware(Entity):
         if isinstance(state, dict):
             return self._show(installed=state.get("installed_version"), latest=state.get("latest_version"))
         return self._show(installed=text)
-
-    def _take_latest(self, text: str) -> Update:
-        return self._show(latest=text)
 
     def _show(self, **versions: Value) -> Update:
         self._versions |= {

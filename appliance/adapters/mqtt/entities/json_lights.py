@@ -7,8 +7,8 @@ from typing import Any
 
 import orjson
 
-from appliance.adapters.mqtt.entities.entity import Intent, StateTopic, Update
-from appliance.adapters.mqtt.entities.lights import RGB_MODES, LightEntity, clamp_hs, clamp_rgb, clamp_xy, rgb_of_hex
+from appliance.adapters.mqtt.entities.entity import Intent, Update
+from appliance.adapters.mqtt.entities.lights import RGB_MODES, LightEntity, clamp_hs, clamp_rgb, clamp_xy
 from appliance.adapters.mqtt.payloads import parse_json
 from appliance.errors import Invalid
 from appliance.home.commands import Command
@@ -22,29 +22,23 @@ class JsonLight(LightEntity):
     def setup(self) -> None:
         """Find the colour modes and offer what they allow."""
         modes = frozenset(self.config.texts("supported_color_modes"))
-        if not modes:
-            old = {"color_temp": "color_temp", "xy": "xy", "hs": "hs", "rgb": "rgb"}
-            modes = frozenset(mode for key, mode in old.items() if self.config.flag(key))
+        if not modes:  # announcers before Home Assistant 2021.5
+            modes = frozenset(mode for mode in ("color_temp", "xy", "hs", "rgb") if self.config.flag(mode))
         self._modes = modes
         self._has_brightness = self.config.flag("brightness") or bool(modes - {"onoff"})
-        if topic := self.config.topic("state_topic"):
-            self.readings.append(StateTopic(topic, None, self._take))
-        if self.config.target("command_topic"):
+        self.read("state_topic", self._parse)
+        if self.has_target("command_topic"):
             self.offer_all()
-        if not self.readings and not self.offers:
-            raise Invalid("has neither a state topic nor a command topic")
         self.claims = self.claims or ("power",)
 
-    def _take(self, text: str) -> Update:
+    def _parse(self, text: str) -> Update:
         state = parse_json(text)
         if not isinstance(state, dict):
             raise Invalid("a state is no JSON object")
         update: dict[str, Value] = {}
-        if "state" in state:
-            power = {"ON": "on", "OFF": "off", None: None}.get(state["state"] if state["state"] is None else
-                                                               str(state["state"]).upper(), ...)  # fmt: skip
-            if power is not ...:
-                update["power"] = power
+        power = str(state.get("state", "")).lower()
+        if power in ("on", "off", "none"):
+            update["power"] = None if power == "none" else power
         if self._has_brightness and is_number(state.get("brightness")):
             update["brightness"] = self.brightness_of(state["brightness"])
         update.update(self._colors(state))
@@ -75,39 +69,16 @@ class JsonLight(LightEntity):
 
     def write(self, command: Command) -> Intent:
         """One object; a fade goes along."""
-        wish, shows = self._as_command(command)
+        change = self.change(command)
+        body: dict[str, Value] = {"state": change.power.upper()}
+        if change.name == "hs":
+            body["color"] = {"h": change.value["hue"], "s": change.value["saturation"]}
+        elif change.name:
+            body["color" if change.name in ("rgb", "xy") else change.name] = change.value
         if command.transition_secs is not None and command.action != "toggle":
-            wish["transition"] = command.transition_secs
-        return Intent(messages=(self.publish("command_topic", orjson.dumps(wish).decode()),), shows=shows)
-
-    def _as_command(self, command: Command) -> tuple[dict[str, Value], Update]:
-        value: Any = command.value
-        on: dict[str, Value] = {"state": "ON"}
-        match command.capability:
-            case "power":
-                return self._power(command.action)
-            case "brightness":
-                if value == 0:
-                    return self._power("off")
-                raw = self.raw_brightness(value)
-                return {**on, "brightness": raw}, {"power": "on", "brightness": self.brightness_of(raw)}
-            case "color_temperature":
-                raw = self.raw_temperature(value)
-                return {**on, "color_temp": raw}, {"power": "on", "color_temperature": self.kelvin_of(raw)}
-            case "color_xy":
-                return {**on, "color": value}, {"power": "on", "color_xy": value}
-            case "color_hs":
-                color = {"h": value["hue"], "s": value["saturation"]}
-                return {**on, "color": color}, {"power": "on", "color_hs": value}
-            case "color_rgb" | "color_hex":
-                color = rgb_of_hex(value) if command.capability == "color_hex" else value
-                return {**on, "color": color}, {"power": "on", "color_rgb": color}
-        return {**on, "effect": self.wanted_effect(command)}, {"power": "on"}
-
-    def _power(self, action: str) -> tuple[dict[str, Value], Update]:
-        if action == "toggle":
-            action = "off" if self.attributes.get("power") == "on" else "on"
-        return {"state": action.upper()}, {"power": action}
+            body["transition"] = command.transition_secs
+        message = self.publish_with(None, "command_topic", orjson.dumps(body).decode())
+        return Intent(messages=(message,), shows={"power": change.power, **change.shows})
 
 
 def _color(mode: str, color: Mapping[str, Any]) -> dict[str, Value]:

@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-from appliance.adapters.mqtt.entities.entity import Entity, Offer, Update
+from appliance.adapters.mqtt.entities.entity import (
+    SETTABLE,
+    SWITCHABLE,
+    Entity,
+    Offer,
+    Update,
+    clamped,
+    is_unknown,
+    parse_number,
+)
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.commands import Command
 from appliance.home.values import KELVIN_RANGE, Value
@@ -14,8 +25,25 @@ COLOR_KEYS = ("color_temperature", "color_xy", "color_hs", "color_rgb")
 EFFECTS = CAPABILITIES["effect"].values
 
 
+_NOTATIONS = {"color_rgb": "rgb", "color_hex": "rgb", "color_hs": "hs", "color_xy": "xy"}
+
+
+@dataclass(frozen=True, slots=True)
+class LightChange:
+    """What a command to a light comes to: its power, and at most one property.
+
+    `name` and `value` are the property in the light's own notation: `brightness`, `color_temp`, `rgb`, `hs`, `xy` or
+    `effect`. `shows` is what the light shows of it once it is done.
+    """
+
+    power: str
+    name: str = ""
+    value: Any = None
+    shows: Update = field(default_factory=dict)
+
+
 class LightEntity(Entity):
-    """A light. Schemas say in `_modes`, `_has_brightness` and `_effects` what they found."""
+    """A light. Schemas note in `_modes` and `_has_brightness` what they found."""
 
     component_class = "light"
 
@@ -28,19 +56,16 @@ class LightEntity(Entity):
         self._scale = scale if scale >= 1 else 255
         self._effects = self.config.texts("effect_list")
         if can_switch:
-            self.offers["power"] = Offer(actions=("on", "off", "toggle"))
+            self.offers["power"] = SWITCHABLE
         if self._has_brightness:
-            self.offers["brightness"] = Offer(actions=("set",))
+            self.offers["brightness"] = SETTABLE
         if "color_temp" in self._modes:
             low, high = self._kelvin_range()
-            self.offers["color_temperature"] = Offer(
-                actions=("set",), schema={"min": low, "max": high, "unit": "kelvin"}
-            )
-        for mode, key in (("xy", "color_xy"), ("hs", "color_hs")):
-            if mode in self._modes:
-                self.offers[key] = Offer(actions=("set",))
+            kelvin: dict[str, Value] = {"min": low, "max": high, "unit": "kelvin"}
+            self.offers["color_temperature"] = Offer(actions=("set",), schema=kelvin)
+        self.offers |= {f"color_{mode}": SETTABLE for mode in ("xy", "hs") if mode in self._modes}
         if self._modes & set(RGB_MODES):
-            self.offers["color_rgb"] = self.offers["color_hex"] = Offer(actions=("set",))
+            self.offers["color_rgb"] = self.offers["color_hex"] = SETTABLE
         if self._effects:
             self._offer_effects()
         self.claims = ("power", *(each for each in self.offers if each != "power"), "color_mode")
@@ -48,11 +73,10 @@ class LightEntity(Entity):
     def _offer_effects(self) -> None:
         known = [each for each in EFFECTS if self._vendor_effect(each)]
         if known:
-            self.offers["effect"] = Offer(actions=("set", "stop") if "none" in known else ("set",),
-                                          schema={"values": known})  # fmt: skip
-        self.offers["custom.mqtt.effect"] = Offer(
-            actions=("set",), schema={"type": "enum", "values": list(self._effects)}
-        )
+            actions = ("set", "stop") if "none" in known else ("set",)
+            self.offers["effect"] = Offer(actions=actions, schema={"values": known})
+        options: dict[str, Value] = {"type": "enum", "values": list(self._effects)}
+        self.offers["custom.mqtt.effect"] = Offer(actions=("set",), schema=options)
 
     def _vendor_effect(self, effect: str) -> str:
         return next((each for each in self._effects if each.lower() == effect), "")
@@ -67,8 +91,7 @@ class LightEntity(Entity):
 
     def brightness_of(self, raw: float) -> int:
         """The percentage of a brightness on the announced scale; anything above 0 is at least 1."""
-        percent = round(max(raw, 0) * 100 / self._scale)
-        return min(max(percent, 1 if raw > 0 else 0), 100)
+        return clamped(raw * 100 / self._scale, low=1 if raw > 0 else 0)
 
     def raw_brightness(self, percent: int) -> int:
         """The brightness on the announced scale; anything above 0 is at least 1."""
@@ -77,7 +100,13 @@ class LightEntity(Entity):
     def kelvin_of(self, raw: float) -> Value:
         """A colour temperature as announced, in kelvin, within what the capability may hold."""
         kelvin = raw if self.config.flag("color_temp_kelvin") else 1e6 / max(raw, 1)
-        return {"value": min(max(round(kelvin), KELVIN_RANGE[0]), KELVIN_RANGE[1]), "unit": "kelvin"}
+        return {"value": clamped(kelvin, *KELVIN_RANGE), "unit": "kelvin"}
+
+    def parse_temperature(self, text: str) -> Update:
+        """The colour temperature of a message; nothing where it is unknown or no temperature can be so."""
+        if text == "" or is_unknown(text) or (raw := parse_number(text)) <= 0:
+            return {}
+        return {"color_temperature": self.kelvin_of(raw)}
 
     def raw_temperature(self, value: Mapping[str, Value]) -> int:
         """A canonical colour temperature as the light wants it."""
@@ -108,10 +137,25 @@ class LightEntity(Entity):
             return {"effect": word, "custom.mqtt.effect": None}
         return {"effect": None, "custom.mqtt.effect": name}
 
-    def wanted_effect(self, command: Command) -> str:
-        """The light's own name for the effect that a command asks for."""
-        word = "none" if command.action == "stop" else str(command.value)
-        return word if command.capability == "custom.mqtt.effect" else self._vendor_effect(word)
+    def change(self, command: Command) -> LightChange:
+        """What a command comes to. Brightness 0 switches off, any other property switches on."""
+        value: Any = command.value
+        if command.capability == "power":
+            return LightChange(self.toggled(command.action))
+        if command.capability == "brightness":
+            raw = self.raw_brightness(value)
+            shown = {"brightness": self.brightness_of(raw)}
+            return LightChange("on", "brightness", raw, shown) if value else LightChange("off")
+        if command.capability == "color_temperature":
+            raw = self.raw_temperature(value)
+            return LightChange("on", "color_temp", raw, {"color_temperature": self.kelvin_of(raw)})
+        if command.capability in _NOTATIONS:
+            notation = _NOTATIONS[command.capability]
+            value = rgb_of_hex(value) if command.capability == "color_hex" else value
+            return LightChange("on", notation, value, {f"color_{notation}": value})
+        word = "none" if command.action == "stop" else str(value)
+        effect = word if command.capability == "custom.mqtt.effect" else self._vendor_effect(word)
+        return LightChange("on", "effect", effect)
 
 
 def rgb_of_hex(text: str) -> dict[str, int]:
@@ -121,12 +165,12 @@ def rgb_of_hex(text: str) -> dict[str, int]:
 
 def clamp_rgb(red: float, green: float, blue: float) -> dict[str, int]:
     """A colour whose parts lie between 0 and 255."""
-    return {key: min(max(round(part), 0), 255) for key, part in (("r", red), ("g", green), ("b", blue))}
+    return {key: clamped(part, 0, 255) for key, part in (("r", red), ("g", green), ("b", blue))}
 
 
 def clamp_hs(hue: float, saturation: float) -> dict[str, int]:
     """Hue and saturation as whole numbers within their ranges."""
-    return {"hue": min(max(round(hue), 0), 360), "saturation": min(max(round(saturation), 0), 100)}
+    return {"hue": clamped(hue, 0, 360), "saturation": clamped(saturation)}
 
 
 def clamp_xy(x: float, y: float) -> dict[str, float]:

@@ -38,19 +38,9 @@ _BINARY: Mapping[str, tuple[str, Value, Value]] = {
 """Capability of a binary sensor's device class, and its values for on and off."""
 
 _PERIODS = (
-    "hourly",
-    "daily",
-    "weekly",
-    "monthly",
-    "yearly",
-    "event",
-    "today",
-    "hour",
-    "day",
-    "week",
-    "month",
-    "year",
-)
+    "hourly", "daily", "weekly", "monthly", "yearly", "event", "today", "hour", "day", "week", "month", "year",
+)  # fmt: skip
+"""Words in a name that say over which time its value is summed up."""
 
 
 class Sensor(Entity):
@@ -60,12 +50,9 @@ class Sensor(Entity):
         """Find the capability; without one the value is a custom attribute."""
         self._unit = self.config.text("unit_of_measurement")
         self._is_number = bool(self._unit) or "state_class" in self.config
-        capability = self._capability()
-        self._capability_key = capability
-        self.claims = (capability,) if capability else ()
-        self.read("state_topic", self._take, "value_template")
-        if not self.readings:
-            raise Invalid("has no state topic")
+        self._capability_key = self._capability()
+        self.claims = (self._capability_key,) if self._capability_key else ()
+        self.read("state_topic", self._parse, "value_template")
 
     def use_custom(self, suffix: str = "") -> None:
         """Show the bare value under the object's id."""
@@ -105,7 +92,7 @@ class Sensor(Entity):
             return "air_quality"
         return "uv_index" if unit == "UV index" else ""
 
-    def _take(self, text: str) -> Update:
+    def _parse(self, text: str) -> Update:
         key = self._capability_key
         if is_unknown(text):
             return {key or self.custom: None}
@@ -149,9 +136,7 @@ class BinarySensor(Entity):
         self._key = found[0] if found else ""
         self._values: tuple[Value, Value] = found[1:] if found else (True, False)
         self.claims = (self._key,) if self._key else ()
-        self.read("state_topic", self._take, "value_template")
-        if not self.readings:
-            raise Invalid("has no state topic")
+        self.read("state_topic", self._parse, "value_template")
 
     def use_custom(self, suffix: str = "") -> None:
         """Show true or false under the object's id."""
@@ -162,7 +147,7 @@ class BinarySensor(Entity):
         """What it shows when it is off, for `off_delay`."""
         return {self._key or self.custom: self._values[1]}
 
-    def _take(self, text: str) -> Update:
+    def _parse(self, text: str) -> Update:
         if text == self._on:
             return {self._key or self.custom: self._values[0]}
         if text == self._off:

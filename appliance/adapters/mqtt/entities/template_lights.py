@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from appliance.adapters.mqtt.entities.entity import Intent, Update, is_unknown, parse_number
-from appliance.adapters.mqtt.entities.lights import LightEntity, clamp_rgb, rgb_of_hex
+from appliance.adapters.mqtt.announced_fields import is_unreadable
+from appliance.adapters.mqtt.entities.entity import Intent, Update, is_unknown, number_parser, parse_number
+from appliance.adapters.mqtt.entities.lights import LightEntity, clamp_rgb
 from appliance.errors import Invalid
 from appliance.home.commands import Command
 from appliance.home.values import Value
@@ -22,35 +22,31 @@ class TemplateLight(LightEntity):
         if all(f"{color}_template" in self.config for color in ("red", "green", "blue")):
             modes.add("rgb")
         self._modes = frozenset(modes)
-        for key, take in (
-            ("state", self._take_power),
-            ("brightness", self._take_brightness),
-            ("color_temp", self._take_temperature),
+        for key, parse in (
+            ("state", self._parse_power),
+            ("brightness", number_parser("brightness", self.brightness_of, ignores_unknown=True)),
+            ("color_temp", self.parse_temperature),
             ("effect", self.effect_update),
         ):
             if f"{key}_template" in self.config:
-                self.read("state_topic", take, f"{key}_template")
+                self.read("state_topic", parse, f"{key}_template")
         self._parts: dict[str, float] = {}
         for color in ("red", "green", "blue") if "rgb" in modes else ():
             self.read("state_topic", self._part(color), f"{color}_template")
-        if not self.can("command_topic", "command_on_template"):
+        if not self._can_send("on"):
             raise Invalid("has no command topic or a template that cannot be read")
-        self.offer_all(can_switch=self.can("command_topic", "command_off_template"))
+        self.offer_all(can_switch=self._can_send("off"))
 
-    def _take_power(self, text: str) -> Update:
-        word = text.lower()
-        return {"power": word} if word in ("on", "off") else {"power": None} if word == "none" else {}
+    def _can_send(self, power: str) -> bool:
+        template = self.config.template(f"command_{power}_template")
+        return self.has_target("command_topic") and not is_unreadable(template)
 
-    def _take_brightness(self, text: str) -> Update:
-        return {} if text == "" or is_unknown(text) else {"brightness": self.brightness_of(parse_number(text))}
-
-    def _take_temperature(self, text: str) -> Update:
-        if text == "" or is_unknown(text) or parse_number(text) <= 0:
-            return {}
-        return {"color_temperature": self.kelvin_of(parse_number(text))}
+    def _parse_power(self, text: str) -> Update:
+        power = text.lower()
+        return {"power": None if power == "none" else power} if power in ("on", "off", "none") else {}
 
     def _part(self, part: str) -> Callable[[str], Update]:
-        def take(text: str) -> Update:
+        def parse(text: str) -> Update:
             if text == "" or is_unknown(text):
                 return {}
             self._parts[part] = parse_number(text)
@@ -58,36 +54,23 @@ class TemplateLight(LightEntity):
                 return {}
             return {"color_rgb": clamp_rgb(*(self._parts[color] for color in ("red", "green", "blue")))}
 
-        return take
+        return parse
 
     @property
     def is_optimistic(self) -> bool:
         """Without a template for its power nobody says what was done."""
-        return self.config.flag("optimistic", "state_template" not in self.config or not self.readings)
+        return self.config.flag("optimistic", "state_template" not in self.config or not self.readers)
 
     def write(self, command: Command) -> Intent:
         """One message; the template sees only what the command names."""
-        value: Any = command.value
-        action = command.action
+        change = self.change(command)
         names: dict[str, Value] = {}
-        shows: dict[str, Value] = {"power": "on"}
-        if action == "toggle":
-            action = "off" if self.attributes.get("power") == "on" else "on"
-        if action == "off" or (command.capability == "brightness" and value == 0):
-            shows = {"power": "off"}
-        elif command.capability == "brightness":
-            names["brightness"] = self.raw_brightness(value)
-            shows["brightness"] = self.brightness_of(names["brightness"])
-        elif command.capability == "color_temperature":
-            names["color_temp"] = self.raw_temperature(value)
-            shows["color_temperature"] = self.kelvin_of(names["color_temp"])
-        elif command.capability in ("color_rgb", "color_hex"):
-            color = rgb_of_hex(value) if command.capability == "color_hex" else value
-            names, shows["color_rgb"] = {"red": color["r"], "green": color["g"], "blue": color["b"]}, color
-        elif command.capability != "power":
-            names["effect"] = self.wanted_effect(command)
+        if change.name == "rgb":
+            names = {"red": change.value["r"], "green": change.value["g"], "blue": change.value["b"]}
+        elif change.name:
+            names = {change.name: change.value}
         if command.transition_secs is not None:
             names["transition"] = command.transition_secs
-        key = "command_off_template" if shows["power"] == "off" else "command_on_template"
-        message = self.publish("command_topic", "", self.config.template(key), state=shows["power"], **names)
-        return Intent(messages=(message,), shows=shows)
+        template = self.config.template(f"command_{change.power}_template")
+        message = self.publish_with(template, "command_topic", "", state=change.power, **names)
+        return Intent(messages=(message,), shows={"power": change.power, **change.shows})

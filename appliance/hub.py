@@ -13,7 +13,7 @@ from typing import Any
 from appliance.adapters.adapter_setup import AdapterStart, LateSession
 from appliance.adapters.dispatch import Dispatcher
 from appliance.adapters.kinds import kind_of
-from appliance.adapters.mqtt.hub_access import FrameOf, access_of, no_frame
+from appliance.adapters.mqtt.hub_access import FrameOf, HomeAccess, no_frame
 from appliance.adapters.mqtt.kind import open_outlets
 from appliance.automations.automation_setup import build_environment, catalog_of, open_automations
 from appliance.automations.automations import Automations
@@ -253,7 +253,18 @@ class Hub:
 
     async def _build_outlets(self) -> list[AbstractAsyncContextManager[Any]]:
         config = self._config
-        access = access_of(self.registry, self.bus, self.dispatcher, self.scenes, self.automations, self._frame_of)
+        access = HomeAccess(
+            registry=self.registry,
+            bus=self.bus,
+            send=self.dispatcher.send,
+            scenes=lambda: {scene.id: scene.name for scene in self.scenes.list_scenes()},
+            run_scene=self.scenes.execute,
+            automations=lambda: {
+                view.definition.id: (view.definition.name, view.is_enabled) for view in self.automations.list_views()
+            },
+            switch=lambda id_, is_enabled: self.automations.switch(id_, is_enabled=is_enabled),
+            frame_of=self._frame_of,
+        )
         return await open_outlets(config.adapters, self._store.secrets_of, access, self.clock, config.root)
 
     def _report_worker_kill(self, reason: str) -> None:

@@ -12,6 +12,7 @@ import pytest
 from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
 from appliance.adapters.roku_tv.simulator import TvSimulator
 from appliance.adapters.simulated import SimulatedDevice
+from appliance.home.events import AdapterErrored
 from tests.fakes.clock import VirtualClock
 from tests.fakes.house import LIGHT, TV, House, Received, open_house
 from tests.fakes.patience import until
@@ -42,6 +43,17 @@ async def _wait_out(clock: VirtualClock, asking: asyncio.Task[Received]) -> Rece
     await until(lambda: clock.sleepers == 4)
     await clock.advance(0.25, sleepers=3)
     return await asking
+
+
+async def _pass_a_poll(house: House, clock: VirtualClock, adapter: str) -> None:
+    """Move time on until a poll has failed: the next one is most of a minute away, and not under way meanwhile."""
+
+    def failed_polls() -> int:
+        return sum(isinstance(event, AdapterErrored) and event.adapter == adapter for event in house.events)
+
+    before = failed_polls()
+    while failed_polls() == before:
+        await clock.advance(1, sleepers=3)
 
 
 def _asking(house: House, device_id: str, action: str) -> asyncio.Task[Received]:
@@ -117,6 +129,7 @@ async def test_commands_meanwhile_are_refused_in_time_and_the_first_one_after_is
     device = _device(home, adapter)
     await device.unplug()
     await clock.advance(TEN_MINUTES, sleepers=3)
+    await _pass_a_poll(home, clock, adapter)
     told = f"{device.url} does not answer (connection refused)"
     caplog.clear()
     async with home.stream() as frames:

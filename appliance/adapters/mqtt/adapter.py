@@ -14,7 +14,6 @@ from appliance.adapters.mqtt.entity_catalog import CatalogSettings, DeviceCatalo
 from appliance.adapters.mqtt.identity import hub_id_of
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.mqtt_settings import Mqtt
-from appliance.adapters.mqtt.observing import DevicePublisher, observation_of
 from appliance.adapters.mqtt.payloads import Outgoing
 from appliance.errors import Unreachable
 from appliance.home.commands import Command
@@ -81,7 +80,7 @@ class MqttAdapter(Adapter):
             hub_id=hub_id,
             includes_config_entities=self._settings.include_config_entities,
         )
-        self.live = LiveDevices(DeviceCatalog(catalog), DevicePublisher(self.publish), self.clock)
+        self.live = LiveDevices(DeviceCatalog(catalog), self.publish, self.clock)
         # Where this hub publishes itself, the connection for that says whether it is there.
         status = None if self._settings.publish else f"lares/{hub_id}/status"
         self._broker = Broker(self._settings, f"lares-{hub_id}-{self.name}", status, self.inbox.put)
@@ -158,23 +157,15 @@ class MqttAdapter(Adapter):
 
     async def _rebuild(self, connection: BrokerConnection, *, complete: bool) -> None:
         """Make the devices anew where announcements changed, listen to them, and tell the home, a few at a time."""
-        steps = self.live.catalog.rebuilding()
-        count = 0
         fresh: list[MqttDevice] = []
-        while True:
-            try:
-                next(steps)
-            except StopIteration as end:
-                fresh = end.value
-                break
-            count += 1
-            if count % 20 == 0:
+        for number, _ in enumerate(self.live.catalog.rebuilding(fresh)):
+            if number % 20 == 19:
                 await self.clock.sleep(0)
         await self._subscribe(connection)
         self.live.replay(fresh)
         for number, device in enumerate(fresh):
             if self.live.catalog.devices.get(device.id) is device:
-                self.publish.device(observation_of(device))
+                self.publish.device(device.observation())
             if number % 20 == 19:
                 await self.clock.sleep(0)
         if complete:

@@ -13,7 +13,7 @@ from appliance.adapters.mqtt.entities.happenings import EventEntity, Trigger
 from appliance.adapters.mqtt.entities.table import build_entity
 from appliance.errors import Invalid
 from appliance.home.command_specs import CommandSpec
-from appliance.home.model import DeviceKind
+from appliance.home.model import DeviceKind, Info, Observation
 from appliance.home.values import Value
 
 MAX_ENTITIES = 200
@@ -66,12 +66,29 @@ class MqttDevice:
             shown.update(member.entity.attributes)
         return shown
 
-    @property
-    def vendor_specific(self) -> dict[str, Value]:
-        """Where it was announced, and by whom."""
+    def observation(self) -> Observation:
+        """The device in full, as the home is to know it. What is unavailable keeps what it last showed."""
         announcements = [member.entity.announcement for member in self.members]
         topics = list(dict.fromkeys(each.source for each in announcements))
-        return {"config_topics": topics[:10], "origin": announcements[0].origin}
+        facts = self.facts
+        return Observation(
+            device_id=self.id,
+            kind=self.kind,
+            attributes=self.attributes,
+            vendor_specific={"config_topics": topics[:10], "origin": announcements[0].origin},
+            name=self.name or None,
+            info=Info(
+                manufacturer=facts.manufacturer or None,
+                model=facts.model or None,
+                firmware=facts.firmware or None,
+                serial=facts.serial or None,
+                parent_id=self.parent_id or self.bridge_id or None,
+                area=facts.area or None,
+                device_class=self.device_class,
+            ),
+            commands=self.specs,
+            is_available=self.is_available,
+        )
 
     @property
     def kind(self) -> DeviceKind:

@@ -7,7 +7,6 @@ import logging
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Protocol
 
 from appliance.adapters.mqtt.announced_devices import Member, MqttDevice
 from appliance.adapters.mqtt.broker import BrokerConnection
@@ -18,10 +17,10 @@ from appliance.adapters.mqtt.holds import Hold
 from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.payloads import Message
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
+from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.errors import BadAnswer, Invalid, Unreachable, Unsupported
 from appliance.home.commands import Command
-from appliance.home.values import Value
 
 RESULT_SECS = 4.75
 """Seconds within which a device has to show what it was told; the hub gives a command 5 in all."""
@@ -37,25 +36,15 @@ _HUB_STATE = re.compile(r"lares/[^/]+/devices/[^/]+/state")
 log = logging.getLogger("adapters")
 
 
-class Telling(Protocol):
-    """How the home is told."""
-
-    def show(self, device: MqttDevice) -> None:
-        """A device as it is now."""
-
-    def happened(self, device_id: str, event: str, data: dict[str, Value]) -> None:
-        """Something that happened at a device."""
-
-
 class LiveDevices:
     """The devices of one broker's catalog, alive: messages in, observations out, commands answered."""
 
-    def __init__(self, catalog: DeviceCatalog, telling: Telling, clock: Clock) -> None:
+    def __init__(self, catalog: DeviceCatalog, publish: Publisher, clock: Clock) -> None:
         self.catalog = catalog
         self.unreadable = 0
         self.outdated = 0
         self._sequences: dict[str, tuple[int, int]] = {}
-        self._telling = telling
+        self._publish = publish
         self._clock = clock
         self._changed: dict[str, MqttDevice] = {}
         self._holds: dict[int, tuple[Hold, MqttDevice, Member]] = {}
@@ -93,7 +82,7 @@ class LiveDevices:
         for device_id in list(self._changed)[:FLUSHED_AT_ONCE]:
             device = self._changed.pop(device_id)
             if self.catalog.devices.get(device_id) is device:
-                self._telling.show(device)
+                self._publish.device(device.observation())
         return bool(self._changed)
 
     def tick(self) -> None:
@@ -142,14 +131,14 @@ class LiveDevices:
         if member.entity.is_optimistic:
             hold.done.set()
             if apply(member.entity, intent.shows):
-                self._telling.show(device)
+                self._publish.device(device.observation())
             return
         hold.judge(intent.shows, member.entity.attributes if intent.begins is None else {})
         is_done = hold.done.is_set() or await self._clock.wait(hold.done, RESULT_SECS)
         shown = hold.shown(member.entity.attributes)
         hold.done.set()
         if (changed := self._changed.pop(device.id, None)) is not None:
-            self._telling.show(changed)
+            self._publish.device(changed.observation())
         if not is_done and (command.transition_secs or 0) < RESULT_SECS - 1:
             raise BadAnswer(f"{device.id} was told {command} and shows {shown} after 5 s")
 
@@ -157,7 +146,7 @@ class LiveDevices:
         device, member = change.device, change.member
         entity = member.entity
         if change.event is not None:
-            self._telling.happened(device.id, change.event.name, dict(change.event.data))
+            self._publish.event(device.id, change.event.name, change.event.data)
             return
         update = change.update
         if (held := self._holds.get(id(entity))) is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Generator, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -114,17 +114,17 @@ class DeviceCatalog:
 
     def rebuild(self) -> list[MqttDevice]:
         """Make the devices anew where announcements changed; the devices that are new or other than before."""
-        steps = self.rebuilding()
-        while True:
-            try:
-                next(steps)
-            except StopIteration as end:
-                return end.value  # type: ignore[no-any-return]
-
-    def rebuilding(self) -> Generator[None, None, list[MqttDevice]]:
-        """As `rebuild`, a device a step; whatever is announced meanwhile waits for the next time."""
-        groups = group(self._wanted())
         fresh: list[MqttDevice] = []
+        for _ in self.rebuilding(fresh):
+            pass
+        return fresh
+
+    def rebuilding(self, fresh: list[MqttDevice]) -> Iterator[None]:
+        """As `rebuild`, a device a step: `fresh` holds the devices after the last one.
+
+        What is announced meanwhile waits for the next time.
+        """
+        groups = group(self._wanted())
         built: dict[str, tuple[list[Announcement], list[MqttDevice], dict[str, str]]] = {}
         for name in sorted(groups)[:MAX_DEVICES]:
             known = self._built.get(name)
@@ -139,7 +139,7 @@ class DeviceCatalog:
         self.devices = {device.id: device for _, devices, _ in built.values() for device in devices}
         self._listen()
         fresh += self._find_bridges(fresh)
-        return [device for device in fresh if self.devices.get(device.id) is device]
+        fresh[:] = [device for device in fresh if self.devices.get(device.id) is device]
 
     def _find_bridges(self, fresh: Sequence[MqttDevice]) -> list[MqttDevice]:
         """Let each device know the one by which it is reached; those beside the fresh of which that is new."""

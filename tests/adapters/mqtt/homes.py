@@ -4,57 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from appliance.adapters.address_gates import AddressGates
-from appliance.adapters.base import AdapterContext
+from appliance.adapters.dispatch import Outcome, Status
 from appliance.adapters.http import open_session
 from appliance.adapters.mqtt.adapter import MqttAdapter
 from appliance.adapters.mqtt.hub_access import HomeAccess, no_frame
 from appliance.adapters.mqtt.mqtt_settings import Mqtt
 from appliance.adapters.mqtt.out.outlet import Outlet
-from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.commands import Command
 from appliance.home.model import Device, Observation, Report
 from appliance.home.registry import Registry
+from appliance.tables.fields import fields_of
 from tests.adapters.mqtt.broker import PASSWORD, USER, Mosquitto
+from tests.fakes.context import context_of
 
-PLAIN = Mqtt(
-    host="127.0.0.1",
-    port=None,
-    username=USER,
-    password=PASSWORD,
-    password_file=None,
-    tls=False,
-    ca_file=None,
-    cert_file=None,
-    key_file=None,
-    discovery_prefix="homeassistant",
-    tasmota=True,
-    publish=False,
-    hub_id=None,
-    include_config_entities=False,
-)
-
-
-class KeptSecrets:
-    """What an adapter keeps, in memory."""
-
-    def __init__(self) -> None:
-        self.kept: dict[str, str] = {}
-
-    def get(self, key: str) -> str | None:
-        """What is kept."""
-        return self.kept.get(key)
-
-    async def put(self, key: str, value: str) -> None:
-        """Keep it."""
-        self.kept[key] = value
+_DEFAULTS = {name: each.default for name, each in fields_of(Mqtt).items()}
+PLAIN = Mqtt(**{**_DEFAULTS, "host": "127.0.0.1", "username": USER, "password": PASSWORD})
 
 
 class BrokerHome:
@@ -67,17 +38,9 @@ class BrokerHome:
         self.events: list[events.Event] = []
         self.bus.listen(self.events.append)
         self.settings = replace(PLAIN, **{"port": broker.port, **settings})
-        self.secrets = KeptSecrets()
-        self.publisher = Publisher("mqtt", self.registry, self.bus, self.clock)
         self._session = open_session()
-        context = AdapterContext(
-            name="mqtt",
-            clock=self.clock,
-            publish=self.publisher,
-            secrets=self.secrets,
-            session=self._session,
-            gates=AddressGates(),
-        )
+        context = context_of("mqtt", self._session, self.clock, registry=self.registry, bus=self.bus)
+        self.secrets, self.publisher = context.secrets, context.publish
         self.adapter = MqttAdapter(context, self.settings)
 
     async def __aenter__(self) -> BrokerHome:
@@ -141,12 +104,12 @@ class Lamp:
         self.device = replace(self.device, attributes={**self.device.attributes, **attributes})
         self.registry.apply(Report(adapter="elgato_lights", observations=(self.device,)))
 
-    async def send(self, device: Device, command: Command) -> tuple[str, str | None]:
+    async def send(self, devices: Sequence[Device], command: Command, source: str) -> list[Outcome]:
         """Do it."""
         self.sent.append(command)
         value = command.action if command.capability == "power" else command.value
         self.show(**{command.capability: value})
-        return "ok", None
+        return [Outcome(device_id=device.id, status=Status.OK) for device in devices]
 
 
 @contextlib.asynccontextmanager
@@ -154,22 +117,15 @@ async def publishing(
     home: BrokerHome, hub_id: str, lamp: Lamp, boot: int = 1, **access: Any
 ) -> AsyncIterator[Outlet]:
     """A hub that publishes one lamp."""
-
-    async def ran(id_: str) -> None:
-        access.setdefault("ran", []).append(id_)
-
-    async def switched(id_: str, is_enabled: bool) -> None:
-        access.setdefault("switched", []).append((id_, is_enabled))
-
-    doors = HomeAccess(
+    home_access = HomeAccess(
         registry=home.registry,
         bus=home.bus,
         send=lamp.send,
         scenes=lambda: access.get("scenes", {}),
-        run_scene=access.get("run_scene", ran),
+        run_scene=access.get("run_scene"),  # type: ignore[arg-type]
         automations=lambda: dict(access.get("automations", {})),
-        switch=access.get("switch", switched),
+        switch=access.get("switch"),  # type: ignore[arg-type]
         frame_of=access.get("frame_of", no_frame),
     )
-    async with Outlet(home.settings, hub_id, boot, doors, home.clock, frozenset({"mqtt"})) as outlet:
+    async with Outlet(home.settings, hub_id, boot, home_access, home.clock, frozenset({"mqtt"})) as outlet:
         yield outlet

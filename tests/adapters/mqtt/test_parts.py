@@ -16,7 +16,6 @@ from appliance.adapters.mqtt.broker import _Client
 from appliance.adapters.mqtt.broker_session import LiveDevices
 from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
 from appliance.adapters.mqtt.inbox import CROWDED, MAX_MESSAGES, Inbox, Received
-from appliance.adapters.mqtt.observing import DevicePublisher, observation_of
 from appliance.adapters.mqtt.payloads import Outgoing
 from tests.adapters.mqtt.captures import Sent, capture
 from tests.adapters.mqtt.homes import PLAIN
@@ -39,7 +38,7 @@ def sensor(identifier: str, via_device: str | None = None) -> Sent:
 
 def parents(catalog: DeviceCatalog) -> dict[str, str | None]:
     """The parent of each device as the home is told of it."""
-    return {device.id: observation_of(device).info.parent_id for device in catalog.devices.values()}
+    return {device.id: device.observation().info.parent_id for device in catalog.devices.values()}
 
 
 def test_the_device_by_which_another_is_reached_is_its_parent_whenever_it_is_announced() -> None:
@@ -98,7 +97,7 @@ async def test_a_device_that_is_announced_anew_is_shown_what_was_last_heard_and_
     session: aiohttp.ClientSession, clock: VirtualClock
 ) -> None:
     publish = context_of("mqtt", session, clock).publish
-    live = LiveDevices(new_catalog(), DevicePublisher(publish), clock)
+    live = LiveDevices(new_catalog(), publish, clock)
     state = "lares/there/devices/x/state"
     for text, payload, expected in (
         ("{{ value }}", b"20", 20),
@@ -141,7 +140,7 @@ def test_what_is_beyond_the_limits_is_refused_counted_and_said_once() -> None:
 async def test_a_payload_beyond_256_kib_is_counted_and_said_once(
     session: aiohttp.ClientSession, clock: VirtualClock
 ) -> None:
-    live = LiveDevices(new_catalog(), DevicePublisher(context_of("mqtt", session, clock).publish), clock)
+    live = LiveDevices(new_catalog(), context_of("mqtt", session, clock).publish, clock)
     for size in (256 * 1024 + 1, 256 * 1024 + 2, 256 * 1024):
         live.take(Received("big", b"x" * size, is_retained=False))
     assert (live.unreadable, live.catalog.refused) == (2, {"big": "a payload is larger than 256 KiB"})
@@ -164,7 +163,7 @@ async def test_announcers_are_asked_to_tell_again_at_most_once_in_five_minutes(
 ) -> None:
     context = context_of("mqtt", session, clock)
     adapter = MqttAdapter(context, replace(PLAIN, discovery_prefix=prefix))
-    adapter.live = LiveDevices(new_catalog(), DevicePublisher(context.publish), clock)
+    adapter.live = LiveDevices(new_catalog(), context.publish, clock)
     connection: Any = Noted()
     for pause, count in ((0, 1), (1, 1), (BIRTH_SECS - 2, 1), (1, 2), (BIRTH_SECS / 2, 2)):
         await clock.advance(pause, sleepers=0)

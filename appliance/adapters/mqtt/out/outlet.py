@@ -61,7 +61,8 @@ class Outlet:
         self._sequence = 0
         self._announced: dict[str, bytes] = {}
         self._events: dict[str, dict[str, None]] = {}
-        self._catalogs: tuple[Mapping[str, str], Mapping[str, tuple[str, bool]]] = ({}, {})
+        self._catalogs: tuple[Mapping[str, str], Mapping[str, str]] | None = None  # names by id, as announced
+        self._automations: dict[str, str] = {}  # what was published of each, by id
         self._connection: BrokerConnection | None = None
 
     @property
@@ -111,7 +112,8 @@ class Outlet:
         self._inbox.clear()
         self._frames.clear()
         self._announced.clear()
-        self._catalogs = ({}, {})
+        self._catalogs = None
+        self._automations = {}
         self._connection = connection
         try:
             await connection.subscribe([*self._topics.commands, *self._topics.leftovers])
@@ -145,41 +147,40 @@ class Outlet:
                 raise end
 
     async def _publish_device(self, connection: BrokerConnection, device_id: str) -> None:
-        level, config = encoded(device_id), self._topics.config(discovery_id(device_id))
-        found = self._home.registry.find_devices([device_id])
-        if not found or found[0].metadata.source in self._brokers:
-            if not found and self._announced.pop(device_id, None) is not None:
-                await connection.publish(Outgoing(config, "", qos=1, retain=True))
-                await connection.publish(Outgoing(self._topics.device(level, "state"), "", qos=1, retain=True))
+        config = self._topics.config(discovery_id(device_id))
+        state_topic = self._topics.device(encoded(device_id), "state")
+        device = self._find(device_id)
+        if device is None:
+            if self._announced.pop(device_id, None) is not None:
+                await connection.publish(_retained(config, ""))
+                await connection.publish(_retained(state_topic, ""))
             return
-        device = found[0]
         room = self._room_of(device)
         announced = announcement(device, room, self._topics, tuple(self._events.get(device_id, ())))
         if self._announced.get(device_id) != announced:
             self._announced[device_id] = announced
-            await connection.publish(Outgoing(config, announced.decode(), qos=1, retain=True))
-        state = self._state(device, room)
-        await connection.publish(Outgoing(self._topics.device(level, "state"), state, qos=1, retain=True))
-
-    def _state(self, device: Device, room: str | None) -> str:
+            await connection.publish(_retained(config, announced.decode()))
         self._sequence += 1
-        return orjson.dumps(
-            {
-                "boot": self._boot,
-                "seq": self._sequence,
-                "at": timestamp(device.updated_at),
-                "name": device.name,
-                "room": room,
-                "attributes": device.attributes,
-            }
-        ).decode()
+        state = {
+            "boot": self._boot,
+            "seq": self._sequence,
+            "at": timestamp(device.updated_at),
+            "name": device.name,
+            "room": room,
+            "attributes": device.attributes,
+        }
+        await connection.publish(_retained(state_topic, orjson.dumps(state).decode()))
+
+    def _find(self, device_id: str) -> Device | None:
+        """The device that this hub publishes under an id; None where there is none, or it came in over MQTT."""
+        found = self._home.registry.find_devices([device_id])
+        return found[0] if found and found[0].metadata.source not in self._brokers else None
 
     def _room_of(self, device: Device) -> str | None:
         return None if device.room_id is None else self._home.registry.get_room(device.room_id).name
 
     def _publish_event(self, device_id: str, name: str, data: Mapping[str, object]) -> None:
-        found = self._home.registry.find_devices([device_id])
-        if self._connection is None or not found or found[0].metadata.source in self._brokers:
+        if self._connection is None or self._find(device_id) is None:
             return
         known = self._events.setdefault(device_id, {})
         if name not in known and len(known) < MAX_EVENTS:
@@ -192,23 +193,17 @@ class Outlet:
     async def _publish_catalogs(self, connection: BrokerConnection) -> None:
         """Announce scenes and automations where there are others than before, and say which are enabled."""
         scenes, automations = self._home.scenes(), self._home.automations()
-        told_scenes, told = self._catalogs
         names = {id_: name for id_, (name, _) in automations.items()}
-        if (
-            scenes != told_scenes
-            or names != {id_: name for id_, (name, _) in told.items()}
-            or not self._announced.get("hub")
-        ):
-            payload = hub_announcement(scenes, names, self._topics)
-            self._announced["hub"] = payload
-            await connection.publish(Outgoing(self._topics.config("hub"), payload.decode(), qos=1, retain=True))
-        for id_, (_, is_enabled) in automations.items():
-            if told.get(id_, ("", None))[1] != is_enabled:
-                state = self._topics.automation(encoded(id_), "state")
-                await connection.publish(Outgoing(state, "on" if is_enabled else "off", qos=1, retain=True))
-        for id_ in told.keys() - automations.keys():
-            await connection.publish(Outgoing(self._topics.automation(encoded(id_), "state"), "", qos=1, retain=True))
-        self._catalogs = scenes, automations
+        if self._catalogs != (scenes, names):
+            self._catalogs = scenes, names
+            announced = hub_announcement(scenes, names, self._topics).decode()
+            await connection.publish(_retained(self._topics.config("hub"), announced))
+        states = {id_: "on" if is_enabled else "off" for id_, (_, is_enabled) in automations.items()}
+        published, self._automations = self._automations, states
+        for id_ in published.keys() | states.keys():
+            if published.get(id_) != states.get(id_):
+                topic = self._topics.automation(encoded(id_), "state")
+                await connection.publish(_retained(topic, states.get(id_, "")))
 
     async def _keep_taking(self) -> None:
         while True:
@@ -223,8 +218,8 @@ class Outlet:
         levels = received.topic.split("/")
         if received.topic.startswith(f"{self._topics.prefix}/") or levels[-1] == "state":
             if received.is_retained and received.payload and not self._is_current(received.topic, levels):
-                clearing = Outgoing(received.topic, "", qos=1, retain=True)
-                self._tasks.start(self._try(connection, clearing), "clearing of what is not true any more")
+                clearing = self._try(connection, _retained(received.topic, ""))
+                self._tasks.start(clearing, f"clearing of {received.topic}")
             return
         if received.is_retained:
             log.warning(
@@ -236,19 +231,19 @@ class Outlet:
             self._tasks.start(work, f"command of the broker at {received.topic}")
 
     def _is_current(self, topic: str, levels: list[str]) -> bool:
-        registry, (_, automations) = self._home.registry, self._catalogs
         if levels[-1] == "config":
-            ids = [each.id for each in registry.list_devices() if each.metadata.source not in self._brokers]
-            return levels[-2] == "hub" or any(discovery_id(id_) == levels[-2] for id_ in ids)
+            devices = (
+                each for each in self._home.registry.list_devices() if each.metadata.source not in self._brokers
+            )
+            return levels[-2] == "hub" or any(discovery_id(each.id) == levels[-2] for each in devices)
         if levels[2] == "automations":
-            return decoded(levels[3]) in automations
-        found = registry.find_devices([decoded(levels[3])])
-        return bool(found) and found[0].metadata.source not in self._brokers
+            return decoded(levels[3]) in self._automations
+        return self._find(decoded(levels[3])) is not None
 
     async def _run_command(self, connection: BrokerConnection, sort: str, id_: str, payload: bytes) -> None:
         try:
             if sort == "scenes":
-                await self._home.run_scene(id_)
+                self._home.run_scene(id_)
             elif sort == "automations":
                 if payload not in (b"on", b"off"):
                     raise Invalid("must be on or off")
@@ -263,14 +258,14 @@ class Outlet:
 
     async def _command(self, connection: BrokerConnection, device_id: str, payload: bytes) -> None:
         """Send a command to a device and say what became of it."""
-        status, message = "error", None
         try:
-            found = self._home.registry.find_devices([device_id])
-            if not found or found[0].metadata.source in self._brokers:
+            device = self._find(device_id)
+            if device is None:
                 raise Invalid(f"device '{device_id[:100]}' not found")
-            status, message = await self._home.send(found[0], Command.parse(parse_json(payload)))
+            [outcome] = await self._home.send([device], Command.parse(parse_json(payload)), "device")
+            status, message = str(outcome.status), outcome.message
         except LaresError as error:
-            message = str(error)
+            status, message = "error", str(error)
         result = {"status": status} if message is None else {"status": status, "message": message}
         topic = self._topics.device(encoded(device_id), "result")
         await connection.publish(Outgoing(topic, orjson.dumps(result).decode(), qos=1))
@@ -280,3 +275,8 @@ class Outlet:
             await connection.publish(message)
         except Unreachable as error:
             log.debug("out: %s", error)
+
+
+def _retained(topic: str, payload: str) -> Outgoing:
+    """A message that the broker keeps; an empty one makes it forget."""
+    return Outgoing(topic, payload, qos=1, retain=True)

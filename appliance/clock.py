@@ -1,4 +1,4 @@
-"""Time as a part that is handed in, so that tests and simulations own it; and whether it can be believed."""
+"""Time, passed in as a `Clock` so that tests and simulations can control it; and whether the clock is trusted."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 
 SETTLE_TURNS = 20
-"""Turns of the loop that simulated time gives to what is ready before it passes."""
+"""Turns of the loop in which ready tasks run before simulated time advances."""
 
 MAX_WAKINGS_AT_ONCE = 2_000
-"""How often somebody may wait for simulated time and none passes."""
+"""Consecutive waits that end without simulated time advancing, before `run` gives up."""
 
 BUSY_POLL_SECS = 0.001
-"""Real seconds after which simulated time looks again whether something is still busy."""
+"""Real seconds between two calls of `is_busy`."""
 
 
 class Clock:
-    """The machine's own time. Subclasses may invent theirs; nobody else in Lares asks the machine.
+    """The machine's time; all code reads time from an instance. Subclasses may simulate it.
 
-    `recheck_secs` is after how many seconds one who waits for an instant looks again, since the clock may be set.
+    Who waits for an instant compares again every `recheck_secs` seconds, since the clock may be set.
     """
 
     recheck_secs = 1.0
@@ -39,7 +39,7 @@ class Clock:
         return time.clock_gettime(_REAL_TIME)
 
     def is_synchronised(self) -> bool:
-        """Whether the kernel says that something, NTP as a rule, keeps the clock right; False if it cannot tell."""
+        """Whether the kernel says that the clock is synchronised, usually by NTP; False where that is not known."""
         return _adjtimex() not in (_CLOCK_ERROR, _FAILED)
 
     async def sleep(self, seconds: float) -> None:
@@ -47,7 +47,7 @@ class Clock:
         await asyncio.sleep(seconds)
 
     async def wait(self, event: asyncio.Event, seconds: float) -> bool:
-        """Wait for the event, at most this many seconds; tell whether it came."""
+        """Wait for the event, at most this many seconds; return whether it was set."""
         try:
             async with asyncio.timeout(seconds):
                 await event.wait()
@@ -85,7 +85,7 @@ class SimulatedClock(Clock):
         await self._alarm(seconds)
 
     async def wait(self, event: asyncio.Event, seconds: float) -> bool:
-        """Wait for the event, at most this many simulated seconds; tell whether it came."""
+        """Wait for the event, at most this many simulated seconds; return whether it was set."""
         if event.is_set():
             return True
         alarm = self._alarm(seconds)
@@ -100,10 +100,10 @@ class SimulatedClock(Clock):
         return True
 
     async def run(self, until: datetime, is_busy: Callable[[], bool]) -> bool:
-        """Go from one instant that somebody waits for to the next, those before `until`, then stand still there.
+        """Advance from one awaited instant to the next until `until`, and stop there.
 
-        No time passes while `is_busy`: then something is under way that takes real time. False where `until` is never
-        reached, since `stop` was called, or since somebody waits again and again for no time at all.
+        No time passes while `is_busy()` is true, since work takes real time. False where `until` was not reached:
+        `stop` was called, or too many waits ended at one instant.
         """
         end, wakings, instant = (until - self._start).total_seconds(), 0, self._elapsed
         while not self._is_stopped and wakings < MAX_WAKINGS_AT_ONCE:
@@ -133,7 +133,7 @@ class SimulatedClock(Clock):
 
 
 async def _let_others_run() -> None:
-    """Let whatever is ready run, and what becomes ready by that; it may wake somebody who does not wait for time."""
+    """Let ready tasks run, and those that they make ready."""
     for _ in range(SETTLE_TURNS):
         await asyncio.sleep(0)
 
@@ -160,10 +160,10 @@ def _adjtimex() -> int:
 
 
 class ClockTrust:
-    """Whether the clock can be believed: a box without a clock chip starts in the past until the network tells it.
+    """Whether the clock is right: a box without a clock chip starts in the past until NTP sets it.
 
     It is trusted once the kernel says that it is synchronised, or once it shows a time later than `newest`, the
-    newest that is known to have been; then it stays trusted. A `newest` ahead of a synchronised clock came from a
+    newest time that was stored; then it stays trusted. A `newest` ahead of a synchronised clock came from a
     wrong clock: it is `forgotten`, and `newest` is the present then.
     """
 
@@ -184,7 +184,7 @@ class ClockTrust:
         return self._is_trusted
 
     def trust_now(self) -> None:
-        """Trust the clock as it is, since somebody who knows says that it is right."""
+        """Trust the clock as it is, at a person's word."""
         now = self._clock.now()
         if self.newest > now:
             self.forgotten, self.newest = self.newest, now
@@ -202,7 +202,7 @@ class ClockTrust:
 
 
 class ClockSteps:
-    """Notices when somebody sets the clock."""
+    """Detects that the clock was set, by comparison with monotonic time."""
 
     TOLERANCE = timedelta(seconds=1)
 
@@ -211,7 +211,7 @@ class ClockSteps:
         self._offset = self._measure()
 
     def poll(self) -> timedelta:
-        """How far the clock was set since the last time this was asked, negative when back; 0 for mere drift."""
+        """How far the clock was set since the last call, negative when back; 0 for drift within `TOLERANCE`."""
         offset = self._measure()
         step, self._offset = offset - self._offset, offset
         return step if abs(step) >= self.TOLERANCE else timedelta()

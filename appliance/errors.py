@@ -1,4 +1,4 @@
-"""The one tree of errors. The class tells the caller what to do; the message is a sentence for a person.
+"""The tree of errors. The class says what the caller can do; the message is a sentence for a person.
 
 LaresError
 ├── Invalid               a value is not allowed: change the request
@@ -37,7 +37,7 @@ Resource = Literal["adapter", "automation", "device", "group", "key", "room", "s
 
 
 class LaresError(Exception):
-    """Any failure that Lares foresees. `str()` of it is the sentence to show.
+    """Any foreseen failure. `str()` of it is the sentence to show.
 
     `code` says the same to a program: snake_case, and stable over versions. The codes that clients meet are listed in
     `api/error_responses.py`.

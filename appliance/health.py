@@ -1,4 +1,4 @@
-"""Health: who is well, learnt from events alone."""
+"""The health of adapters, derived from events."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ class AdapterStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdapterHealth:
-    """How one adapter does. `is_well` tells of the last poll or command; times are in UTC, None for never.
+    """How one adapter does. `is_well`: whether the last poll or command succeeded, None before the first.
 
-    `answers` and `failures` count both since the start; `timed` of the answers took `timed_secs` together.
-    `dropped` is what it told of devices and the catalog does not allow, once for each device and attribute.
+    Times are in UTC, None for never. `answers` and `failures` count both since the start; `timed` of the answers
+    took `timed_secs` together. `dropped` are values that the catalog does not allow, once for each device and
+    attribute.
     """
 
     name: str
@@ -73,7 +74,7 @@ class Health:
         return self._adapters[name]
 
     def list_missing(self) -> list[str]:
-        """What the hub still waits for before it is ready; empty once it is."""
+        """The adapters whose first poll has not ended, by name; the hub is ready once there are none."""
         return [health.name for health in self.list_adapters() if not health.has_started]
 
     def _on_dropped(self, event: events.ObservationDropped) -> None:

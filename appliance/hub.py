@@ -61,7 +61,7 @@ AUDIT_SHARE = 8
 
 
 class Hub:
-    """The running whole. Inside its context every part is there by its name; nobody below has seen it.
+    """The running hub. Within its context every part is an attribute. Only the api and the cli know this class.
 
     One that `is_safe` runs no automations, whatever the configuration says. What it publishes elsewhere of events is
     what `frame_of` makes of them.
@@ -156,7 +156,7 @@ class Hub:
         self.changes, self.keys = store.changes, store.keys
 
     def _report_start(self) -> None:
-        """Publish what is wrong, and keep it for the first who reads events: nobody can have begun to."""
+        """Publish what is wrong, and keep it for the first reader of events: none can have connected yet."""
         left_out = (*self.scenes.catalog.left_out, *self.automations.catalog.left_out)
         for fault in left_out:
             log.warning("left out: %s", fault)
@@ -190,12 +190,12 @@ class Hub:
         self._store.note_stop()
 
     def begin_to_stop(self) -> None:
-        """Let nothing begin by itself any more; what is under way goes on."""
+        """Start no timer, trigger or schedule any more; what is in progress goes on."""
         self.timers.pause()
         self.automations.disarm()
 
     def abort_all(self) -> None:
-        """End the executions and commands that are under way; who waits for one is told so."""
+        """Cancel the executions and commands in progress; those who wait get an error."""
         self.scenes.abort_all()
         self.automations.abort_all()
         self.dispatcher.abort_all()

@@ -2,7 +2,7 @@
 
 Importing what the hub may come to use takes several times as long as all that it does at a start. So these modules
 are imported where they are first used, inside a function, and `import_ahead` imports some of them on a thread once
-the hub answers, so that nobody waits for them then.
+the hub answers, so that no request waits for them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Log buffer: the latest log entries in memory, for those who cannot see standard error."""
+"""Log buffer: the latest log entries in memory, for `lares log` and the API."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from typing import Any
 
 MAX_ENTRIES = 2000
 MAX_BYTES = 2 << 20
-"""What the entries take together; a script may log lines of 8 KiB."""
+"""Bytes of all entries together; a script may log lines of 8 KiB."""
 
 ENTRY_BYTES = 400
-"""What an entry costs beside its texts."""
+"""Bytes of an entry beside its texts."""
 
 LEVELS: Mapping[str, int] = {
     "debug": logging.DEBUG,
@@ -25,7 +25,7 @@ LEVELS: Mapping[str, int] = {
     "warning": logging.WARNING,
     "error": logging.ERROR,
 }
-"""The levels that may be asked for; each includes the graver ones."""
+"""The levels that may be asked for; each includes the more severe ones."""
 
 _OWN = "own_fields"
 """The attribute of a record that holds its fields where they may have any name."""
@@ -33,7 +33,7 @@ _OWN = "own_fields"
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", _OWN}
 
 MAX_DEPTH = 32
-"""How deep the value of a field may be nested; what lies deeper is told as text."""
+"""Levels of nesting in the value of a field; deeper values become text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class LogEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogQuery:
-    """Which entries are wanted: at least so grave, of this part, with this text in message or fields, after a number.
+    """Which entries to list: of this level or more severe, of this part, with this text, after this number.
 
     Upper and lower case are the same in `contains`.
     """
@@ -94,7 +94,7 @@ class LogBuffer(logging.Handler):
             self._count += 1
             self._by_level[record.levelname.lower()] += 1
             entry = _entry_of(record, self._count)
-        except Exception:  # what cannot be shown must not fail the one who logs it
+        except Exception:  # logging must not raise
             self.handleError(record)
             return
         self._entries.append(entry)
@@ -122,7 +122,7 @@ def own_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fields_of(record: logging.LogRecord) -> dict[str, Any]:
-    """The record's own fields; `error` is the exception it tells of, with its traceback from level error on."""
+    """The record's own fields; `error` is its exception, with the traceback from level error on."""
     fields: dict[str, Any] = {key: value for key, value in vars(record).items() if key not in _STANDARD}
     fields |= vars(record).get(_OWN, {})
     if record.exc_info and record.exc_info[1] is not None:

@@ -1,4 +1,4 @@
-"""Scenes: flows that somebody starts. What a scene's file returns, which there are, and what became of them."""
+"""Scenes: Lua flows that are started by hand or by automations. Their parsing, catalog and executions."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Scenes:
         return self.catalog.list_definitions()
 
     def execute(self, id_: str, chain: tuple[str, ...] = ()) -> Execution:
-        """Start the scene as its mode admits it. Nobody need wait for its end.
+        """Start the scene, or queue or drop it, as its mode says. Returns at once.
 
         `chain` are the labels of the executions that led to it.
         """
@@ -95,7 +95,7 @@ class Scenes:
         )
 
     async def run(self, id_: str, chain: tuple[str, ...]) -> ExecutionResult:
-        """Start the scene and wait for its end; if whoever waits is cancelled, so is the scene."""
+        """Start the scene and wait for its end; where the waiting task is cancelled, so is the execution."""
         execution = self.execute(id_, chain)
         try:
             return await asyncio.shield(execution.ended)
@@ -109,7 +109,7 @@ class Scenes:
         return self._executor.cancel(id_)
 
     def abort_all(self) -> None:
-        """End every execution, since the hub stops; who waits for one is told so."""
+        """Cancel every execution, since the hub stops; those who wait get its result."""
         self._executor.abort_all()
 
     def list_runs(self, id_: str, period: Period) -> list[RunEntry]:

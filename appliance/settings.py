@@ -17,10 +17,10 @@ DEFAULT_ADDRESS = Address(host="127.0.0.1", port=3000)
 
 
 def check_master_key(value: Any) -> str:
-    """A check that never tells the value."""
+    """A check whose message never shows the value."""
     if not isinstance(value, str) or re.fullmatch(r"[\x21-\x7e]+", value) is None:
-        wanted = "not be empty" if value == "" else "be a string of visible ASCII characters without spaces"
-        raise Invalid(f"must {wanted}")
+        expected = "not be empty" if value == "" else "be a string of visible ASCII characters without spaces"
+        raise Invalid(f"must {expected}")
     return value
 
 
@@ -69,7 +69,7 @@ class Api:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Auth:
-    """`[auth]` or what the environment says instead; `source` and `line` tell where it came from (0: no line)."""
+    """`[auth]` or what the environment says instead; `source` and `line` are where it came from (0: no line)."""
 
     master_key: str | None = key(check_master_key, required=False, secret=True)
     source: str

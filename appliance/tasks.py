@@ -1,4 +1,4 @@
-"""Background tasks with an owner: they end when it ends, and none fails unseen."""
+"""Background tasks with an owner: they end with it, and every failure is logged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from appliance.errors import LaresError
 T = TypeVar("T")
 
 GRACE_SECS = 1.0
-"""How long something that was cancelled may take to end."""
+"""Seconds that a cancelled task has to end."""
 
 log = logging.getLogger("tasks")
 
@@ -39,9 +39,9 @@ class Tasks:
         return task
 
     async def finish(self, work: Coroutine[Any, Any, T], name: str) -> T:
-        """The result of the work, which is finished even if whoever waits goes away; raises `LaresError` as it did.
+        """The result of the work, which goes on if the caller is cancelled; raises the `LaresError` that it raised.
 
-        What nobody foresaw is logged as of any other task.
+        Any other exception is also logged, as that of `start`.
         """
         task = asyncio.get_running_loop().create_task(work, name=name)
         self._running.add(task)
@@ -62,7 +62,7 @@ class Tasks:
             task.cancel()
 
     def _finished(self, task: asyncio.Task[Any]) -> None:
-        if not task.cancelled() and isinstance(task.exception(), LaresError):  # whoever waits is told
+        if not task.cancelled() and isinstance(task.exception(), LaresError):  # the caller gets it
             self._running.discard(task)
         else:
             self._ended(task)
@@ -76,7 +76,7 @@ class Tasks:
 async def end_within(work: Awaitable[T], seconds: float) -> T:
     """What the work returns or raises; `TimeoutError` where it has not ended in time.
 
-    It is cancelled then, or when the caller is. One that will not end is left to itself `GRACE_SECS` later.
+    It is cancelled then, or when the caller is; one that does not end within `GRACE_SECS` is no longer waited for.
     """
     task = asyncio.get_running_loop().create_task(_ending_of(work))
     try:

@@ -1,4 +1,4 @@
-"""Watching folders: a saved Lua file is noticed, however the editor saves, and the burst around it counts as one."""
+"""Watching folders: saved Lua files cause one callback, however the editor saves them."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from appliance.clock import Clock
 from appliance.tasks import Tasks
 
 QUIET_SECS = 0.3
-"""What has been changing counts once it has been left alone for so long."""
+"""Seconds without a change after which the callback is called."""
 
 MAX_INTERVAL_SECS = 3.0
-"""A folder in which something changes all the time counts so often nevertheless."""
+"""Seconds after which it is called while changes go on."""
 
 START_SECS = 0.25
-"""For so long what watches is not imported yet, so that a hub that starts answers first; changes are not missed."""
+"""Seconds before `watchfiles` is imported, so that a hub that starts answers first; changes are not missed."""
 
 POLL_INTERVAL_MS = 1000
-"""How often it is looked whether a folder is still the one that is watched, and whether a missing one has come."""
+"""Interval of checks whether a folder was replaced, and whether a missing one was created."""
 
 log = logging.getLogger("watch")
 
@@ -37,7 +37,7 @@ class Target:
     folder: Path
     is_deep: bool
     on_change: Callable[[], Awaitable[object]]
-    stirred: asyncio.Event = field(default_factory=asyncio.Event)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def holds(self, path: Path) -> bool:
         """Whether a change at the path may be one of the target's Lua files; a folder inside may hold some."""
@@ -98,20 +98,20 @@ class Watcher:
         await self._tasks.__aexit__()
 
     async def _follow(self, target: Target) -> None:
-        """Wait for the end of each burst of changes, and do what is to be done."""
+        """Call `on_change` after each burst of changes."""
         while True:
-            await target.stirred.wait()
+            await target.changed.wait()
             latest = self._clock.monotonic() + MAX_INTERVAL_SECS
-            target.stirred.clear()
-            while self._clock.monotonic() < latest and await self._clock.wait(target.stirred, QUIET_SECS):
-                target.stirred.clear()
+            target.changed.clear()
+            while self._clock.monotonic() < latest and await self._clock.wait(target.changed, QUIET_SECS):
+                target.changed.clear()
             try:
                 await target.on_change()
             except Exception as error:  # the next change may be a better one
                 log.error("what %s asks for failed: %s: %s", target.folder, type(error).__name__, error)
 
     def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
-        """The thread: look at what is there, and begin anew whenever a folder comes, goes or is another."""
+        """The thread: watch the folders that exist, and start over when one was created, removed or replaced."""
         polling = None
         seen = self._identify()
         while not self._stop.is_set():
@@ -134,7 +134,7 @@ class Watcher:
             loop.call_soon_threadsafe(self._ended.set)
 
     def _watch_folders(self, seen: dict[Path, Any], loop: asyncio.AbstractEventLoop, polling: bool | None) -> None:
-        """Tell of changes in the folders that are there, until one of them is not the same any more."""
+        """Schedule callbacks for changes in these folders, until one of them was replaced or removed."""
         if not seen:
             self._stop.wait(POLL_INTERVAL_MS / 1000)
             return
@@ -161,12 +161,12 @@ class Watcher:
                 return
 
     def _changed_early(self) -> list[Target]:
-        """What has changed between the entering and the moment when the watch began; told once."""
+        """The targets that changed after entering the context and before the watch began; empty when called again."""
         before, self._before = self._before, []
         return [target for target, then in zip(self._targets, before, strict=False) if target.look() != then]
 
     def _identify(self) -> dict[Path, tuple[int, int]]:
-        """The folders that are there, and which each of them is."""
+        """The folders that exist, with device and inode."""
         found = {}
         for target in self._targets:
             with suppress(OSError):
@@ -176,4 +176,4 @@ class Watcher:
 
     def _schedule_reload(self, target: Target, loop: asyncio.AbstractEventLoop) -> None:
         with suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(target.stirred.set)
+            loop.call_soon_threadsafe(target.changed.set)

@@ -148,7 +148,7 @@ async def test_a_reload_that_fails_does_not_end_the_watch(tmp_path: Path, caplog
     async with Watcher([target], clock):
         for _ in range(2):
             calls.clear()
-            target.stirred.set()
+            target.changed.set()
             await clock.run(until(lambda: calls))
     assert "RuntimeError: no" in caplog.text
 
@@ -214,13 +214,13 @@ async def test_a_burst_counts_once_it_has_ended_and_an_endless_one_now_and_then(
     async def burst(times: int) -> None:
         for _ in range(times):
             assert noted.count == 0
-            target.stirred.set()
+            target.changed.set()
             await clock.sleep(QUIET_SECS / 2)
         await until(lambda: noted.count)
 
     async def never_end() -> None:
         while noted.count == 1:
-            target.stirred.set()
+            target.changed.set()
             await clock.sleep(QUIET_SECS / 2)
 
     async with Watcher([target], clock):

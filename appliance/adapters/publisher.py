@@ -62,7 +62,7 @@ class Publisher:
 
     def event(self, device_id: str, event: str, data: Mapping[str, Value] | None = None) -> None:
         """Something happened at the device that is no state; two alike are two."""
-        self._registry.tell_event(self.name, device_id, event, data or {})
+        self._registry.publish_event(self.name, device_id, event, data or {})
 
     def left_out(self, device_id: str, attribute: str, reason: str) -> None:
         """Something that the adapter was told of and can make nothing of; the adapter's health lists it."""

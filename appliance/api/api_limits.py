@@ -1,4 +1,4 @@
-"""The limits that a client meets, whoever it is."""
+"""The limits that hold for every client."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from appliance.settings import Api, RateLimit
 class ApiLimits:
     """Counts, bytes and seconds: those of the configuration in `of`, the others the contract's.
 
-    `rate` is what one key may write, None for as much as it likes; `origins` are those whose pages a browser lets use
-    the API, None where CORS is off.
+    `rate` is what one key may write, None for no limit; `origins` are the web origins that CORS allows, None where it
+    is off.
     """
 
     connections: int = 1000
@@ -26,7 +26,7 @@ class ApiLimits:
     ping_secs: float = 20.0
     stall_secs: float = 30.0
     stop_secs: float = 3.0
-    last_words_secs: float = 0.5
+    abort_secs: float = 0.5
     rate: RateLimit | None = None
     origins: frozenset[str] | None = None
 

@@ -1,4 +1,4 @@
-"""Who is asking, and what their role may do."""
+"""Authentication: which key a token belongs to; authorization: what the role of that key may do."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from appliance.errors import Forbidden, TooManyChecks, Unauthenticated
 from appliance.store.stored_keys import MASTER, Key
 
 MAX_WAITING_CHECKS = 8
-"""Different secrets of one key that may wait for the hash; more are turned away."""
+"""Different tokens that claim to be one key and wait for their hash at the same time; more raise `TooManyChecks`."""
 
 Find = Callable[[str], Key | None]
-"""The key that bears a name, the same object for as long as it is good."""
+"""Looks a key up by its name; returns the same object until the key is revoked, then None."""
 
 
 class Role(StrEnum):
@@ -41,7 +41,7 @@ REACH: Mapping[Role, frozenset[Role]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
-    """Who a valid token belongs to; `key` is what it was checked against, None for a configured master key."""
+    """The key of a valid token; `key` is what the token was checked against, None for a configured master key."""
 
     key_id: str
     role: Role
@@ -54,10 +54,10 @@ class Principal:
 
 
 class Authenticator:
-    """Turns tokens into principals. A token that was verified once is known from then on, until its key is revoked.
+    """Turns tokens into principals. A verified token is cached until its key is revoked.
 
-    What is known is kept by a keyed digest: how long the search takes tells nothing of a token. A master key that is
-    configured stands in place of the box's own.
+    The cache is keyed by a keyed digest of the token, so that the time of a look-up reveals nothing about a token.
+    A configured master key replaces the one that is stored. Use it from one event loop.
     """
 
     def __init__(
@@ -84,20 +84,20 @@ class Authenticator:
             raise Unauthenticated("authentication required")
         digest = self._digest(token)
         known = self._known.get(digest)
-        if known is not None and self._is_good(known):
+        if known is not None and self._is_valid(known):
             return known
         return await self._verify(token, digest)
 
     def recheck(self, principal: Principal) -> None:
         """Raise `Unauthenticated` when the principal's key was revoked meanwhile."""
-        if not self._is_good(principal):
+        if not self._is_valid(principal):
             raise Unauthenticated("authentication required")
 
     def close(self) -> None:
-        """Let go of the thread that hashes."""
+        """Shut the hashing thread down; may be called again."""
         self.hasher.close()
 
-    def _is_good(self, principal: Principal) -> bool:
+    def _is_valid(self, principal: Principal) -> bool:
         return principal.key is None or self._find(principal.key.name) is principal.key
 
     def _find(self, name: str) -> Key | None:
@@ -119,14 +119,14 @@ class Authenticator:
         return principal
 
     def _remember(self, digest: bytes, principal: Principal) -> None:
-        """Know the token, and those of keys that were revoked no longer."""
-        self._known = {each: known for each, known in self._known.items() if self._is_good(known)}
+        """Cache the token, and drop those of revoked keys."""
+        self._known = {each: known for each, known in self._known.items() if self._is_valid(known)}
         self._known[digest] = principal
         if self._first_used is not None:
             self._first_used(principal.key_id)
 
     async def _check(self, key: Key, token: str, digest: bytes) -> bool:
-        """Whether the token is the key's; who comes with the same one meanwhile shares the check."""
+        """Whether the token is the key's; concurrent requests with the same token share one check."""
         question = (key.token_hash, digest)
         if question not in self._checks:
             if self._waiting[key.id] >= MAX_WAITING_CHECKS:
@@ -139,7 +139,7 @@ class Authenticator:
 
     def _finish_check(self, key_id: str, question: tuple[str, bytes], done: asyncio.Future[bool]) -> None:
         if not done.cancelled():
-            done.exception()  # who asked may be gone
+            done.exception()  # retrieved: the request may have been cancelled
         del self._checks[question]
         self._waiting[key_id] -= 1
         if not self._waiting[key_id]:

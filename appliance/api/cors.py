@@ -1,6 +1,6 @@
-"""CORS: which web pages of other origins a browser lets read the answers.
+"""CORS: which web pages of other origins a browser allows to read responses.
 
-A WebSocket is not subject to it: there, as everywhere, the key decides, which no page has that was not given it.
+WebSockets are not subject to it: there, as everywhere, the key decides.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from sanic import HTTPResponse, Request
 from appliance.api.responses import no_content
 
 HEADERS = "authorization, content-type"
-"""What a page may send beside what every page may."""
+"""Request headers that a page may send beside the CORS-safelisted ones."""
 
 READABLE = "Retry-After"
-"""What a page may read of an answer's headers beside what every page may."""
+"""Response headers that a page may read beside the CORS-safelisted ones."""
 
-REMEMBERED_SECS = 600
+PREFLIGHT_MAX_AGE_SECS = 600
 
 
 class Cors:
-    """Tells browsers of the origins that are allowed, each by its exact name; with None, of nothing at all."""
+    """Adds CORS headers for these origins, compared exactly; with None, adds none."""
 
     def __init__(self, origins: frozenset[str] | None, methods: Iterable[str]) -> None:
         self._origins = origins
         self._methods = ", ".join(sorted(set(methods)))
 
     def preflight(self, request: Request) -> HTTPResponse | None:
-        """The answer to a browser that asks what an allowed origin may send; None for every other request.
+        """The response to a preflight of an allowed origin; None for every other request.
 
         It is the same for every path, also for one that does not exist.
         """
@@ -36,21 +36,21 @@ class Cors:
             return None
         if self._origin_of(request) is None:
             return None
-        answer = no_content()
-        answer.headers["access-control-allow-methods"] = self._methods
-        answer.headers["access-control-allow-headers"] = HEADERS
-        answer.headers["access-control-max-age"] = str(REMEMBERED_SECS)
-        return answer
+        response = no_content()
+        response.headers["access-control-allow-methods"] = self._methods
+        response.headers["access-control-allow-headers"] = HEADERS
+        response.headers["access-control-max-age"] = str(PREFLIGHT_MAX_AGE_SECS)
+        return response
 
-    def add_headers(self, request: Request, answer: HTTPResponse) -> HTTPResponse:
-        """The answer, with what tells the browser whether the page may read it."""
+    def add_headers(self, request: Request, response: HTTPResponse) -> HTTPResponse:
+        """The response, with the CORS headers that its origin needs."""
         if self._origins is not None:
-            varies = answer.headers.get("vary")
-            answer.headers["vary"] = "Origin" if varies is None else f"{varies}, Origin"
+            varies = response.headers.get("vary")
+            response.headers["vary"] = "Origin" if varies is None else f"{varies}, Origin"
             if (origin := self._origin_of(request)) is not None:
-                answer.headers["access-control-allow-origin"] = origin
-                answer.headers["access-control-expose-headers"] = READABLE
-        return answer
+                response.headers["access-control-allow-origin"] = origin
+                response.headers["access-control-expose-headers"] = READABLE
+        return response
 
     def _origin_of(self, request: Request) -> str | None:
         """The origin that the request states, if it is an allowed one."""

@@ -25,7 +25,7 @@ class _Kept:
 
 
 class DeviceEncoder:
-    """Encodes devices, each once per change: what a mere sighting moves is put behind the bytes that are kept."""
+    """Encodes devices, each once per change; `last_seen`, which every observation moves, is appended to the cache."""
 
     def __init__(self) -> None:
         self._kept: dict[str, _Kept] = {}
@@ -52,7 +52,7 @@ class DeviceEncoder:
         kept = self._kept.get(device.id)
         if kept is not None and kept.device is device:
             return kept
-        head = kept.head if kept is not None and _differ_in_sighting(kept.device, device) else _encode_head(device)
+        head = kept.head if kept is not None and _differ_in_last_seen(kept.device, device) else _encode_head(device)
         whole = b'%b,"last_seen":"%b"}' % (head, timestamp(device.last_seen).encode())
         commands = kept.commands if kept is not None and kept.device.commands is device.commands else None
         self._kept[device.id] = kept = _Kept(device, head, whole, commands)
@@ -69,7 +69,7 @@ def _are_same(some: Sequence[Device], others: Sequence[Device]) -> bool:
     return len(some) == len(others) and all(map(is_, some, others))
 
 
-def _differ_in_sighting(one: Device, other: Device) -> bool:
+def _differ_in_last_seen(one: Device, other: Device) -> bool:
     """Whether at most `last_seen` differs. The registry keeps unchanged parts as the same objects."""
     return (
         one.attributes is other.attributes

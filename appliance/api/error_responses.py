@@ -112,13 +112,13 @@ def error_body(message: str, code: str, **more: Any) -> dict[str, Any]:
 
 
 def refusal_body(failed: errors.ConfigFailed) -> dict[str, Any]:
-    """The body that names what is wrong with files."""
+    """The body that lists the faults of files."""
     faults = [{"file": each.file, "line": each.line, "message": each.message} for each in failed.faults]
     return error_body(str(failed), errors.ScriptFailed.code, errors=faults)
 
 
 def failed_run_body(what: str, result: ExecutionResult) -> dict[str, Any]:
-    """The body that tells how an execution of `what` (`scene 'x'`) ended; it was not ok."""
+    """The body for an execution of `what` (`scene 'x'`) that did not end with ok."""
     is_cancelled = result.status is RunStatus.CANCELLED
     how, error = ("was cancelled", errors.RunCancelled) if is_cancelled else ("failed", errors.ScriptFailed)
     return error_body(f"{what} {how}: {result.error}", error.code, results=result.results)

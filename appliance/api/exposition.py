@@ -1,4 +1,4 @@
-"""Exposition: figures as Prometheus's text format, version 0.0.4, wants them."""
+"""Exposition: metrics in Prometheus's text format, version 0.0.4."""
 
 from __future__ import annotations
 

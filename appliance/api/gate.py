@@ -1,4 +1,4 @@
-"""The gate: nobody gets past it without a key that reaches so far, not even to hear that a path does not exist."""
+"""The gate: authorization of every request, before its route, and before 404 or 405 says which paths exist."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from appliance.errors import LaresError
 
 
 class Gate:
-    """Asks every request for its key: before a route is entered, and before a path is called unknown."""
+    """Authorizes requests, counts them against the rate limit, and adds CORS headers to the responses."""
 
     def __init__(self, authenticator: Authenticator, buckets: Buckets, cors: Cors, routes: Iterable[Route]) -> None:
         self._authenticator = authenticator
@@ -37,7 +37,10 @@ class Gate:
         return [(re.compile(re.sub(r"<\w+>", "[^/]+", re.escape(path))), methods) for path, methods in self._routes]
 
     async def authorize(self, request: Request, route: Route) -> Principal | None:
-        """Whose key came with the request, if it may do what the route does; else raise what says why not."""
+        """The principal of the request's token, None for a public route; counts a write against its rate limit.
+
+        Raises `Unauthenticated`, `TooManyChecks`, `AuthenticationUnavailable`, `Forbidden` or `RateLimited`.
+        """
         if route.role is None:
             return None
         principal = await self._authenticator.identify(_token_of(request, is_browser=route.is_websocket))
@@ -47,16 +50,16 @@ class Gate:
         return principal
 
     def recheck(self, principal: Principal | None) -> None:
-        """Raise `Unauthenticated` when the key that was let pass has been revoked meanwhile."""
+        """Raise `Unauthenticated` when the key was revoked since it was authorized."""
         if principal is not None:
             self._authenticator.recheck(principal)
 
-    def add_cors_headers(self, request: Request, answer: HTTPResponse) -> HTTPResponse:
-        """The answer, as a web page of another origin may read it."""
-        return self._cors.add_headers(request, answer)
+    def add_cors_headers(self, request: Request, response: HTTPResponse) -> HTTPResponse:
+        """The response, with the CORS headers that its origin needs."""
+        return self._cors.add_headers(request, response)
 
     async def handle_error(self, request: Request, error: Exception) -> HTTPResponse:
-        """The answer to a request that failed, or that is a browser's question before one."""
+        """The response to a request that failed, or to a CORS preflight."""
         if not isinstance(error, NotFound | MethodNotAllowed):
             return self.add_cors_headers(request, error_response(request, error))
         preflight = self._cors.preflight(request)

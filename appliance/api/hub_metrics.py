@@ -1,4 +1,4 @@
-"""Metrics: what `GET /metrics` tells of the hub, read from its parts when it is asked for."""
+"""The metrics of `GET /metrics`, read from the hub's parts for each request."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def _process_families() -> Iterator[Family]:
 
 
 def resident_bytes() -> int | None:
-    """The process's resident memory; None where the system does not tell it (Linux does)."""
+    """The process's resident memory; in bytes; None on other systems than Linux."""
     try:
         return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * _PAGE_BYTES
     except OSError:
@@ -157,6 +157,6 @@ def resident_bytes() -> int | None:
 
 def _open_files() -> int | None:
     try:
-        return len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - only the number is wanted, and this makes no paths
+        return len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - only the number counts, and this makes no paths
     except OSError:
         return None

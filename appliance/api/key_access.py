@@ -1,4 +1,4 @@
-"""Access: what makes keys and what checks them, put together once and handed over whole."""
+"""Access: the keyring, which makes keys, and the authenticator, which checks them, over one store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from appliance.store.stored_keys import Keys
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """The keys of one store: both parts hash on the same thread, so that they need the memory of one hash."""
+    """The keys of one store. Both parts hash on one thread, so that they need the memory of one hash."""
 
     authenticator: Authenticator
     keyring: Keyring
@@ -34,5 +34,5 @@ class Access:
         return Access(authenticator=authenticator, keyring=Keyring(keys, authenticator.hasher, clock))
 
     def close(self) -> None:
-        """Let go of the thread that hashes; may be called again."""
+        """Shut the hashing thread down; may be called again."""
         self.authenticator.close()

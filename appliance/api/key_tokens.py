@@ -1,4 +1,4 @@
-"""Secrets of keys: how they are made, stored as argon2id hashes, and checked without tying up the hub."""
+"""Tokens of keys: made, hashed with argon2id and checked on a thread, so that the loop is not blocked."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ class Hasher:
             raise AuthenticationUnavailable(f"keys cannot be checked now: {error}") from None
 
     def close(self) -> None:
-        """Let go of the thread."""
+        """Shut the thread down; what waits is cancelled."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
 
 @cache
 def _argon2id() -> Any:
-    """12 MiB and some 30 ms a check on a PC: dear to guess, bearable on a box with 512 MB (one of OWASP's equals)."""
+    """12 MiB and some 30 ms a check on a PC: costly to guess, affordable with 512 MB of RAM (OWASP lists it)."""
     from argon2 import PasswordHasher, Type
 
     return PasswordHasher(time_cost=3, memory_cost=12 * 1024, parallelism=1, type=Type.ID)
@@ -103,7 +103,7 @@ def is_hash(text: str) -> bool:
 
 
 def matches(stored_hash: str, text: str) -> bool:
-    """Whether the hash is that of the token. As dear as `hash_token`.
+    """Whether the hash is that of the token. It costs as much as `hash_token`.
 
     Raises `AuthenticationUnavailable` where there is no memory for it: a valid key must not be called invalid.
     """

@@ -14,9 +14,9 @@ log = logging.getLogger("keys")
 
 
 class Keyring:
-    """Makes and revokes keys. Each change is on the card, and true for everybody, when its method returns.
+    """Makes and revokes keys. Each change is stored and in force when its method returns.
 
-    Nothing but the returned token ever tells a secret.
+    The secret is in the returned token alone; it is neither stored nor logged.
     """
 
     def __init__(self, keys: Keys, hasher: Hasher, clock: Clock) -> None:
@@ -42,7 +42,7 @@ class Keyring:
         return key, token
 
     def list_all(self) -> list[Key]:
-        """Every key by id, but for the master key."""
+        """Every key by id, without the master key."""
         return self._keys.list_all()
 
     async def revoke(self, key_id: str) -> None:

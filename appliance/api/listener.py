@@ -1,4 +1,4 @@
-"""The listening socket: it accepts no more connections than can be held, and a flood costs others nothing.
+"""The listening socket: it accepts connections within limits, so that a flood does not slow other clients.
 
 asyncio's own accepting takes a whole backlog at once, and without a free file descriptor it logs a traceback and
 tries again each second, for every connection that waits.
@@ -33,7 +33,7 @@ log = logging.getLogger("api")
 
 
 class Listener:
-    """Accepts connections within the context. `connections` decides who gets in; others are closed at once.
+    """Accepts connections within the context. `connections` decides which are kept; others are closed at once.
 
     One file descriptor is held in reserve: where none is free, a connection is accepted with it, to be closed.
     """
@@ -64,7 +64,7 @@ class Listener:
         await self._tasks.__aexit__()
 
     def close(self) -> None:
-        """Accept no more, and let go of the address."""
+        """Stop accepting, and close the socket."""
         if self._is_open:
             self._is_open = False
             self._loop.remove_reader(self._socket)
@@ -83,9 +83,9 @@ class Listener:
             except OSError as error:
                 self._recover_from_exhaustion(error)
                 return
-            self._admit(accepted, address[0])
+            self._register(accepted, address[0])
 
-    def _admit(self, accepted: socket.socket, peer: str) -> None:
+    def _register(self, accepted: socket.socket, peer: str) -> None:
         if not self._connections.make_room(peer):
             accepted.close()
             self._log_refusal(f"{peer} has too many, or all places are taken")

@@ -1,4 +1,4 @@
-"""Messages that a client may send on a WebSocket: their size and their UTF-8 are checked, and they are ignored."""
+"""Inbound WebSocket messages: their size and their UTF-8 are checked, and they are discarded."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class MessageCheck:
 class StrictProtocol(ServerProtocol):
     """The `websockets` package's protocol, which also fails connections that RFC 6455 says a server must fail.
 
-    The package leaves UTF-8 to whoever reads the messages, and its own limit counts a ping between two fragments.
+    The package does not check UTF-8 before a message is read, and its own limit counts a ping between two fragments.
     """
 
     def __init__(self, max_bytes: int, **more: Any) -> None:

@@ -40,7 +40,7 @@ _WHEN = Field(Check(schema=_MOMENT, run=_instant), required=False)
 _COUNT = {**INTEGER, "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT}
 
 LIMIT = Field(Check(schema=_COUNT, run=_limit), required=False)
-"""How many entries are wanted."""
+"""The greatest number of entries in the response."""
 
 PERIOD: RequestFields = {
     "start": _WHEN,

@@ -7,7 +7,7 @@ from appliance.errors import RateLimited
 from appliance.settings import RateLimit
 
 MAX_KEPT_BUCKETS = 256
-"""Buckets that are kept before those that are full again are forgotten."""
+"""Above this number, buckets that are full again are dropped."""
 
 
 class Buckets:

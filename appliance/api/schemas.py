@@ -51,7 +51,7 @@ def error_of(status: int) -> Schema:
 
 
 DONE = record("Done", status=only("ok"))
-"""Asked of nothing: it is always the same."""
+"""Always the same object."""
 
 OUTCOME_STATUS = one_of(*Status)
 OUTCOME = record("Outcome", device_id=TEXT, status=OUTCOME_STATUS, message=maybe(TEXT))
@@ -180,7 +180,7 @@ WATCHES = record("Watches", status=only("ok"), watches=array_of(WATCH))
 _KEY: dict[str, Schema] = {"id": TEXT, "label": TEXT, "role": one_of(*Role), "created_at": INSTANT}
 
 KEY = record("Key", **_KEY)
-"""A key without its secret, which nobody has."""
+"""A key without its secret, which is not stored."""
 
 NEW_KEY = described("NewKey", **_KEY, key={**TEXT, "description": "The secret, shown here and never again."})
 

@@ -34,9 +34,9 @@ log = logging.getLogger("api")
 class Server:
     """Serves the application at the address from entering the context to leaving it.
 
-    Making one raises `StartFailed` when the address cannot be had. Leaving takes no new connection, closes event
+    Making one binds the socket; raises `StartFailed` where that fails. Leaving takes no new connection, closes event
     streams with 1001, and gives requests in progress `limits.stop_secs` to end. Then it calls `abort_all`, to end
-    what they wait for, gives them `limits.last_words_secs` to say so, and cuts what is left.
+    what they wait for, gives them `limits.abort_secs` to respond, and aborts the others.
     """
 
     def __init__(
@@ -82,22 +82,24 @@ class Server:
         return StrictConnection(app=self._app, peer=peer, loop=loop, connections=self._connections)
 
     async def _close_connections(self, connections: set[StrictConnection]) -> None:
-        told: set[StrictConnection] = set()
-        await self._drain(connections, told, self._limits.stop_secs)
+        closing: set[StrictConnection] = set()
+        await self._drain(connections, closing, self._limits.stop_secs)
         if connections:
             self._abort_all()
-            await self._drain(connections, told, self._limits.last_words_secs)
+            await self._drain(connections, closing, self._limits.abort_secs)
         for connection in tuple(connections):
             connection.abort()
         await self._clock.sleep(0)
 
-    async def _drain(self, connections: set[StrictConnection], told: set[StrictConnection], seconds: float) -> None:
-        """Close each connection that was not told yet as soon as it answers nothing, for so many seconds at most."""
+    async def _drain(
+        self, connections: set[StrictConnection], closing: set[StrictConnection], seconds: float
+    ) -> None:
+        """Close each connection once it handles no request, add it to `closing`, and wait so many seconds for all."""
         deadline = self._clock.monotonic() + seconds
         while connections and self._clock.monotonic() < deadline:
-            for connection in connections - told:
+            for connection in connections - closing:
                 if not connection.is_answering:
-                    told.add(connection)
+                    closing.add(connection)
                     _close(connection)
             await self._clock.sleep(POLL_INTERVAL_SECS)
 
@@ -110,7 +112,7 @@ def _close(connection: StrictConnection) -> None:
 
 
 def _raise_file_limit(files: int) -> int:
-    """Ask the system for as many open files, where it grants fewer until asked; how many it grants."""
+    """Raise the soft limit of open files to this many where the hard limit allows; return what is granted."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     granted = files if hard == resource.RLIM_INFINITY else min(files, hard)
     if soft != resource.RLIM_INFINITY and soft < granted:
@@ -126,7 +128,7 @@ def _bind(address: Address) -> socket.socket:
         family, _, _, _, place = socket.getaddrinfo(
             address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        # asyncio makes only those sockets send at once (TCP_NODELAY) whose protocol it is told
+        # asyncio makes only those sockets send at once (TCP_NODELAY) whose protocol is given
         bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     except OSError as error:
         raise StartFailed(f"cannot listen at {address.host}: {error.strerror}", os.EX_UNAVAILABLE) from None
@@ -137,12 +139,12 @@ def _bind(address: Address) -> socket.socket:
         bound.bind(place)
     except OSError as error:
         bound.close()
-        raise StartFailed(_why(error, address), os.EX_UNAVAILABLE) from None
+        raise StartFailed(_explain_bind_error(error, address), os.EX_UNAVAILABLE) from None
     bound.setblocking(False)
     return bound
 
 
-def _why(error: OSError, address: Address) -> str:
+def _explain_bind_error(error: OSError, address: Address) -> str:
     if error.errno == errno.EADDRINUSE:
         return (
             f"port {address.port} is taken by another program (another hub?); stop it, or choose another port "

@@ -1,4 +1,4 @@
-"""The dashboard's files: read once, named after their content, made smaller when somebody first asks."""
+"""The dashboard's files: read once, named after their content, minified and compressed with the first request."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class StaticFile:
 
     @cached_property
     def body(self) -> bytes:
-        """The source; of scripts and styles without comments and layout, which browsers only throw away."""
+        """The source; of scripts and styles without comments and layout, which browsers do not need."""
         body = self.source
         for pattern, instead in _LAYOUT.get(self.type, ()):
             body = pattern.sub(instead, body)
@@ -100,7 +100,7 @@ def load_files(folder: Path = FOLDER) -> dict[str, StaticFile]:
 
 
 def security_headers(host: str) -> dict[str, str]:
-    """What tells a browser that the page loads, and talks to, nothing but this hub, under the name that it asked for.
+    """Headers that let the page load from, and connect to, only this hub, under the host name of the request.
 
     Not every browser counts a WebSocket to the page's own address as its own, so that is said by name.
     """

@@ -16,7 +16,7 @@ from appliance.home.bus import Bus
 from appliance.home.events import Event, KeyRevoked
 
 MAX_FRAMES_PER_WRITE = 64
-"""Frames that one write carries at most, so that what waits for a slow reader waits where it is counted."""
+"""Frames that one write carries at most, so that frames for a slow reader wait in the queue that counts them."""
 
 POLICY_VIOLATION = 1008
 
@@ -59,7 +59,7 @@ class EventStream:
     """Sends every event's frame to all subscribers.
 
     `frames` counts them since the start, `dropped` those that slow subscribers have lost. `start_errors` are
-    what went wrong before anybody could read; the first subscriber is sent them.
+    what went wrong before a subscriber could connect; the first one is sent them.
     """
 
     def __init__(self, bus: Bus, capacity: int, start_errors: Iterable[Event] = ()) -> None:
@@ -85,7 +85,7 @@ class EventStream:
     def subscribe(self, socket: WebSocket, key_id: str) -> Iterator[None]:
         """Within the context the socket is sent every frame, until the key is revoked that it was opened with."""
         subscriber = Subscriber(socket, key_id, self._capacity)
-        socket.on_room = subscriber.flush
+        socket.on_writable = subscriber.flush
         self._subscribers.add(subscriber)
         unread, self._unread = self._unread, []
         for data in unread:

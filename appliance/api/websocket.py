@@ -1,4 +1,4 @@
-"""A WebSocket that tells and hardly listens: what its client says is heard for pings, pongs and goodbyes only."""
+"""The server side of the event WebSocket: it sends frames; of what the client sends only control frames count."""
 
 from __future__ import annotations
 
@@ -29,19 +29,20 @@ SUBPROTOCOL = Subprotocol("lares.events")
 NO_PONG = 1011
 
 SEND_BUFFER_BYTES = 64 * 1024
-"""Bytes that the system may hold for one client (Linux doubles it), so that what waits, waits where it is counted."""
+"""The socket's send buffer (Linux doubles it): small, so that unsent frames wait in the queue that counts them."""
 
 MAX_READ_BYTES = 4096
-"""Bytes of a client that are looked at in one turn of the loop, so that a flood of small frames holds up nobody."""
+"""Bytes of a client that are processed in one turn of the loop, so that a flood of small frames delays no others."""
 
 log = logging.getLogger("api")
 
 
 class WebSocket:
-    """One open WebSocket; `answer` is what ends its handshake.
+    """One open WebSocket; `answer` is the response that ends its handshake.
 
-    It pings every `ping_secs`, and fails with 1011 when a ping was not answered until the next. It cuts off a client
-    that takes nothing for `stall_secs`. `on_room` is called when there is room again; `closed` is done at the end.
+    It pings every `ping_secs`, and closes with 1011 when a ping was not answered until the next. It aborts when the
+    client reads nothing for `stall_secs`. `on_writable` is called when it may be written to again; `closed` is done
+    at the end.
     """
 
     def __init__(
@@ -52,11 +53,11 @@ class WebSocket:
         self._limits = limits
         self._loop = asyncio.get_running_loop()
         self.closed: asyncio.Future[None] = self._loop.create_future()
-        self.on_room: Callable[[], None] = lambda: None
+        self.on_writable: Callable[[], None] = lambda: None
         self._has_room = True
         self._inbuf = bytearray()
-        self._is_hearing = False
-        self._is_hanging_up = False
+        self._is_input_scheduled = False
+        self._is_abort_scheduled = False
         self._written = 0
         self._progress: tuple[int | None, float] = (None, 0.0)
         self._ping_at = self._loop.time() + limits.ping_secs
@@ -71,36 +72,36 @@ class WebSocket:
         return self._has_room and self._protocol.state is State.OPEN and not self._transport.is_closing()
 
     def write(self, data: bytes) -> None:
-        """Send whole frames as they are."""
+        """Send encoded frames."""
         self._written += len(data)
         self._transport.write(data)
 
     def close(self, code: int, reason: str = "") -> None:
-        """Say goodbye; hang up when the client has answered, or after `stop_secs`."""
+        """Send a Close frame; the connection ends with the client's Close frame, or is aborted after `stop_secs`."""
         if self._protocol.state is State.OPEN:
             self._protocol.send_close(code, reason)
             self._send_due()
 
     def receive(self, data: bytes) -> None:
-        """Take in what arrived."""
+        """Called with what the client sent."""
         self._inbuf += data
-        if not self._is_hearing:
+        if not self._is_input_scheduled:
             self._process_input()
 
     def pause(self) -> None:
-        """There is no more room: a client that does not read is not heard either."""
+        """Called when the send buffer is full: until `resume`, inbound data is not processed either."""
         self._has_room = False
 
     def resume(self) -> None:
-        """There is room again."""
+        """Called when the send buffer has room again."""
         self._has_room = True
-        if not self._is_hearing:
+        if not self._is_input_scheduled:
             self._process_input()
         if self.is_writable:
-            self.on_room()
+            self.on_writable()
 
     def lose(self) -> None:
-        """The connection is gone."""
+        """Called when the connection is lost."""
         self._watch.cancel()
         self._inbuf.clear()
         self._protocol.receive_eof()
@@ -108,8 +109,8 @@ class WebSocket:
             self.closed.set_result(None)
 
     def _process_input(self) -> None:
-        """Look at a piece of what arrived; more is received once all of it is looked at and answered."""
-        self._is_hearing = False
+        """Process a piece of what arrived; reading resumes once all of it is processed and answered."""
+        self._is_input_scheduled = False
         if self._inbuf and self._has_room:
             piece = bytes(self._inbuf[:MAX_READ_BYTES])
             del self._inbuf[:MAX_READ_BYTES]
@@ -119,7 +120,7 @@ class WebSocket:
             return
         self._transport.pause_reading()
         if self._has_room:
-            self._is_hearing = True
+            self._is_input_scheduled = True
             self._loop.call_soon(self._process_input)
 
     def _process_piece(self, piece: bytes) -> None:
@@ -130,13 +131,13 @@ class WebSocket:
         self._send_due()
 
     def _send_due(self) -> None:
-        """Send what the protocol wants to say; it says an empty piece to end the stream."""
+        """Send what the protocol has queued; an empty piece ends the stream."""
         if due := self._protocol.data_to_send():
             self.write(b"".join(due))
         if not all(due):
             self._end()
-        if self._protocol.close_expected() and not self._is_hanging_up:
-            self._is_hanging_up = True
+        if self._protocol.close_expected() and not self._is_abort_scheduled:
+            self._is_abort_scheduled = True
             self._loop.call_later(self._limits.stop_secs, self._transport.abort)
 
     def _end(self) -> None:
@@ -150,7 +151,7 @@ class WebSocket:
         return self._loop.call_later(min(self._limits.ping_secs, self._limits.stall_secs) / 4, self._check_alive)
 
     def _check_alive(self) -> None:
-        """See whether the client still takes what it is sent, and still answers."""
+        """Abort where the client reads nothing, and ping it when that is due."""
         self._watch = self._process_later()
         now, waiting = self._loop.time(), unsent_bytes(self._transport)
         taken = self._written - waiting if waiting else None
@@ -165,7 +166,7 @@ class WebSocket:
             self._ping(is_idle=waiting == 0)
 
     def _ping(self, *, is_idle: bool) -> None:
-        """Ping a client that has taken all it was sent; whether another one lives is seen from what it takes."""
+        """Ping a client that has read everything; of another one its reading shows that it is alive."""
         if not is_idle or self._protocol.state is not State.OPEN:
             self._is_pong_due = False
         elif self._is_pong_due:
@@ -179,7 +180,7 @@ class WebSocket:
 
 
 def unsent_bytes(transport: asyncio.Transport) -> int:
-    """The bytes that the client has not taken yet: those that wait in the program and, on Linux, in the system."""
+    """The bytes that the client has not acknowledged: those in the write buffer and, on Linux, in the socket."""
     ours = transport.get_write_buffer_size()
     try:
         systems = fcntl.ioctl(transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, bytes(4))
@@ -189,7 +190,7 @@ def unsent_bytes(transport: asyncio.Transport) -> int:
 
 
 def shutdown_write(transport: asyncio.Transport) -> None:
-    """End what is sent, and go on receiving; a client that is gone already is let go."""
+    """Half-close: send nothing more and go on receiving; abort where the client is gone."""
     try:
         transport.write_eof()
     except OSError:
@@ -213,7 +214,7 @@ def shake_hands(request: Request, limits: ApiLimits) -> tuple[ServerProtocol, by
 
 
 def _handshake_of(request: Request) -> Handshake:
-    """The part of the request that matters, in ASCII: anything else `websockets` would take for a fault of ours."""
+    """The request's handshake headers; `MalformedRequest` where they are not ASCII, on which `websockets` fails."""
     headers = [
         (name, value)
         for name, value in request.headers.items()

@@ -256,7 +256,7 @@ def apply_event(registry: Registry, event: FileEvent) -> None:
     [device] = registry.find_devices([event.device_id])
     source = device.metadata.source
     if event.attribute == EVENT:
-        registry.tell_event(source, device.id, event.value, {})
+        registry.publish_event(source, device.id, event.value, {})
     elif event.attribute == STATE:
         registry.mark_device(source, device.id, is_available=event.value == ONLINE)
     else:

@@ -1,4 +1,4 @@
-"""The bus: the one way news rises. Publishing never waits."""
+"""The event bus: publishers call listeners synchronously, and never wait."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ log = logging.getLogger("hub")
 
 
 class Bus:
-    """Carries every event to whoever listens, in the order of publishing. `published` counts them."""
+    """Calls listeners with every event, in the order of publishing. `published` counts events. For one event loop."""
 
     def __init__(self) -> None:
         self.published = 0
@@ -22,8 +22,10 @@ class Bus:
         self._reported: set[tuple[str, type[Exception]]] = set()
 
     def publish(self, event: Event) -> None:
-        """Hand the event to every listener, now. A listener must not wait; one that raises is logged, once for each
-        kind of error, and keeps the event from nobody else."""
+        """Call every listener with the event, now. A listener must not wait.
+
+        One that raises is logged at level error once for each kind of exception, and the others are still called.
+        """
         self.published += 1
         kind = type(event)
         listeners = self._by_kind.get(kind)
@@ -37,19 +39,19 @@ class Bus:
                 self._report(listener, event, error)
 
     def listen(self, listener: Listener, *kinds: type[Event]) -> Callable[[], None]:
-        """Call the listener with every event from now on, until the returned function is called.
+        """Call the listener with every event until the returned function is called.
 
-        Where kinds are named, with events of these kinds only; others then cost nothing.
+        Where kinds are given, only with events of these kinds; others then cost nothing.
         """
         entry = (listener, kinds)
         self._listeners.append(entry)
         self._by_kind.clear()
 
-        def forget() -> None:
+        def unsubscribe() -> None:
             self._listeners.remove(entry)
             self._by_kind.clear()
 
-        return forget
+        return unsubscribe
 
     def _report(self, listener: Listener, event: Event, error: Exception) -> None:
         name = getattr(listener, "__qualname__", repr(listener))

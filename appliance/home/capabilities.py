@@ -27,7 +27,7 @@ SchemaType = Literal[
     "color_temperature",
     "enum",
 ]
-"""How the value of a capability is built; `values.CHECKS` has the check of each but `enum`, which lists its own."""
+"""The type of a capability's value; `values.CHECKS` has the check of each but `enum`, whose values are listed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,14 +43,14 @@ class Capability:
     description: str
 
     def check(self, value: Value) -> Value:
-        """The value in canonical form; `Invalid` says what the type wants instead."""
+        """The value in canonical form; raises `Invalid`, which says what the type expects."""
         if self.type == "enum":
             return one_of(*self.values)(value)
         return values.CHECKS[self.type](value)
 
 
 def _reading(key: str, type_: SchemaType, description: str, *, values: tuple[str, ...] = ()) -> Capability:
-    """What can only be read."""
+    """A capability that can only be read."""
     return Capability(
         domain="", key=key, type=type_, values=values, actions=("get",), read_only=True, description=description
     )
@@ -59,7 +59,7 @@ def _reading(key: str, type_: SchemaType, description: str, *, values: tuple[str
 def _control(
     key: str, type_: SchemaType, description: str, *, actions: tuple[str, ...], values: tuple[str, ...] = ()
 ) -> Capability:
-    """What can be commanded, too."""
+    """A capability that can also be commanded."""
     return Capability(domain="", key=key, type=type_, values=values, actions=actions, description=description)
 
 

@@ -1,6 +1,6 @@
-"""What people may change about the layout of the home: rooms, groups, which device is where and what it is called.
+"""Changes of the layout that a person may ask for: rooms, groups, and the rooms and names of devices.
 
-A change is a value with one question: what would become different? Whether it comes true is for others to say.
+A change is a value that computes its `Edit`; it applies nothing itself.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Change(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutRoom(Change):
-    """Create the room, or give the one that has its id this name."""
+    """Create the room, or rename the one that has its id."""
 
     room: Room
 
@@ -35,12 +35,12 @@ class PutRoom(Change):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveRoom(Change):
-    """Remove the room; what was in it is in none."""
+    """Remove the room; its devices are then in none."""
 
     room_id: str
 
     def apply_to(self, layout: LayoutView, devices: Container[str]) -> Edit:
-        """The room and its devices' places, which are gone."""
+        """Removes the room and the assignments of its devices."""
         get_room(layout, self.room_id)
         return Edit(rooms={self.room_id: None}, places=dict.fromkeys(layout.devices_in(self.room_id)))
 
@@ -111,13 +111,13 @@ class RemoveGroup(Change):
     group_id: str
 
     def apply_to(self, layout: LayoutView, devices: Container[str]) -> Edit:
-        """The group, which is gone."""
+        """Removes the group."""
         get_group(layout, self.group_id)
         return Edit(groups={self.group_id: None})
 
 
 def _checked(members: tuple[str, ...], devices: Container[str], before: tuple[str, ...]) -> tuple[str, ...]:
-    """The members, each once. One that is absent at present may stay a member; it cannot become one."""
+    """The members, each once. A device that is absent at present may stay a member; it cannot become one."""
     kept = frozenset(before)
     for device_id in members:
         if device_id not in devices and device_id not in kept:

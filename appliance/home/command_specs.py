@@ -61,8 +61,8 @@ class CommandSpec:
         number, unit = _in_unit(value, self.unit)
         is_of_unit = unit is None or self.unit is None or unit == self.unit
         if not is_of_unit or not is_number(number) or not self._is_in_range(number) or not self._is_on_step(number):
-            told = shown(number) if is_of_unit else f"{shown(number)} {unit}"
-            raise Invalid(f"{self.capability} must be {self._range()} for this device, not {told}")
+            given = shown(number) if is_of_unit else f"{shown(number)} {unit}"
+            raise Invalid(f"{self.capability} must be {self._range()} for this device, not {given}")
 
     def _is_in_range(self, number: float) -> bool:
         return (self.min is None or number >= self.min) and (self.max is None or number <= self.max)

@@ -1,4 +1,4 @@
-"""Command: what a client asks of a device, in canonical words."""
+"""Commands: a capability, an action and a value, parsed from JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VALUED_ACTIONS = frozenset({"set", "increase", "decrease"})
 class Command:
     """One capability, one of its actions, and the value that the action needs, in canonical form.
 
-    Of `custom.<adapter>.<field>` only the device knows the actions and values; see `CommandSpec`.
+    The actions and values of `custom.<adapter>.<field>` are checked by the device's `CommandSpec`.
     `transition_secs` asks for a fade of so many seconds; an adapter that cannot fade ignores it.
     """
 

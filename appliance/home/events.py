@@ -1,4 +1,7 @@
-"""What can happen in the home: facts in the past tense, published on the bus after they became true."""
+"""Events of the home, named in the past tense and published after the change was applied.
+
+The docstring of one that has no frame on the event stream says `Internal`.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +31,14 @@ class DeviceStateChanged(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceUpdated(Event):
-    """A device bears another name, or its vendor says something else of it."""
+    """A device has another name or other info."""
 
     device: Device
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceEvent(Event):
-    """Something happened at a device that is no state: a button was pressed, a bell rang. Two alike are two.
+    """Something happened at a device that is no state: a button was pressed, a bell rang. Equal events are repeated.
 
     `event` is a short name (`single`, `double`, `ring`), `data` a JSON object, maybe empty.
     """
@@ -47,7 +50,7 @@ class DeviceEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceRemoved(Event):
-    """A device vanished at its vendor and left the registry."""
+    """A device is gone at its vendor and was removed from the registry."""
 
     device_id: str
 
@@ -62,42 +65,42 @@ class DeviceRoomChanged(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoomAdded(Event):
-    """A room came to be."""
+    """A room was created."""
 
     room: Room
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoomUpdated(Event):
-    """A room got another name."""
+    """A room was renamed."""
 
     room: Room
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoomRemoved(Event):
-    """A room is gone."""
+    """A room was removed."""
 
     room_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupAdded(Event):
-    """A group came to be."""
+    """A group was created."""
 
     group: Group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupUpdated(Event):
-    """A group got another name."""
+    """A group was renamed."""
 
     group: Group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupRemoved(Event):
-    """A group is gone."""
+    """A group was removed."""
 
     group_id: str
 
@@ -119,23 +122,23 @@ class AdapterStarted(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemErrorReported(Event):
-    """Something failed at run time that its owner should know of."""
+    """Something failed at run time that the owner of the home should know."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyRevoked(Event):
-    """A key opens nothing any more. Internal: it concerns nobody but who came with it."""
+    """A key was revoked. Internal: it closes the streams that were opened with the key."""
 
     key_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdapterAnswered(Event):
-    """A vendor answered as it should. Internal: it comes with every poll and has no frame.
+    """A poll or command was answered well. Internal: it comes with every poll.
 
-    `secs` is how long a poll took; None where that is not known.
+    `secs` is how long a poll took, in seconds; None where that is not known.
     """
 
     adapter: str
@@ -145,7 +148,7 @@ class AdapterAnswered(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdapterErrored(Event):
-    """A poll or command of an adapter failed. Internal: `SystemErrorReported` tells the outside, once."""
+    """A poll or command of an adapter failed. Internal: `SystemErrorReported` is published once for an outage."""
 
     adapter: str
     message: str
@@ -154,7 +157,7 @@ class AdapterErrored(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandEnded(Event):
-    """A command to one device has ended. Internal: the audit keeps it, the device's own event tells of the effect.
+    """A command to one device has ended. Internal: for the audit; the device's own event shows the effect.
 
     `source` is `device`, `room`, `group`, `scene:<id>` or `automation:<id>`; `room_id` is where the device was.
     """
@@ -170,8 +173,10 @@ class CommandEnded(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservationDropped(Event):
-    """Something that an adapter told of a device is not what the catalog says and was dropped. Internal: it comes
-    once for each device and attribute."""
+    """A value that an adapter reported is not allowed by the catalog and was dropped. Internal.
+
+    It comes once for each device and attribute.
+    """
 
     adapter: str
     device_id: str
@@ -181,7 +186,7 @@ class ObservationDropped(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariableChanged(Event):
-    """A variable of the automations has another value; None is none, before it was set or once it is removed."""
+    """A variable of the automations has another value; None before it was set and after it was removed."""
 
     name: str
     value: Value
@@ -190,10 +195,10 @@ class VariableChanged(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimerFired(Event):
-    """A timer of the automations is over. Internal: what it sets off shows.
+    """A timer of the automations fell due. Internal: it fires triggers.
 
-    `late_secs` is how late, where it fell due while there was no hub. `stored` is set once its end is on the card:
-    until then nothing that it sets off may act; None where there is nothing to wait for.
+    `late_secs` is how late in seconds, where it fell due while the hub was stopped. `stored` is set once its end is
+    stored: what it triggers must wait for that; None where there is nothing to wait for.
     """
 
     name: str
@@ -205,14 +210,14 @@ class TimerFired(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogReloadStarted(Event):
-    """The files of `scenes`, `automations` or `scripts` are being read anew."""
+    """The files of `scenes`, `automations` or `scripts` are being reloaded."""
 
     target: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogReloaded(Event):
-    """What was read anew is sound and in force; `faults` is empty."""
+    """A reload succeeded, and what it read is in force; `faults` is empty."""
 
     target: str
     loaded_count: int
@@ -222,7 +227,7 @@ class CatalogReloaded(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogReloadFailed(Event):
-    """What was read anew has faults; what was in force before stays so."""
+    """A reload failed with these faults; what was in force before stays in force."""
 
     target: str
     loaded_count: int

@@ -69,7 +69,7 @@ _HEAD_FIELDS: Mapping[str, Schema | Part] = {
 }
 
 DEVICE_HEAD = Record("DeviceHead", _HEAD_FIELDS)
-"""A device without `last_seen`, the last of its fields and the one that moves with every sighting."""
+"""A device without `last_seen`, the last of its fields and the one that every observation moves."""
 
 DEVICE_COMMANDS = array_of(COMMAND_SPEC)
 

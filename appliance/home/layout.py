@@ -1,6 +1,6 @@
-"""The layout of the home: what people decided about it, and what a change would make of it.
+"""The layout of the home: rooms, groups, and the rooms and names of devices; and drafts of it.
 
-A layout costs as much to change as the change is long, however large the home is.
+A change takes time in proportion to its own size, not to that of the home.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """What becomes different: by id rooms, groups, devices' rooms and names; None where there is none any more."""
+    """A set of changes: rooms and groups by id, the rooms and names of devices by device id; None removes."""
 
     rooms: Mapping[str, Room | None] = field(default_factory=dict)
     groups: Mapping[str, Group | None] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Layout:
         return sorted(self._in_room.get(room_id, ()))
 
     def commit(self, edit: Edit) -> None:
-        """Let it be so from now on."""
+        """Apply the edit."""
         for device_id, room_id in edit.places.items():
             before = self.places.get(device_id)
             if before is not None:
@@ -99,7 +99,7 @@ class Draft:
         return sorted(stay | {device_id for device_id, each in self._places.items() if each == room_id})
 
     def add(self, edit: Edit) -> None:
-        """Take in one more edit."""
+        """Add one more edit."""
         self._rooms.update(edit.rooms)
         self._groups.update(edit.groups)
         self._places.update(edit.places)
@@ -107,7 +107,7 @@ class Draft:
 
 
 class _Overlay(Mapping[str, T]):
-    """A mapping in which some values are different, or None and so not there."""
+    """A mapping with changes over it: a value replaces one, None hides it."""
 
     def __init__(self, base: Mapping[str, T], changes: Mapping[str, T | None]) -> None:
         self._base = base

@@ -1,4 +1,4 @@
-"""What the home consists of, as frozen data; and reports, which are what adapters saw."""
+"""Devices, rooms and groups as frozen data; and reports, which adapters make of them."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ class Info:
 class Device:
     """One device as the home knows it.
 
-    `updated_at` moves when an attribute changes, `last_seen` with every observation; both are in UTC.
+    `updated_at` is the time of the last change of an attribute, `last_seen` of the last observation; both in UTC.
     `person_name` is what people called it, `vendor_name` what the vendor does. `commands` is what it takes, sorted by
-    capability; None while nobody has said, after a start from what an earlier version stored.
+    capability; None while that is unknown, after a start from what an earlier version stored.
     """
 
     id: str
@@ -94,7 +94,7 @@ class Group:
 class Observation:
     """One device in full as its vendor just described it, in canonical attributes without `state`.
 
-    One that is not `is_available` is there, and its bridge or broker says that it does not answer.
+    A device that is not `is_available` exists, and its bridge or broker does not reach it.
     """
 
     device_id: str
@@ -109,10 +109,10 @@ class Observation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What an adapter saw: some of its devices, and which of them exist.
+    """What an adapter observed: some of its devices, and which of them exist.
 
     A device in `present` without an observation exists and was unreadable: it keeps its last state. Where `present`
-    is None the report is not complete, and whatever it does not name stays as it is.
+    is None the report is incomplete, and other devices stay as they are.
     """
 
     adapter: str

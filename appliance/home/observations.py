@@ -1,4 +1,4 @@
-"""Observations as they enter the home: what the catalog does not know, or says otherwise, is left out."""
+"""Validation of observations: what the catalog does not allow is dropped."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from appliance.home.values import MAX_JSON_DEPTH, Value, json_copy
 from appliance.tables.checks import shown
 
 Dropped = dict[str, str]
-"""What was left out, by the attribute's or field's name, each with the rest of a sentence that says why."""
+"""What was dropped: the name of the attribute or field, and the reason, which continues a sentence."""
 
 _SCALARS = (str, int, float, bool)
 
@@ -25,29 +25,29 @@ MAX_COMMANDS = 1000
 
 
 def check_attributes(seen: Any, known: Mapping[str, Value], dropped: Dropped) -> dict[str, Value]:
-    """The attributes that are sound, in canonical form; what is not is noted in `dropped`.
+    """The valid attributes in canonical form; the others are noted in `dropped`.
 
     `known` is what the device showed before: a string or number that is the same has been checked.
     """
     if not isinstance(seen, Mapping):
         dropped["attributes"] = f"must be an object, not {shown(seen)}"
         return {}
-    sound: dict[str, Value] = {}
+    valid: dict[str, Value] = {}
     for key, value in seen.items():
         if type(value) in _SCALARS and key in known and value == known[key] and type(value) is type(known[key]):
-            sound[key] = value
+            valid[key] = value
             continue
         try:
-            sound[key] = _check_attribute(key, value)
+            valid[key] = _check_attribute(key, value)
         except Invalid as fault:
             dropped[_shown_key(key)] = str(fault)
-    return sound
+    return valid
 
 
 def check_observation(seen: Observation, known: Device | None, dropped: Dropped) -> Observation:
-    """What of the observation is sound; the rest is noted in `dropped`. Raises `Invalid` if nothing of it is.
+    """The valid parts of the observation; the rest is noted in `dropped`. Raises `Invalid` for id or kind.
 
-    `known` is the device as it was before, None where it is new: what is equal to that has been checked.
+    `known` is the device as it was before, None where it is new: values that are equal were checked already.
     """
     check_device_id(seen.device_id)
     if not isinstance(seen.kind, DeviceKind):
@@ -65,9 +65,9 @@ def check_observation(seen: Observation, known: Device | None, dropped: Dropped)
 
 
 def device_after(device: Device, seen: Observation, attributes: dict[str, Value], now: datetime) -> Device:
-    """The device as it was just seen. What is equal stays the same object.
+    """The device after the observation. Parts that are equal stay the same objects.
 
-    A name, or facts, that the vendor did not tell this time stay as they were.
+    A name or info that this observation lacks stays as it was.
     """
     metadata = Metadata(source=device.metadata.source, vendor_specific=seen.vendor_specific)
     is_as_before = attributes == device.attributes
@@ -103,7 +103,7 @@ def check_event(event: Any, data: Any) -> tuple[str, dict[str, Value]]:
 
 def _check_attribute(key: Any, value: Value) -> Value:
     if not isinstance(key, str) or key == "state":
-        raise Invalid("is not an attribute that an adapter may tell")
+        raise Invalid("is not an attribute that an adapter may report")
     if (entry := ATTRIBUTES.get(key)) is not None:
         return entry.check(value)
     if not is_custom(key):
@@ -115,13 +115,13 @@ def _check_vendor_data(data: Any, dropped: Dropped) -> Mapping[str, Value]:
     if not isinstance(data, Mapping):
         dropped["vendor_specific"] = f"must be an object, not {shown(data)}"
         return {}
-    sound: dict[str, Value] = {}
+    valid: dict[str, Value] = {}
     for key, value in data.items():
         try:
-            sound |= json_copy({key: value}, MAX_JSON_DEPTH - 1)
+            valid |= json_copy({key: value}, MAX_JSON_DEPTH - 1)
         except Invalid as fault:
             dropped[f"vendor_specific.{_shown_key(key)}"] = str(fault)
-    return sound
+    return valid
 
 
 def _check_text(field: str, value: Any, dropped: Dropped) -> str | None:
@@ -154,13 +154,13 @@ def _check_commands(
         return ()
     if known is not None and len(commands) == len(known) and all(each in commands for each in known):
         return known
-    sound = []
+    valid = []
     for each in commands[:MAX_COMMANDS]:
         try:
-            sound.append(_check_spec(each))
+            valid.append(_check_spec(each))
         except Invalid as fault:
             dropped["commands"] = f"of {shown(each.capability)} {fault}"
-    return tuple(sorted(sound, key=lambda spec: spec.capability))
+    return tuple(sorted(valid, key=lambda spec: spec.capability))
 
 
 def _check_spec(spec: CommandSpec) -> CommandSpec:

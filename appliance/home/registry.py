@@ -1,7 +1,6 @@
-"""The registry: the only hand that changes devices, rooms and groups. Each change is published once it is true.
+"""The registry: the state of devices, rooms and groups, in memory. Every change is published after it was applied.
 
-What people decide (rooms, groups, places) is checked by `preview` and comes true by `commit`; in between it is
-stored.
+What people decide (rooms, groups, names) is checked by `preview`, stored, and then applied by `commit`.
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ from appliance.tables.checks import shown
 ONLINE, OFFLINE, UNAVAILABLE = "online", "offline", "unavailable"
 
 MAX_DROPPED = 1000
-"""How many (adapter, device, attribute) are remembered of which something was left out; further ones go untold."""
+"""How many (adapter, device, attribute) whose dropped values are remembered; further ones are not published."""
 
 T = TypeVar("T")
 
 
 class Registry:
-    """All that the home knows, in memory. Whatever is named and missing raises `NotFound`.
+    """Devices, rooms and groups, for one event loop. Methods raise `NotFound` for an id that does not exist.
 
-    `layout` is what people decided, as it is in force.
+    `layout` holds rooms, groups and what people decided about devices, as it is in force.
     """
 
     def __init__(self, bus: Bus, clock: Clock) -> None:
@@ -89,9 +88,9 @@ class Registry:
         return self.find_devices(self.get_group(group_id).members)
 
     def apply(self, report: Report) -> None:
-        """Take in what an adapter saw; of a complete report, the adapter's devices that are not present are removed.
+        """Apply what an adapter saw; of a complete report, the adapter's devices that are not present are removed.
 
-        Whatever of it is not what the catalog says is left out, and told as `ObservationDropped`; such an attribute
+        Values that the catalog does not allow are dropped and published as `ObservationDropped`; such an attribute
         stays as it was.
         """
         now = self._clock.now()
@@ -102,9 +101,9 @@ class Registry:
                 self.remove(report.adapter, device_id)
 
     def show(self, adapter: str, device_id: str, attributes: Mapping[str, Value]) -> None:
-        """Take in some attributes of one device of the adapter, which is online; the others stay as they are.
+        """Apply some attributes of one device of the adapter, which is online; the others stay as they are.
 
-        A device that the adapter does not have is left alone: it must be observed in full first.
+        A device that the adapter does not have is ignored: it must be observed in full first.
         """
         if device_id not in self._ids_of(adapter):
             return
@@ -117,7 +116,7 @@ class Registry:
         self._show(device, {**device.attributes, **sound, "state": ONLINE}, now, now)
 
     def remove(self, adapter: str, device_id: str) -> None:
-        """Forget a device of the adapter; one that it does not have is not an error."""
+        """Remove a device of the adapter; one that it does not have is not an error."""
         if device_id in self._ids_of(adapter):
             del self._by_adapter[adapter][device_id]
             self._unavailable.discard(device_id)
@@ -126,22 +125,22 @@ class Registry:
             self._bus.publish(events.DeviceRemoved(device_id=device_id))
 
     def mark(self, adapter: str, state: str) -> None:
-        """Say of every device of the adapter that it is `online` or `offline`; all else about it stays.
+        """Set the `state` of every device of the adapter to `online` or `offline`.
 
-        One of which its bridge said that it is unavailable is so again when the others are online.
+        A device whose bridge reported it unavailable becomes `unavailable` again when the others are online.
         """
         for device_id in tuple(self._ids_of(adapter)):
             is_missing = state == ONLINE and device_id in self._unavailable
             self._mark(device_id, UNAVAILABLE if is_missing else state)
 
     def mark_device(self, adapter: str, device_id: str, *, is_available: bool) -> None:
-        """Say of one device of the adapter whether its bridge or broker reaches it; all else about it stays."""
+        """Set whether the bridge or broker of one device of the adapter reaches it."""
         if device_id in self._ids_of(adapter):
             (self._unavailable.discard if is_available else self._unavailable.add)(device_id)
             self._mark(device_id, ONLINE if is_available else UNAVAILABLE)
 
-    def tell_event(self, adapter: str, device_id: str, event: str, data: Mapping[str, Value]) -> None:
-        """Tell that something happened at a device of the adapter that is no state."""
+    def publish_event(self, adapter: str, device_id: str, event: str, data: Mapping[str, Value]) -> None:
+        """Publish an event at a device of the adapter, such as a pressed button; an invalid one is dropped."""
         if device_id not in self._ids_of(adapter):
             return
         try:
@@ -152,7 +151,7 @@ class Registry:
         self._bus.publish(events.DeviceEvent(device_id=device_id, event=event, data=sound))
 
     def restore(self, layout: Layout, devices: Iterable[Device]) -> None:
-        """Begin with what outlived the last run; nothing is published, for nothing has happened."""
+        """Set the state to what was stored, at the start; nothing is published."""
         self.layout = layout
         self._devices = {device.id: device for device in devices}
         self._listed = None
@@ -161,11 +160,11 @@ class Registry:
             self._by_adapter[device.metadata.source][device.id] = None
 
     def preview(self, change: Change, layout: LayoutView) -> Edit:
-        """What the change would make different; raises `NotFound` or `Invalid`. Nothing comes true by asking."""
+        """What the change would make different, without applying it; raises `NotFound` or `Invalid`."""
         return change.apply_to(layout, self._devices)
 
     def commit(self, edit: Edit) -> None:
-        """Let the edit be true from now on, and publish what is different."""
+        """Apply the edit and publish what is different."""
         rooms = {key: self.layout.rooms.get(key) for key in edit.rooms}
         groups = {key: self.layout.groups.get(key) for key in edit.groups}
         self.layout.commit(edit)
@@ -228,7 +227,7 @@ class Registry:
         self._show(device, {**device.attributes, "state": state}, self._clock.now(), device.last_seen)
 
     def _show(self, device: Device, attributes: dict[str, Value], now: datetime, last_seen: datetime) -> None:
-        """Let the device show these attributes; tell it if they differ."""
+        """Set the device's attributes; publish it if they differ."""
         if attributes != device.attributes:
             after = self._put(replace(device, attributes=attributes, updated_at=now, last_seen=last_seen))
             self._bus.publish(events.DeviceStateChanged(device=after, previous=device))
@@ -241,15 +240,15 @@ class Registry:
         return device
 
     def _report_dropped(self, adapter: str, device_id: str, dropped: Dropped) -> None:
-        """Tell what was left out, once for each device and attribute."""
+        """Publish what was dropped, once for each device and attribute."""
         for attribute, reason in dropped.items():
             key = (adapter, device_id, attribute)
             if key not in self._dropped and len(self._dropped) < MAX_DROPPED:
                 self._dropped.add(key)
-                told = events.ObservationDropped(
+                event = events.ObservationDropped(
                     adapter=adapter, device_id=device_id, attribute=attribute, reason=reason
                 )
-                self._bus.publish(told)
+                self._bus.publish(event)
 
     def _move(self, device_id: str, room_id: str | None) -> None:
         device = self._devices.get(device_id)

@@ -1,4 +1,4 @@
-"""Texts: what people may call things, the same in a request and in a file."""
+"""Checks of ids and names, the same in requests and in files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def refuse_control(text: str) -> str:
-    """The text; `Invalid` where it holds control characters, or halves of characters."""
+    """The text; raises `Invalid` where it has control characters or lone surrogates."""
     if _CONTROL.search(text) is not None:
         raise Invalid("must not contain control characters")
     return text

@@ -26,11 +26,11 @@ _HEX_COLOR = re.compile(r"#[0-9a-fA-F]{6}\Z")
 
 
 MAX_JSON_DEPTH = 32
-"""How deep arrays and objects may be nested in a value that no schema describes."""
+"""Levels of arrays and objects in a value that no schema describes."""
 
 
 def to_bytes(value: Value) -> bytes:
-    """The value as JSON, in bytes to be kept. What orjson itself returns holds on to 4 KiB, however short it is.
+    """The value as JSON, copied to be kept: the bytes that orjson returns occupy at least 4 KiB.
 
     Raises `TypeError` for what JSON cannot hold.
     """

@@ -1,4 +1,4 @@
-"""Addresses: checks of what names a place in a network: hosts, ports, URLs and origins."""
+"""Checks of network addresses: hosts, ports, URLs and web origins."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def address(value: Any) -> Address:
             raise ValueError
         name = host(match[2]) if match[1] is None else str(ipaddress.IPv6Address(match[1]))
     except (Invalid, ValueError):
-        wanted = 'an address and a port like "127.0.0.1:3000" or "[::]:3000"'
-        raise Mismatch(wanted, value) from None
+        expected = 'an address and a port like "127.0.0.1:3000" or "[::]:3000"'
+        raise Mismatch(expected, value) from None
     return Address(host=name, port=int(match[3]))
 
 
@@ -58,7 +58,7 @@ def base_url(value: Any) -> str:
 
 
 def host(value: Any) -> str:
-    """A check: an IP address, or a name that could have one."""
+    """A check: an IP address, or a well-formed host name, which is not resolved."""
     text = string(value)
     try:
         return str(ipaddress.ip_address(text))

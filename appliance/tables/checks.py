@@ -13,7 +13,7 @@ from typing import Any
 from appliance.errors import Invalid
 
 MAX_NEAREST_CHARS = 100
-"""Longer words are compared with no others: comparing takes the square of their length."""
+"""Longer words are not compared: the time grows with the square of the length."""
 
 MAX_SHOWN_CHARS = 60
 """How much of a value a sentence shows."""
@@ -21,7 +21,7 @@ MAX_SHOWN_CHARS = 60
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What the people who write a language call what its values can be."""
+    """The names of kinds of values in one language."""
 
     table: str
     array: str
@@ -34,19 +34,19 @@ TOML = Words("a section", "an array", "nothing")
 
 
 class Mismatch(Invalid):
-    """A value is not what it must be. `str()` shows the value in the words of JSON, `told` in those of a language."""
+    """A value is not what it must be. `str()` uses the words of JSON, `in_words` those of another language."""
 
-    def __init__(self, wanted: str, value: Any, hint: str = "") -> None:
-        self._wanted, self._value, self._hint = wanted, value, hint
-        super().__init__(self.told(JSON))
+    def __init__(self, expected: str, value: Any, hint: str = "") -> None:
+        self._expected, self._value, self._hint = expected, value, hint
+        super().__init__(self.in_words(JSON))
 
-    def told(self, words: Words) -> str:
+    def in_words(self, words: Words) -> str:
         """The sentence: `must be a string, not a table`."""
-        return f"must be {self._wanted}, not {shown(self._value, words)}{self._hint}"
+        return f"must be {self._expected}, not {shown(self._value, words)}{self._hint}"
 
 
 def shown(value: Any, words: Words = JSON) -> str:
-    """The value as a sentence shows it, on one line and never longer than that bears."""
+    """The value as a sentence shows it: on one line, at most `MAX_SHOWN_CHARS` characters for text."""
     if value is None:
         return words.nothing
     if isinstance(value, bool):

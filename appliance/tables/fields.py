@@ -1,4 +1,4 @@
-"""Fields: reads a table that came from outside, and gathers all that is wrong with it.
+"""Fields: reads a table that came from outside, and collects all faults in it.
 
 The same reader serves sections of the configuration, definitions in Lua and objects of JSON.
 """
@@ -18,10 +18,10 @@ T = TypeVar("T")
 C = TypeVar("C", bound=Callable[[Any], Any])
 
 MAX_UNKNOWN = 20
-"""Names of one table that are no fields and are told one by one."""
+"""Unknown names of one table that are reported one by one; further ones are counted."""
 
 Path = tuple[str | int, ...]
-"""Where a value stands: names of fields, and numbers in lists, the first of which is 1."""
+"""Where a value stands: names of fields, and positions in lists, counted from 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Problem:
 
 @dataclass(slots=True)
 class Findings:
-    """What is wrong with a table, and what its writer may not have meant. `words` are those of its language."""
+    """The faults of a table and warnings about it. `words` are those of its language."""
 
     words: Words = JSON
     faults: list[Problem] = field(default_factory=list)
@@ -103,7 +103,7 @@ class Table:
         try:
             return check(self._raw[name])
         except Mismatch as mismatch:
-            self.fault(name, mismatch.told(self.findings.words))
+            self.fault(name, mismatch.in_words(self.findings.words))
         except Invalid as fault:
             self.fault(name, str(fault))
         return None
@@ -129,10 +129,10 @@ class Table:
         is_stated = name in self._raw and len(self.findings.faults) == count
         return value if is_stated else each.default
 
-    def table(self, name: str, wanted: str = "a table") -> Table | None:
+    def table(self, name: str, expected: str = "a table") -> Table | None:
         """The field's table, an empty one where it is left out; None where it is none, which is noted."""
         raw = self.raw(name)
-        return self._inner((name,), {} if raw is None else raw, wanted)
+        return self._inner((name,), {} if raw is None else raw, expected)
 
     def tables(self, name: str, example: str) -> list[Table]:
         """The field's tables; none where it is left out, or is no list of them, which is noted."""
@@ -148,13 +148,13 @@ class Table:
         found = [self._inner((name, number), each) for number, each in enumerate(raw, 1)]
         return [table for table in found if table is not None]
 
-    def _inner(self, path: Path, raw: Any, wanted: str = "a table") -> Table | None:
+    def _inner(self, path: Path, raw: Any, expected: str = "a table") -> Table | None:
         path = (*self.path, *path)
         if raw == [] and self.findings.words is LUA:  # there both are the same
             raw = {}
         if isinstance(raw, Mapping):
             return Table(raw, self.findings, path)
-        self.findings.faults.append(Problem(path, f"must be {wanted}, not {shown(raw, self.findings.words)}"))
+        self.findings.faults.append(Problem(path, f"must be {expected}, not {shown(raw, self.findings.words)}"))
         return None
 
     def fault(self, name: str, message: str) -> None:
@@ -171,9 +171,9 @@ class Table:
         hint: Callable[[str, list[str]], str] | None = None,
         more: Iterable[str] = (),
     ) -> None:
-        """Note every field that nobody asked for and is not among `more`: it is not `what`.
+        """Note every field that was not read and is not among `more`: it is not `what`.
 
-        `hint` tells of the field and those there are which one may be meant.
+        `hint` gets the unknown name and the known ones, and returns the sentence about which may be meant.
         """
         known = list(dict.fromkeys([*self._asked, *more]))
         unknown = [str(name) for name in self._raw if name not in known]
@@ -204,7 +204,7 @@ def dotted(path: Path) -> str:
 
 
 def _written(name: str) -> str:
-    """A field's name as a sentence bears it, whatever somebody called it."""
+    """A field's name as a sentence shows it; one with unusual characters is quoted."""
     return name if re.fullmatch(r"[\w-]{1,60}", name) else shown(name)
 
 

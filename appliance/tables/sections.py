@@ -1,4 +1,4 @@
-"""Sections of a TOML file: on which line each key stands, and which key is meant by one that does not exist."""
+"""Sections of a TOML file: the line of each key, and the key that may be meant by one that does not exist."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _ASSIGNMENT = re.compile(rf"({_DOTTED})\s*=")
 
 
 def hint_of_keys(section: str, elsewhere: Iterable[str]) -> Callable[[str, list[str]], str]:
-    """What tells of a key that the section does not have, and of those that it has, which one may be meant.
+    """Make the hint for a key that the section does not have: which of its keys may be meant.
 
-    `elsewhere` are the dotted names of all keys of the file, for those who put one into the wrong section.
+    `elsewhere` are the dotted names of all keys of the file, for keys that were put into the wrong section.
     """
     prefix = f"{section}." if section else ""
     by_last = _unmistakable(elsewhere)
@@ -42,7 +42,7 @@ def _unmistakable(names: Iterable[str]) -> dict[str, str]:
 
 
 def line_finder(text: str) -> Callable[[Path], int]:
-    """What tells the line of a section or key, from 1; 0 where it cannot be told without a second TOML parser."""
+    """Make the look-up of the line of a section or key, from 1; 0 where only a full TOML parser could find it."""
     lines: dict[Path, int] = {}
     section: tuple[str, ...] = ()
     for number, line in enumerate(text.split("\n"), 1):

@@ -10,7 +10,7 @@ from typing import Any
 from appliance.clock import timestamp
 
 Schema = Mapping[str, Any]
-"""A JSON Schema (2020-12). One with a `title` stands under that name in the document, once, whoever uses it."""
+"""A JSON Schema (2020-12). One with a `title` is in the document once, under that name, however often it is used."""
 
 Encode = Callable[[Any], Any]
 """Makes JSON of a value."""

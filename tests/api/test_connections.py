@@ -13,7 +13,7 @@ import pytest
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.api.api_limits import ApiLimits
-from appliance.api.connections import FORGIVEN_PER_SEC, MAX_BARREN, Connections
+from appliance.api.connections import EMPTY_CONNECTIONS_EXPIRED_PER_SEC, MAX_EMPTY_CONNECTIONS, Connections
 from tests.api.caller import KEY, call, read_events, request
 from tests.api.test_floods import SLACK, is_well, is_well_anew, sockets_to
 from tests.fakes.house import open_house
@@ -105,22 +105,24 @@ def test_a_peer_that_comes_and_goes_without_a_request_is_turned_away_while_it_do
             connections.remove("comes and goes", one)
         return may_come
 
-    for number in range(3 * MAX_BARREN):
+    for number in range(3 * MAX_EMPTY_CONNECTIONS):
         one = Fake()
         assert connections.make_room("asks")
         connections.add("asks", one)
         connections.refresh("asks", one)
         connections.remove("asks", one)
-        assert come_and_go() == (number < MAX_BARREN)
-    assert connections.refused == 2 * MAX_BARREN
+        assert come_and_go() == (number < MAX_EMPTY_CONNECTIONS)
+    assert connections.refused == 2 * MAX_EMPTY_CONNECTIONS
     let_in = 0
     for _ in range(4000):  # ten seconds of a flood
         now[0] += 1 / 400
         let_in += come_and_go()
-    assert let_in == pytest.approx(10 * FORGIVEN_PER_SEC, abs=2), "a flood that goes on gets no fresh start"
-    now[0] += MAX_BARREN / FORGIVEN_PER_SEC + 1
-    assert come_and_go() and not connections._unasked
-    assert list(connections._barren) == ["comes and goes"]
+    assert let_in == pytest.approx(10 * EMPTY_CONNECTIONS_EXPIRED_PER_SEC, abs=2), (
+        "a flood that goes on gets no fresh start"
+    )
+    now[0] += MAX_EMPTY_CONNECTIONS / EMPTY_CONNECTIONS_EXPIRED_PER_SEC + 1
+    assert come_and_go() and not connections._without_request
+    assert list(connections._empty) == ["comes and goes"]
 
 
 async def test_idle_ones_of_four_addresses_yield_to_newcomers_and_those_who_read_stay(

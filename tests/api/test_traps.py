@@ -85,7 +85,7 @@ class TestStopping:
             assert await caller.rest() == b""
 
     async def test_a_request_that_nothing_ends_is_cut(self, quiet_log: pytest.LogCaptureFixture) -> None:
-        limits = ApiLimits(stop_secs=0.1, last_words_secs=0.1)
+        limits = ApiLimits(stop_secs=0.1, abort_secs=0.1)
         async with ending(limits) as (house, stack), call(house.url) as caller:
             await caller.say(request("POST", "/rooms", KEY, "Content-Length: 10") + b"{")
             assert (await house.get("/health")).status == 200

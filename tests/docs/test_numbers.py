@@ -81,7 +81,7 @@ def numbers() -> list[tuple[str, str]]:
         ("systemd.md", f"every {WORDS[watchdog // 2]} seconds"),
         ("systemd.md", f"stops within {stop} seconds"),
         ("systemd.md", f"Requests in progress have {WORDS[int(limits.stop_secs)]} seconds"),
-        ("systemd.md", "Half a second later" if limits.last_words_secs == 0.5 else ""),
+        ("systemd.md", "Half a second later" if limits.abort_secs == 0.5 else ""),
         ("README.md", f"in order and within {stop} seconds"),
         ("README.md", f"a stop of at most {WORDS[round(MAX_LATE.total_seconds() / 60)]} minutes"),
         ("README.md", f"sets itself off {WORDS[brake_runs]} times within {WORDS[brake_secs]} seconds is paused for"),

@@ -97,11 +97,11 @@ async def test_what_happens_at_a_device_is_told_each_time_and_is_no_state(house:
     before = await house.device(TV)
     async with house.stream() as frames:
         for _ in range(2):
-            registry.tell_event("roku_tv", TV, "double", {"count": 2})
-        registry.tell_event("roku_tv", "nobody", "double", {})
-        registry.tell_event("elgato_lights", TV, "double", {})
-        registry.tell_event("roku_tv", TV, "", {})
-        registry.tell_event("roku_tv", TV, "x", {"bad": float("nan")})
+            registry.publish_event("roku_tv", TV, "double", {"count": 2})
+        registry.publish_event("roku_tv", "nobody", "double", {})
+        registry.publish_event("elgato_lights", TV, "double", {})
+        registry.publish_event("roku_tv", TV, "", {})
+        registry.publish_event("roku_tv", TV, "x", {"bad": float("nan")})
         heard = await house.heard(frames)
     told = {"type": "device.event", "id": TV, "event": "double", "data": {"count": 2}}
     assert [frame for frame in heard if frame["type"] == "device.event"] == [told, told]

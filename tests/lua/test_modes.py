@@ -61,7 +61,7 @@ def test_two_of_them_take_a_max(name: str, most: float) -> None:
 def test_what_is_no_mode_is_a_fault_with_a_sentence(written: Any, fault: str) -> None:
     with pytest.raises(Invalid) as refused:
         mode_check(DEFAULT_MAX)(written)
-    told = refused.value.told(LUA) if isinstance(refused.value, Mismatch) else str(refused.value)
+    told = refused.value.in_words(LUA) if isinstance(refused.value, Mismatch) else str(refused.value)
     assert told == fault
 
 

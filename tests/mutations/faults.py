@@ -450,8 +450,8 @@ FAULTS = (
     fault(
         "a port that is taken is exit code 69",
         "api/server.py",
-        "raise StartFailed(_why(error, address), os.EX_UNAVAILABLE)",
-        "raise StartFailed(_why(error, address), os.EX_OSERR)",
+        "raise StartFailed(_explain_bind_error(error, address), os.EX_UNAVAILABLE)",
+        "raise StartFailed(_explain_bind_error(error, address), os.EX_OSERR)",
         "cli/test_commands_line.py::TestRefusals::test_a_port_that_is_taken_is_69_and_a_sentence_that_says_what_to_do",
     ),
 )

@@ -14,7 +14,7 @@ from appliance.tables.fields import Field
 from appliance.tables.shapes import INSTANT, OBJECT, TEXT, array_of, record
 
 LEVEL = Field(choice(*LEVELS, default="debug", description="Entries of this level and graver ones."), required=False)
-"""The least grave level that is wanted."""
+"""The lowest level to list."""
 
 LOG_ENTRY = record("LogEntry", at=INSTANT, level=TEXT, part=TEXT, message=TEXT, fields=OBJECT)
 _LOG = record("Log", entries=array_of(LOG_ENTRY))

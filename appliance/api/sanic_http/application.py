@@ -1,4 +1,4 @@
-"""Sanic's application, without what costs half of its speed and is used by nobody here."""
+"""Sanic's application without signals and middleware, which are not used here and cost half of its speed."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _NO_SIGNAL = _NoSignal()
 class Application(Sanic[Any, Any]):
     """Sanic without signals and middleware at every step of a request, which cost half of its speed.
 
-    Sanic's own cure for that, TOUCHUP, rewrites its classes at start, which works for one application a process.
+    Sanic's own remedy, TOUCHUP, rewrites its classes at start, which works for one application a process.
     """
 
     async def handle_request(self, request: Request) -> None:
-        """Respond to the request as its route does, or say why not."""
+        """Send the response of the request's route, or of the error that it raised."""
         try:
             request.route, handle, ids = self._find_route(request)
             response = await handle(request, **ids)
@@ -58,7 +58,7 @@ class Application(Sanic[Any, Any]):
             raise NotFound(f"Requested URL {request.path} not found") from None
 
     def dispatch(self, event: str, **more: Any) -> Any:
-        """Send a signal, unless it tells of a request."""
+        """Send a signal; those about requests are not sent, and return at once."""
         return _NO_SIGNAL if event.startswith(("http.", "server.exception.")) else super().dispatch(event, **more)
 
 

@@ -16,11 +16,11 @@ from appliance.api.sanic_http.http1 import StrictHttp1
 from appliance.api.websocket import WebSocket, shutdown_write, unsent_bytes
 
 LINGER_SECS = 1.0
-"""How long a client is still heard after the last answer: hanging up on one that talks could take the answer away."""
+"""Seconds to read on after the last response: closing while the client sends would reset the connection."""
 
 
 class StrictConnection(HttpProtocol):
-    """Sanic's connection, which ends when its client takes nothing, and which carries our own WebSocket.
+    """Sanic's connection, which is closed when its client reads nothing, and can be upgraded to our own WebSocket.
 
     `peer` is the client's address; `websocket` is None until `upgrade`.
     """
@@ -49,11 +49,11 @@ class StrictConnection(HttpProtocol):
         return is_open and self.websocket is None and not self.is_answering and b"\r\n\r\n" not in self.recv_buffer
 
     def note_request(self) -> None:
-        """Called when the head of a request has been understood."""
+        """Called when the head of a request has been parsed."""
         self._connections.refresh(self._peer, self)
 
     def upgrade(self, protocol: ServerProtocol, answer: bytes) -> WebSocket:
-        """Speak WebSocket from now on, and end its handshake with the answer."""
+        """Switch to WebSocket; `answer` is the response that ends the handshake."""
         assert self.transport is not None
         self.http.upgrade_websocket = True
         self.websocket = WebSocket(self.transport, protocol, answer, self.limits)
@@ -64,7 +64,8 @@ class StrictConnection(HttpProtocol):
         return self.websocket
 
     async def send(self, data: bytes) -> None:
-        """Write, when there is room for it; a client that takes nothing for `stall_secs` is cut off."""
+        """Write once the buffer has room. Raises `RequestCancelled` where the client is gone, or read nothing for
+        `stall_secs`: then it is disconnected."""
         while not self._can_write.is_set():
             await self._wait_for_room()
         if self.transport is None or self.transport.is_closing():
@@ -86,7 +87,7 @@ class StrictConnection(HttpProtocol):
         return 0 if self.transport is None else unsent_bytes(self.transport)
 
     def close(self, timeout: float | None = None) -> None:
-        """Hang up: at once, or, after the last answer, when the client has done so or `LINGER_SECS` later."""
+        """Close: after the last response once the client has closed or `LINGER_SECS` later, otherwise at once."""
         has_ended = self._task is None and self.websocket is None
         if has_ended and not self._is_lingering and self.transport is not None and not self.transport.is_closing():
             self._is_lingering = True
@@ -97,7 +98,7 @@ class StrictConnection(HttpProtocol):
             super().close(timeout)
 
     def abort(self) -> None:
-        """Hang up at once, whatever is unsent."""
+        """Close at once and discard what is unsent."""
         super().abort()  # type: ignore[no-untyped-call]
 
     def data_received(self, data: bytes) -> None:

@@ -14,7 +14,7 @@ from appliance.api.responses import encode_head
 from appliance.api.sanic_http.framing import Head, check_trailer, parse_chunk, parse_head
 
 MAX_DISCARDED_BODIES = 4
-"""How many times the limit of a body is read and discarded after a response, so that its sender can hear it."""
+"""How many times the limit of a body is read and discarded after a response, so that its sender receives that."""
 
 MAX_CHUNK_LINE_BYTES = 64
 
@@ -26,10 +26,10 @@ _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class StrictHttp1(Http):
-    """Sanic's HTTP/1, without its trust in whoever sends.
+    """Sanic's HTTP/1 with strict parsing.
 
-    What RFC 9112 calls malformed is refused, because two programs could read it in two ways. The head of a request
-    has `head_secs` in all. The rest of a body that nobody wanted is read for `body_secs`, after its response.
+    What RFC 9112 calls malformed is refused, because a proxy could parse it differently. The head of a request must
+    arrive within `head_secs`. The unread rest of a body is discarded for at most `body_secs` after the response.
     """
 
     __slots__ = ("HEADER_MAX_SIZE", "_connection", "_discard_until", "_discarded", "_head", "_limits")
@@ -72,7 +72,7 @@ class StrictHttp1(Http):
         self._connection.note_request()
 
     async def send_response(self, response: HTTPResponse) -> None:
-        """Send the response. What is left of a body is then discarded, of which Sanic would complain after a 2xx."""
+        """Send the response; the rest of a body is then discarded, which Sanic would log as an error after a 2xx."""
         self.respond(response)
         await self.http1_response_header(b"", end_stream=True)
         if self.request_body:
@@ -156,7 +156,7 @@ class StrictHttp1(Http):
                 while self._end_of_head() < 0 and len(self.recv_buffer) < self.HEADER_MAX_SIZE:
                     await self._receive_more()
         except asyncio.CancelledError:
-            self.create_empty_request()  # Sanic speaks of it in its log
+            self.create_empty_request()  # Sanic logs it
             raise
         except TimeoutError:
             raise RequestTimeout(f"the head did not arrive within {self._limits.head_secs:g} s") from None

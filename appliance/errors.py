@@ -32,6 +32,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+MAX_SHOWN_CHARS = 256
+"""Of a name that a sentence repeats."""
+
 Resource = Literal["adapter", "automation", "device", "group", "key", "room", "scene", "timer", "variable"]
 """What a `NotFound` can be about. Each has its code, `<resource>_not_found`."""
 
@@ -77,10 +80,11 @@ class UpgradeRequired(Invalid):
 
 
 class NotFound(LaresError):
-    """The thing that was named does not exist."""
+    """The thing that was named does not exist; of a name that is too long for any, it tells the beginning."""
 
     def __init__(self, what: Resource, name: str) -> None:
-        super().__init__(f"{what} '{name}' not found")
+        shown = name if len(name) <= MAX_SHOWN_CHARS else f"{name[: MAX_SHOWN_CHARS - 1]}…"
+        super().__init__(f"{what} '{shown}' not found")
         self.code = f"{what}_not_found"
 
 

@@ -32,6 +32,9 @@ MAX_MESSAGE_CHARS = 4096
 
 log = logging.getLogger("notify")
 
+MAX_DEVICES = 1_000
+"""Of one snapshot; each that is not there is noted on the loop."""
+
 COLORS = ("color_temperature", "color_xy", "color_hs", "color_rgb", "color_hex")
 """How a light may tell its colour; one of them is enough to bring it back."""
 
@@ -48,6 +51,8 @@ class AutomationCalls:
     def __init__(self, environment: Environment, timers: Timers, run_scene: RunScene, targets: Sequence[str]) -> None:
         self._brake = environment.brake
         self._run_scene_of = run_scene
+        self._waiting: list[tuple[str, str]] = []
+        """Who waits for which scene, by their labels."""
         self._notifier = MessageSender(targets)
         self._variables = environment.variables
         self._timers = timers
@@ -72,22 +77,35 @@ class AutomationCalls:
     async def _run_scene(self, context: Context, id_: str, *_: None) -> list[Mapping[str, Any]]:
         """The scene's results, once it has ended; a circle is refused."""
         label = f"scene:{id_}"
-        if label in context.chain:
-            chain = " → ".join((*context.chain[context.chain.index(label) :], label))
-            raise Invalid(f"ctx:run_scene: scenes run each other in a circle: {chain}")
+        self._refuse_circle(context.chain, label)
+        waiting = (context.source, label)
+        self._waiting.append(waiting)
         self._brake.note_effect(context.source, "scene", id_)
         status = RunStatus.CANCELLED
         try:
             ending = await self._run_scene_of(id_, context.chain)
             status = ending.status
+            context.counted_secs += ending.counted_secs
         except LaresError:
             status = RunStatus.ERROR
             raise
         finally:
+            self._waiting.remove(waiting)
             context.trace.add("scene", scene_id=id_, status=status)
         if ending.status is not RunStatus.OK:
             raise Invalid(f"ctx:run_scene: scene '{id_}' ended with {ending.status}: {ending.error}")
         return list(ending.results)
+
+    def _refuse_circle(self, chain: tuple[str, ...], label: str) -> None:
+        """`Invalid` where the scene leads back to the chain, also by way of others that wait for each other now."""
+        paths: list[tuple[str, ...]] = [(label,)]
+        for path in paths:
+            if path[-1] in chain:
+                circle = " → ".join((*chain[chain.index(path[-1]) :], *path))
+                raise Invalid(f"ctx:run_scene: scenes run each other in a circle: {circle}")
+            known = {each[-1] for each in paths}
+            following = {scene for who, scene in self._waiting if who == path[-1]}
+            paths += [(*path, scene) for scene in sorted(following - known)]
 
     async def _get(self, context: Context, name: str, default: Value, _: None) -> Value:
         value = self._variables.find(name)
@@ -133,12 +151,16 @@ class AutomationCalls:
         ids = [] if ids == {} else ids  # an empty table of Lua
         if not isinstance(ids, list) or not all(isinstance(each, str) for each in ids):
             raise Invalid('ctx:snapshot takes a list of device ids: { "elgato_lights:light:0" }')
+        if len(ids) > MAX_DEVICES:
+            raise Invalid(f"ctx:snapshot takes at most {MAX_DEVICES} devices, not {len(ids)}")
         devices = [self._registry.get_device(each) for each in ids]
         return {device.id: _shown(device) for device in devices}
 
     async def _restore(self, context: Context, snapshot: Any, *_: None) -> list[dict[str, Any]]:
         if not isinstance(snapshot, dict) or not all(isinstance(each, dict) for each in snapshot.values()):
             raise Invalid("ctx:restore takes what ctx:snapshot gave")
+        if len(snapshot) > MAX_DEVICES:
+            raise Invalid(f"ctx:restore takes at most {MAX_DEVICES} devices, not {len(snapshot)}")
         now = {device.id: device.attributes for device in self._registry.find_devices(list(snapshot))}
         commands = [
             (device_id, command)
@@ -161,7 +183,7 @@ class MessageSender:
         if fields is not None and not isinstance(fields, dict) and fields != []:
             raise Invalid("ctx:notify: the fields must be a table with named fields")
         if not self._targets:
-            log.info("%s", message, extra={"source": context.source})
+            log.info(message, extra={"source": context.source})  # no "%s": a flood of them is held back
             return [_result("notify", Status.UNSUPPORTED, "no targets are configured: [notify] targets")]
         payload: dict[str, Any] = {"message": message, "fields": fields or {}}
         title = payload["fields"].get("title")

@@ -33,6 +33,8 @@ TIMER = "timer/"
 MAX_SECS = 400 * 86_400
 MAX_TIMERS = 10_000
 MAX_PAYLOAD_BYTES = 16 << 10
+MAX_BYTES_IN_ALL = 1 << 20
+"""Of the payloads of all timers together, as JSON."""
 
 MIN_DELAY_SECS = 0.1
 """A timer of less has no delay: what it sets off counts for the brake."""
@@ -68,6 +70,7 @@ class Timers:
         self._is_paused = False
         stored = environment.storage.stored.items(TIMER)
         self._running = {name: timer for name, raw in stored if (timer := RunningTimer.of(name, raw)) is not None}
+        self._bytes = sum(len(timer.payload) for timer in self._running.values())
 
     async def __aenter__(self) -> Timers:
         return self
@@ -141,9 +144,13 @@ class Timers:
         started_at, began = to_millis(self._clock.now()), self._clock.monotonic()
         due_at = started_at + round(secs * 1000)
         timer = RunningTimer(name, to_bytes(payload), started_at, due_at, self._trust.is_trusted())
+        before = self._running.get(name)
+        if self._bytes + len(timer.payload) - (0 if before is None else len(before.payload)) > MAX_BYTES_IN_ALL:
+            raise Invalid(f"timer '{name}': the payloads of all would take over {MAX_BYTES_IN_ALL} bytes as JSON")
         await self._put({TIMER + name: timer.to_json()})
         self._drop(name)
         self._running[name] = timer
+        self._bytes += len(timer.payload)
         self._queue.start(timer, secs - (self._clock.monotonic() - began))
         if secs < MIN_DELAY_SECS:
             self._brake.note_effect(source, "timer", name)
@@ -156,6 +163,7 @@ class Timers:
     def _drop(self, name: str) -> None:
         timer = self._running.pop(name, None)
         if timer is not None:
+            self._bytes -= len(timer.payload)
             self._queue.remove(timer)
 
     def _resume(self, timer: RunningTimer) -> None:
@@ -191,6 +199,7 @@ class Timers:
             if self._is_paused or self._running.get(name) is not timer:
                 return
             del self._running[name]
+            self._bytes -= len(timer.payload)
             late = None if timer.late_secs is None else round(timer.late_secs, 3)
             payload, due_at = timer.load_payload(), read_instant(timer.due_at)
             assert due_at is not None  # as it was checked when it was read

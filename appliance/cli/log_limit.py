@@ -17,6 +17,9 @@ MAX_SAME_KIND = 100
 MAX_KINDS = 2048
 """Texts and places that are remembered; those that came first are forgotten first."""
 
+MAX_TEXT_CHARS = 10_000
+"""Of a line; a script may log one of 8 KiB."""
+
 
 @dataclass(slots=True)
 class _Window:
@@ -40,10 +43,13 @@ class RepetitionLimit(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether to write the line; one that stands for others says so at its end."""
-        text = record.getMessage()
-        is_any_text, now = record.msg == "%s", record.created
+        text, is_any_text, now = record.getMessage(), record.msg == "%s", record.created
+        if len(text) > MAX_TEXT_CHARS:
+            text = text[: MAX_TEXT_CHARS - 1] + "…"
+            record.msg, record.args = "%s", (text,)
+        kind, limit = hash((record.name, record.levelno, text)), MAX_SAME_KIND if is_any_text else MAX_SAME_LINES
         held_back = [
-            self._take((record.name, record.levelno, text), MAX_SAME_KIND if is_any_text else MAX_SAME_LINES, now),
+            self._take(kind, limit, now),
             0 if is_any_text else self._take((record.pathname, record.lineno), MAX_SAME_KIND, now),
         ]
         if None in held_back:

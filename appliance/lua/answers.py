@@ -18,7 +18,9 @@ log = logging.getLogger("scripts")
 
 
 class Calls(Protocol):
-    """What Lua reaches in the hub."""
+    """What Lua reaches in the hub. `counted_secs` is for how long, as their backstops count, what it ran has run."""
+
+    counted_secs: float
 
     async def call(self, operation: str, arguments: Any) -> Any:
         """Do what `ctx:<operation>` asks and answer in JSON data; a `LaresError` is raised at the user's line."""
@@ -47,5 +49,6 @@ def answer_require(scripts: Scripts, module: bytes, files: list[Source]) -> tupl
         script = scripts.load(module.decode(errors="replace"))
     except Invalid as error:
         return b"", str(error).encode(errors="replace")
-    files.append(script)
+    if script not in files:  # a module that fails is read anew each time
+        files.append(script)
     return b"1", script.chunk, script.name.encode()

@@ -15,6 +15,7 @@ from appliance.home.commands import Command
 from appliance.home.json_shapes import DEVICE, GROUP, ROOM
 from appliance.home.model import Device
 from appliance.home.registry import Registry
+from appliance.home.texts import MAX_ID_CHARS
 from appliance.log_buffer import own_fields
 from appliance.lua.trace import Trace
 
@@ -61,6 +62,7 @@ class Context:
         self.source = source
         self.chain: tuple[str, ...] = (source,)
         self.after: asyncio.Event | None = None
+        self.counted_secs = 0.0
         self.trace = Trace(clock)
         kind, _, name = source.partition(":")
         self._label = {kind: name}
@@ -92,7 +94,8 @@ class Context:
         try:
             device = self._registry.get_device(device_id)
         except NotFound as error:
-            return self._record(self._dispatcher.refuse(device_id, command, self.source, str(error)), command)
+            refused = self._dispatcher.refuse(device_id[:MAX_ID_CHARS], command, self.source, str(error))
+            return self._record(refused, command)
         [result] = await self.send([device], command)
         return result
 

@@ -28,7 +28,7 @@ Failure = ScriptFailed | RunCancelled | None
 """How an execution ended; None where it ended well."""
 
 UNCOUNTED = ("sleep", "wait_for", "run_scene")
-"""Calls whose time does not count: they only wait, or count for themselves."""
+"""Calls whose time does not count: they only wait; of a scene that is run, what counted for itself does."""
 
 _CANCELLED = WorkerFrame(FrameKind.STOPPED, 0, (bytes([Reason.CANCELLED]), b""))
 
@@ -130,6 +130,12 @@ class LuaExecution:
         """End it now, in a sleep or a command too. A command that was sent to a device is not taken back."""
         self._interrupt(_CANCELLED)
 
+    @property
+    def counted_secs(self) -> float:
+        """How much of the backstop is over."""
+        limits, now = self._settings.limits, self._settings.machine.monotonic()
+        return limits.backstop_secs - (self._backstop - now) if self.is_begun else 0.0
+
     # --- for its worker ------------------------------------------------------------------------------
 
     def join(self, channel: Channel, number: int) -> None:
@@ -223,11 +229,12 @@ class LuaExecution:
         moves the backstop, which interrupts any other.
         """
         counts, began = operation not in UNCOUNTED, self._settings.machine.monotonic()
+        counted = self._calls.counted_secs
         self.deadline = self._backstop if counts else inf
         answer = await answer_call(self._calls, operation, arguments)
         self.deadline, self._cpu_until = inf, None
         if not counts:
-            self._backstop += self._settings.machine.monotonic() - began
+            self._backstop += self._settings.machine.monotonic() - began + counted - self._calls.counted_secs
         return answer
 
     def _send(self, secs: float, kind: FrameKind, *parts: bytes) -> bool:

@@ -59,6 +59,8 @@ class ExecutionResult:
     results: Sequence[Mapping[str, Any]]
     duration_ms: int
     trace: Sequence[Mapping[str, Any]] = ()
+    counted_secs: float = 0.0
+    """What of its duration counted for the backstop, by the machine's clock."""
 
     @property
     def warnings(self) -> list[str]:
@@ -222,6 +224,7 @@ class Executor:
             results=() if context is None else tuple(context.results),
             duration_ms=0 if context is None else round((self._clock.monotonic() - execution.began) * 1000),
             trace=(*execution.request.steps, *(() if context is None else context.trace.list_steps()))[-MAX_STEPS:],
+            counted_secs=0.0 if execution.lua is None else execution.lua.counted_secs,
         )
         try:
             self._on_end(execution.request, result)

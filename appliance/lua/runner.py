@@ -130,6 +130,8 @@ class Runner:
 class _FileCalls:
     """The `Calls` of a file's own code, which is not given `ctx`."""
 
+    counted_secs = 0.0
+
     def __init__(self, file: str) -> None:
         self._file = file
 

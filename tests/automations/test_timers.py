@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from appliance.automations.timers import MAX_BYTES_IN_ALL, MAX_PAYLOAD_BYTES
 from appliance.errors import Invalid, NotFound, StoreFailed
 from tests.automations.homes import NOW
 from tests.fakes.automations import Bench, Card, automation, bench
@@ -152,6 +153,23 @@ async def test_a_card_that_takes_nothing_keeps_no_timer_from_firing_once(tmp_pat
         it.card.is_bad = True
         await it.pass_by(700)
         assert it.fired == ["a"]
+
+
+async def test_payloads_of_all_timers_together_are_bounded(tmp_path: Path) -> None:
+    payload = "x" * (MAX_PAYLOAD_BYTES - 2)
+    most = MAX_BYTES_IN_ALL // MAX_PAYLOAD_BYTES
+    async with bench(tmp_path, automation(OFF)) as it:
+        for number in range(most):
+            await start(it, f"t{number}", 5 + number, payload)
+        await start(it, "t9", 30, payload)
+        with pytest.raises(Invalid, match="'more': the payloads of all would take over 1048576 bytes"):
+            await start(it, "more", 5, payload)
+        await it.parts.timers.cancel("t9")
+        await it.pass_by(5.5)
+        for name in ("more", "again"):
+            await start(it, name, 5, payload)
+        with pytest.raises(Invalid, match="the payloads of all"):
+            await start(it, "more yet", 5, payload)
 
 
 async def test_a_thousand_timers_take_little_more_than_their_bytes_and_one_alarm(tmp_path: Path) -> None:

@@ -48,6 +48,8 @@ ON = {"type": "device_state_change", "device_id": LAMP, "attribute": "power", "e
 class Play:
     """One run: it goes on until the test ends it."""
 
+    counted_secs = 0.0
+
     def __init__(self, name: str, event: Mapping[str, Any], on_end: Callable[[Failure], None]) -> None:
         self.name = name.removeprefix("automation:")
         self.event = event

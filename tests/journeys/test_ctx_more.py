@@ -26,6 +26,15 @@ FILES = {
     "scenes/round_2.lua": scene("round_2", 'ctx:run_scene("round")'),
     "scenes/sleepy.lua": scene("sleepy", "ctx:sleep(3000)", mode='{ type = "queued", max = 3 }'),
     "scenes/nests.lua": scene("nests", 'ctx:run_scene("sleepy")'),
+    "scenes/left.lua": scene("left", 'ctx:sleep(0.1); ctx:run_scene("right")', mode='"queued"'),
+    "scenes/right.lua": scene("right", 'ctx:sleep(0.1); ctx:run_scene("left")', mode='"queued"'),
+    "scenes/too_many.lua": scene(
+        "too_many",
+        'local t = {}; for i = 1, 1001 do t[i] = "a" end\n'
+        '    ctx:set("many", { pcall(ctx.snapshot, ctx, t) })\n'
+        '    t = {}; for i = 1, 1001 do t["a" .. i] = { power = "on" } end; ctx:restore(t)',
+    ),
+    "scenes/again.lua": scene("again", 'while true do ctx:run_scene("outer") end'),
     "scenes/look.lua": scene(
         "look",
         f'local s = ctx:snapshot({{ "{LIGHT}" }})\n'
@@ -81,6 +90,8 @@ async def test_variables_and_timers_of_lua(tmp_path: Path) -> None:
         await until(lambda: house.hub.variables.find("heard") == 7)
         assert (await run(house, "cancel")).status == 200
         assert (await variable(house, "was"), await variable(house, "is")) == (True, False)
+        assert "ctx:restore takes at most 1000 devices, not 1001" in (await run(house, "too_many")).json["error"]
+        assert "ctx:snapshot takes at most 1000 devices, not 1001" in str(await variable(house, "many"))
 
 
 async def test_a_scene_runs_another_and_a_circle_names_its_chain(tmp_path: Path) -> None:
@@ -93,6 +104,22 @@ async def test_a_scene_runs_another_and_a_circle_names_its_chain(tmp_path: Path)
         assert [(step["step"], step["scene_id"], step["status"]) for step in entry["trace"]] == [
             ("scene", "light", "ok")
         ]
+
+
+async def test_scenes_that_wait_for_each_other_are_a_circle_too(tmp_path: Path) -> None:
+    async with open_house(root=write(tmp_path, FILES)) as house:
+        async with asyncio.timeout(10):
+            ends = await asyncio.gather(run(house, "left"), run(house, "right"))
+        assert [end.status for end in ends] == [400, 400]
+        assert all("scenes run each other in a circle: scene:" in end.json["error"] for end in ends)
+
+
+async def test_what_a_scene_runs_counts_for_it_too(tmp_path: Path) -> None:
+    toml = "[automations.runner]\nbackstop_timeout_secs = 0.5\n"
+    async with open_house(root=write(tmp_path, FILES), toml=toml) as house:
+        async with asyncio.timeout(10):
+            ended = await run(house, "again")
+        assert ended.status == 400 and "took more than 0.5 s in all" in ended.json["error"]
 
 
 async def test_lights_are_brought_back_and_the_trace_tells_each_step(tmp_path: Path) -> None:

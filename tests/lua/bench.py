@@ -26,6 +26,7 @@ class Notes:
     def __init__(self, answer: Callable[[str, Any], Any] | None = None) -> None:
         self.asked: list[tuple[str, Any]] = []
         self.lines: list[tuple[str, str, Any]] = []
+        self.counted_secs = 0.0
         self._answer = answer
 
     @property

@@ -111,6 +111,13 @@ async def test_a_command_that_is_malformed_raises_where_it_stands(
     assert stage.home.adapter.obeyed == []
 
 
+async def test_of_an_id_that_is_too_long_for_any_the_beginning_is_noted(stage: Stage) -> None:
+    await stage.play(f"ctx:command(('x'):rep(200000), {ON})")
+    [result] = stage.context.results
+    assert result["target"] == "x" * 256
+    assert result["message"] == f"device '{'x' * 255}…' not found"
+
+
 async def test_half_of_a_hundred_is_a_percentage(stage: Stage) -> None:
     printed = await stage.play(
         "print(ctx:command('lamp:0', {capability = 'brightness', action = 'set', value = 100 / 2}).status)"

@@ -51,6 +51,15 @@ async def test_a_script_that_returns_nothing_is_true(scripts: Path) -> None:
         assert (await run(runner, "print(require('m'), require('m'), x)")).printed == ["true\ttrue\t1"]
 
 
+async def test_a_script_that_is_read_again_and_again_is_kept_once(scripts: Path) -> None:
+    write(scripts, "m.lua", "error('again')")
+    async with open_runner(scripts=scripts) as runner:
+        execution = runner.start(file("for _ = 1, 20 do pcall(require, 'm') end error('x')"), Notes(), name="scene:x")
+        with pytest.raises(ScriptFailed):
+            await execution.wait()
+        assert [each.name for each in execution._files] == [FILE, "config/scripts/m.lua"]
+
+
 async def test_a_circle_is_an_error_that_prints_the_chain(scripts: Path) -> None:
     write(scripts, "a.lua", "return require 'b'")
     write(scripts, "b.lua", "\nlocal c = require 'c' return c")

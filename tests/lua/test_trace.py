@@ -41,3 +41,5 @@ def test_a_step_tells_when_it_was_and_a_long_text_is_cut() -> None:
     trace.add("log", message="x" * (MAX_TEXT + 1), level="info")
     [step] = trace.list_steps()
     assert step == {"at_ms": 1500, "step": "log", "message": "x" * (MAX_TEXT - 1) + "…", "level": "info"}
+    trace.add("command", value={"value": 20, "unit": "x" * (MAX_TEXT + 1)})
+    assert trace.list_steps()[-1]["value"] == {"value": 20, "unit": "x" * (MAX_TEXT - 1) + "…"}

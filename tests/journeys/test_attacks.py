@@ -1,0 +1,248 @@
+"""Hostile scripts against a hub that runs as a process of its own: whatever they do, they end in time with a
+sentence, the hub answers meanwhile, and a little later neither it nor its workers have anything left of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from appliance.adapters.elgato_lights.simulator import LightSimulator
+from tests.fakes.process import Process, configure, light_section, running
+from tests.lua.attacks_on_hub import AUTOMATIONS, BODIES, FILES, HELPERS, SCRIPTS
+
+CPU_SECS, BACKSTOP_SECS, LATE_SECS = 1.0, 3.0, 2.0
+LIMITS = f"""
+[scripts]
+max_cpu_secs = {CPU_SECS}
+[automations.runner]
+backstop_timeout_secs = {BACKSTOP_SECS:g}
+"""
+MAX_HEALTH_SECS = 0.5
+MAX_CPU = 0.1
+MAX_GROWTH_BYTES = 40 << 20
+MAX_SENTENCE_CHARS, MAX_SENTENCES = 5_000, 100
+AT_ONCE = 3
+INNOCENT = "ctx:sleep(1) print('on')"
+
+
+class Home:
+    """A hub as a process, its folder, and what all of its processes use."""
+
+    def __init__(self, hub: Process, folder: Path) -> None:
+        self.hub = hub
+        self.config = folder / "config"
+
+    def pids(self) -> list[int]:
+        """The hub and its workers."""
+        hub = self.hub.popen.pid
+        children: list[int] = []
+        for task in Path(f"/proc/{hub}/task").iterdir():
+            with suppress(FileNotFoundError):
+                children += map(int, (task / "children").read_text().split())
+        return [hub, *children]
+
+    def cpu_secs(self) -> float:
+        """What those that are alive have used of the processor."""
+        ticks = 0
+        for pid in self.pids():
+            with suppress(FileNotFoundError):
+                fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+                ticks += int(fields[11]) + int(fields[12])
+        return ticks / os.sysconf("SC_CLK_TCK")
+
+    def memory_bytes(self) -> int:
+        """What they hold, what they share counted in part (PSS)."""
+        total = 0
+        for pid in self.pids():
+            with suppress(FileNotFoundError, ProcessLookupError):
+                for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+                    total += int(line.split()[1]) << 10 if line.startswith("Pss:") else 0
+        return total
+
+    async def rest(self) -> list[str]:
+        """What is wrong with a second that begins a second from now."""
+        await asyncio.sleep(1)
+        used = self.cpu_secs()
+        await asyncio.sleep(1)
+        burnt = self.cpu_secs() - used
+        return [f"{burnt:.2f} s of the processor in a second afterwards"] if burnt > MAX_CPU else []
+
+    @asynccontextmanager
+    async def watched(self, wrong: list[str], what: str) -> AsyncIterator[None]:
+        """Note where the hub does not say soon that it is well; the longest wait is `slowest`."""
+        asking = asyncio.ensure_future(self._ask_health())
+        try:
+            yield
+        finally:
+            asking.cancel()
+        if self.slowest > MAX_HEALTH_SECS:
+            wrong.append(f"{what}: /health took {self.slowest:.2f} s")
+
+    async def _ask_health(self) -> None:
+        self.slowest = 0.0
+        while True:
+            began = time.monotonic()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(30):
+                    await self.hub.ask("GET", "/health")
+            self.slowest = max(self.slowest, time.monotonic() - began)
+            await asyncio.sleep(0.02)
+
+
+def scene(id_: str, body: str) -> str:
+    """A scene's file."""
+    return f"return {{id = '{id_}', name = 'X', execute = function(ctx)\n{body}\nend}}"
+
+
+def furnish(folder: Path, light: str) -> None:
+    """Everything that is loaded at the start."""
+    configure(folder, LIMITS + light_section(light))
+    for kind in ("scenes", "automations", "scripts"):
+        (folder / "config" / kind).mkdir(parents=True)
+    scenes, scripts = folder / "config" / "scenes", folder / "config" / "scripts"
+    for id_, body in (*BODIES, *HELPERS.items(), ("innocent", INNOCENT)):
+        (scenes / f"{id_}.lua").write_text(scene(id_, body))
+    for name, text in SCRIPTS.items():
+        (scripts / f"{name}.lua").write_text(text)
+    os.mkfifo(scripts / "pipe.lua")
+    (scripts / "folder.lua").mkdir()
+    (scripts / "away.lua").symlink_to("/etc/passwd")
+    (scripts / "zero.lua").symlink_to("/dev/zero")
+    (scripts / "loop.lua").symlink_to("loop.lua")
+
+
+async def end_of(home: Home, path: str, json: Any = None) -> tuple[float, int, Any]:
+    """Seconds, status and body of the answer."""
+    began = time.monotonic()
+    try:
+        async with asyncio.timeout(30):
+            status, body = await home.hub.ask("POST", path, json)
+    except TimeoutError:
+        status, body = 0, {"error": "ESCAPED"}
+    return time.monotonic() - began, status, body
+
+
+def faults_of(name: str, took: float, status: int, body: Any) -> list[str]:
+    """What is wrong with how a scene or an automation ended."""
+    said = str(body.get("error") or "")
+    wrong: list[str] = []
+    if took > BACKSTOP_SECS + LATE_SECS:
+        wrong.append(f"{name}: took {took:.1f} s")
+    if status not in (200, 400) or len(said) > MAX_SENTENCE_CHARS or (status == 400 and "config/" not in said):
+        wrong.append(f"{name}: {status} {said[:300]}")
+    if any(each in said for each in ("Traceback", "inside the hub", "worker failed")):
+        wrong.append(f"{name}: {said[:300]}")
+    return wrong
+
+
+async def attack(home: Home, names: Sequence[str]) -> list[str]:
+    """Run these scenes beside an innocent one; what is wrong with any of it."""
+    before = home.memory_bytes()
+    wrong: list[str] = []
+    async with home.watched(wrong, " ".join(names)):
+        innocent = asyncio.ensure_future(end_of(home, "/scenes/innocent/execute"))
+        ends = await asyncio.gather(*(end_of(home, f"/scenes/{name}/execute") for name in names))
+        _, status, body = await innocent
+    for name, (took, status_, body_) in zip(names, ends, strict=True):
+        wrong += faults_of(name, took, status_, body_)
+        tell(f"{name:16} {took:5.2f} s {status_} {str(body_.get('error'))[:150]}")
+    if status != 200 and "the Lua worker was killed" not in str(body):
+        wrong.append(f"{names}, an innocent: {status} {body}")
+    wrong += [f"{names}: {each}" for each in await home.rest()]
+    grown = home.memory_bytes() - before
+    if grown > MAX_GROWTH_BYTES:
+        wrong.append(f"{names}: {grown >> 20} MB kept")
+    tell(f"   slowest /health {home.slowest:.3f}, grown {grown / 1e6:.1f} MB")
+    return wrong
+
+
+def tell(line: str) -> None:
+    """For whoever looks on."""
+    print(line, flush=True)
+
+
+@pytest.mark.slow
+async def test_scenes(tmp_path: Path) -> None:
+    only = os.environ.get("ATTACK_ONLY", "").split()
+    rows = [name for name, _ in BODIES if not only or name in only]
+    at_once = int(os.environ.get("ATTACK_AT_ONCE", AT_ONCE))
+    async with LightSimulator() as light:
+        furnish(tmp_path, light.url)
+        async with running(tmp_path) as hub:
+            await hub.ready()
+            home = Home(hub, tmp_path)
+            wrong: list[str] = []
+            for first in range(0, len(rows), at_once):
+                wrong += await attack(home, rows[first : first + at_once])
+            said = hub.log.read_text()
+            print(f"{len(said)} bytes of log")
+            assert "Traceback" not in said, said[said.index("Traceback") - 300 :][:3000]
+    assert wrong == [], "\n".join(wrong)
+
+
+@pytest.mark.slow
+async def test_files_are_refused_at_a_reload(tmp_path: Path) -> None:
+    furnish(tmp_path, "http://127.0.0.1:9")
+    config = tmp_path / "config"
+    wrong: list[str] = []
+    async with running(tmp_path) as hub:
+        home = Home(hub, tmp_path)
+        before = home.memory_bytes()
+        for kind, (name, text) in itertools.product(("scenes", "automations"), FILES):
+            file = config / kind / "bad.lua"
+            file.write_text(text)
+            async with home.watched(wrong, f"{kind} {name}"):
+                took, status, body = await end_of(home, f"/{kind}/reload")
+            file.unlink()
+            said = [each["message"] for each in body.get("errors", ()) if "bad.lua" in each["file"]]
+            if status != 200 or body["status"] != "error" or not said or took > CPU_SECS + LATE_SECS:
+                wrong.append(f"{kind} {name}: {took:.1f} s {status} {str(body)[:300]}")
+            if len(said) > MAX_SENTENCES or any(len(each) > MAX_SENTENCE_CHARS for each in said):
+                wrong.append(f"{kind} {name}: {len(said)} sentences, the longest of {max(map(len, said))} characters")
+            tell(f"{kind} {name:16} {took:5.2f} s {home.slowest:.3f} {len(said)} {str(said)[:150]}")
+        wrong += await home.rest()
+        if (grown := home.memory_bytes() - before) > MAX_GROWTH_BYTES:
+            wrong.append(f"{grown >> 20} MB kept")
+        assert "Traceback" not in hub.log.read_text()
+    assert wrong == [], "\n".join(wrong)
+
+
+@pytest.mark.slow
+async def test_automations_are_loaded_or_refused(tmp_path: Path) -> None:
+    furnish(tmp_path, "http://127.0.0.1:9")
+    config = tmp_path / "config"
+    with (config / "default.toml").open("a") as file:
+        file.write("[locale]\nlatitude = 52.5\nlongitude = 13.4\n")
+    wrong: list[str] = []
+    async with running(tmp_path) as hub:
+        home = Home(hub, tmp_path)
+        before = home.memory_bytes()
+        for name, fields in AUTOMATIONS:
+            lua = config / "automations" / "a.lua"
+            lua.write_text(f"return {{id = 'a', name = 'A', {fields}, execute = function(ctx, event) end}}")
+            run = None
+            async with home.watched(wrong, name):
+                took, status, body = await end_of(home, "/automations/reload")
+                if body["status"] == "ok":
+                    _, run, _ = await end_of(home, "/automations/a/execute", {"trigger_payload": {"type": "x"}})
+                    for path in ("", "/a", "/a/next", "/a/history"):
+                        await hub.get(f"/automations{path}")
+                    await hub.get("/diagnostics")
+            tell(f"{name:16} {took:5.2f} s {home.slowest:.3f} {str(body)[:200]} {run}")
+            if status != 200 or took > CPU_SECS + LATE_SECS or run not in (None, 200):
+                wrong.append(f"{name}: {took:.1f} s {status} {str(body)[:300]} {run}")
+            wrong += [f"{name}: {each}" for each in await home.rest()]
+        if (grown := home.memory_bytes() - before) > MAX_GROWTH_BYTES:
+            wrong.append(f"{grown >> 20} MB kept")
+        said = hub.log.read_text()
+        assert "Traceback" not in said, said[said.index("Traceback") - 300 :][:3000]
+    assert wrong == [], "\n".join(wrong)

@@ -12,7 +12,7 @@ import tomli
 
 from appliance.adapters.kinds import KINDS
 from appliance.errors import ConfigFailed, Fault, Invalid
-from appliance.locale import Locale
+from appliance.home_locale import Locale
 from appliance.settings import (
     CLASSES,
     SECTIONS,

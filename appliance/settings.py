@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from appliance.errors import Invalid
-from appliance.locale import Locale
+from appliance.home_locale import Locale
 from appliance.tables.addresses import Address, address, origin
 from appliance.tables.checks import Mismatch, boolean, listed, number_within, one_of, string, whole
 from appliance.tables.fields import Fields, fields_of, key

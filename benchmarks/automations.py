@@ -23,7 +23,7 @@ from appliance.history.execution_history import RunHistory, RunStatus
 from appliance.home.bus import Bus
 from appliance.home.model import DeviceKind, Observation, Report
 from appliance.home.registry import Registry
-from appliance.locale import Locale
+from appliance.home_locale import Locale
 from appliance.lua.context import Context
 from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.executor import Executor

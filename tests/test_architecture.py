@@ -19,7 +19,7 @@ MAX_FILE_LINES, MAX_FUNCTION_LINES = 300, 40
 FLOORS = {
     **dict.fromkeys(("errors", "clock", "late", "log_buffer", "loop_lag", "version"), 1),
     **dict.fromkeys(("tables", "tasks"), 2),
-    **dict.fromkeys(("home", "locale"), 3),
+    **dict.fromkeys(("home", "home_locale"), 3),
     "settings": 4,
     **dict.fromkeys(("adapters", "health", "history", "store", "watch"), 5),
     **dict.fromkeys(("config", "lua"), 6),

@@ -101,7 +101,7 @@ def build_app(
         **{type(each): each for each in own},
     }
     for route in routes:
-        _add(app, route, requests.measure(route, _bind(route, resources, gate, limits)))
+        _add(app, route, requests.measure(route, _bind(route, resources[route.resource], gate, cors, limits)))
     return app
 
 
@@ -192,16 +192,16 @@ def _probe_counts(hub: Hub) -> dict[str, int]:
     }
 
 
-def _bind(route: Route, resources: Mapping[type[Any], object], gate: Gate, limits: ApiLimits) -> Handle:
+def _bind(route: Route, resource: object, gate: Gate, cors: Cors, limits: ApiLimits) -> Handle:
     """What Sanic calls for the route."""
-    answer = partial(route.handler, resources[route.resource])
+    answer = partial(route.handler, resource)
 
     async def handle(request: Request, **ids: str) -> HTTPResponse | None:
         principal = await gate.authorize(request, route)
         recheck = partial(gate.recheck, principal)
         call = Call(request=request, route=route, limits=limits, principal=principal, recheck=recheck)
         response = await answer(call, **ids)
-        return None if response is None else gate.add_cors_headers(request, response)
+        return None if response is None else cors.add_headers(request, response)
 
     return handle
 

@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 from functools import cached_property
+from urllib.parse import unquote
 
 from sanic import HTTPResponse, Request
 from sanic.exceptions import MethodNotAllowed, NotFound
@@ -15,12 +16,14 @@ from appliance.api.cors import Cors
 from appliance.api.error_responses import error_response
 from appliance.api.rate import Buckets
 from appliance.api.route import Route
-from appliance.api.routes.events import token_of_browser
 from appliance.errors import LaresError
+
+_SUBPROTOCOL_PREFIX = "bearer."
+"""What the sub-protocol that holds a browser's token begins with."""
 
 
 class Gate:
-    """Authorizes requests, counts them against the rate limit, and adds CORS headers to the responses."""
+    """Authorizes requests, counts them against the rate limit, and answers those that fail or that no route takes."""
 
     def __init__(self, authenticator: Authenticator, buckets: Buckets, cors: Cors, routes: Iterable[Route]) -> None:
         self._authenticator = authenticator
@@ -54,18 +57,14 @@ class Gate:
         if principal is not None:
             self._authenticator.recheck(principal)
 
-    def add_cors_headers(self, request: Request, response: HTTPResponse) -> HTTPResponse:
-        """The response, with the CORS headers that its origin needs."""
-        return self._cors.add_headers(request, response)
-
     async def handle_error(self, request: Request, error: Exception) -> HTTPResponse:
         """The response to a request that failed, or to a CORS preflight."""
         if not isinstance(error, NotFound | MethodNotAllowed):
-            return self.add_cors_headers(request, error_response(request, error))
+            return self._cors.add_headers(request, error_response(request, error))
         preflight = self._cors.preflight(request)
         if preflight is None:
             preflight = error_response(request, await self._explain_unmatched(request))
-        return self.add_cors_headers(request, preflight)
+        return self._cors.add_headers(request, preflight)
 
     async def _explain_unmatched(self, request: Request) -> Exception:
         """What is wrong with a request that no route takes: its key, else its path, else its method.
@@ -85,4 +84,14 @@ class Gate:
 
 def _token_of(request: Request, *, is_browser: bool) -> str | None:
     token = bearer_of(request.headers.get("authorization"))
-    return token_of_browser(request) if token is None and is_browser else token
+    return _token_of_browser(request) if token is None and is_browser else token
+
+
+def _token_of_browser(request: Request) -> str | None:
+    """The token of a client that cannot set a header: as a sub-protocol or in the query, percent-encoded."""
+    offered = ",".join(request.headers.getall("sec-websocket-protocol", []))
+    for name in offered.split(","):
+        if name.strip().startswith(_SUBPROTOCOL_PREFIX):
+            return unquote(name.strip().removeprefix(_SUBPROTOCOL_PREFIX))
+    token: str | None = request.args.get("token")
+    return token

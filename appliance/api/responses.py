@@ -50,11 +50,6 @@ def json_response(body: Any, status: int = 200, headers: Mapping[str, str] | Non
     return Response(encoded, status, {**headers, **JSON} if headers else {**JSON})
 
 
-def text_response(body: bytes, content_type: str) -> HTTPResponse:
-    """The answer 200 with a body that is no JSON."""
-    return Response(body, 200, {"content-type": content_type})
-
-
 def no_content() -> HTTPResponse:
     """The answer 204, without a body."""
     return Response(b"", 204, {})

@@ -24,7 +24,7 @@ from appliance.clock import Clock, ClockTrust
 from appliance.history.execution_history import RunHistory
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry
-from appliance.locale import Locale
+from appliance.home_locale import Locale
 from appliance.lua.lua_catalog import Catalog, Describe, find_nothing
 from appliance.lua.lua_setup import folder_of
 from appliance.settings import AutomationRunner, AutomationsSettings

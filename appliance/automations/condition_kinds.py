@@ -21,7 +21,7 @@ from appliance.automations.conditions import (
 from appliance.automations.sun import SunEvent
 from appliance.automations.sun_position import Edge, SunPosition
 from appliance.automations.wall_clock import Window, parse_time
-from appliance.locale import Locale
+from appliance.home_locale import Locale
 from appliance.tables.checks import one_of
 from appliance.tables.fields import Table
 

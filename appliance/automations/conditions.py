@@ -17,7 +17,7 @@ from appliance.clock import EPOCH
 from appliance.errors import NotFound
 from appliance.home.model import Device
 from appliance.home.values import Value
-from appliance.locale import Locale
+from appliance.home_locale import Locale
 
 UNTRUSTED = "the clock is not trusted yet"
 """Why a condition that asks for the time is false while nobody knows it."""

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from functools import lru_cache
 
-from appliance.locale import Locale
+from appliance.home_locale import Locale
 
 HORIZON = -0.8333
 """Degrees at which the centre of the sun stands when its rim touches the horizon, bent by the air."""

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from appliance.automations.sun import SunDay, SunEvent, sun_day
 from appliance.automations.verdict import HOLDS, Verdict, refused
-from appliance.locale import Locale
+from appliance.home_locale import Locale
 
 _DAYS_BEFORE, _DAYS_AFTER = 3, 2
 """Local dates around the present whose events, moved by at most a day and late by the clock, may be the last one."""

@@ -14,7 +14,7 @@ from appliance.automations.sun import MAX_SEARCH_DAYS, SunEvent, next_event
 from appliance.automations.wall_clock import instant_of, next_wall_clock
 from appliance.clock import timestamp
 from appliance.home.values import Value
-from appliance.locale import Locale
+from appliance.home_locale import Locale
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ from appliance.automations.triggers import (
 from appliance.automations.wall_clock import parse_time
 from appliance.errors import Invalid
 from appliance.home import values
-from appliance.locale import Locale
+from appliance.home_locale import Locale
 from appliance.tables.checks import one_of, string
 from appliance.tables.fields import Table
 

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from appliance.errors import Invalid
 from appliance.home.values import Value
-from appliance.locale import Locale
+from appliance.home_locale import Locale
 from appliance.tables.checks import shown
 
 _TIME = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])\Z")

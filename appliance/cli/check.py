@@ -17,7 +17,7 @@ from appliance.cli.simulate import present_state
 from appliance.clock import Clock
 from appliance.config import Config
 from appliance.errors import ConfigFailed, Fault, LaresError, StartFailed
-from appliance.locale import Locale, load_zone
+from appliance.home_locale import Locale, load_zone
 from appliance.lua.lua_catalog import check_scripts
 from appliance.lua.lua_setup import build_runner, folder_of
 from appliance.lua.undefined import find_undefined

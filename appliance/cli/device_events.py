@@ -23,7 +23,7 @@ from appliance.home.capabilities import ATTRIBUTES, is_custom
 from appliance.home.observations import Dropped, check_attributes, check_device_id, check_event
 from appliance.home.registry import ONLINE, UNAVAILABLE
 from appliance.home.values import Value
-from appliance.locale import Locale
+from appliance.home_locale import Locale
 from appliance.tables.checks import nearest, shown
 
 EVENT, STATE = "event", "state"

@@ -27,7 +27,7 @@ from appliance.cli.simulation_printer import SimulationPrinter
 from appliance.clock import Clock, SimulatedClock
 from appliance.config import Config
 from appliance.errors import Invalid, StartFailed
-from appliance.locale import Locale
+from appliance.home_locale import Locale
 from appliance.store.records import DocumentSnapshot
 from appliance.store.replacement import read_present
 

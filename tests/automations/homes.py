@@ -13,7 +13,7 @@ from appliance.home.bus import Bus
 from appliance.home.events import DeviceStateChanged
 from appliance.home.model import Device, DeviceKind, Metadata
 from appliance.home.values import Value
-from appliance.locale import Locale, load_zone
+from appliance.home_locale import Locale, load_zone
 from appliance.tables.checks import LUA
 from appliance.tables.fields import Findings, Table
 from tests.fakes.clock import VirtualClock

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from appliance.automations.sun import HORIZON, SunEvent, next_event, sun_day
-from appliance.locale import Locale, load_zone
+from appliance.home_locale import Locale, load_zone
 from tests.automations.homes import BERLIN, TROMSO, at
 
 TABLES = Path(__file__).parent.parent / "fixtures" / "sun" / "usno_reference_testdata.csv"

@@ -8,7 +8,7 @@ import pytest
 
 from appliance.automations.sun import SunEvent, sun_day
 from appliance.automations.sun_position import Edge, SunPosition
-from appliance.locale import Locale, load_zone
+from appliance.home_locale import Locale, load_zone
 from tests.automations.homes import BERLIN, TROMSO, at
 
 REYKJAVIK = Locale(timezone=load_zone("Atlantic/Reykjavik"), latitude=64.13, longitude=-21.9)

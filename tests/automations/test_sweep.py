@@ -19,7 +19,7 @@ import pytest
 from appliance.automations.cron import Cron
 from appliance.automations.sun import SunEvent, next_event, sun_day
 from appliance.automations.wall_clock import Window, instant_of, next_wall_clock
-from appliance.locale import Locale, load_zone, zone_names
+from appliance.home_locale import Locale, load_zone, zone_names
 
 FIRST, LAST = datetime(2025, 1, 1, tzinfo=UTC), datetime(2029, 1, 1, tzinfo=UTC)
 

@@ -8,7 +8,7 @@ import pytest
 
 from appliance.automations.wall_clock import Window, instant_of, next_wall_clock, parse_time
 from appliance.errors import Invalid
-from appliance.locale import Locale, load_zone
+from appliance.home_locale import Locale, load_zone
 from tests.automations.homes import at
 
 

@@ -13,7 +13,7 @@ import pytest
 from appliance.automations.cron import Cron
 from appliance.automations.sun import SunEvent
 from appliance.automations.time_triggers import CronTrigger, DateTrigger, SunTrigger, TimedTrigger, WallClock
-from appliance.locale import Locale, load_zone, zone_names
+from appliance.home_locale import Locale, load_zone, zone_names
 from tests.automations.homes import BERLIN, TROMSO, at
 
 FIRST, LAST = datetime(2020, 1, 1, tzinfo=UTC), datetime(2040, 1, 1, tzinfo=UTC)

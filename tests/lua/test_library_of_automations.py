@@ -25,7 +25,7 @@ from tests.lua import library
 definition = pytest.importorskip("appliance.automations.definition")
 trigger_kinds = pytest.importorskip("appliance.automations.trigger_kinds")
 condition_kinds = pytest.importorskip("appliance.automations.condition_kinds")
-locale = pytest.importorskip("appliance.locale")
+locale = pytest.importorskip("appliance.home_locale")
 
 LIBRARY = library.read()
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import unquote
-
-from sanic import Request
 
 from appliance.api.auth import Role
 from appliance.api.route import Call, route
 from appliance.api.sanic_http.connection import StrictConnection
 from appliance.api.stream import EventStream
 from appliance.api.websocket import shake_hands
-
-TOKEN = "bearer."
-"""What the sub-protocol that holds a browser's token begins with."""
 
 
 class EventsApi:
@@ -33,13 +27,3 @@ class EventsApi:
         socket = connection.upgrade(protocol, answer)
         with self._stream.subscribe(socket, call.principal.key_id):
             await socket.closed
-
-
-def token_of_browser(request: Request) -> str | None:
-    """The token of a client that cannot set a header: as a sub-protocol or in the query, percent-encoded."""
-    offered = ",".join(request.headers.getall("sec-websocket-protocol", []))
-    for name in offered.split(","):
-        if name.strip().startswith(TOKEN):
-            return unquote(name.strip().removeprefix(TOKEN))
-    token: str | None = request.args.get("token")
-    return token

@@ -7,7 +7,7 @@ from sanic import HTTPResponse
 from appliance.api.auth import Role
 from appliance.api.exposition import CONTENT_TYPE
 from appliance.api.hub_metrics import Metrics
-from appliance.api.responses import text_response
+from appliance.api.responses import Response
 from appliance.api.route import Call, route
 from appliance.tables.shapes import TEXT
 
@@ -21,4 +21,4 @@ class MetricsPage:
     @route("GET", "/metrics", Role.READ, (200,), TEXT, media_type=CONTENT_TYPE)
     async def show(self, call: Call) -> HTTPResponse:
         """What the hub counts and measures, in Prometheus's text format."""
-        return text_response(self._metrics.expose(), CONTENT_TYPE)
+        return Response(self._metrics.expose(), 200, {"content-type": CONTENT_TYPE})

@@ -8,7 +8,7 @@ from datetime import date
 import pytest
 
 from appliance.errors import Invalid
-from appliance.locale import Locale, load_zone, zone_names
+from appliance.home_locale import Locale, load_zone, zone_names
 from tests.automations.homes import BERLIN, NOWHERE, at
 
 

@@ -218,6 +218,15 @@ class TestLettingGo:
             assert await caller.rest() == b""
             trickle.cancel()
 
+    async def test_a_late_head_is_told_the_same_where_the_loop_was_held_and_sanics_timer_rings_first(
+        self, quiet_log: pytest.LogCaptureFixture
+    ) -> None:
+        async with open_house(limits=ApiLimits(head_secs=0.3)) as house, call(house.url) as caller:
+            await caller.say(b"GET /health HTTP/1.1\r\nX: ")
+            await asyncio.sleep(0.05)
+            time.sleep(0.5)
+            assert (await caller.reply()).json["error"] == "the head did not arrive within 0.3 s"
+
     async def test_a_client_that_says_nothing_is_let_go(self) -> None:
         async with open_house(limits=ApiLimits(idle_secs=0.3)) as house:
             async with call(house.url) as caller:

@@ -157,10 +157,15 @@ class StrictHttp1(Http):
                     await self._receive_more()
         except asyncio.CancelledError:
             self.create_empty_request()  # Sanic logs it
+            if isinstance(self.exception, RequestTimeout):  # under load Sanic's own timer may come first
+                self.exception = self._head_timeout()
             raise
         except TimeoutError:
-            raise RequestTimeout(f"the head did not arrive within {self._limits.head_secs:g} s") from None
+            raise self._head_timeout() from None
         return self._end_of_head()
+
+    def _head_timeout(self) -> RequestTimeout:
+        return RequestTimeout(f"the head did not arrive within {self._limits.head_secs:g} s")
 
     async def _read(self) -> bytes | None:
         """The next piece of the body; `BadRequest`, which ends the connection, where its chunks are malformed."""

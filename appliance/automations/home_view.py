@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Protocol
 
-from appliance.automations.policy import read_instant
+from appliance.automations.policy import read_instants
 from appliance.clock import Clock, to_millis
 from appliance.home.bus import Bus
 from appliance.home.events import DeviceRemoved, DeviceStateChanged, Event
@@ -42,9 +42,7 @@ class ChangeTimes:
         self._watched: Mapping[str, frozenset[str]] = {}
         self._times: dict[str, dict[str, datetime]] = {}
         for device_id, value in storage.stored.items(CHANGED):
-            raw = value if isinstance(value, dict) else {}
-            times = {name: read_instant(at) for name, at in raw.items()}
-            self._times[device_id] = {name: at for name, at in times.items() if at is not None}
+            self._times[device_id] = read_instants(value)
         bus.listen(self._on_event, DeviceRemoved, DeviceStateChanged)
 
     def watch(self, attributes: Mapping[str, frozenset[str]]) -> None:

@@ -42,24 +42,15 @@ class Memory:
 
     def to_json(self) -> dict[str, Value]:
         """What outlives a restart, as JSON; a run that was under way does not."""
-        told: dict[str, Value] = {}
-        if self.ended_at is not None:
-            told["ended_at"] = to_millis(self.ended_at)
-        if self.decided:
-            told["decided"] = {key: to_millis(at) for key, at in self.decided.items()}
-        return told
+        ended = {} if self.ended_at is None else {"ended_at": to_millis(self.ended_at)}
+        decided = {key: to_millis(at) for key, at in self.decided.items()}
+        return {**ended, "decided": decided} if decided else {**ended}
 
     @staticmethod
     def from_json(raw: Value) -> Memory:
         """The memory that `to_json` wrote; what is not of that form is forgotten."""
         fields = raw if isinstance(raw, dict) else {}
-        decided = fields.get("decided")
-        pairs = decided.items() if isinstance(decided, dict) else ()
-        instants = {str(key): read_instant(at) for key, at in pairs}
-        return Memory(
-            ended_at=read_instant(fields.get("ended_at")),
-            decided={key: at for key, at in instants.items() if at is not None},
-        )
+        return Memory(ended_at=read_instant(fields.get("ended_at")), decided=read_instants(fields.get("decided")))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,3 +155,9 @@ def read_instant(raw: Value) -> datetime | None:
         return from_millis(raw)
     except (OverflowError, ValueError):
         return None
+
+
+def read_instants(raw: Value) -> dict[str, datetime]:
+    """The instants of a table of milliseconds since 1970; what is not of that form is left out."""
+    instants = {key: read_instant(at) for key, at in raw.items()} if isinstance(raw, dict) else {}
+    return {key: at for key, at in instants.items() if at is not None}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from appliance.automations.policy import Memory, read_instant
+from appliance.automations.policy import Memory, read_instants
 from appliance.clock import to_millis
 from appliance.errors import StoreFailed
 from appliance.store.records import Storage
@@ -33,31 +33,21 @@ class State:
 
     def to_json(self) -> dict[str, Any]:
         """What outlives a restart beside the switch."""
-        told: dict[str, Any] = {"policy": self.memory.to_json(), "waits": self.waits}
-        told["fired"] = {schedule: to_millis(at) for schedule, at in self.fired.items()}
-        return {key: value for key, value in told.items() if value}
+        fired = {schedule: to_millis(at) for schedule, at in self.fired.items()}
+        fields = {"policy": self.memory.to_json(), "waits": self.waits, "fired": fired}
+        return {key: value for key, value in fields.items() if value}
 
     @staticmethod
     def from_json(raw: Any) -> State:
         """The state that `to_json` wrote; what is not of that form is forgotten."""
         fields = raw if isinstance(raw, dict) else {}
+        waits = fields.get("waits")
+        pairs = waits.items() if isinstance(waits, dict) else ()
         return State(
             memory=Memory.from_json(fields.get("policy")),
-            fired=_fired(fields.get("fired")),
-            waits={key: each for key, each in _table(fields.get("waits")).items() if isinstance(each, dict)},
+            fired=read_instants(fields.get("fired")),
+            waits={key: each for key, each in pairs if isinstance(each, dict)},
         )
-
-
-def _fired(raw: Any) -> dict[str, datetime]:
-    table = _table(raw)
-    if "schedule" in table:  # as versions wrote that knew one trigger
-        table = {table["schedule"]: table.get("at")} if isinstance(table["schedule"], str) else {}
-    instants = {schedule: read_instant(at) for schedule, at in table.items()}
-    return {schedule: at for schedule, at in instants.items() if at is not None}
-
-
-def _table(raw: Any) -> dict[str, Any]:
-    return raw if isinstance(raw, dict) else {}
 
 
 class States:

@@ -54,11 +54,6 @@ def test_what_is_as_it_was_is_not_written_again() -> None:
     assert written == ["automation/a"]
 
 
-def test_what_a_version_wrote_that_knew_one_trigger_is_read() -> None:
-    card = Card(values={"automation/a": {"fired": {"schedule": "daily", "at": 1000}}})
-    assert states(card).of("a").fired == {"daily": datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)}
-
-
 async def test_what_is_gone_is_forgotten_on_the_card_too() -> None:
     card = Card()
     async with states(card) as first:
@@ -73,8 +68,8 @@ async def test_what_is_gone_is_forgotten_on_the_card_too() -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [None, 7, "x", [], {"policy": 3, "fired": "x"}, {"fired": {}}, {"fired": {"schedule": 1, "at": 1}}]
-    + [{"fired": {"schedule": "daily", "at": at}} for at in ("soon", 1e300, None)],
+    [None, 7, "x", [], {"policy": 3, "fired": "x"}, {"fired": {}}, {"waits": [1]}, {"waits": {"x": 1}}]
+    + [{"fired": {"daily": at}} for at in ("soon", 1e300, float("nan"), None, True)],
 )
 def test_what_is_not_of_the_form_is_forgotten(value: Any) -> None:
     assert states(Card(values={"automation/a": value})).of("a") == State()

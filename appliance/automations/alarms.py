@@ -1,4 +1,4 @@
-"""What is due: timers after spans of real time, alarms at instants of the calendar. The scheduler rings them."""
+"""What is due: timers after spans of real time, alarms at instants of the calendar. The scheduler fires them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from appliance.clock import Clock
 log = logging.getLogger("automations")
 
 MAX_LATE = timedelta(minutes=5)
-"""An occurrence that was passed over by no more than this is made up for, once; older ones are only counted."""
+"""A missed occurrence that is at most this old fires once, at once; older ones are only counted."""
 
 MAX_COUNTED = 1000
-"""How many occurrences that were passed over are counted one by one."""
+"""How many missed occurrences are counted one by one."""
 
 MAX_AHEAD = timedelta(days=1)
-"""An occurrence further ahead than this that is said to have fired did so by a clock that was wrong."""
+"""An occurrence that fired by the stored state and lies further ahead than this fired by a wrong clock."""
 
 INSTANT = timedelta(microseconds=1)
 
@@ -42,7 +42,7 @@ class TimerHandle:
         self.is_cancelled = False
 
     def advance(self, now: float) -> tuple[float | None, int]:
-        """How late it rings now, in seconds, None if not at all, and how often it should have rung and does not."""
+        """The seconds by which it fires late now, None if it does not fire, and how many times were missed."""
         if self.every is None:
             return now - self.due, 0
         passed, late = divmod(now - self.due, self.every)
@@ -51,10 +51,10 @@ class TimerHandle:
 
 
 class Alarm:
-    """Something due by a schedule. `due` is its next occurrence, None while the clock is not believed or none comes.
+    """Something due by a schedule. `due` is its next occurrence, None while the clock is not trusted or none comes.
 
-    `name` is what the log calls it. The same occurrence of one that `never_repeats` rings once, though the clock
-    be set back; `last` is the latest that rang.
+    `name` is what the log calls it. Where it `never_repeats`, the same occurrence fires once though the clock be set
+    back; `last` is the latest that fired.
     """
 
     def __init__(
@@ -74,38 +74,38 @@ class Alarm:
         self.due: datetime | None = None
 
     def arm(self, now: datetime, *, settles: bool = False) -> None:
-        """Find the next occurrence, as of this instant; none that rang already if the clock only `settles`."""
+        """Find the next occurrence, as of this instant; none that fired already if the clock only `settles`."""
         since = now
         if self.last is not None and (self.never_repeats or settles) and self.last - now <= MAX_AHEAD:
             since = max(now, self.last)
         self.due = self.next_after(since)
 
     def next_after(self, instant: datetime) -> datetime | None:
-        """The schedule's first occurrence later than the instant; None where it has none, or fails to tell."""
+        """The schedule's first occurrence after the instant; None where it has none, or raises, which is logged."""
         try:
             return self.schedule.next_after(instant)
-        except Exception as error:  # one that cannot be computed must not silence every other
+        except Exception as error:  # one that cannot be computed must not stop the others
             sentence = "%s: its schedule cannot be computed: %s: %s"
             log.error(sentence, self.name, type(error).__name__, error, exc_info=error)
             return None
 
     def advance(self, now: datetime) -> tuple[datetime | None, Passed]:
-        """What is to ring now, if anything, and which occurrences before it never will; then the next is due."""
-        rings, since, count = None, None, 0
+        """The occurrence that fires now, if any, and those before it that were missed; then the next is due."""
+        fires, since, count = None, None, 0
         if self.due is not None and now - self.due > MAX_LATE:
             since, self.due = self.due, self.next_after(now - MAX_LATE - INSTANT)
         while self.due is not None and self.due <= now:
-            if rings is not None:
+            if fires is not None:
                 count += 1
-            rings, self.due = self.due, self.next_after(self.due)
-        if rings is not None:
-            self.last = rings
-        return rings, Passed(since=since, until=now - MAX_LATE, count=count)
+            fires, self.due = self.due, self.next_after(self.due)
+        if fires is not None:
+            self.last = fires
+        return fires, Passed(since=since, until=now - MAX_LATE, count=count)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passed:
-    """Occurrences that never ring: those from `since` to before `until`, if any, and `count` behind them."""
+    """Missed occurrences: those from `since` to before `until`, if any, and `count` behind them."""
 
     since: datetime | None
     until: datetime

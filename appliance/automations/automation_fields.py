@@ -58,7 +58,7 @@ def seconds(value: Value) -> float:
 
 
 def period(value: Value) -> float:
-    """A check: seconds, more than 0; what is less than a clock can tell apart is as good as 0."""
+    """A check: seconds, more than 0; less than `MIN_INTERVAL_SECS` counts as 0."""
     if is_number(value) and value < MIN_INTERVAL_SECS:
         raise Mismatch("greater than 0" if value <= 0 else f"at least {MIN_INTERVAL_SECS}", value)
     return seconds(value)

@@ -1,4 +1,4 @@
-"""The automations as a whole: what is in force and how it is, for whoever asks from outside."""
+"""The automations as a whole: what API and command line read and change of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from appliance.lua.lua_catalog import Catalog
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """One automation as it is shown."""
+    """One automation with its state; `last_run` and `last_error` are since the hub started."""
 
     definition: AutomationDefinition
     is_enabled: bool
@@ -29,7 +29,7 @@ class View:
 
 
 class Automations:
-    """Answers and changes what the outside may ask of automations; `NotFound` where there is no such one."""
+    """What others read and change of automations; each method raises `NotFound` for an id that there is not."""
 
     def __init__(
         self, catalog: Catalog[AutomationDefinition], engine: Engine, runs: AutomationExecutor, states: States
@@ -79,7 +79,7 @@ class Automations:
         self._engine.disarm()
 
     def abort_all(self) -> None:
-        """End every execution, since the hub stops; who waits for one is told so."""
+        """End every execution, since the hub stops; callers that wait for one get its result, cancelled."""
         self._runs.executor.abort_all()
 
     def list_runs(self, id_: str, period: Period) -> list[RunEntry]:
@@ -88,7 +88,7 @@ class Automations:
         return self._runs.history.list_runs(id_, period)
 
     def figures(self) -> dict[str, Any]:
-        """How many are in force and under way, how each is, and what is wrong with the files that were left out."""
+        """How many are in force and under way, how each is, and what is wrong with the files that were not loaded."""
         return {
             "loaded": len(self.catalog.list_definitions()),
             **self._runs.executor.figures(),

@@ -28,9 +28,9 @@ THINGS: Mapping[str, tuple[str, str]] = {
     "variable_change": ("variable", "name"),
     "timer": ("timer", "name"),
 }
-"""Of what thing an event tells, by its type: the kind, and the field that holds its name."""
+"""What an event is about, by its type: the kind of thing, and the field that holds its name."""
 
-_NOBODY: frozenset[str] = frozenset()
+_NO_CAUSES: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class _Record:
     """One automation: when it ran because of itself, who caused its latest execution, until when it is paused."""
 
     runs: deque[float] = field(default_factory=deque)
-    causes: frozenset[str] = _NOBODY
+    causes: frozenset[str] = _NO_CAUSES
     paused_until: float = float("-inf")
 
 
@@ -77,7 +77,7 @@ class Brake:
         if kind != "automation":
             return self._causes_of_thing(kind, id_)
         record = self._records.get(id_)
-        return (_NOBODY if record is None else record.causes) | {id_}
+        return (_NO_CAUSES if record is None else record.causes) | {id_}
 
     def refusal(self, automation_id: str, event: Mapping[str, Value]) -> str | None:
         """Why the automation may not run for the event now; None where it may."""
@@ -123,5 +123,5 @@ class Brake:
     def _causes_of_thing(self, kind: str, name: str) -> frozenset[str]:
         found = self._causes.get((kind, name))
         if found is None or self._clock.monotonic() - found[0] > self._secs:
-            return _NOBODY
+            return _NO_CAUSES
         return found[1]

@@ -36,7 +36,7 @@ MAX_DEVICES = 1_000
 """Of one snapshot; each that is not there is noted on the loop."""
 
 COLORS = ("color_temperature", "color_xy", "color_hs", "color_rgb", "color_hex")
-"""How a light may tell its colour; one of them is enough to bring it back."""
+"""The attributes that may hold a light's colour; `ctx:restore` sets the first of them that there is."""
 
 
 RunScene = Callable[[str, tuple[str, ...]], Awaitable[ExecutionResult]]

@@ -1,4 +1,4 @@
-"""Conditions: whether an automation may run now, as values that answer `holds` and tell why not."""
+"""Conditions: whether an automation may run now, as values with `holds`, which says why not."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from appliance.home.values import Value
 from appliance.home_locale import Locale
 
 UNTRUSTED = "the clock is not trusted yet"
-"""Why a condition that asks for the time is false while nobody knows it."""
+"""Why a condition that depends on the time is false while the clock is not trusted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceState:
-    """A device's attribute is what is wanted, and has been as it is for `for_secs` seconds.
+    """A device's attribute matches, and has not changed for `for_secs` seconds.
 
     `type` is `device_state`, or `presence`, which asks the same.
     """
@@ -37,7 +37,7 @@ class DeviceState:
     for_secs: float = 0
 
     def holds(self, home: HomeView, instant: datetime | None) -> Verdict:
-        """Whether it is so; a device or an attribute that is missing is not what is wanted."""
+        """Whether it is so; false for a device or an attribute that there is not."""
         devices = home.registry.find_devices([self.device_id])
         if not devices:
             return refused(str(NotFound("device", self.device_id)))
@@ -49,7 +49,7 @@ class DeviceState:
         return self._has_lasted(home, devices[0], instant) if self.for_secs else HOLDS
 
     def _has_lasted(self, home: HomeView, device: Device, instant: datetime | None) -> Verdict:
-        """Whether the attribute has not changed for so long; never while the time is not known."""
+        """Whether the attribute has not changed for so long; false while the clock is not trusted."""
         needs = f"needs {self.matcher} for {self.for_secs:g} s"
         if instant is None:
             return refused(f"{UNTRUSTED}, {needs}")
@@ -99,7 +99,7 @@ class TimeWindow:
     locale: Locale
 
     def holds(self, home: HomeView, instant: datetime | None) -> Verdict:
-        """Whether it is so; never while the time is not known."""
+        """Whether it is so; false while the clock is not trusted."""
         if instant is None:
             return refused(f"{UNTRUSTED}, needs {self.window}")
         if self.window.holds(instant, self.locale):
@@ -116,7 +116,7 @@ class SunCondition:
     locale: Locale
 
     def holds(self, home: HomeView, instant: datetime | None) -> Verdict:
-        """Whether it is so; never while the time is not known."""
+        """Whether it is so; false while the clock is not trusted."""
         if instant is None:
             return refused(f"{UNTRUSTED}, needs {self.position}")
         return self.position.holds(instant, self.locale)
@@ -131,7 +131,7 @@ class Weekday:
     locale: Locale
 
     def holds(self, home: HomeView, instant: datetime | None) -> Verdict:
-        """Whether it is so; never while the time is not known."""
+        """Whether it is so; false while the clock is not trusted."""
         needs = f"needs {', '.join(WEEKDAYS[day] for day in sorted(self.days))}"
         if instant is None:
             return refused(f"{UNTRUSTED}, {needs}")
@@ -149,7 +149,7 @@ class DateRange:
     locale: Locale
 
     def holds(self, home: HomeView, instant: datetime | None) -> Verdict:
-        """Whether it is so; never while the time is not known."""
+        """Whether it is so; false while the clock is not trusted."""
         needs = f"needs {_shown_day(self.first)} to {_shown_day(self.last)}"
         if instant is None:
             return refused(f"{UNTRUSTED}, {needs}")
@@ -164,14 +164,14 @@ class DateRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariableState:
-    """A variable is what is wanted."""
+    """A variable matches."""
 
     type: ClassVar[str] = "variable"
     name: str
     matcher: Matcher
 
     def holds(self, home: HomeView, instant: datetime | None) -> Verdict:
-        """Whether it is so; a variable that is not set is not what is wanted."""
+        """Whether it is so; false for a variable that is not set."""
         value = home.get_variable(self.name)
         if value is None:
             return refused(f"variable '{self.name}' is not set, needs {self.matcher}")
@@ -231,7 +231,7 @@ def _none(conditions: Sequence[Condition], home: HomeView, instant: datetime | N
 
 
 def _seen(condition: Condition, home: HomeView, instant: datetime | None) -> str:
-    """What a condition that holds compared, ` (power was 'on')`; nothing where that is for others to tell."""
+    """What a condition that holds compared, ` (power was 'on')`; nothing for a place or a combination."""
     now = instant or EPOCH  # what asks for the time holds only where it is known
     match condition:
         case DeviceState(device_id=device_id, attribute=attribute):

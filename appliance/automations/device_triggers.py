@@ -27,7 +27,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Devices:
-    """Which devices are meant: those of the ids, or whoever is in a room, or in a group, at the moment."""
+    """Which devices are meant: those of the ids, or those that are in a room or a group at the time of the event."""
 
     ids: tuple[str, ...] = ()
     room_id: str | None = None
@@ -45,12 +45,12 @@ class Devices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceTrigger:
-    """An attribute of a device changes to what is wanted; without `attribute`, anything about its state changes.
+    """An attribute of a device comes to match; without `attribute`, anything about its state changes.
 
-    With one of the waits, in seconds, `match` only begins it: `follow` tells with every further event of the device
-    what is being waited for, and `settle` what to fire in the end. `debounce_secs` waits until the value has rested
-    so long, `duration_secs` until it has been what is wanted for so long. Whose event it is, is for the caller to ask
-    of `devices`.
+    With one of the waits, in seconds, `match` only begins it: `follow` returns with every further event of the
+    device what is being waited for, and `settle` what to fire in the end. `debounce_secs` waits until the value has
+    not changed for so long, `duration_secs` until it has matched for so long. The caller asks `devices` whether the
+    event's device is one of them.
     """
 
     type: str = "device_state_change"
@@ -67,7 +67,7 @@ class DeviceTrigger:
         return self.duration_secs if self.debounce_secs is None else self.debounce_secs
 
     def match(self, event: Event) -> Match | None:
-        """The event table if the event is a change to what is wanted.
+        """The event table if the event is a change to a value that matches.
 
         That a device or attribute appears or goes is no change of its value: there is none before, or none after.
         """
@@ -85,7 +85,7 @@ class DeviceTrigger:
         return Match(event=self._table(event.device, previous))
 
     def still_matches(self, device: Device | None) -> bool:
-        """Whether the device, as it is now, shows what is wanted; None is a device that does not exist."""
+        """Whether the device matches as it is now; None is a device that does not exist."""
         if device is None or self.attribute is None:
             return device is not None
         return self.matcher.holds(device.attributes.get(self.attribute))
@@ -141,7 +141,7 @@ class DeviceTrigger:
 class DeviceEventTrigger:
     """Something happens at a device, a button is pressed, say; without `event`, anything does.
 
-    Whose event it is, is for the caller to ask of `devices`.
+    The caller asks `devices` whether the event's device is one of them.
     """
 
     type: ClassVar[str] = "device_event"

@@ -1,4 +1,4 @@
-"""The engine: from what happens, and what is due, to the automations that wait for it."""
+"""The engine: from events and due times to the automations that they are for."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from appliance.lua.lua_catalog import Asset, Catalog
 log = logging.getLogger("automations")
 
 MAX_NEXT = 10
-"""How many next times are told of an automation."""
+"""How many next times of an automation are listed."""
 
 
 class Engine:
@@ -180,7 +180,7 @@ class Engine:
         for active in self._listeners.of(event, self._waits):
             try:
                 self._dispatch(active, event)
-            except Exception as error:  # a fault in one automation's way is not the home's
+            except Exception as error:  # a fault of one automation must not stop the others
                 log.error("%s: %s: %s", active.label, type(error).__name__, error, exc_info=error)
 
     def _resume_waits(self, device: Device) -> None:

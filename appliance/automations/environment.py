@@ -18,11 +18,10 @@ from appliance.store.records import Storage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """The devices, the news, the time with whether it is trusted, what outlives a restart, the brake and the
-    variables; a `HomeView`.
+    """Registry, bus, clock with its trust, storage, brake and variables; a `HomeView`.
 
     `began` is the monotonic second at which the hub began to start, None for the present; `stopped_at` is when the
-    one before it stopped in order, None where nobody knows.
+    one before it stopped in order, None where that is not known.
     """
 
     registry: Registry

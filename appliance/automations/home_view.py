@@ -16,7 +16,7 @@ from appliance.home.values import Value
 from appliance.store.records import Storage
 
 CHANGED = "changed/"
-"""Keys in the document: `changed/<device id>` tells when each attribute that a condition asks for last changed."""
+"""Keys in the document: `changed/<device id>` holds when each attribute that a condition asks for last changed."""
 
 
 class HomeView(Protocol):
@@ -52,7 +52,7 @@ class ChangeTimes:
             self._forget(device_id)
 
     def get(self, device: Device, attribute: str) -> datetime:
-        """When the attribute last changed; where nobody saw that, when the device did."""
+        """When the attribute last changed; where that was not observed, when the device did."""
         return self._times.get(device.id, {}).get(attribute, device.updated_at)
 
     def _on_event(self, event: Event) -> None:

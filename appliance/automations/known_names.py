@@ -1,4 +1,4 @@
-"""Known names: whether what a definition names is there; where not, a warning with the nearest that is."""
+"""Known names: a warning for each device, room or group that a definition names and that there is not."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Names = Callable[[], Collection[str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownNames:
-    """The names of adapters' sections, of rooms and of groups as they are when asked; None where nobody can tell."""
+    """The names of adapters' sections, of rooms and of groups as they are when asked; None if not known."""
 
     adapters: Collection[str]
     rooms: Names | None = None
@@ -83,7 +83,7 @@ class KnownNames:
         return f"names {name!r}, and there is no section [adapters.{section}]{hint}"
 
     def _place_missing(self, kind: str, id_: str) -> str | None:
-        """What is wrong with the id of a room or group; None where there is one, or nobody can tell."""
+        """What is wrong with the id of a room or group; None where there is one, or the names are not known."""
         names = self.rooms if kind == "room" else self.groups
         if names is None or id_ in (there := names()):
             return None

@@ -84,7 +84,7 @@ _SUBJECTS: Mapping[type[events.Event], Callable[[Any], Subject]] = {
 class Baseline:
     """Knows which restored devices were not observed since the start; made from the registry as it was restored.
 
-    What a device first shows after a start is compared with nothing, for nobody saw it change.
+    What a device first shows after a start is compared with nothing: its change was not observed.
     """
 
     def __init__(self, registry: Registry) -> None:
@@ -92,7 +92,7 @@ class Baseline:
         self._unseen = {device.id: device.last_seen for device in registry.list_devices()}
 
     def observe(self, event: events.Event) -> tuple[bool, list[str]]:
-        """Whether the event only tells what a restored device was like all along, so that no trigger may match it;
+        """Whether the event is the first observation of a restored device, so that no trigger may match it;
         and the restored devices that were observed for the first time by now.
 
         It must be asked of every event, once and in order: sightings that change nothing end the waiting too.

@@ -36,7 +36,7 @@ def number_in(value: Value) -> int | float | None:
 
 
 def describe(value: Value) -> str:
-    """A value as explanations tell it, one with a unit as `21.5 celsius`."""
+    """A value as text for people, one with a unit as `21.5 celsius`."""
     number = number_in(value)
     if isinstance(value, dict) and number is not None and isinstance(value.get("unit"), str):
         return f"{number} {value['unit']}"

@@ -1,7 +1,8 @@
 """Policy: an automation that ran does not run again too soon, nor twice for the same thing.
 
 The state is a value: each question returns what is to be kept, and `to_json` what outlives a restart. Instants are
-those of the wall clock; where it was set back, what lies in the future counts from now on, so nothing waits for ever.
+those of the wall clock; where it was set back, what lies in the future counts from now on, so that no cooldown lasts
+longer than stated.
 """
 
 from __future__ import annotations
@@ -94,8 +95,8 @@ def never_began(memory: Memory, event: Mapping[str, Value]) -> Memory:
 
 def fingerprint(event: Mapping[str, Value]) -> str:
     """A short text that is the same for the same events, `scheduled_at` aside; `5` is `5.0`, `true` is not `1`."""
-    told = {key: _plain(value) for key, value in event.items() if key != "scheduled_at"}
-    text = json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    fields = {key: _plain(value) for key, value in event.items() if key != "scheduled_at"}
+    text = json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=12).hexdigest()
 
 

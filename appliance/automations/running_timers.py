@@ -1,4 +1,4 @@
-"""Running timers: what is kept of each in memory, as little as it takes, and one alarm for the next that is due."""
+"""Running timers: what is kept of each in memory, and the queue of which the scheduler knows the next."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_STALE = 64
 """Cancelled timers that stay in the queue, beyond which they are cleared away once they are the most."""
 
 SAME_SECS = 1e-6
-"""What is due sooner than this after an alarm is due with it: sums of floating point may differ."""
+"""Timers due within this time of each other fire together: sums of floating point numbers may differ."""
 
 MAX_MILLIS = 253_402_300_799_999
 """The end of the year 9999."""
@@ -27,10 +27,10 @@ MAX_MILLIS = 253_402_300_799_999
 
 @dataclass(slots=True, eq=False)
 class RunningTimer:
-    """A timer that is under way: `payload` as JSON, the times in milliseconds since 1970; `is_dated` tells whether
+    """A timer that is under way: `payload` as JSON, the times in milliseconds since 1970; `is_dated`: whether
     the clock was trusted then.
 
-    `due` is the monotonic second, None while it does not run: nobody knows the time that it needs, or it is over.
+    `due` is the monotonic second, None while it does not run: the clock is not trusted yet, or it is over.
     `late_secs` is how long it was overdue when it went on after a start.
     """
 
@@ -48,7 +48,7 @@ class RunningTimer:
 
     @staticmethod
     def of(name: str, raw: Any) -> RunningTimer | None:
-        """The timer that `to_json` told; None for what is not of that form."""
+        """The timer that `to_json` encoded; None for what is not of that form."""
         fields = raw if isinstance(raw, dict) else {}
         started_at, due_at = _millis(fields.get("started_at")), _millis(fields.get("due_at"))
         if started_at is None or due_at is None:
@@ -57,9 +57,9 @@ class RunningTimer:
         return RunningTimer(name, payload, started_at, due_at, fields.get("is_dated") is not False)
 
     def to_json(self) -> dict[str, Any]:
-        """What is kept of it over restarts."""
-        told = {"started_at": self.started_at, "due_at": self.due_at, "is_dated": self.is_dated}
-        return {**told, "payload": self.load_payload()}
+        """The form in which it is stored."""
+        times = {"started_at": self.started_at, "due_at": self.due_at, "is_dated": self.is_dated}
+        return {**times, "payload": self.load_payload()}
 
     def load_payload(self) -> Value:
         """The payload, None for none."""
@@ -76,7 +76,7 @@ def _millis(raw: Value) -> int | None:
 
 
 class TimerQueue:
-    """The timers that run, by when they are due. However many there are, one alarm of the scheduler's waits."""
+    """The timers that run, by when they are due. However many there are, the scheduler holds one timer."""
 
     def __init__(self, clock: Clock, scheduler: Scheduler, on_due: Callable[[RunningTimer], None]) -> None:
         self._clock = clock
@@ -88,13 +88,13 @@ class TimerQueue:
         self._armed_for: float | None = None
 
     def start(self, timer: RunningTimer, secs: float) -> None:
-        """Ring the timer, which does not run, so many seconds from now."""
+        """Start the timer, which does not run; it is due so many seconds from now."""
         timer.due = self._clock.monotonic() + max(0.0, secs)
         heapq.heappush(self._heap, timer)
         self._arm()
 
     def remove(self, timer: RunningTimer) -> None:
-        """Never ring the timer, which is not used again."""
+        """Drop the timer, which must not be used again; it never fires."""
         timer.is_gone = True
         if timer.due is None:
             return
@@ -106,7 +106,7 @@ class TimerQueue:
         self._arm()
 
     def _arm(self) -> None:
-        """Let the one alarm be for the next that is due."""
+        """Have the scheduler wait for the next that is due."""
         while self._heap and self._heap[0].is_gone:
             heapq.heappop(self._heap)
             self._stale -= 1

@@ -58,7 +58,7 @@ class AutomationExecutor:
             self._brake.note_run(definition.id, event)
 
     async def run_by_hand(self, asset: Asset[AutomationDefinition], event: Event) -> ExecutionResult:
-        """Run it because somebody says so: if its conditions hold, whatever its mode, policy and switch say."""
+        """Run it if its conditions hold, whatever its mode, policy and switch say; returns once it has ended."""
         verdict = self._check(asset.definition)
         request = _request(asset, event, verdict, by_hand=True)
         if verdict.holds:
@@ -122,15 +122,15 @@ class AutomationExecutor:
 
 
 def _steps(definition: AutomationDefinition, verdict: Verdict) -> tuple[Mapping[str, Any], ...]:
-    """What the trace tells of the conditions: those that hold, and the one that does not."""
+    """The trace's steps of the conditions: those that hold, and the first that does not."""
     if not verdict.holds and not verdict.branch:
         return ()
     failed = None if verdict.holds else int(verdict.branch.partition(".")[0])
     steps: list[Mapping[str, Any]] = []
     for number, condition in enumerate(definition.conditions[:failed], 1):
-        told = {"at_ms": 0, "step": "condition", "number": number, "type": condition.type}
+        step = {"at_ms": 0, "step": "condition", "number": number, "type": condition.type}
         is_failed = number == failed
-        steps.append({**told, "holds": not is_failed, "reason": verdict.reason if is_failed else None})
+        steps.append({**step, "holds": not is_failed, "reason": verdict.reason if is_failed else None})
     return tuple(steps)
 
 

@@ -1,4 +1,4 @@
-"""Safe mode: no automation runs, because somebody asked for that, or because the hub crashed again and again."""
+"""Safe mode: no automation runs, because `--safe` was given, or because the hub crashed several times."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class SafeMode:
         return self.because == BY_ITSELF
 
     def refusal_of(self, section: LuaFolder) -> Fault | None:
-        """What a reload of the automations answers, where somebody asked for safe mode."""
+        """What a reload of the automations answers, where `--safe` was given; None else."""
         return Fault(section.directory, 0, ASKED) if self._is_asked else None
 
     async def note_start(self, crashes: CrashCounter, *, has_crashed: bool, is_enabled: bool) -> None:
-        """Note that the hub runs, and be safe where it has lately crashed again and again and has automations."""
+        """Note that the hub runs, and begin safe mode where it has automations and crashed several times lately."""
         if await crashes.note_start(has_crashed=has_crashed) and is_enabled:
             self.because = BY_ITSELF
             log.warning("%s", BY_ITSELF)

@@ -1,4 +1,4 @@
-"""The scheduler: the one sleep of the automations. It wakes for what is due, whatever is done to the clock."""
+"""The scheduler: the one task that sleeps until something is due, and notices when the clock is set."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MAX_STALE = 64
 
 
 class Scheduler:
-    """Rings timers and alarms when they are due. What rings must neither wait nor take long."""
+    """Fires timers and alarms when they are due. Their callbacks run on the loop and must not block."""
 
     def __init__(self, environment: Environment) -> None:
         clock, trust = environment.clock, environment.trust
@@ -64,13 +64,13 @@ class Scheduler:
         await self._tasks.__aexit__()
 
     def after(self, name: str, seconds: float, on_due: Callable[[float], None]) -> TimerHandle:
-        """Ring once, so many seconds of real time from now; the ring is told how many seconds late it is."""
+        """Call `on_due` once, so many seconds of real time from now, with the seconds by which it is late."""
         return self._start(TimerHandle(name, self._clock.monotonic() + seconds, on_due))
 
     def every(
         self, name: str, seconds: float, on_due: Callable[[float], None], *, first: float | None = None
     ) -> TimerHandle:
-        """Ring every so many seconds of real time, for the first time after `first` or after one whole span."""
+        """Call `on_due` every so many seconds of real time, first after `first` seconds or after one interval."""
         due = self._clock.monotonic() + (seconds if first is None else first)
         return self._start(TimerHandle(name, due, on_due, seconds))
 
@@ -95,7 +95,7 @@ class Scheduler:
         return alarm
 
     def cancel(self, what: TimerHandle | Alarm) -> None:
-        """Never ring it again."""
+        """Never call it again."""
         if isinstance(what, Alarm):
             self._alarms.pop(what, None)
         elif not what.is_cancelled:
@@ -233,11 +233,11 @@ class Scheduler:
         alarm.arm(now)
 
     def _count(self, alarm: Alarm, passed: Passed) -> None:
-        """Tell of occurrences that were passed over; very many are counted beside everything else."""
+        """Log how many occurrences were missed; those of `since` are counted in the background."""
         if passed.since is None:
             _report_passed(alarm.name, passed.count)
         elif passed.since < passed.until:
-            self._tasks.start(_tell_counted(alarm, passed, self._clock), f"count of what {alarm.name} missed")
+            self._tasks.start(_log_counted(alarm, passed, self._clock), f"count of what {alarm.name} missed")
 
     def _find_soonest(self) -> None:
         self._soonest = min((alarm.due for alarm in self._alarms if alarm.due is not None), default=None)
@@ -252,7 +252,7 @@ class Scheduler:
         return max(0.0, min(waits))
 
 
-async def _tell_counted(alarm: Alarm, passed: Passed, clock: Clock) -> None:
+async def _log_counted(alarm: Alarm, passed: Passed, clock: Clock) -> None:
     _report_passed(alarm.name, await passed.count_all(alarm, clock))
 
 
@@ -265,5 +265,5 @@ def _report_passed(name: str, passed: int) -> None:
 def _safely(do: Callable[[], None]) -> None:
     try:
         do()
-    except Exception as error:  # one fault must not silence every other schedule
+    except Exception as error:  # one fault must not stop the other schedules
         log.error("a schedule failed: %s: %s", type(error).__name__, error, exc_info=error)

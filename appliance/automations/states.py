@@ -106,7 +106,7 @@ class States:
     async def switch(self, id_: str, *, is_enabled: bool) -> None:
         """Switch it on or off, once that is on the card; `StoreFailed` where it cannot be.
 
-        A switch that was begun is finished though whoever asked for it goes away.
+        Once begun it is finished even if the caller is cancelled.
         """
         await self._tasks.finish(self._switch(id_, is_enabled), f"switch of {id_}")
 

@@ -29,7 +29,7 @@ class SunDay:
     """One day of the sun, from midnight to midnight by the sun itself.
 
     `sunrise` lies before its noon and `sunset` after it, in UTC to the second; None where there is none. `was_up`,
-    `culminates` and `stays_up` tell whether the sun is up at the first midnight, at noon and at the last midnight.
+    `culminates` and `stays_up`: whether the sun is up at the first midnight, at noon and at the last midnight.
     """
 
     sunrise: datetime | None

@@ -28,7 +28,7 @@ log = logging.getLogger("automations")
 
 TIMER = "timer/"
 """Keys in the document: `timer/<name>` holds `{started_at, due_at, is_dated, payload}`, times in milliseconds since
-1970; `is_dated` tells whether the clock was trusted then."""
+1970; `is_dated`: whether the clock was trusted then."""
 
 MAX_SECS = 400 * 86_400
 MAX_TIMERS = 10_000
@@ -87,7 +87,7 @@ class Timers:
         for timer in self._running.values():
             if self._trust.is_trusted() and timer.is_dated:
                 self._resume(timer)
-            elif not timer.is_dated:  # nobody knows how much of it is over
+            elif not timer.is_dated:  # how much of it is over is not known
                 self._queue.start(timer, timer.whole_secs)
 
     def pause(self) -> None:
@@ -131,7 +131,7 @@ class Timers:
             raise NotFound("timer", name)
 
     async def _finish(self, change: Callable[[], Awaitable[None]], name: str) -> None:
-        """Make the change whether or not who asked for it stays."""
+        """Make the change; it is finished even if the caller is cancelled."""
         await self._tasks.finish(self._make(change), f"change of the timer {name}")
 
     async def _make(self, change: Callable[[], Awaitable[None]]) -> None:

@@ -49,7 +49,7 @@ class SystemErrorTrigger:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariableTrigger:
-    """A variable changes to what is wanted; to one that wants nothing in particular also its removal is a change."""
+    """A variable changes to a value that matches; without equals, above and below its removal is a change too."""
 
     type: ClassVar[str] = "variable_change"
     id: str | None = None

@@ -48,9 +48,9 @@ def instant_of(day: date, at: time, zone: ZoneInfo) -> datetime | None:
 def next_wall_clock(
     at: time, locale: Locale, instant: datetime, is_wanted: Callable[[date], bool] = lambda day: True
 ) -> datetime | None:
-    """The first instant after the given one at which the home's clocks come to show this time, once a wanted day.
+    """The first instant after the given one at which the home's clocks show this time, on a day that `is_wanted`.
 
-    None where no day within three weeks is wanted.
+    None where no day within three weeks is.
     """
     for day in locale.days_around(instant, 2, MAX_DAYS_AHEAD):
         if is_wanted(day):

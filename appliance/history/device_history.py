@@ -24,7 +24,7 @@ _ROOM = ""
 
 
 class Resolution(IntEnum):
-    """Milliseconds of which only the last entry is wanted; 0: every entry."""
+    """Milliseconds of which only the last entry is returned; 0: every entry."""
 
     ALL = 0
     MINUTE = MINUTE_MS
@@ -51,8 +51,8 @@ class DeviceEntry:
 class DeviceHistory:
     """Listens to the bus and keeps what devices showed. It never takes more than `max_bytes`.
 
-    Where there is no room, the largest series is thinned: so who reports often keeps less detail, and nobody else's
-    values are lost for it.
+    Where there is no room, the largest series is thinned: so a device that reports often keeps less detail,
+    and the others' values stay.
     """
 
     def __init__(self, bus: Bus, clock: Clock, max_bytes: int) -> None:
@@ -154,7 +154,7 @@ class DeviceHistory:
 
 
 def _latest(series: Series, period: Period, resolution: Resolution) -> Iterator[int]:
-    """The newest times of the series in the period, so many as are wanted at most."""
+    """The newest times of the series in the period, at most as many as the period allows."""
     indices = series.list_indices(*period.bounds_ms(), resolution)
     return (series.times[index] for index, _ in zip(indices, range(period.max_entries), strict=False))
 

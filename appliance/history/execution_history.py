@@ -33,8 +33,8 @@ class RunStatus(StrEnum):
 class RunEntry:
     """One execution of a scene or automation; `results` are those of its commands in call order.
 
-    `trigger_payload` is the event that an automation was given, `trace` what it did step by step, `warnings` tell of
-    commands that came to nothing.
+    `trigger_payload` is the event that an automation was given, `trace` what it did step by step, `warnings` are
+    sentences about commands that failed.
     """
 
     subject: str

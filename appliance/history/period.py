@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from appliance.clock import to_millis
 
 DEFAULT_LIMIT = 200
-"""Entries that are returned where nobody says how many."""
+"""Entries that are returned where no limit is stated."""
 
 INSTANT = timedelta(microseconds=1)
 

@@ -1,4 +1,4 @@
-"""The queue of changes that must outlive a power cut: each is checked, stored, and only then true."""
+"""Changes of rooms, groups and places: each is checked, stored, and only then in force."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from appliance.store.records import edit_changes
 class Changes:
     """Makes changes in the order they come; those that wait at the same time share one sync.
 
-    Each is checked against the layout that those before it leave. Until it is stored nobody sees it; if it cannot be
-    stored, nobody ever does. One that was asked for is made even if who asked goes away.
+    Each is checked against the layout that those before it leave. It is visible only once it is
+    stored. One that was begun is finished even if the caller is cancelled.
     """
 
     def __init__(self, registry: Registry, document: Document) -> None:
@@ -34,7 +34,7 @@ class Changes:
         return await self._queue.submit(change)
 
     async def _make_all(self, batch: list[Change]) -> list[Edit | LaresError]:
-        """Store what is allowed of the batch; then, and not before, it comes true. The result of each."""
+        """Store what is allowed of the batch, then put it in force. The result of each."""
         draft = Draft(self._registry.layout)
         results = [self._preview(change, draft) for change in batch]
         try:
@@ -56,7 +56,7 @@ class Changes:
         return edit
 
     def _fault_of(self, change: Change) -> LaresError | None:
-        """What is wrong with the change by the layout in force, now that those before it have come to nothing."""
+        """What is wrong with the change by the layout in force, now that those before it were not made."""
         try:
             self._registry.preview(change, self._registry.layout)
         except LaresError as error:

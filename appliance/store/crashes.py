@@ -16,13 +16,13 @@ from appliance.store.records import CRASHES
 
 WINDOW_SECS = 300.0
 MAX_CRASHES = 3
-"""So many crashes within the window, and the hub should start without automations."""
+"""With so many crashes within `WINDOW_SECS` the hub starts without automations."""
 
 
 class CrashCounter:
     """Counts the runs that did not stop in order since the machine was started.
 
-    Times are seconds since then, on a clock that nobody can set. The card is asked for a change only
+    Times are seconds since then, on a clock that is never set. The card is written only
     after a crash, and once more when the series is over.
     """
 
@@ -34,17 +34,17 @@ class CrashCounter:
         self._remember = remember
 
     async def note_start(self, *, has_crashed: bool) -> bool:
-        """Count the crash of the run before, if it was one; true where there were so many that something is wrong."""
+        """Count the crash of the run before, if it was one; true where there were `MAX_CRASHES` of late."""
         if not has_crashed:
             return False
         now, boot = self._clock.monotonic(), read_boot_id()
         crashes = [*self._list_recent(now, boot), now]
-        with suppress(StoreFailed):  # a card that takes nothing now does not keep the hub from running
+        with suppress(StoreFailed):  # the hub starts although the card takes nothing now
             await self._document.put_many({CRASHES: {"boot": boot, "crashes": crashes}})
         return len(crashes) >= MAX_CRASHES
 
     def end_series(self) -> None:
-        """Begin to count anew: the hub stopped in order, or a person has looked after the cause."""
+        """Begin to count anew: the hub stopped in order, or the automations were reloaded."""
         if self._document.get(CRASHES) is not None:
             self._remember(CRASHES, None)
 

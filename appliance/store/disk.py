@@ -71,7 +71,7 @@ class Disk:
         (self.folder / old).replace(self.folder / new)
 
     def link(self, old: str, new: str) -> None:
-        """Give a file a second name, or a copy where the filesystem knows no links."""
+        """Give a file a second name, or a copy where the filesystem has no links; nothing where that name exists."""
         try:
             os.link(self.folder / old, self.folder / new)
         except FileExistsError:
@@ -82,7 +82,7 @@ class Disk:
             self._copy(old, new)
 
     def remove(self, name: str) -> None:
-        """Remove a file; one that is not there is none the worse."""
+        """Remove a file; a missing one is not an error."""
         with contextlib.suppress(FileNotFoundError):
             (self.folder / name).unlink()
 
@@ -91,7 +91,7 @@ class Disk:
         os.close(descriptor)
 
     def _copy(self, old: str, new: str) -> None:
-        """Copy a file; the new name never stands for half of it."""
+        """Copy a file; a power cut never leaves half of it under the new name."""
         descriptor = self.create(new + PART)
         try:
             self.write(descriptor, self.read(old), 0)

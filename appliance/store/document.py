@@ -79,7 +79,7 @@ class Document:
         """Change all the keys or none; None removes a key. Returns once a power cut cannot take it back.
 
         Raises `StoreFailed` when the card does not take it; the document is then as it was. `TypeError` where a key
-        or a value is none that JSON knows.
+        or a value has no JSON.
         """
         if changes:
             await self._queue.submit({key: encode_value(key, value) for key, value in changes.items()})
@@ -102,7 +102,7 @@ class Document:
         }
 
     async def _write(self, batch: list[dict[str, bytes | None]]) -> list[LaresError | None]:
-        """Write the batch as one record; whether it could be is noted, also where nobody foresaw why not."""
+        """Write the batch as one record; a failure of any kind is noted, and raised to each caller."""
         merged = {key: value for changes in batch for key, value in changes.items()}
         try:
             await self._run(lambda: self._files.append(merged))
@@ -112,7 +112,7 @@ class Document:
             self._note_failure(_reason(error))
             return [StoreFailed(f"the change cannot be stored now: {self._failure}") for _ in batch]
         self._note_success()
-        if self._files.is_compaction_due:  # nobody waits for it but what comes meanwhile
+        if self._files.is_compaction_due:  # only changes that come meanwhile wait for it
             self._thread.submit(self._files.compact).add_done_callback(_log_failure)
         return [None for _ in batch]
 
@@ -133,9 +133,9 @@ class Document:
 
 
 def encode_value(key: str, value: object) -> bytes | None:
-    """The value as JSON; what has no JSON but null, a not-a-number, is gone like None: so replay takes it too.
+    """The value as JSON; not-a-number, which JSON has as null, removes the key, as in a replay.
 
-    Raises `TypeError`, which also says for which key.
+    Raises `TypeError`, which names the key.
     """
     try:
         orjson.dumps(key)
@@ -146,7 +146,7 @@ def encode_value(key: str, value: object) -> bytes | None:
 
 
 def _reason(error: Exception) -> str:
-    """Why the card takes nothing, in lower case; for what nobody foresaw the kind of it."""
+    """Why the card takes nothing, in lower case; the name of the exception where it is no `OSError`."""
     if isinstance(error, OSError):
         return (error.strerror or str(error)).lower()
     return type(error).__name__

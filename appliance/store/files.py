@@ -9,7 +9,7 @@ from typing import Any
 
 from appliance.store import names, snapshot
 from appliance.store.disk import Disk
-from appliance.store.journal import Changes, Journal
+from appliance.store.journal import EncodedChanges, Journal
 from appliance.store.names import FORMAT
 from appliance.store.recovery import Migrations, Recovered, recover
 
@@ -55,7 +55,7 @@ class Files:
         self.refusal: str | None = None
 
     def open(self) -> Recovered:
-        """Recover the document and make it ready for changes; a card that takes none now is tried again with each."""
+        """Recover the document and make it ready for changes; a card that takes none now is tried again later."""
         found = recover(self._disk, self._migrations)
         self._continue(found)
         try:
@@ -73,7 +73,7 @@ class Files:
         self.values, self._generation, self._sequence, self._must_renew = dict(values), above, sequence, True
         self._ready()
 
-    def append(self, changes: Changes) -> None:
+    def append(self, changes: EncodedChanges) -> None:
         """Write the changes; on the device when this returns."""
         journal = self._ready()
         try:

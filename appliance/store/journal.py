@@ -1,4 +1,4 @@
-"""The journal: JSON lines, one for each batch of changes, in a file that only ever grows until the next generation.
+"""The journal: JSON lines, one for each batch of changes, in a file that only grows until the next generation.
 
 The first line names format, generation and the sequence number from which the records count on. Each further line is
 a record `{"seq", "length", "put", "crc"}`: `put` maps keys to values, null for a key that is gone; `length` counts
@@ -21,17 +21,17 @@ from appliance.store.disk import Disk
 from appliance.store.names import FORMAT
 
 PREALLOCATED = 256 * 1024
-"""Bytes that the file is longer than its records, so that an append neither looks for room nor changes the length."""
+"""Bytes that the file is longer than its records, so that an append allocates nothing and leaves the length."""
 
 BLOCK = 4096
-"""Bytes that the card takes at once: what is behind a record in its last block costs nothing to be written as zeros.
+"""Bytes that the card takes at once: zeros behind a record in its last block are written at no cost.
 
 The next small records are then written over what is on the card already, which changes nothing else of the file.
 """
 
 _START = re.compile(rb'\{"seq":\d')
 
-Changes = Mapping[str, bytes | None]
+EncodedChanges = Mapping[str, bytes | None]
 """Keys to their values as JSON bytes; None for a key that is removed."""
 
 
@@ -89,7 +89,7 @@ def encode_header(generation: int, sequence: int) -> bytes:
     return with_crc(orjson.dumps(header))
 
 
-def encode_record(sequence: int, changes: Changes) -> bytes:
+def encode_record(sequence: int, changes: EncodedChanges) -> bytes:
     """The line of a record."""
     pairs = (b"%b:%b" % (orjson.dumps(key), b"null" if value is None else value) for key, value in changes.items())
     put = b"{%b}" % b",".join(pairs)
@@ -100,8 +100,8 @@ class Journal:
     """A journal file that is open for appending, by one thread at a time.
 
     `end` is where its records end, `sequence` the number of the last. After a failed append it is unfit for more:
-    close it, and `reopen` or begin another generation. `is_sync_broken` tells which: a file whose sync has failed
-    cannot be trusted again.
+    close it, and `reopen` or begin another generation. `is_sync_broken`: a sync of the file has
+    failed, so that it cannot be trusted again.
     """
 
     def __init__(self, disk: Disk, descriptor: int, end: int, sequence: int) -> None:
@@ -130,7 +130,7 @@ class Journal:
         """Open a journal behind its last good record; what stands behind that is cut off.
 
         `last` is that record's line where another process wrote it: it may have died before the record was on the
-        device, or been told that it never will be, so it is written once more.
+        device, or its sync may have failed, so it is written once more.
         """
         descriptor = disk.open(name)
         try:
@@ -142,7 +142,7 @@ class Journal:
             raise
         return Journal(disk, descriptor, end, sequence)
 
-    def append(self, changes: Changes) -> None:
+    def append(self, changes: EncodedChanges) -> None:
         """Append one record; on the device when this returns."""
         self._commit(encode_record(self.sequence + 1, changes))
         self.sequence += 1

@@ -24,10 +24,10 @@ TRY_EVERY_SECS, MAX_TRIES = 0.05, 200
 """How a hub that starts waits for a command's brief lock to be released: ten seconds at most."""
 
 SIGNING_TRIES = 4
-"""How often it looks again where a hub seems to hold it: the one who holds it may be about to say who it is."""
+"""How often it looks again where a hub seems to hold it: its holder may be about to write its process id."""
 
 _BRIEF = b"brief "
-"""How the lock file begins that a command holds, which will be done soon; what it said before stands behind."""
+"""How the lock file begins that a command holds for a moment; its content before that follows."""
 
 _STOPPING = b"stopping\n"
 """What follows process and boot id in the lock file of a hub that was asked to end."""
@@ -40,9 +40,9 @@ the machine's boot id."""
 class DirectoryLock:
     """Holds the data directory from being made until it is released.
 
-    Making one raises `StartFailed` when a hub holds it, and names that process. A hub waits for the end of one that
-    is brief, as a command's, which leaves what the file says as it was. `stopped_at` is when the hub before this one
-    stopped in order; None where it did not, or nobody knows. `is_crash` says that the process before this one ended
+    Making one raises `StartFailed` when a hub holds it, and names that process. A hub waits for a command's lock
+    (`is_brief`), which leaves the file's content as it was. `stopped_at` is when the hub before this one
+    stopped in order; None where it did not, or where that is unknown. `is_crash`: the process before this one ended
     without releasing it and without having been asked to, and the machine was not started anew since.
     """
 
@@ -56,12 +56,12 @@ class DirectoryLock:
         self._sign(self._descriptor, _BRIEF + before if is_brief else self._own)
 
     def note_stop(self) -> None:
-        """Note that the process was asked to end: however it ends from now on, nobody finds that it `is_crash`."""
+        """Note that the process was asked to end: however it ends from now on, that is no crash (`is_crash`)."""
         if self._descriptor is not None:
             self._sign(self._descriptor, self._own + _STOPPING)
 
     def release(self) -> None:
-        """Let others have the directory; what the process before this one left is there again."""
+        """Let others have the directory; the file has its former content again."""
         self._release(self._before)
 
     def release_after_stop(self, stopped_at: datetime | None) -> None:
@@ -69,7 +69,7 @@ class DirectoryLock:
         self._release(_STOPPED + (b"" if stopped_at is None else stopped_at.isoformat().encode()))
 
     def release_after_fault(self) -> None:
-        """The same after a hub that failed: the next one finds it as if it had been killed."""
+        """The same after a hub that failed: for the next one this was a crash."""
         self._release(None)
 
     def _release(self, left: bytes | None) -> None:
@@ -111,7 +111,7 @@ def holder_of(folder: Path) -> str | None:
 
 
 def _acquire(folder: Path, tries: int) -> int:
-    """The descriptor of the lock, which is held; where another command holds it for a moment it tries again."""
+    """The descriptor of the lock, which is held; tries again while another command holds it."""
     looks = 0
     for attempt in range(tries):
         descriptor = _open(folder / LOCK)
@@ -140,7 +140,7 @@ def _process_in(text: bytes) -> str:
 
 
 def read_boot_id() -> str:
-    """What is different after each start of the machine; empty where nobody knows."""
+    """What is different after each start of the machine; empty where that cannot be read."""
     try:
         return _BOOT_ID.read_bytes().strip().decode("ascii", "replace")
     except OSError:

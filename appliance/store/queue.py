@@ -1,4 +1,4 @@
-"""A queue of changes: each is made whether or not who asked for it stays, and nobody waits for ever."""
+"""A queue of changes: each is made even if its caller is cancelled, and every caller gets an answer."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ log = logging.getLogger("store")
 class ChangeQueue(Generic[Item, Result]):
     """Hands the items to `work`, in the order they came; those that wait at the same time are one batch.
 
-    `work` returns for each item its result, or the error to raise where it was asked for. If it raises, which nobody
-    foresaw, its batch gets `StoreFailed`, the traceback is logged, and the next batch is worked on.
+    `work` returns for each item its result, or the error to raise where it was asked for. If it raises any
+    other exception, its batch gets `StoreFailed`, the traceback is logged, and the next batch is worked on.
     """
 
     def __init__(self, work: Callable[[list[Item]], Awaitable[Sequence[Result | LaresError]]], name: str) -> None:
@@ -52,16 +52,16 @@ class ChangeQueue(Generic[Item, Result]):
         finally:  # also when the loop is torn down in the middle of it
             self._running = None
             left, self._waiting = [*batch, *self._waiting], []
-            self._answer(left, [self._unforeseen()] * len(left))
+            self._answer(left, [self._internal_error()] * len(left))
 
     async def _results_of(self, items: list[Item]) -> Sequence[Result | LaresError]:
         try:
             return await self._work(items)
         except Exception as error:
             log.error("%s failed: %s: %s", self._name, type(error).__name__, error, exc_info=error)
-            return [self._unforeseen()] * len(items)
+            return [self._internal_error()] * len(items)
 
-    def _unforeseen(self) -> StoreFailed:
+    def _internal_error(self) -> StoreFailed:
         return StoreFailed("the change was not made; the log says why")
 
     @staticmethod
@@ -71,6 +71,6 @@ class ChangeQueue(Generic[Item, Result]):
                 continue
             if isinstance(result, LaresError):
                 done.set_exception(result)
-                done.exception()  # who asked may be gone; then nobody else looks at it
+                done.exception()  # the caller may be cancelled; then asyncio must not log it
             else:
                 done.set_result(result)

@@ -20,7 +20,7 @@ TRIES = 50
 
 
 def read_document(folder: Path) -> Recovered:
-    """The document as its files tell it now. A hub that compacts meanwhile is read again; nothing is written."""
+    """The document as its files hold it now; read again where a hub compacts meanwhile. Nothing is written."""
     for _ in range(TRIES - 1):
         try:
             return recover(Disk(folder), MIGRATIONS)

@@ -1,4 +1,4 @@
-"""The recorder: what may be lost for some minutes is gathered, and written rarely, and only if it changed."""
+"""The recorder: state that may be lost for some minutes is written every few minutes, if it changed."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Recorder:
     """Writes what changed every `flush_secs`, and a last time when its context is left: devices, and what others
     hand it. `trust` is that of the clock.
 
-    That a device is lost is written with the last flush alone, for an outage is worth no write; the next run knows
-    since when by it.
+    That a device is offline is written only with the last flush, since an outage is worth no write; the next run
+    reads from it since when.
     """
 
     def __init__(self, registry: Registry, bus: Bus, document: Document, clock: Clock, *, flush_secs: float) -> None:
@@ -51,8 +51,8 @@ class Recorder:
         stored = self._document.get(CARD)
         nothing: dict[str, Any] = {"bytes_written": 0, "syncs": 0, "since": timestamp(self._clock.now())}
         self._before: dict[str, Any] = nothing if stored is None else orjson.loads(stored)
-        nobody_knows = {"date": "", "began_at_bytes": 0}
-        self._day: dict[str, Any] = self._before.get("day", nobody_knows)
+        unknown_day = {"date": "", "began_at_bytes": 0}
+        self._day: dict[str, Any] = self._before.get("day", unknown_day)
         self._day = self._day_of(int(self._before["bytes_written"]))
         self.trust = ClockTrust(self._clock, newest_time(self._document))
         self._is_forgotten = False
@@ -70,9 +70,9 @@ class Recorder:
         """Write what changed since the last time. What cannot be stored now is tried again with the next."""
         dirty, self._dirty = self._dirty, set()
         handed, self._handed = self._handed, {}
-        told = {key: value for device_id in dirty for key, value in self._record_device(device_id).items()} | handed
-        told = {key: value for key, value in told.items() if self._is_json(key, value)}
-        changes = {key: value for key, value in told.items() if self._differs(key, value)}
+        values = {key: value for device_id in dirty for key, value in self._record_device(device_id).items()} | handed
+        values = {key: value for key, value in values.items() if self._is_json(key, value)}
+        changes = {key: value for key, value in values.items() if self._differs(key, value)}
         if self.trust.forgotten is not None and not self._is_forgotten:
             changes |= forgetting(self.trust, self._clock.now())
         if not changes:
@@ -82,10 +82,10 @@ class Recorder:
             self._is_forgotten = self._is_forgotten or CLOCK in changes
         except StoreFailed:
             self._keep(dirty, handed)
-        except asyncio.CancelledError:  # the hub stops, and the last flush must not take this one's word for it
+        except asyncio.CancelledError:  # the hub stops, and the last flush writes it
             self._keep(dirty, handed)
             raise
-        except Exception as error:  # one that nobody foresaw must not end the recording
+        except Exception as error:  # no exception may end the recording
             self._keep(dirty, handed)
             log.error("changes cannot be recorded: %s: %s", type(error).__name__, error)
 
@@ -97,9 +97,9 @@ class Recorder:
         """What the document would hold under the prefixes if all were written now."""
         stored = {prefix + key: value for prefix in prefixes for key, value in self._document.items(prefix)}
         devices = [self._record_device(device_id) for device_id in self._dirty]
-        told = {key: value for each in (*devices, self._handed) for key, value in each.items()}
-        there = {key: value for key, value in told.items() if key.startswith(tuple(prefixes))}
-        return {key: value for key, value in {**stored, **there}.items() if value is not None}
+        unwritten = {key: value for each in (*devices, self._handed) for key, value in each.items()}
+        found = {key: value for key, value in unwritten.items() if key.startswith(tuple(prefixes))}
+        return {key: value for key, value in {**stored, **found}.items() if value is not None}
 
     async def trust_clock(self) -> None:
         """Trust the clock from now on, over restarts too; returns once that is stored, or raises `StoreFailed`."""
@@ -117,7 +117,7 @@ class Recorder:
         }
 
     def _is_json(self, key: str, value: dict[str, Any] | None) -> bool:
-        """Whether the value can be stored; one that cannot is told once, and keeps no other from being stored."""
+        """Whether the value can be stored; one that cannot is logged once and left out."""
         try:
             encode_value(key, value)
         except TypeError as error:
@@ -181,7 +181,7 @@ class Recorder:
         return self._day if self._day["date"] == today else {"date": today, "began_at_bytes": written}
 
     def _differs(self, key: str, value: dict[str, Any] | None) -> bool:
-        """Whether the document tells something else, times aside: a change and its reverse need no write."""
+        """Whether the stored value differs, `at` aside: a change and its reverse need no write."""
         stored = self._document.get(key)
         if stored is None or value is None:
             return stored is not None or value is not None

@@ -5,7 +5,7 @@ Keys are `room/<id>`, `group/<id>`, `place/<device id>` (its room), `name/<devic
 (`is`: what it shows, `at`: since when, in milliseconds since 1970; short, for hardly anything else is ever written);
 `counter/card` counts what was written; `clock/trust` is that of `store/times.py`, `key/<id>` are the keys of
 `store/stored_keys.py`. Whether a device is online is not
-kept: after a start nobody knows.
+kept: it is not known after a start.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CARD = "counter/card"
 
 
 class DocumentReader(Protocol):
-    """What tells the home: the document, or a backup of it."""
+    """Stored keys and values: the document, or a backup of it."""
 
     def items(self, prefix: str) -> list[tuple[str, Any]]:
         """The keys that begin with the prefix, without it, and their values."""
@@ -80,7 +80,7 @@ class DocumentSnapshot:
 
 
 def edit_changes(edit: Edit, before: Layout) -> dict[str, Any]:
-    """What to write so that the document tells of the edit; nothing for what is so already. None removes a key."""
+    """What to write for the edit; nothing for what is stored already. None removes a key."""
     return {
         **{ROOM + id_: _encode_room(room) for id_, room in edit.rooms.items() if room != before.rooms.get(id_)},
         **{
@@ -117,7 +117,7 @@ def refuse(key: str, error: Exception) -> None:
 def read_all(
     document: DocumentReader, prefix: str, decode: Callable[[str, Any], T], on_fault: OnFault = refuse
 ) -> dict[str, T]:
-    """What the keys of this prefix tell, by what stands behind the prefix; without those that are a fault."""
+    """The decoded values of this prefix, by what stands behind the prefix; faults go to `on_fault`."""
     found = {}
     for id_, value in document.items(prefix):
         try:
@@ -128,7 +128,7 @@ def read_all(
 
 
 def read_layout(document: DocumentReader, on_fault: OnFault = refuse) -> Layout:
-    """The layout that the document tells."""
+    """The layout that is stored."""
     return Layout(
         rooms=read_all(document, ROOM, lambda id_, value: Room(id=id_, name=_text(value["name"])), on_fault),
         groups=read_all(document, GROUP, _group, on_fault),
@@ -150,9 +150,9 @@ def _text(value: Any) -> str:
 def encode_device(device: Device, *, has_state: bool = False) -> dict[str, Any]:
     """A device as keys and values: what it is, which hardly ever changes, and what it shows, which does.
 
-    With `has_state` it tells whether the device is online, too.
+    With `has_state` it says whether the device is online, too.
     """
-    said = {
+    stated = {
         "name": device.vendor_name,
         "info": _without_none(device.info),
         "commands": _encode_specs(device.commands),
@@ -162,7 +162,7 @@ def encode_device(device: Device, *, has_state: bool = False) -> dict[str, Any]:
             "kind": device.kind,
             "source": device.metadata.source,
             "vendor_specific": device.metadata.vendor_specific,
-            **{key: value for key, value in said.items() if value not in (None, {})},
+            **{key: value for key, value in stated.items() if value not in (None, {})},
         },
         STATE + device.id: {
             "at": to_millis(device.updated_at),
@@ -172,7 +172,7 @@ def encode_device(device: Device, *, has_state: bool = False) -> dict[str, Any]:
 
 
 def read_devices(document: DocumentReader, layout: Layout, on_fault: OnFault = refuse) -> list[Device]:
-    """The devices that the document tells, in their rooms, all offline until they are seen.
+    """The devices that are stored, in their rooms, all offline until they are seen.
 
     When a device was last seen is not kept: it was so at least when its state last changed.
     """
@@ -216,11 +216,9 @@ def _info(value: dict[str, Any]) -> Info:
 
 def _spec(value: dict[str, Any]) -> CommandSpec:
     known = {each.name for each in fields(CommandSpec)}
-    told: dict[str, Any] = {}
-    for key, each in value.items():
-        if key in known:
-            told[key] = tuple(each) if isinstance(each, list) else each
-    return CommandSpec(**told)
+    stated = {key: each for key, each in value.items() if key in known}
+    lists: dict[str, Any] = {key: tuple(each) for key, each in stated.items() if isinstance(each, list)}
+    return CommandSpec(**{**stated, **lists})
 
 
 def _encode_specs(specs: tuple[CommandSpec, ...] | None) -> list[dict[str, Any]] | None:
@@ -228,5 +226,5 @@ def _encode_specs(specs: tuple[CommandSpec, ...] | None) -> list[dict[str, Any]]
 
 
 def _without_none(value: Info | CommandSpec) -> dict[str, Any]:
-    told = {each.name: getattr(value, each.name) for each in fields(value)}
-    return {key: each for key, each in told.items() if each not in (None, ())}
+    stated = {each.name: getattr(value, each.name) for each in fields(value)}
+    return {key: each for key, each in stated.items() if each not in (None, ())}

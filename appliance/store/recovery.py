@@ -1,18 +1,15 @@
-"""Recovery: from whatever files are there to the document, and a plain account of what was wrong with them."""
+"""Recovery: from whatever files there are to the document, with notes about what was wrong with them."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-import orjson
 
 from appliance.errors import StartFailed
 from appliance.home.values import to_bytes
 from appliance.store import journal, names, snapshot
-from appliance.store.crc import check_crc
+from appliance.store.crc import check_crc, parse_object
 from appliance.store.disk import Disk
 from appliance.store.journal import JournalContents
 from appliance.store.snapshot import Snapshot
@@ -26,7 +23,7 @@ Migrations = Mapping[int, Migration]
 
 @dataclass(slots=True, kw_only=True)
 class Recovered:
-    """The document as the files tell it.
+    """The document as the files hold it.
 
     `base` is the generation whose snapshot it starts from, `generation` the newest of which there is a file.
     `is_clean` says that the two are one, that it is whole, and that its journal can be continued at `journal_end`,
@@ -96,7 +93,7 @@ def _check_cut_start(disk: Disk, found: Sequence[str], journals: Mapping[int, Jo
     """Let the document be empty where a first start was cut short: no more than journals' beginnings are there."""
     snapshots = [name for each in names.generations(found) if (name := names.snapshot(each)) in found]
     for name in snapshots:
-        _refuse_newer(disk.read(name), disk, name, is_sealed=False)
+        _refuse_newer(disk.read(name), disk, name, has_crc=False)
     if snapshots or any(each.is_damaged or each.torn or each.sequence for each in journals.values()):
         raise StartFailed(
             f"the store in {disk.folder} cannot be read: no snapshot in it is whole. Restore a backup, or move its "
@@ -141,7 +138,7 @@ def _begin_of_next(journals: Mapping[int, JournalContents], generation: int) -> 
 
 
 def _note_begin(reading: JournalContents, name: str, result: Recovered) -> None:
-    """Tell of an older format, and of a gap in front of the journal.
+    """Note an older format, and a gap in front of the journal.
 
     A gap in front of one without records may be no damage: nothing that is missing there was ever acknowledged if the
     power was cut between a failed sync and the next generation.
@@ -155,7 +152,7 @@ def _note_begin(reading: JournalContents, name: str, result: Recovered) -> None:
 
 
 def _note_end(reading: JournalContents, name: str, result: Recovered) -> None:
-    """Tell how the newest journal ends, and whether it can go on.
+    """Note how the newest journal ends, and whether it can be continued.
 
     One without records may have a name that is not on the device yet: its first record is what proves the name.
     """
@@ -224,25 +221,16 @@ def _read_journals(disk: Disk, found: Sequence[str], generations: Iterable[int])
     return result
 
 
-def _refuse_newer(data: bytes, disk: Disk, name: str, *, is_sealed: bool = True) -> None:
-    """Raise `StartFailed` where the file's first line tells a newer format.
+def _refuse_newer(data: bytes, disk: Disk, name: str, *, has_crc: bool = True) -> None:
+    """Raise `StartFailed` where the file's first line states a newer format.
 
-    A checksum that is not ours may be a newer format's, or damage: unless `is_sealed`, the line is taken at its word.
+    A checksum that is not ours may be a newer format's, or damage: unless `has_crc`, it is not checked.
     """
     line = data.partition(b"\n")[0]
-    header = check_crc(line) if is_sealed else _parse(line)
+    header = check_crc(line) if has_crc else parse_object(line)
     if header is not None and isinstance(header.get("format"), int) and header["format"] > names.FORMAT:
         raise StartFailed(
             f"{disk.folder / name} was written by a newer Lares (format {header['format']}, this one reads "
             f"{names.FORMAT}); run that version, or restore a backup made by this one",
             os.EX_CONFIG,
         )
-
-
-def _parse(line: bytes) -> dict[str, Any] | None:
-    """The JSON object that the line is, whatever its checksum says; None where it is none."""
-    try:
-        found = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        return None
-    return found if isinstance(found, dict) else None

@@ -1,8 +1,8 @@
 """A document that replaces another one, together with a folder of configuration: both or neither.
 
 The new document is put aside first. It counts from the moment on at which a marker is in the folder of configuration
-that carries the same token; whoever starts next finishes what a power cut has interrupted then, and forgets what had
-not come so far.
+that carries the same token; the next start finishes what a power cut has interrupted then, and drops it where
+that had not come.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def forget(folder: Path) -> None:
 
 
 def finish(folder: Path, stamp: str) -> list[Path]:
-    """Let what was put aside be the document if its marker is there, else forget it; for who holds the folder's lock.
+    """Let what was put aside be the document if its marker is there, else remove it. The caller holds the lock.
 
     The paths under which the old files are kept. Raises `OSError`; it can be called again then.
     """
@@ -68,7 +68,7 @@ def finish_at_start(folder: Path, now: datetime) -> None:
 
 
 def read_present(folder: Path) -> Recovered:
-    """The document that counts now, for who only reads: what a restore that was cut off has brought, if it has.
+    """The document that counts now, without writing: that of a restore that was cut off, if its marker is there.
 
     Raises what `read_document` raises.
     """

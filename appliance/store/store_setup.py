@@ -52,8 +52,8 @@ class Store:
     """Holds the lock, recovers the document, restores the registry, and records from then on, while entered.
 
     Of the devices that are stored, those that `is_ours` names are restored. `left_out` are sentences about what
-    cannot be understood, `stopped_at` and `has_crashed` tell of the hub before. Where `has_failed` is set, leaving
-    says that this one crashed.
+    cannot be understood, `stopped_at` and `has_crashed` are those of the hub before. Leaving notes a crash where
+    `has_failed` is set.
     """
 
     document: Document

@@ -1,4 +1,4 @@
-"""The keys that open the door: kept in the document as hashes, each change on the card before it is true."""
+"""The API keys: stored as hashes; each change is on the card before it is in force."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PREFIX = "key_"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """One key as it is kept: whose it is, what role it has, and the hash of its secret.
+    """One key as it is kept: its label, its role, and the hash of its secret.
 
     `hint` is a short digest of the secret, by which a guess is known without a hash; None where none was kept.
     """
@@ -47,7 +47,7 @@ class Key:
 class Keys:
     """The keys of the box. A change that cannot be stored never happens; one that was begun is finished.
 
-    Whoever asks for a key gets the same object until the key is replaced or revoked, which `KeyRevoked` tells.
+    `find` returns the same object until the key is replaced or revoked; then `KeyRevoked` is published.
     """
 
     def __init__(self, document: Document, bus: Bus, on_fault: OnFault = refuse) -> None:
@@ -112,7 +112,7 @@ class Keys:
 
 
 def read_keys(document: DocumentReader, on_fault: OnFault = refuse) -> list[Key]:
-    """The keys that the document tells."""
+    """The keys that are stored."""
     return [*read_all(document, KEY, _decode, on_fault).values()]
 
 

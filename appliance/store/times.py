@@ -1,4 +1,4 @@
-"""Times: the newest time that the document tells, which the clock must have passed before it can be trusted."""
+"""Times: the newest time that is stored, which the clock must have passed before it can be trusted."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _times_of(document: DocumentReader) -> Iterator[datetime]:
 
 
 def _times_in(document: DocumentReader, prefix: str, read: Callable[[Any], list[datetime]]) -> Iterator[datetime]:
-    """The times in every value behind the prefix; a value of another form tells none."""
+    """The times in every value behind the prefix; a value of another form has none."""
     for _, value in document.items(prefix):
         with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError, AttributeError):
             yield from (time.astimezone(UTC) for time in read(value) if time.tzinfo is not None)
@@ -63,4 +63,4 @@ _TIMES: Mapping[str, Callable[[Any], list[datetime]]] = {
     AUTOMATION: _of_automation,
     TIMER: lambda timer: [from_millis(timer["started_at"])],
 }
-"""How the values behind each prefix tell when they were written."""
+"""How the times are read from the values behind each prefix."""

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from appliance.store.files import Files
-from appliance.store.journal import Changes, encode_record
+from appliance.store.journal import EncodedChanges, encode_record
 from tests.fakes.disk import Event, Image, Mark, RecordingDisk, Sync, Truncate, Write
 from tests.store.cuts import Bounds, PowerCut, durable
 
@@ -26,7 +26,7 @@ Values = dict[str, bytes]
 SMALLEST = 1200
 """Bytes that a journal may hold in these histories: little, so that generations are short."""
 
-AFTER: Changes = {"after": b'"the cut"'}
+AFTER: EncodedChanges = {"after": b'"the cut"'}
 
 
 def make(disk: RecordingDisk) -> Files:
@@ -71,7 +71,7 @@ class Owner:
         self._perhaps = [] if is_ready else [each for each in allowed if each != self.state]
         self._mark()
 
-    def put(self, changes: Changes) -> bool:
+    def put(self, changes: EncodedChanges) -> bool:
         """Change something; tells whether it was acknowledged."""
         assert self._files is not None
         wanted = changed(self.state, changes)
@@ -189,7 +189,7 @@ class Proof:
         self.prove(disk, begin=1, twice=0)
 
 
-def changed(values: Mapping[str, bytes], changes: Changes) -> Values:
+def changed(values: Mapping[str, bytes], changes: EncodedChanges) -> Values:
     """The values with the changes made."""
     return {key: value for key, value in {**values, **changes}.items() if value is not None}
 
@@ -205,7 +205,7 @@ def silence() -> Iterator[None]:
         logger.disabled = False
 
 
-def _may_be_there(log: Sequence[Event], changes: Changes) -> bool:
+def _may_be_there(log: Sequence[Event], changes: EncodedChanges) -> bool:
     """Whether a refused change's whole record was written and not taken back."""
     put = encode_record(1, changes).partition(b'"put":')[2].rpartition(b',"crc"')[0]
     written = [index for index, each in enumerate(log) if isinstance(each, Write) and put in each.data]

@@ -1,4 +1,4 @@
-"""The archive of `lares backup`: state and all of `config/` in one compressed tar, with a page that says what it is.
+"""The archive of `lares backup`: state and all of `config/` in one compressed tar, with a page that describes it.
 
 Members: `lares-backup.json` (format of archive and store, version, time, the configuration's name), `state.json` (the
 document's keys and values), and `config/…` as it lies on the box, without `auth.master_key`.
@@ -56,7 +56,7 @@ class Archive:
 
 
 def write(file: Path, archive: Archive) -> None:
-    """Write the archive for this user's eyes only, whole or not at all; `StartFailed` if it cannot be written."""
+    """Write the archive with mode 0600, whole or not at all; `StartFailed` if it cannot be written."""
     write_private(file, pack(archive))
 
 

@@ -22,7 +22,7 @@ from appliance.store.replacement import read_present
 log = logging.getLogger("hub")
 
 OF_THE_BOX = (CARD, CRASHES, MASTER_KEY)
-"""What tells of this box and no other."""
+"""What holds for this box only, and is left out."""
 
 
 def backup(arguments: argparse.Namespace) -> int:
@@ -41,9 +41,9 @@ def backup(arguments: argparse.Namespace) -> int:
 
 
 def pack_backup(config: Path, data_dir: Path) -> bytes:
-    """The archive as bytes, for who asks the running hub for it; `Invalid` says why there is none.
+    """The archive as bytes, for the running hub; `Invalid` says why there is none.
 
-    May be called on any thread; what there is to warn of goes to the log.
+    May be called on any thread; warnings go to the log.
     """
     try:
         made, warnings = collect(config, data_dir)

@@ -1,4 +1,4 @@
-"""`lares check`: is what people wrote sound?"""
+"""`lares check`: lists the faults of configuration and Lua files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from appliance.scenes import build_catalog
 from appliance.store.records import DocumentSnapshot, read_layout
 
 ANYWHERE = Locale(timezone=load_zone("UTC"), latitude=0.0, longitude=0.0)
-"""Where a home is whose configuration cannot be used, so that nobody is told that it has no sunset."""
+"""The place of a home whose configuration cannot be used, so that no missing coordinates are reported."""
 
 
 def check(arguments: argparse.Namespace) -> int:
@@ -62,8 +62,8 @@ def find_unreadable(folder: Path, data_dir: Path) -> list[Fault]:
 def _can_read(path: Path, user: int, group: int) -> bool:
     found = path.stat() if path.exists() else path.lstat()
     shift = 6 if found.st_uid == user else 3 if found.st_gid == group else 0
-    wanted = 0o5 if path.is_dir() else 0o4
-    return found.st_mode >> shift & wanted == wanted
+    needed = 0o5 if path.is_dir() else 0o4
+    return found.st_mode >> shift & needed == needed
 
 
 def _load(file: Path) -> tuple[Config, list[Fault]]:
@@ -75,7 +75,7 @@ def _load(file: Path) -> tuple[Config, list[Fault]]:
 
 
 async def _check_lua(settings: Config, data_dir: Path) -> tuple[list[Fault], list[Fault]]:
-    """The faults of the Lua files and, where there are none, what may not be meant in them."""
+    """The faults of the Lua files and, where there are none, warnings about them."""
     clock, limits = Clock(), settings.automations.runner
     folders = (
         folder_of(settings.scenes, settings.root),

@@ -1,4 +1,4 @@
-"""`lares clock`: what somebody at the box says of its clock, whether or not the hub runs."""
+"""`lares clock`: trusts the box's clock, whether or not the hub runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from appliance.store.times import forgetting, newest_time
 
 
 def clock(arguments: argparse.Namespace) -> int:
-    """Note that the clock is right, through the hub where one runs; the exit code."""
+    """Trust the clock, through the hub where one runs; the exit code."""
     data_dir = Places.of_process(arguments.config, arguments.data_dir).find_data_dir()
     if not data_dir.is_dir():
         raise StartFailed(f"there is no data directory {data_dir}; `lares run` makes it", os.EX_NOINPUT)

@@ -34,7 +34,7 @@ DEFAULT_PORT = 3000
 
 
 def demo(arguments: argparse.Namespace) -> int:
-    """Run the demo until it is told to stop; the exit code."""
+    """Run the demo until a signal asks it to stop; the exit code."""
     port = _choose_port() if arguments.port is None else arguments.port
     with tempfile.TemporaryDirectory(prefix="lares-demo-") as folder:
         file = Path(folder) / CONFIG_FILE.parent / Path(arguments.config or CONFIG_FILE).name
@@ -61,7 +61,7 @@ async def _run(settings: Config, data_dir: Path, port: int) -> None:
 
         def greet(hub: Hub, port: int) -> None:
             asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _end)
-            when_ready(hub, lambda: _tell(hub, _greeting(f"{LOOPBACK}:{port}", key, urls)))
+            when_ready(hub, lambda: _begin_showing(hub, _greeting(f"{LOOPBACK}:{port}", key, urls)))
 
         await serve(home, data_dir, greet)
 
@@ -100,7 +100,7 @@ What happens shows here, as the event stream sends it. Ctrl-C ends the demo.
 """
 
 
-def _tell(hub: Hub, greeting: str) -> None:
+def _begin_showing(hub: Hub, greeting: str) -> None:
     _print_at_once(greeting)
     hub.bus.listen(_show)
 
@@ -112,11 +112,11 @@ def _show(event: Event) -> None:
 
 
 def _print_at_once(text: str) -> None:
-    """Print at once; the demo ends with whoever reads it."""
+    """Print and flush; the demo ends when standard output is closed."""
     try:
         print(text, flush=True)
     except OSError:
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - for what is still to be said
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - for what is still to be printed
         _end()
 
 

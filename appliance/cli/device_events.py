@@ -50,15 +50,15 @@ class FileEvent:
 
 
 def read_instant(text: str, locale: Locale) -> datetime:
-    """The instant that somebody wrote, by the home's clocks where it states no offset; `Invalid` if it is none."""
+    """The instant that the text states, by the home's clocks where it states no offset; `Invalid` if it is none."""
     try:
         instant = datetime.fromisoformat(text)
         if not FIRST_YEAR <= instant.year <= LAST_YEAR:
             raise ValueError("beyond the calendar")
     except ValueError:
-        wanted = "a time like 2026-12-24T18:00 (local) or 2026-12-24T17:00:00Z"
+        example = "a time like 2026-12-24T18:00 (local) or 2026-12-24T17:00:00Z"
         years = f"in the years {FIRST_YEAR} to {LAST_YEAR}"
-        raise Invalid(f"must be {wanted}, {years}, not {text!r}") from None
+        raise Invalid(f"must be {example}, {years}, not {text!r}") from None
     return (instant if instant.tzinfo is not None else instant.replace(tzinfo=locale.timezone)).astimezone(UTC)
 
 
@@ -123,7 +123,7 @@ def _instant(text: str, locale: Locale, latest: datetime) -> datetime:
         return read_instant(text, locale)
     at = time(int(match[1]), int(match[2]), int(match[3] or 0))
     found = next_wall_clock(at, locale, latest - _INSTANT, _any_day)
-    assert found is not None  # every day is wanted
+    assert found is not None  # no day is left out
     return found
 
 

@@ -1,4 +1,4 @@
-"""`lares doctor`: is this box fit, and what does its store hold?"""
+"""`lares doctor`: what of this box and its store needs care."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from appliance.store.replacement import read_present
 from appliance.store.times import newest_time
 
 NOTHING = DocumentSnapshot({})
-"""What a store tells that cannot be read."""
+"""The values of a store that cannot be read."""
 
 NEEDED_BYTES = 4 << 20
 
@@ -76,7 +76,7 @@ def _check_data(places: Places) -> Iterator[Finding]:
 
 
 def _check_lua(folder: Path) -> Iterator[Finding]:
-    """Whether scripts cost the hub that runs a worker since its start."""
+    """The Lua workers that the running hub has lost since its start."""
     try:
         figures = asyncio.run(key_socket.ask(folder, {"do": "lua"}))
     except (OSError, StartFailed):
@@ -91,7 +91,7 @@ def _check_lua(folder: Path) -> Iterator[Finding]:
 
 
 def _check_adapters(folder: Path) -> Iterator[Finding]:
-    """What the hub that runs says of its adapters and its card."""
+    """What the running hub answers about its adapters and its card."""
     try:
         reply = asyncio.run(key_socket.ask(folder, {"do": "status"}))
     except OSError as error:

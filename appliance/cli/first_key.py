@@ -31,12 +31,12 @@ async def open_access(auth: Auth, keys: Keys, data_dir: Path, clock: Clock) -> A
 
 
 def first_key(data_dir: Path) -> Path:
-    """The file that tells the first key to who looks for it, until that key has been used."""
+    """The file that holds the first key until that key has been used."""
     return data_dir / "first-key"
 
 
 async def _make(keys: Keys, key_file: Path, clock: Clock) -> None:
-    """Make the key and tell it once: on the terminal, or in a file that goes when the key has been used."""
+    """Make the key and show it once: on the terminal, or in a file that is removed when the key has been used."""
     token = KeyToken.make(MASTER)
     master = make_master(await asyncio.to_thread(hash_token, token.text), hint_of(token.text), clock)
     on_terminal = sys.stdout.isatty()
@@ -54,7 +54,7 @@ async def _make(keys: Keys, key_file: Path, clock: Clock) -> None:
 
 def _remover(key_file: Path) -> Callable[[str], None]:
     def remove(key_id: str) -> None:
-        """Remove the file that tells the first key, once that key has been used."""
+        """Remove the file once the first key has been used."""
         if key_id != MASTER or not key_file.exists():
             return
         try:

@@ -1,4 +1,4 @@
-"""What a HomeCmdr hub left: its configuration, its Lua files, and what its SQLite file tells of rooms and groups."""
+"""What a HomeCmdr hub left: its configuration, its Lua files, and the rooms and groups of its SQLite file."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _find_database(root: Path, config: Mapping[str, Any]) -> Path | None:
 
 
 def read_home(database: Path) -> Home:
-    """What the database tells; `StartFailed` where it is none. It is only read, also while that hub runs."""
+    """What the database holds; `StartFailed` where it is none. It is only read, also while that hub runs."""
     try:
         with closing(sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             return _read(connection)

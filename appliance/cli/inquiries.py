@@ -48,7 +48,7 @@ WHY = body("WhyRequest", {"id": Field(identifier)})
 
 
 class Inquiries:
-    """What this hub tells of itself. `actions` are the requests that it answers, by their `do`."""
+    """Answers requests about this hub. `actions` are the handlers by the `do` of a request."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub

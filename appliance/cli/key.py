@@ -55,7 +55,7 @@ def key(arguments: argparse.Namespace) -> int:
 
 
 def _read_auth(places: Places) -> Auth | LaresError:
-    """What configuration and environment say of the master key, or why they say nothing; a hub need not be told."""
+    """What configuration and environment say of the master key, or the error; a hub knows it without being asked."""
     try:
         file = places.find_config()
         return (config.load(file, os.environ) if file.exists() else config.parse("", str(file), os.environ)).auth
@@ -103,14 +103,14 @@ async def _answer_alone(data_dir: Path, request: dict[str, Any], auth: Auth | La
 
 def _show_created(reply: dict[str, Any]) -> None:
     made = reply["key"]
-    _explain(f"{made['id']} was made, role {made['role']}, label {made['label']}; its secret, {ONLY_NOW}:")
+    _print_note(f"{made['id']} was made, role {made['role']}, label {made['label']}; its secret, {ONLY_NOW}:")
     print(reply["secret"])
 
 
 def _show_list(reply: dict[str, Any]) -> None:
     rows = [(each["id"], each["role"], each["created_at"], each["label"]) for each in reply["keys"]]
     if not rows:
-        _explain("there are no keys but the master key")
+        _print_note("there are no keys but the master key")
         return
     table = [("id", "role", "created", "label"), *rows]
     widths = [max(len(row[column]) for row in table) for column in range(3)]
@@ -123,12 +123,12 @@ def _show_revoked(reply: dict[str, Any]) -> None:
 
 
 def _show_master(reply: dict[str, Any]) -> None:
-    _explain(f"the old master key opens nothing any more; the new one, {ONLY_NOW}:")
+    _print_note(f"the old master key opens nothing any more; the new one, {ONLY_NOW}:")
     print(reply["secret"])
 
 
-def _explain(sentence: str) -> None:
-    """Say what is for people, beside the output, which may be for a program."""
+def _print_note(sentence: str) -> None:
+    """Print on standard error, since standard output may be for a program."""
     print(sentence, file=sys.stderr)
 
 
@@ -138,4 +138,4 @@ SHOW: Mapping[str, Callable[[dict[str, Any]], None]] = {
     "revoke": _show_revoked,
     "reset-master": _show_master,
 }
-"""How each answer is told."""
+"""How each answer is printed."""

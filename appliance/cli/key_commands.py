@@ -1,4 +1,4 @@
-"""What `lares key` asks for, done on a store that nobody else uses, or by a hub that runs."""
+"""What `lares key` asks for, done on a store that is locked for it, or by the running hub."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class KeyCommands:
         if self._auth.master_key is not None:
             raise Invalid(f"the master key is the one of {self._auth.source}: change it there; nothing was changed")
         token = await self._keyring.reset_master()
-        with contextlib.suppress(OSError):  # what it tells opens nothing any more
+        with contextlib.suppress(OSError):  # the key in it is not valid any more
             first_key(self._data_dir).unlink()
         return {"secret": token}
 

@@ -1,4 +1,4 @@
-"""The Unix socket in the data directory by which `lares key`, `log`, `status` and `why` reach the hub there."""
+"""The Unix socket in the data directory by which commands ask the hub that runs there."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ MAX_PATH_BYTES = 107
 
 MAX_REQUEST_BYTES = 4096
 PATIENCE_SECS = 2.0
+"""How long a client may take to send its request, and to read the answer."""
+
 ANSWER_SECS = 60.0
 RETRY_SECS = 1.0
 MAX_CONNECTIONS = 8
@@ -67,7 +69,7 @@ class KeySocket:
                 (self._folder / NAME).unlink()
 
     async def _accept(self, listener: socket.socket) -> None:
-        """Let in so many at once; others wait, and so do those for whom no more files may be open."""
+        """Accept up to MAX_CONNECTIONS; others wait, also while no more files may be opened."""
         while True:
             await self._room.acquire()
             try:
@@ -79,7 +81,7 @@ class KeySocket:
             self._tasks.start(self._serve(peer), "a request of `lares key`")
 
     async def _serve(self, peer: socket.socket) -> None:
-        """Answer who asks in time; hang up on others, and on other users."""
+        """Answer a request that comes in time; close the connection of others, and of other users."""
         try:
             with peer, contextlib.suppress(OSError):
                 if _uid_of(peer) in (ROOT, os.geteuid()):
@@ -144,7 +146,7 @@ async def _read_line(peer: socket.socket) -> Any:
 
 
 def _listen(folder: Path) -> socket.socket:
-    """A listening socket of mode 0600 from its first moment, in place of one that a hub has left behind."""
+    """A listening socket of mode 0600 from its first moment, in place of one that a killed hub left."""
     path = folder / NAME
     if path.exists() and stat.S_ISSOCK(path.lstat().st_mode):
         path.unlink()
@@ -163,7 +165,7 @@ def _listen(folder: Path) -> socket.socket:
 
 @contextlib.contextmanager
 def _reachable(folder: Path) -> Iterator[str]:
-    """The socket's path, in words that are short enough: where it is too long, by way of the open folder."""
+    """The socket's path; where it is too long for a socket's name, by way of the open folder."""
     path = str(folder / NAME)
     if len(os.fsencode(path)) <= MAX_PATH_BYTES:
         yield path

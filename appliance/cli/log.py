@@ -20,8 +20,8 @@ _COLOURS = {"error": "red", "critical": "red", "warning": "yellow", "debug": "gr
 
 def log(arguments: argparse.Namespace) -> int:
     """Print what matches, oldest first; with `--follow` until it is interrupted. The exit code."""
-    wanted = {"level": arguments.level, "part": arguments.part, "contains": arguments.contains}
-    reply = ask_hub(arguments, {"do": "log", **wanted, "limit": arguments.lines})
+    filters = {"level": arguments.level, "part": arguments.part, "contains": arguments.contains}
+    reply = ask_hub(arguments, {"do": "log", **filters, "limit": arguments.lines})
     while True:
         for entry in reversed(reply["entries"]):
             print(json.dumps(entry) if arguments.json else _line(entry))
@@ -29,7 +29,7 @@ def log(arguments: argparse.Namespace) -> int:
             return os.EX_OK
         sys.stdout.flush()
         time.sleep(POLL_INTERVAL_SECS)
-        reply = ask_hub(arguments, {"do": "log", **wanted, "after": reply["last"]})
+        reply = ask_hub(arguments, {"do": "log", **filters, "after": reply["last"]})
 
 
 def _line(entry: dict[str, Any]) -> str:

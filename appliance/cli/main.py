@@ -1,4 +1,4 @@
-"""The command line: which commands there are, and what becomes of their failures."""
+"""The command line: the commands, and the exit codes of their failures."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class _Parser(argparse.ArgumentParser):
         self.exit(os.EX_USAGE, f"lares: {message}\n")
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
-        """Exit when everything is said."""
+        """Exit with everything printed."""
         sys.stdout.flush()
         super().exit(status, message)
 

@@ -1,4 +1,4 @@
-"""Telling systemd how the hub does, over the socket that it names; elsewhere nobody is told."""
+"""sd_notify(3): the hub's state for systemd, over the socket that it names; without one nothing is sent."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from appliance.clock import Clock
 
 
 class Notifier:
-    """Speaks sd_notify(3). A message that cannot be sent is let go: the watchdog notices what matters."""
+    """Sends the hub's state. A message that cannot be sent is dropped: the watchdog notices a hub that hangs."""
 
     def __init__(self, environment: Mapping[str, str], clock: Clock) -> None:
         self._clock = clock
         self._address = _address(environment.get("NOTIFY_SOCKET", ""))
-        self._beat_secs = _half_the_watchdog(environment)
+        self._interval_secs = _half_the_watchdog(environment)
 
     def ready(self) -> None:
         """The hub serves, or serves again after `reloading`."""
-        self._tell("READY=1")
+        self._send("READY=1")
 
     def reloading(self) -> None:
         """The hub reads its catalogs again; `ready` must follow."""
-        self._tell(f"RELOADING=1\nMONOTONIC_USEC={int(self._clock.monotonic() * 1e6)}")
+        self._send(f"RELOADING=1\nMONOTONIC_USEC={int(self._clock.monotonic() * 1e6)}")
 
     def stopping(self) -> None:
         """The hub is about to end."""
-        self._tell("STOPPING=1")
+        self._send("STOPPING=1")
 
     async def feed_watchdog(self) -> None:
-        """Tell again and again that the loop turns, twice as often as systemd asks; end at once if it does not."""
-        while self._beat_secs:
-            self._tell("WATCHDOG=1")
-            await self._clock.sleep(self._beat_secs)
+        """Send WATCHDOG=1 twice as often as systemd asks for; return at once where it asks for none."""
+        while self._interval_secs:
+            self._send("WATCHDOG=1")
+            await self._clock.sleep(self._interval_secs)
 
-    def _tell(self, message: str) -> None:
+    def _send(self, message: str) -> None:
         if not self._address:
             return
         try:
@@ -52,6 +52,6 @@ def _address(named: str) -> str:
 
 def _half_the_watchdog(environment: Mapping[str, str]) -> float:
     """Seconds; 0 where no watchdog waits for this process."""
-    wanted = environment.get("WATCHDOG_USEC", "")
+    usecs = environment.get("WATCHDOG_USEC", "")
     is_ours = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
-    return int(wanted) / 2e6 if wanted.isdecimal() and is_ours else 0.0
+    return int(usecs) / 2e6 if usecs.isdecimal() and is_ours else 0.0

@@ -1,4 +1,4 @@
-"""Root's commands write as the one who owns the folder, so that the hub can read what they have written."""
+"""Root's commands write as the folder's owner, so that the hub can read what they have written."""
 
 from __future__ import annotations
 

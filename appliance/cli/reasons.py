@@ -1,4 +1,4 @@
-"""Reasons: what the hub lately decided about an automation, a scene or a device, and why, in sentences."""
+"""Reasons: what the hub decided about an automation, a scene or a device, and why, in sentences."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Reasons:
             except NotFound:
                 continue
             latest = sorted(decisions, key=lambda each: each[0], reverse=True)[:MAX_DECISIONS]
-            told = [{"at": at, "sentence": sentence} for at, sentence in latest]
-            return {"kind": kind, "id": id_, "summary": summary, "decisions": told}
+            sentences = [{"at": at, "sentence": sentence} for at, sentence in latest]
+            return {"kind": kind, "id": id_, "summary": summary, "decisions": sentences}
         raise NotFound("automation", id_)
 
     def state_since(self, device: Device) -> datetime:

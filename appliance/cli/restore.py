@@ -154,7 +154,7 @@ def _write_stage(folder: Path, files: dict[PurePosixPath, bytes], stamp: str) ->
 
 
 def _copy_ownership(stage: Path, folder: Path) -> None:
-    """Give what is staged the owner and mode of what it replaces, so that whoever runs the hub can read it.
+    """Give what is staged the owner and mode of what it replaces, so that the hub's user can read it.
 
     Where there was none yet they are those of the folder in which it comes to lie.
     """
@@ -162,7 +162,7 @@ def _copy_ownership(stage: Path, folder: Path) -> None:
         there = folder / path.relative_to(stage)
         like = next(each for each in (there, folder, folder.parent) if each.exists()).stat()
         mode = like.st_mode & (0o777 if there.exists() or path.is_dir() else 0o666)
-        with contextlib.suppress(PermissionError):  # one who may not give files away owns them himself
+        with contextlib.suppress(PermissionError):  # only root may change the owner; else it is right already
             os.chown(path, like.st_uid, like.st_gid)
         path.chmod(mode)
 

@@ -18,13 +18,13 @@ from appliance.settings import Logging
 from appliance.version import VERSION
 
 LOGGING = Logging(level="info", format="text")
-"""How the log looks before the configuration was read."""
+"""The log's settings until the configuration is read."""
 
 log = logging.getLogger("hub")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the hub until it is told to stop; the exit code."""
+    """Run the hub until a signal asks it to stop; the exit code."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     places = Places.of_process(arguments.config, arguments.data_dir)
     file, data_dir = places.find_config(), places.find_data_dir()

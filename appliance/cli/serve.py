@@ -82,7 +82,7 @@ async def serve(
 
 
 async def _start_adapters(hub: Hub) -> None:
-    """Let the adapters begin once whoever has waited for the hub to listen may have an answer."""
+    """Let the adapters begin once clients that waited for the hub to listen may have their answers."""
     await hub.clock.sleep(FIRST_ANSWER_SECS)
     await hub.adapters.begin()
 
@@ -105,13 +105,13 @@ def _pack_backup(config: Path, data_dir: Path) -> bytes:
     return pack_backup(config, data_dir)
 
 
-def when_ready(hub: Hub, tell: Callable[[], None]) -> None:
-    """Call `tell` once nothing is missing any more, every device has been polled."""
+def when_ready(hub: Hub, on_ready: Callable[[], None]) -> None:
+    """Call `on_ready` once nothing is missing any more: every adapter has ended its first poll."""
 
     def look(_: Event | None = None) -> None:
         if not hub.health.list_missing():
             forget()
-            tell()
+            on_ready()
 
     forget = hub.bus.listen(look)
     look()

@@ -96,7 +96,7 @@ def _events(text: str, name: str, locale: Locale, period: _Period) -> list[FileE
 
 
 async def present_state(data_dir: Path) -> Mapping[str, bytes]:
-    """What the hub that runs tells of the home now; where none does, what it left on the card."""
+    """The state of the running hub, by document key; where none runs, what the card holds."""
     try:
         reply = await key_socket.ask(data_dir, {"do": "state"})
         return {key: orjson.dumps(value) for key, value in reply["values"].items()}

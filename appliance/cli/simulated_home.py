@@ -1,4 +1,4 @@
-"""The pretended home of `lares simulate`: devices show at once what they are commanded, vendors do nothing."""
+"""The simulated home of `lares simulate`: devices show at once what they are commanded, vendors do nothing."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ RESULTS: Mapping[tuple[str, str], Value] = {
 """What a device shows after an action that takes no value."""
 
 OnAction = Callable[[str, str, Mapping[str, Any]], None]
-"""Is told who does something, `automation:evening`, what that is in words, and as JSON."""
+"""Called with the source of an action, `automation:evening`, a sentence about it, and its JSON."""
 
 
 class Turns:
@@ -179,7 +179,7 @@ class SimulatedDispatcher(Dispatcher):
 
 
 def _after(command: Command, before: Value) -> Value:
-    """What the attribute of the command's capability is afterwards; None where nobody can tell."""
+    """What the attribute of the command's capability is afterwards; None where that is unknown."""
     match command.action:
         case "set":
             return command.value
@@ -192,7 +192,7 @@ def _after(command: Command, before: Value) -> Value:
 
 
 class SimulatedContext(Context):
-    """A `Context` that tells of what Lua says, and asks of others than devices; what waits lets others run."""
+    """A `Context` that reports log lines, messages and operations; while it waits, others take their turn."""
 
     def __init__(
         self,
@@ -209,7 +209,7 @@ class SimulatedContext(Context):
         self._turns = turns
 
     async def call(self, operation: str, arguments: Sequence[Any]) -> Any:
-        """As it is; a message to people is told."""
+        """As in `Context`; a message to people is reported."""
         if operation == "notify":
             self._on_action(
                 self.source, f"notifies: {arguments[0]}", {"notify": arguments[0], "fields": arguments[1]}
@@ -218,13 +218,13 @@ class SimulatedContext(Context):
         return await (self._turns.wait(call) if operation in UNCOUNTED else call)
 
     async def invoke(self, target: str, payload: Mapping[str, Any]) -> Any:
-        """OnAction what an adapter is asked."""
+        """As in `Context`; it is reported."""
         words = f"invokes {target} {json.dumps(payload)}"
         self._on_action(self.source, words, {"invoke": target, "payload": payload})
         return await super().invoke(target, payload)
 
     def log(self, level: str, message: str, fields: Any) -> None:
-        """OnAction the line."""
+        """Report the line."""
         self._on_action(self.source, f"logs {level}: {message}", {"log": message, "level": level, "fields": fields})
 
 
@@ -246,7 +246,7 @@ def add_missing_devices(registry: Registry, events: Iterable[FileEvent]) -> dict
 
 
 def mark_all_observed(registry: Registry) -> None:
-    """Let every device be reached as it was last seen, so that whatever it shows from now on is a change."""
+    """Let every device be online as it was last seen, so that what it shows from now on is a change."""
     for device in registry.list_devices():
         registry.show(device.metadata.source, device.id, {})
 

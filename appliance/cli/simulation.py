@@ -1,4 +1,4 @@
-"""Simulations: the automations of a configuration in a pretended home, whose time passes in no time."""
+"""Simulations: the automations of a configuration in a simulated home, in simulated time."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ class Simulation:
             tasks.start(self._feed(events), "device events")
             has_ended = await self.clock.run(until, self.is_busy)
         if not has_ended and self.printer.gone is None:
-            told = f"at {timestamp(self.clock.now())} {self.printer.latest} goes on and on and lets no time pass"
-            raise StartFailed(f"{told}; let it sleep for some time, or end", os.EX_CONFIG)
+            stuck = f"at {timestamp(self.clock.now())} {self.printer.latest} goes on and on and lets no time pass"
+            raise StartFailed(f"{stuck}; let it sleep for some time, or end", os.EX_CONFIG)
         return pretended
 
     async def _feed(self, events: Sequence[FileEvent]) -> None:

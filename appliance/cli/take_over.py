@@ -54,12 +54,12 @@ def take_over(arguments: argparse.Namespace) -> int:
         with as_owner(data_dir):
             finish_at_start(data_dir, Clock().now())
         with give_new_files(file.parent):
-            told = [*_take_config(source, file), *_take_lua(source, config_folder(file))]
+            steps = [*_take_config(source, file), *_take_lua(source, config_folder(file))]
         with as_owner(data_dir):
-            told += asyncio.run(_take_home(home, data_dir))
+            steps += asyncio.run(_take_home(home, data_dir))
     finally:
         lock.release()
-    for is_taken, sentence in told:
+    for is_taken, sentence in steps:
         print(f"{'took' if is_taken else 'left'}  {sentence}")
     print("`lares check` says whether all of it is sound here")
     return os.EX_OK
@@ -143,30 +143,30 @@ async def _take_home(home: Home | None, data_dir: Path) -> list[tuple[bool, str]
     """Store the rooms, groups and places that are not there."""
     if home is None:
         return [(False, "rooms and groups: there is no database")]
-    told: list[tuple[bool, str]] = []
+    steps: list[tuple[bool, str]] = []
     async with Document(Disk(data_dir), Clock()) as document:
         changes: dict[str, Any] = {}
-        for what, key, value in _entries(home, told):
+        for what, key, value in _entries(home, steps):
             if document.get(key) is not None:
-                told.append((False, f"{what}: it is there already"))
+                steps.append((False, f"{what}: it is there already"))
             else:
                 changes[key] = value
-                told.append((True, what))
+                steps.append((True, what))
         await document.put_many(changes)
     if home.keys:
-        told.append((False, f"API keys ({home.keys}): only hashes of another kind are stored; make new ones"))
+        steps.append((False, f"API keys ({home.keys}): only hashes of another kind are stored; make new ones"))
     if home.persons:
-        told.append((False, f"persons ({home.persons}): Lares has no such thing"))
-    return told
+        steps.append((False, f"persons ({home.persons}): Lares has no such thing"))
+    return steps
 
 
-def _entries(home: Home, told: list[tuple[bool, str]]) -> Iterator[tuple[str, str, Any]]:
+def _entries(home: Home, steps: list[tuple[bool, str]]) -> Iterator[tuple[str, str, Any]]:
     """What each thing is called, its key, and its value; what may not be called so is left."""
     for id_, name in home.rooms.items():
-        if _is_sound(f"room {id_!r}", id_, name, told):
+        if _is_sound(f"room {id_!r}", id_, name, steps):
             yield f"room {id_!r} ({name})", ROOM + id_, {"name": name.strip()}
     for id_, (name, members) in home.groups.items():
-        if _is_sound(f"group {id_!r}", id_, name, told):
+        if _is_sound(f"group {id_!r}", id_, name, steps):
             unique = list(dict.fromkeys(members))
             yield (
                 f"group {id_!r} ({name}), {len(unique)} members",
@@ -178,13 +178,13 @@ def _entries(home: Home, told: list[tuple[bool, str]]) -> Iterator[tuple[str, st
             yield f"{device_id} is in {room_id!r}", PLACE + device_id, room_id
 
 
-def _is_sound(what: str, id_: str, name: str, told: list[tuple[bool, str]]) -> bool:
+def _is_sound(what: str, id_: str, name: str, steps: list[tuple[bool, str]]) -> bool:
     try:
         if cut(id_, MAX_ID_CHARS) != id_:
             raise Invalid("its id must not have white space around it")
         cut(name, MAX_NAME_CHARS)
     except (Invalid, AttributeError, TypeError) as fault:
-        told.append((False, f"{what}: {fault}"))
+        steps.append((False, f"{what}: {fault}"))
         return False
     return True
 

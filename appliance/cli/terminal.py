@@ -1,4 +1,4 @@
-"""The terminal: colours where somebody sees them, times as people read them, and progress of what takes a while."""
+"""The terminal: colours where there is a terminal, times as people read them, and progress of long work."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FRAMES = "|/-\\"
 
 
 def is_colourful(stream: TextIO) -> bool:
-    """Whether colours are wanted: on a terminal that has them, unless NO_COLOR is set (https://no-color.org)."""
+    """Whether to use colours: on a terminal that has them, unless NO_COLOR is set (https://no-color.org)."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 

@@ -130,7 +130,7 @@ def _understand(members: dict[str, bytes], file: Path) -> Archive:
     page = orjson.loads(members.pop(PAGE))
     if page["kind"] != "lares-backup" or page["format"] < 1:
         raise ValueError(PAGE)
-    store_format = page["store_format"]
+    store_format = page.get("store_format", 1)
     if page["format"] > FORMAT or store_format > STORE_FORMAT:
         raise StartFailed(
             f"{file} was made by a newer Lares, {page['version']}; restore it with that version or a later one",

@@ -95,11 +95,27 @@ def is_not_foreign(path: str) -> bool:
 
 def places(arguments: Sequence[str], environment: Mapping[str, str]) -> list[str]:
     """The folders to unpack to, in the order of preference."""
-    own = [data_dir(arguments, environment), *(environment.get(name, "").split(":")[0] for name in OWN)]
+    data = data_dir(arguments, environment)
+    own = [data, *(environment.get(name, "").split(":")[0] for name in OWN)]
     chosen = [os.path.join(folder, "program") for folder in own if folder and is_ours(folder)]
+    if starts_a_hub(arguments) and not os.path.lexists(data):  # which makes that folder anyway, and then stays there
+        chosen.insert(0, os.path.join(data, "program"))
     if os.geteuid() == 0 and is_ours(INSTALLED):  # on the card, and removed with what is installed there
         chosen.append(os.path.join(INSTALLED, "program"))
     return list(dict.fromkeys([*chosen, *(f"{folder}/lares-{os.geteuid()}" for folder in SHARED)]))
+
+
+def starts_a_hub(arguments: Sequence[str]) -> bool:
+    """Whether the command line asks for a hub that runs: by `run`, or by no command at all."""
+    words = iter(arguments)
+    for word in words:
+        if word in ("--config", "--data-dir"):
+            next(words, "")
+        elif not word.startswith("-"):
+            return word == "run"
+        elif word in ("-h", "--help", "--version"):
+            return False
+    return True
 
 
 def is_a_hub_s(base: str) -> bool:
@@ -160,6 +176,7 @@ def find_folder(archive: str, bases: Sequence[str]) -> str:
 
 def check_base(base: str) -> None:
     """Raise `Unusable` unless programs may be run from the folder, and nobody else can put one there."""
+    os.makedirs(os.path.dirname(base), mode=0o700, exist_ok=True)
     os.makedirs(base, mode=0o700, exist_ok=True)
     status = os.lstat(base)
     if os.statvfs(base).f_flag & os.ST_NOEXEC:

@@ -51,7 +51,30 @@ class TestPlaces:
 
     def test_nothing_given_means_what_every_box_has(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
-        assert lares_launcher.places([], {}) == SHARED
+        assert lares_launcher.places(["check"], {}) == SHARED
+
+    @pytest.mark.parametrize(
+        ("arguments", "is_start"),
+        [
+            ([], True),
+            (["run", "--safe"], True),
+            (["--config", "doctor", "--data-dir=x"], True),
+            (["--config", "run", "check"], False),
+            (["doctor"], False),
+            (["--version"], False),
+            (["run", "--help"], True),
+        ],
+    )
+    def test_a_hub_that_makes_its_data_directory_unpacks_there_at_once(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, archive: Path, arguments: list[str], is_start: bool
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        data = lares_launcher.data_dir(arguments, {})
+        first, *_ = lares_launcher.places(arguments, {})
+        assert (first == f"{data}/program") == is_start
+        if is_start:
+            lares_launcher.find_folder(str(archive), [first])
+            assert Path(data).stat().st_mode & 0o777 == 0o700, "as the hub makes it"
 
     @pytest.mark.parametrize(
         ("arguments", "environment", "expected"),
@@ -61,7 +84,8 @@ class TestPlaces:
             (["--data-dir=a"], {"CACHE_DIRECTORY": "b"}, ["a", "b"]),
             ([], {"LARES_DATA_DIR": "a", "STATE_DIRECTORY": "b", "CACHE_DIRECTORY": "c"}, ["a", "b", "c"]),
             ([], {"STATE_DIRECTORY": "a:b", "CACHE_DIRECTORY": "c"}, ["a", "c"]),
-            ([], {"LARES_DATA_DIR": "missing", "CACHE_DIRECTORY": "c"}, ["c"]),
+            (["check"], {"LARES_DATA_DIR": "missing", "CACHE_DIRECTORY": "c"}, ["c"]),
+            ([], {"LARES_DATA_DIR": "missing", "CACHE_DIRECTORY": "c"}, ["missing", "c"]),
             (["--data-dir"], {}, ["data"]),
         ],
     )
@@ -268,16 +292,20 @@ class TestOthers:
     """Other versions go when this one has run well, and not before."""
 
     def test_versions_that_nobody_runs_from_are_removed(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        base = folder.parent
+        base, elsewhere = folder.parent, folder.parent.parent / "elsewhere"
+        (elsewhere / folder.name / "site-packages").mkdir(parents=True)
         idle, used, foreign = base / "old-cpython-311-x", base / "older-cpython-311-x", base / "photos"
         for each in (idle, used, foreign):
             (each / "site-packages").mkdir(parents=True)
         assert lares_launcher.hold(str(used))
         monkeypatch.setattr(sys, "path", [str(folder / "site-packages")])
-        monkeypatch.setattr(lares_settle, "places", lambda arguments, environment: [str(base), "/not/there"])
+        monkeypatch.setattr(
+            lares_settle, "places", lambda arguments, environment: [str(base), str(elsewhere), "/not/there"]
+        )
         monkeypatch.setattr(lares_settle, "NAME", folder.name)
         lares_settle.remove_old_versions()
         assert {path.name for path in base.iterdir()} == {folder.name, used.name, foreign.name, "lock"}
+        assert [path.name for path in elsewhere.iterdir()] == ["lock"], "what a first command unpacked elsewhere"
 
     def test_a_folder_that_is_being_removed_is_not_taken(self, archive: Path, folder: Path) -> None:
         shutil.rmtree(folder)

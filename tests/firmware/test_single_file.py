@@ -209,7 +209,6 @@ def sealed_in(folder: Path) -> set[Path]:
 def test_a_power_cut_within_the_first_minute_leaves_nothing_to_compile_again(
     single_file: Path, tmp_path: Path
 ) -> None:
-    (tmp_path / "data").mkdir()
     configure(tmp_path)
     command = [BARE_PYTHON, "-I", str(single_file), "run"]
     with started(command, tmp_path, {}) as box:
@@ -241,7 +240,6 @@ def bytes_of(files: Iterable[Path], block: int) -> int:
 
 
 def test_the_pages_tell_what_it_needs(single_file: Path, tmp_path: Path) -> None:
-    (tmp_path / "data").mkdir()
     configure(tmp_path)
     with started([BARE_PYTHON, "-I", str(single_file), "run"], tmp_path, {}) as box:
         box.comes_up()

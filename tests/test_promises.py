@@ -11,6 +11,7 @@ from types import ModuleType
 import tomli
 
 from appliance import errors
+from appliance.adapters.kinds import KINDS
 from appliance.api.app import ROUTES
 from appliance.api.error_responses import CODES, status_of
 from appliance.api.frames import BY_EVENT
@@ -76,6 +77,11 @@ def test_the_readme_enables_adapters_with_keys_that_exist() -> None:
 
     [block] = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
     assert set(config.parse(block, "README.md", {}).adapters) == {"elgato_lights", "tv_upstairs"}
+
+
+def test_the_readme_has_a_row_for_every_kind_of_adapter() -> None:
+    table = README.split("| Kind | Devices |")[1].split("\n\n")[0]
+    assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == set(KINDS)
 
 
 def test_the_bundled_configuration_is_sound_and_listens_to_the_lan() -> None:

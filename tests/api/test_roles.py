@@ -238,6 +238,29 @@ async def test_a_resource_that_is_missing_is_named_before_a_body_that_is_empty_o
         assert (await shared.post(path, data=b"x" * size)).status == 404
 
 
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [
+        ("/devices/nothing", "include=nonsense"),
+        ("/devices/nothing/history", "limit=x"),
+        ("/devices/nothing/history/power", "resolution=x"),
+        ("/scenes/nothing/history", "limit=x"),
+        ("/automations/nothing/history", "start=x"),
+        ("/rooms/nothing", ""),
+        ("/groups/nothing", ""),
+    ],
+)
+async def test_a_resource_that_is_missing_is_named_before_a_query_or_a_body_that_nobody_asked_for(
+    shared: House, path: str, query: str
+) -> None:
+    for body in (b"", b"x", b"x" * (2 << 20)):
+        answer = await shared.get(f"{path}?{query}", data=body)
+        assert (answer.status, answer.json["error"].split()[1:]) == (404, ["'nothing'", "not", "found"])
+    for body in (b"x", b"x" * (2 << 20)):
+        for gone in ("/rooms/nothing", "/groups/nothing", "/timers/nothing", "/variables/nothing"):
+            assert (await shared.ask("DELETE", gone, data=body)).status == 404
+
+
 IDS = [
     ("elgato_lights%3Alight%3A0", "elgato_lights:light:0"),
     ("a%2Fb", "a/b"),

@@ -70,6 +70,12 @@ def test_it_prints_what_would_fire_in_order_with_local_times(tmp_path: Path) -> 
     ]
 
 
+def test_what_is_due_at_the_very_beginning_fires(tmp_path: Path) -> None:
+    furnish(tmp_path, BERLIN, MORNING)
+    said = ended(tmp_path, "simulate", "--from", "2026-12-24T07:00", "--hours", "1")
+    assert said.out.splitlines() == ["Thu 2026-12-24 07:00:00 CET  morning  fires"]
+
+
 def test_what_would_not_run_is_told_with_its_reason(tmp_path: Path) -> None:
     furnish(tmp_path, "", DARK, BEAT)
     assert lines(tmp_path, "--from", "2026-12-24T00:00:00Z", "--hours", "7") == [

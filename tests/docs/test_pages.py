@@ -92,6 +92,13 @@ def test_links_between_pages_lead_somewhere() -> None:
                 assert anchor in slugs, f"{page.name}: {target}#{anchor}"
 
 
+@pytest.mark.parametrize("page", ["../README.md", *sorted(file.name for file in DOCS.glob("*.md"))])
+def test_no_command_uses_a_variable_that_its_page_does_not_set_before(page: str) -> None:
+    commands = "".join(text for language, text in blocks(page) if language in ("sh", "console"))
+    for used in re.finditer(r"\$([A-Z]+)\b", commands):
+        assert re.search(rf"^(\$ )?{used[1]}=", commands[: used.start()], re.MULTILINE), f"{page}: {used[0]}"
+
+
 def test_every_page_is_found_from_the_index_or_the_readme() -> None:
     starts = (DOCS / "README.md", ROOT / "README.md")
     named = {Path(target).name for page in starts for target, _ in LINK.findall(page.read_text())}

@@ -12,23 +12,31 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
 import orjson
 
 from appliance.clock import Clock, timestamp
-from appliance.errors import LaresError, StartFailed, StoreFailed
+from appliance.errors import StartFailed, StoreFailed
 from appliance.home.values import to_bytes
 from appliance.store.disk import Disk
 from appliance.store.files import Files
-from appliance.store.queue import ChangeQueue
 from appliance.store.records import items_of
 from appliance.store.recovery import Recovered
 
 T = TypeVar("T")
 
 log = logging.getLogger("store")
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """Changes that are not on the device yet, and who waits for them."""
+
+    changes: dict[str, bytes | None]
+    stored: asyncio.Future[None]
 
 
 class Document:
@@ -40,7 +48,9 @@ class Document:
         self._files = Files(disk, clock.now().strftime("%Y%m%dT%H%M%SZ"))
         self._clock = clock
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="store")
-        self._queue = ChangeQueue(self._write, "writing of the document")
+        self._waiting: list[_Waiting] = []
+        self._is_idle = asyncio.Event()
+        self._is_idle.set()
         self._failure: str | None = None
         self._failures = 0
         self._last_write: datetime | None = None
@@ -61,7 +71,7 @@ class Document:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._queue.close()
+        await self._is_idle.wait()
         try:
             await self._run(self._files.close)
         finally:
@@ -81,8 +91,15 @@ class Document:
         Raises `StoreFailed` when the card does not take it; the document is then as it was. `TypeError` where a key
         or a value has no JSON.
         """
-        if changes:
-            await self._queue.submit({key: encode_value(key, value) for key, value in changes.items()})
+        if not changes:
+            return
+        loop = asyncio.get_running_loop()
+        waiting = _Waiting({key: encode_value(key, value) for key, value in changes.items()}, loop.create_future())
+        self._waiting.append(waiting)
+        if self._is_idle.is_set():
+            self._is_idle.clear()
+            loop.call_soon(self._write)  # with what else comes in this turn of the loop
+        await waiting.stored
 
     def figures(self) -> dict[str, Any]:
         """What `GET /diagnostics` shows of the store."""
@@ -101,20 +118,41 @@ class Document:
             "last_recovery": recovery,
         }
 
-    async def _write(self, batch: list[dict[str, bytes | None]]) -> list[LaresError | None]:
-        """Write the batch as one record; a failure of any kind is noted, and raised to each caller."""
-        merged = {key: value for changes in batch for key, value in changes.items()}
+    def _write(self) -> None:
+        """Hand all that waits to the thread, as one record; a task and `run_in_executor` would cost as much again."""
+        batch, self._waiting = self._waiting, []
+        merged = {key: value for each in batch for key, value in each.changes.items()}
+        loop = asyncio.get_running_loop()
         try:
-            await self._run(lambda: self._files.append(merged))
-        except Exception as error:
+            writing = self._thread.submit(self._files.append, merged)
+        except RuntimeError as error:  # the document is closed
+            self._on_written(batch, error)
+        else:
+            writing.add_done_callback(
+                lambda done: loop.call_soon_threadsafe(self._on_written, batch, done.exception())
+            )
+
+    def _on_written(self, batch: list[_Waiting], error: BaseException | None) -> None:
+        """The batch is on the device, or why it is not: tell who waits, and write what has come meanwhile."""
+        if error is None:
+            self._note_success()
+        else:
             if not isinstance(error, OSError) and self._failure != _reason(error):
                 log.error("the store failed unexpectedly", exc_info=error)
             self._note_failure(_reason(error))
-            return [StoreFailed(f"the change cannot be stored now: {self._failure}") for _ in batch]
-        self._note_success()
-        if self._files.is_compaction_due:  # only changes that come meanwhile wait for it
+        for each in batch:
+            if each.stored.done():  # who asked has gone
+                continue
+            if error is None:
+                each.stored.set_result(None)
+            else:
+                each.stored.set_exception(StoreFailed(f"the change cannot be stored now: {self._failure}"))
+        if error is None and self._files.is_compaction_due:  # only changes that come meanwhile wait for it
             self._thread.submit(self._files.compact).add_done_callback(_log_failure)
-        return [None for _ in batch]
+        if self._waiting:
+            self._write()
+        else:
+            self._is_idle.set()
 
     def _note_failure(self, reason: str) -> None:
         if self._failure is None:
@@ -145,8 +183,8 @@ def encode_value(key: str, value: object) -> bytes | None:
     return None if encoded == b"null" else encoded
 
 
-def _reason(error: Exception) -> str:
-    """Why the card takes nothing, in lower case; the name of the exception where it is no `OSError`."""
+def _reason(error: BaseException) -> str:
+    """Why the card takes nothing, in lower case; for what nobody foresaw the kind of it."""
     if isinstance(error, OSError):
         return (error.strerror or str(error)).lower()
     return type(error).__name__

@@ -36,7 +36,7 @@ class ChangeQueue(Generic[Item, Result]):
         self._waiting.append((item, done))
         if self._running is None:
             self._running = self._tasks.start(self._run(), self._name)
-        return await asyncio.shield(done)
+        return await done
 
     async def close(self) -> None:
         """Return once nothing waits any more."""

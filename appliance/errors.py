@@ -1,31 +1,4 @@
-"""The tree of errors. The class says what the caller can do; the message is a sentence for a person.
-
-LaresError
-├── Invalid               a value is not allowed: change the request
-│   ├── MalformedRequest  the request cannot be understood: change its form
-│   ├── TooLarge          the body is beyond the limit
-│   ├── TooSlow           the body did not arrive in time
-│   └── UpgradeRequired   the path is a WebSocket's and the request is not
-├── NotFound              the thing that was named does not exist
-├── DroppedByMode         its mode admits no further execution now: try again
-├── Unsupported           well-formed, but this device does not offer it
-├── Unauthenticated       no valid key came with the request
-│   └── TooManyChecks     so many keys wait to be checked that this one cannot: try again
-├── AuthenticationUnavailable  no memory to check the key now: try again
-├── Forbidden             the key is valid, its role does not reach that far
-├── RateLimited           the key has written too often: try again after `wait_secs`
-├── NotReady              the hub is still starting: try again
-├── Stopping              the hub stops; whether the work was done is not known
-├── AdapterFailed         a vendor's device did not do it
-│   ├── Busy              too many commands wait for its address; nothing was sent: try again
-│   ├── Unreachable       it did not answer
-│   └── BadAnswer         it answered with a refusal or with something that is not its protocol
-├── ScriptFailed          a Lua file failed or was stopped at a limit: correct it where the message says
-├── RunCancelled          the execution was ended from outside
-├── StoreFailed           the card does not take the change now: try again
-├── ConfigFailed          configuration that cannot be used; holds every fault
-└── StartFailed           the hub cannot start here; holds the exit code
-"""
+"""The tree of errors. The class says what the caller can do; the message is a sentence for a person."""
 
 from __future__ import annotations
 
@@ -50,19 +23,19 @@ class LaresError(Exception):
 
 
 class Invalid(LaresError):
-    """A value that was stated is not allowed."""
+    """A stated value is not allowed: change the request."""
 
     code = "invalid_value"
 
 
 class MalformedRequest(Invalid):
-    """The request cannot be understood: no JSON, no object, or a field that must be there is missing."""
+    """The request is no JSON, no object, or lacks a required field: change its form."""
 
     code = "invalid_request"
 
 
 class TooLarge(Invalid):
-    """The body is larger than the limit."""
+    """The body is larger than `api.max_body_bytes`."""
 
     code = "body_too_large"
 
@@ -89,7 +62,7 @@ class NotFound(LaresError):
 
 
 class DroppedByMode(LaresError):
-    """The mode of the scene or automation admits no further execution now, and this one is dropped."""
+    """The mode of the scene or automation admits no further execution now: try again later."""
 
     code = "dropped_by_mode"
 
@@ -107,25 +80,25 @@ class Unauthenticated(LaresError):
 
 
 class TooManyChecks(Unauthenticated):
-    """So many keys wait to be checked that this one cannot."""
+    """Too many tokens wait for their hash: try again in a second."""
 
     code = "rate_limited"
 
 
 class AuthenticationUnavailable(LaresError):
-    """The hub has no memory or thread to check a key with now; the key may be valid."""
+    """There is no memory or thread to check a key with now; the key may be valid: try again."""
 
     code = "authentication_unavailable"
 
 
 class Forbidden(LaresError):
-    """The key is valid, its role does not reach that far."""
+    """The key is valid, and its role does not reach the route."""
 
     code = "insufficient_permissions"
 
 
 class RateLimited(LaresError):
-    """The key has written more than it may; it may again in `wait_secs`."""
+    """The key has written too often: try again in `wait_secs` seconds."""
 
     code = "rate_limited"
 
@@ -135,7 +108,7 @@ class RateLimited(LaresError):
 
 
 class NotReady(LaresError):
-    """The hub is still starting."""
+    """The hub is still starting: try again."""
 
     code = "not_ready"
 
@@ -153,7 +126,7 @@ class AdapterFailed(LaresError):
 
 
 class Busy(AdapterFailed):
-    """Too many commands wait for the device's address; this one was not sent."""
+    """Too many commands wait for the device's address; this one was not sent: try again."""
 
     code = "busy"
 
@@ -171,7 +144,7 @@ class BadAnswer(AdapterFailed):
 
 
 class StoreFailed(LaresError):
-    """The card does not take the change now; nothing of it counts."""
+    """The change could not be stored, and nothing of it is in force: try again."""
 
     code = "store_unavailable"
 

@@ -56,11 +56,6 @@ def test_every_error_has_a_status() -> None:
     assert status_of(errors.BadAnswer("a refusal is an answer")) == 400
 
 
-def test_the_error_tree_is_drawn_as_it_is() -> None:
-    drawn = set(re.findall(r"^[│├└─ ]*([A-Z]\w+)", inspect.getdoc(errors) or "", re.MULTILINE)) - {"The"}
-    assert drawn == {kind.__name__ for kind in classes_of(errors, Exception)}
-
-
 def test_only_health_and_ready_need_no_key() -> None:
     assert {route.path for route in ROUTES if route.role is None} == {"/health", "/ready"}
 

@@ -17,7 +17,7 @@ async def read_json(request: Request, limits: ApiLimits, *, instead: bytes = b""
 
     `instead` counts where there is no body.
     """
-    body = await read(request, limits) or instead
+    body = await _read_whole(request, limits) or instead
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -25,7 +25,7 @@ async def read_json(request: Request, limits: ApiLimits, *, instead: bytes = b""
         raise MalformedRequest(f"the body is not JSON: {reason}") from None
 
 
-async def read(request: Request, limits: ApiLimits) -> bytes:
+async def _read_whole(request: Request, limits: ApiLimits) -> bytes:
     """The body, empty where there is none; raises `TooLarge` or `TooSlow`."""
     exchange: Any = request.stream
     if not exchange.request_body:

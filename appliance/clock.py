@@ -144,7 +144,7 @@ _CLOCK_ERROR, _FAILED = 5, -1
 """What adjtimex(2) returns while the clock is not synchronised, and where it may not be asked."""
 
 _TIMEX_BYTES = 512
-"""More than a `struct timex` takes on any machine. All zero it changes nothing, and only the result is read."""
+"""More than the size of `struct timex` on any machine. All zero it changes nothing, and only the result is read."""
 
 
 def _adjtimex() -> int:

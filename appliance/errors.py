@@ -53,7 +53,7 @@ class UpgradeRequired(Invalid):
 
 
 class NotFound(LaresError):
-    """The thing that was named does not exist; of a name that is too long for any, it tells the beginning."""
+    """No resource has this id; of a name that is too long for an id, the message shows the beginning."""
 
     def __init__(self, what: Resource, name: str) -> None:
         shown = name if len(name) <= MAX_SHOWN_CHARS else f"{name[: MAX_SHOWN_CHARS - 1]}…"

@@ -19,7 +19,7 @@ LATE = (
     "defusedxml",  # only for a Roku
     "watchfiles",  # only where folders are watched
 )
-"""A hub that begins to answer, and has nothing to do with what is said of it here, has imported none of these."""
+"""A hub whose configuration needs none of these has imported none when it begins to respond."""
 
 FIRST_ANSWER_SECS = 0.05
 """So long the imports leave the processor to the client that has waited for the hub to answer."""

@@ -25,7 +25,7 @@ LEVELS: Mapping[str, int] = {
     "warning": logging.WARNING,
     "error": logging.ERROR,
 }
-"""The levels that may be asked for; each includes the more severe ones."""
+"""The levels of a query; each includes the more severe ones."""
 
 _OWN = "own_fields"
 """The attribute of a record that holds its fields where they may have any name."""

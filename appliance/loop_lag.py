@@ -1,4 +1,4 @@
-"""Loop lag: how much later than asked for the event loop does what is due."""
+"""Loop lag: the delay between when a callback is due and when the event loop calls it."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def build_catalog(
 
 
 class Scenes:
-    """The scenes in force, their executions, and what became of these."""
+    """The scenes in force, their executions, and the history of these."""
 
     def __init__(
         self, catalog: Catalog[Scene], runner: Runner, new_context: Callable[[str], Context], clock: Clock
@@ -113,12 +113,12 @@ class Scenes:
         self._executor.abort_all()
 
     def list_runs(self, id_: str, period: Period) -> list[RunEntry]:
-        """What became of the scene's executions in the period, the newest first."""
+        """The results of the scene's executions in the period, the newest first."""
         self.catalog.get(id_)
         return self._history.list_runs(id_, period)
 
     def figures(self) -> dict[str, Any]:
-        """How many are in force and under way, and what is wrong with the files that were left out."""
+        """Counts of scenes and executions, and the faults of files that were left out."""
         return {"loaded": len(self.list_scenes()), **self._executor.figures(), "left_out": self.catalog.left_out}
 
     def _note(self, request: ExecutionRequest, result: ExecutionResult) -> None:

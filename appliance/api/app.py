@@ -172,7 +172,7 @@ def _probe_hub(hub: Hub) -> dict[str, Any]:
 
 
 def _probe_scripts(hub: Hub) -> dict[str, Any]:
-    """How Lua does: executions under way, workers, and those lost; and how each folder's last reload ended."""
+    """The figures of Lua: executions, workers, workers that were killed; and each folder's last reload."""
     lasts = {target: reloader.last for target, reloader in hub.reloaders.items()}
     return {
         **hub.runner.figures(),

@@ -13,9 +13,9 @@ from appliance.errors import MalformedRequest, TooLarge, TooSlow
 
 
 async def read_json(request: Request, limits: ApiLimits, *, instead: bytes = b"") -> Any:
-    """The body as JSON, whatever type it claims to be; raises `TooLarge`, `TooSlow` or `MalformedRequest`.
+    """The body as JSON, regardless of its Content-Type; raises `TooLarge`, `TooSlow` or `MalformedRequest`.
 
-    `instead` counts where there is no body.
+    `instead` is parsed where there is no body.
     """
     body = await _read_whole(request, limits) or instead
     try:
@@ -26,7 +26,7 @@ async def read_json(request: Request, limits: ApiLimits, *, instead: bytes = b""
 
 
 async def _read_whole(request: Request, limits: ApiLimits) -> bytes:
-    """The body, empty where there is none; raises `TooLarge` or `TooSlow`."""
+    """The body, empty where there is none; raises `TooLarge`, or `TooSlow` after `limits.body_secs`."""
     exchange: Any = request.stream
     if not exchange.request_body:
         return b""

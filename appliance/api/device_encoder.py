@@ -16,7 +16,7 @@ from appliance.home.model import Device
 
 @dataclass(slots=True)
 class _Kept:
-    """What is kept of a device: its JSON without `last_seen` and the closing brace, all of it, and its commands'."""
+    """The cached JSON of a device; `head` ends before `last_seen`, `commands` is None until it was asked for."""
 
     device: Device
     head: bytes
@@ -32,7 +32,7 @@ class DeviceEncoder:
         self._last: tuple[Sequence[Device], bytes] = ((), b"[]")
 
     def forget_removed(self, event: events.Event) -> None:
-        """Called when a device was removed: what is kept of it goes with it."""
+        """Called when a device was removed: drop its cache."""
         assert isinstance(event, events.DeviceRemoved)
         self._kept.pop(event.device_id, None)
         self._last = ((), b"[]")
@@ -45,7 +45,9 @@ class DeviceEncoder:
         """The device as JSON, with what it can be commanded."""
         kept = self._keep(device)
         if kept.commands is None:
-            kept.commands = b"%b" % orjson.dumps(DEVICE_COMMANDS(device.commands or ()))  # orjson's own holds 4 KiB
+            kept.commands = b"%b" % orjson.dumps(
+                DEVICE_COMMANDS(device.commands or ())
+            )  # orjson's own bytes occupy 4 KiB
         return b'%b,"commands":%b}' % (kept.whole[:-1], kept.commands)
 
     def _keep(self, device: Device) -> _Kept:
@@ -59,7 +61,7 @@ class DeviceEncoder:
         return kept
 
     def encode_list(self, devices: Sequence[Device]) -> bytes:
-        """The devices as a JSON array; asked for the same ones again, it gives the same bytes."""
+        """The devices as a JSON array; for the same devices again it returns the same bytes."""
         if devices is not self._last[0] and not _are_same(self._last[0], devices):
             self._last = (tuple(devices), b"[%b]" % b",".join([self.encode(device) for device in devices]))
         return self._last[1]

@@ -23,7 +23,7 @@ _SUBPROTOCOL_PREFIX = "bearer."
 
 
 class Gate:
-    """Authorizes requests, counts them against the rate limit, and answers those that fail or that no route takes."""
+    """Authorizes requests, counts them against the rate limit, and responds to those that fail or match no route."""
 
     def __init__(self, authenticator: Authenticator, buckets: Buckets, cors: Cors, routes: Iterable[Route]) -> None:
         self._authenticator = authenticator
@@ -36,7 +36,7 @@ class Gate:
 
     @cached_property
     def _methods(self) -> list[tuple[re.Pattern[str], frozenset[str]]]:
-        """The methods of every path, as a pattern: for requests that no route takes."""
+        """The methods of every path, as a pattern: for requests that match no route."""
         return [(re.compile(re.sub(r"<\w+>", "[^/]+", re.escape(path))), methods) for path, methods in self._routes]
 
     async def authorize(self, request: Request, route: Route) -> Principal | None:
@@ -67,15 +67,15 @@ class Gate:
         return self._cors.add_headers(request, preflight)
 
     async def _explain_unmatched(self, request: Request) -> Exception:
-        """What is wrong with a request that no route takes: its key, else its path, else its method.
+        """What is wrong with a request that matches no route: its key, else its path, else its method.
 
-        Sanic takes `/rooms/` for `/rooms` when the method is wrong, and forgets what methods a path with an id has.
+        Sanic matches `/rooms/` to `/rooms` when the method is wrong, and loses the methods of a path with an id.
         """
         try:
             await self._authenticator.identify(_token_of(request, is_browser=False))
         except LaresError as refusal:
             return refusal
-        path = "*" if request.raw_url == b"*" else request.path  # Sanic takes it for "/"
+        path = "*" if request.raw_url == b"*" else request.path  # Sanic routes it as "/"
         fitting = self._fixed.get(path) or [methods for pattern, methods in self._methods if pattern.fullmatch(path)]
         if not fitting:
             return NotFound()

@@ -21,7 +21,7 @@ _PAGE_BYTES = resource.getpagesize()
 
 
 class Metrics:
-    """Reads the hub's figures. Each family has one name, whatever part it comes from."""
+    """Reads the figures of the hub's parts, and names the metrics."""
 
     def __init__(self, hub: Hub, requests: RequestMetrics, stream: EventStream, connections: Connections) -> None:
         self._hub = hub

@@ -60,7 +60,7 @@ class RequestMetrics:
         return measured
 
     def count_unmatched(self, handle_error: HandleError) -> HandleError:
-        """The same, which counts requests that no route takes."""
+        """The same handler, which also counts requests that match no route."""
 
         async def counted(request: Request, error: Exception) -> HTTPResponse:
             response = await handle_error(request, error)

@@ -16,7 +16,7 @@ JSON = {"content-type": JSON_TYPE}
 
 
 class Response(HTTPResponse):
-    """A response whose headers are our own words, which need no cleaning as Sanic cleans them."""
+    """A response whose headers are valid as given: Sanic's validation of them is skipped."""
 
     def __init__(self, body: bytes, status: int, headers: dict[str, Any]) -> None:
         self.asgi = False
@@ -29,7 +29,7 @@ class Response(HTTPResponse):
 
 
 def encode_head(response: HTTPResponse, *, is_persistent: bool) -> bytes:
-    """Everything that goes out in front of the response's body: the status line, the headers and the empty line."""
+    """The status line, the headers and the empty line."""
     begin = _encode_headers(response.status, tuple(response.headers.items()), is_persistent)
     if not has_message_body(response.status):
         return begin + b"\r\n"
@@ -45,11 +45,11 @@ def _encode_headers(status: int, headers: tuple[tuple[str, str], ...], is_persis
 
 
 def json_response(body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> HTTPResponse:
-    """A JSON answer; bytes are taken as JSON that was encoded already."""
+    """A JSON response; `bytes` are sent as they are, as encoded JSON."""
     encoded = body if isinstance(body, bytes) else orjson.dumps(body)
     return Response(encoded, status, {**headers, **JSON} if headers else {**JSON})
 
 
 def no_content() -> HTTPResponse:
-    """The answer 204, without a body."""
+    """The response 204, which has no body."""
     return Response(b"", 204, {})

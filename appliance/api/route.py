@@ -1,4 +1,4 @@
-"""A row of the route table: the one source of dispatch, roles, tests and the OpenAPI document."""
+"""Routes: the declarations from which dispatch, roles and the OpenAPI document are made."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from appliance.tables.shapes import Check, Schema
 
 @dataclass(slots=True, kw_only=True)  # not frozen, which would double what making one costs each request
 class Call:
-    """One request on its way to a handler. `principal` is whose key came with it, None where none is asked.
+    """One request on its way to a handler. `principal` is the holder of its key, None on public routes.
 
     `recheck` raises `Unauthenticated` if that key was revoked since.
     """
@@ -52,12 +52,12 @@ class Call:
 
 
 ANYWHERE = frozenset({400, 405, 408, 413, 417, 501})
-"""What a request may be answered on every path: it is malformed, slow, too large, or its method is another's."""
+"""Statuses that every path may respond with: to malformed, slow or large requests and other methods."""
 
 Handler = Callable[..., Awaitable[HTTPResponse | None]]
 
 RELOADS = frozenset({"/scenes/reload", "/automations/reload", "/scripts/reload"})
-"""Paths that a key may write to as often as it likes; so are those under `/auth/`."""
+"""Paths without a rate limit, like those under `/auth/`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +88,12 @@ class Route:
 
     @property
     def summary(self) -> str:
-        """What it does, in a sentence: what the handler promises."""
+        """The handler's docstring, for the OpenAPI document."""
         return self.handler.__doc__ or ""
 
     @property
     def methods(self) -> frozenset[str]:
-        """The methods that it answers: what takes GET takes HEAD."""
+        """The methods that it handles: GET includes HEAD."""
         return frozenset({self.method, "HEAD"}) if self.method == "GET" else frozenset({self.method})
 
     @property

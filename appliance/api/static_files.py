@@ -50,7 +50,7 @@ _PLAIN_HOST = re.compile(r"[A-Za-z0-9.:\[\]_-]+")
 
 @dataclass(frozen=True)
 class StaticFile:
-    """One file as it is served; `path` is its address, `source` what it was before layout was taken out."""
+    """One file as it is served; `path` is its address, `source` its content before minification."""
 
     path: str
     type: str
@@ -67,7 +67,7 @@ class StaticFile:
 
     @cached_property
     def etag(self) -> str:
-        """Names the content, whatever it is compressed with."""
+        """A weak tag of the content, the same for every encoding."""
         return f'W/"{hashlib.sha256(self.body).hexdigest()[:20]}"'
 
     @cached_property

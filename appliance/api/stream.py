@@ -45,7 +45,7 @@ class Subscriber:
         return len(self._frames)
 
     def flush(self) -> None:
-        """Send as much as the socket takes; first, how many frames were dropped."""
+        """Write queued frames while the socket is writable, after a frame that says how many were dropped."""
         while self._frames and self.socket.is_writable:
             count = min(MAX_FRAMES_PER_WRITE, len(self._frames))
             batch = [self._frames.popleft() for _ in range(count)]

@@ -13,7 +13,7 @@ from appliance.tables.fields import Field, Findings, Table
 from appliance.tables.shapes import ANY, BOOLEAN, OBJECT, TEXT, Check, array_of, maybe, one_of
 
 MAX_DEPTH = 32
-"""How deep the tables may be nested that Lua is given."""
+"""Levels of nesting in tables that are passed to Lua."""
 
 
 RequestFields = Mapping[str, Field[Check]]
@@ -102,4 +102,4 @@ boolean = Check(schema=BOOLEAN, run=checks.boolean)
 table = Check(schema=OBJECT, run=_table)
 json_value = Check(schema=ANY, run=_json_value)
 anything = Check(schema=TEXT, run=lambda value: value)
-"""For a query's value, which is a string whatever it says."""
+"""A query's value, which is always a string."""

@@ -12,7 +12,7 @@ from appliance.home.values import Value
 
 
 class DeviceKind(StrEnum):
-    """What sort of thing a device is."""
+    """The kind of a device."""
 
     SENSOR = "Sensor"
     LIGHT = "Light"

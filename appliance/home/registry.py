@@ -61,7 +61,7 @@ class Registry:
         return _by_id(self.layout.groups)
 
     def find_devices(self, ids: Iterable[str]) -> list[Device]:
-        """Those of the devices that exist, in the order asked for, each once."""
+        """The devices of these ids that exist, in this order, each once."""
         return [self._devices[id_] for id_ in dict.fromkeys(ids) if id_ in self._devices]
 
     def get_device(self, device_id: str) -> Device:

@@ -43,7 +43,7 @@ def kelvin_of(mired: float) -> int:
 
 
 def json_copy(value: Value, levels: int = MAX_JSON_DEPTH) -> Value:
-    """The value again, in lists, dicts and scalars of its own; `Invalid` for what JSON cannot hold."""
+    """A deep copy of the value; raises `Invalid` for what JSON cannot hold."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str) and _is_unicode(value):

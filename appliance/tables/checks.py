@@ -1,4 +1,4 @@
-"""Checks: each takes a value that came from outside and gives it typed, or raises `Invalid` with what it must be.
+"""Checks: each returns a value from outside as its type, or raises `Invalid` with what it must be.
 
 The message goes on after the name of the value: `must be a string, not 7`.
 """

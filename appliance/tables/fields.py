@@ -158,11 +158,11 @@ class Table:
         return None
 
     def fault(self, name: str, message: str) -> None:
-        """Note what is wrong with the field."""
+        """Note a fault of the field."""
         self.findings.faults.append(Problem((*self.path, name), message))
 
     def warn(self, name: str, message: str) -> None:
-        """Note what may not be meant with the field."""
+        """Note a warning about the field."""
         self.findings.warnings.append(Problem((*self.path, name), message))
 
     def refuse_others(

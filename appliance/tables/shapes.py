@@ -51,7 +51,7 @@ INSTANT = Shape({**TEXT, "format": "date-time", "description": "RFC 3339 in UTC,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """What a value from outside must be. Calling it gives the value as the hub keeps it, or raises `Invalid`.
+    """A check of a value from outside. Calling it returns the value in its internal form, or raises `Invalid`.
 
     `schema` describes the same to those who send it.
     """

@@ -13,7 +13,7 @@ from appliance.tables.shapes import array_of
 
 
 class AdaptersApi:
-    """What answers the routes under `/adapters`."""
+    """Handlers of the routes under `/adapters`."""
 
     def __init__(self, health: Health) -> None:
         self._health = health

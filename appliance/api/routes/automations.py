@@ -27,7 +27,7 @@ RUN_BODY = body("ByHandRequest", {"trigger_payload": Field(nullable(table), requ
 
 
 class AutomationsApi:
-    """What answers the routes under `/automations`."""
+    """Handlers of the routes under `/automations`."""
 
     def __init__(self, automations: Parts, reloader: Reloader) -> None:
         self._automations = automations

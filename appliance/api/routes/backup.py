@@ -19,7 +19,7 @@ GZIP = "application/gzip"
 
 
 class BackupApi:
-    """What answers `/diagnostics/backup`."""
+    """Handler of `/diagnostics/backup`."""
 
     def __init__(self, make: MakeBackup) -> None:
         self._make = make

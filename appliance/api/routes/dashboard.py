@@ -11,7 +11,7 @@ from appliance.api.static_files import ROOT, StaticFile, load_files, security_he
 
 
 class DashboardApi:
-    """What answers `/` and the paths under `/dashboard/`; none of it holds data of the home."""
+    """Handlers of `/` and the paths under `/dashboard/`; none of it holds data of the home."""
 
     def __init__(self) -> None:
         self._files = load_files()

@@ -37,7 +37,7 @@ _INCLUDE = {"include": Field(list_of(member_of(Include)), required=False)}
 
 
 class DevicesApi:
-    """What answers the routes under `/devices`."""
+    """Handlers of the routes under `/devices`."""
 
     def __init__(self, registry: Registry, changes: Changes, dispatcher: Dispatcher, encoder: DeviceEncoder) -> None:
         self._registry = registry

@@ -17,7 +17,7 @@ from appliance.api.route import Call, Route, route
 
 
 class DocumentApi:
-    """What answers `/openapi.json` and `/asyncapi.json`; each is made once, when it is first asked for."""
+    """Handlers of `/openapi.json` and `/asyncapi.json`; each document is made with its first request."""
 
     def __init__(self, routes: Iterable[Route]) -> None:
         self._routes = tuple(routes)

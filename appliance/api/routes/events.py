@@ -12,7 +12,7 @@ from appliance.api.websocket import shake_hands
 
 
 class EventsApi:
-    """What answers `/events`."""
+    """Handler of `/events`."""
 
     def __init__(self, stream: EventStream) -> None:
         self._stream = stream

@@ -29,7 +29,7 @@ MEMBERS_BODY = body("MembersRequest", {"members": Field(list_of(identifier))})
 
 
 class GroupsApi:
-    """What answers the routes under `/groups`."""
+    """Handlers of the routes under `/groups`."""
 
     def __init__(self, registry: Registry, changes: Changes, dispatcher: Dispatcher, encoder: DeviceEncoder) -> None:
         self._registry = registry

@@ -52,7 +52,7 @@ _AUDIT = record("CommandAudit", entries=array_of(_COMMAND))
 
 
 class HistoryApi:
-    """What answers the routes of history and audit."""
+    """Handlers of the routes of history and audit."""
 
     def __init__(self, registry: Registry, devices: DeviceHistory, audit: CommandAudit) -> None:
         self._registry = registry

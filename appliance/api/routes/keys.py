@@ -20,7 +20,7 @@ KEY_BODY = body("KeyRequest", {"label": Field(text(MAX_LABEL_CHARS)), "role": Fi
 
 
 class ApiKeys:
-    """What answers the routes under `/auth/keys`."""
+    """Handlers of the routes under `/auth/keys`."""
 
     def __init__(self, keyring: Keyring) -> None:
         self._keyring = keyring

@@ -21,7 +21,7 @@ _LOG = record("Log", entries=array_of(LOG_ENTRY))
 
 
 class LogApi:
-    """What answers the route of the log."""
+    """Handler of `/diagnostics/log`."""
 
     def __init__(self, buffer: LogBuffer) -> None:
         self._buffer = buffer

@@ -13,7 +13,7 @@ from appliance.tables.shapes import TEXT
 
 
 class MetricsPage:
-    """What answers `/metrics`."""
+    """Handler of `/metrics`."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics

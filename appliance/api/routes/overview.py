@@ -34,7 +34,7 @@ OVERVIEW = record(
 
 
 class OverviewApi:
-    """What answers `/overview`."""
+    """Handler of `/overview`."""
 
     def __init__(
         self, registry: Registry, health: Health, scenes: Scenes, automations: Automations, encoder: DeviceEncoder

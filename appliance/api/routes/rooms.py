@@ -24,7 +24,7 @@ ROOM_BODY = body("RoomRequest", {"id": Field(identifier), "name": Field(name)})
 
 
 class RoomsApi:
-    """What answers the routes under `/rooms`."""
+    """Handlers of the routes under `/rooms`."""
 
     def __init__(self, registry: Registry, changes: Changes, dispatcher: Dispatcher, encoder: DeviceEncoder) -> None:
         self._registry = registry

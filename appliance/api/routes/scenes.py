@@ -22,7 +22,7 @@ from appliance.tables.shapes import array_of
 
 
 class ScenesApi:
-    """What answers the routes under `/scenes`."""
+    """Handlers of the routes under `/scenes`."""
 
     def __init__(self, scenes: Parts, reloader: Reloader) -> None:
         self._scenes = scenes

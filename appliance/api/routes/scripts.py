@@ -12,7 +12,7 @@ from appliance.lua.reload import Reloader
 
 
 class ScriptsApi:
-    """What answers the routes under `/scripts`."""
+    """Handlers of the routes under `/scripts`."""
 
     def __init__(self, reloader: Reloader) -> None:
         self._reloader = reloader

@@ -26,7 +26,7 @@ _HEALTHY = orjson.dumps({"status": "ok"})
 
 
 class SystemApi:
-    """What answers the routes about the hub itself.
+    """Handlers of the routes about the hub itself.
 
     `probes` are the parts that diagnostics show, `folders` the folders of Lua files, both by name. `trust_clock` has
     the clock trusted, over restarts too.

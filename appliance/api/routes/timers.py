@@ -1,4 +1,4 @@
-"""Timers: those that Lua started and that are under way."""
+"""The timers that Lua started and that have not fired."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from appliance.tables.shapes import array_of
 
 
 class TimersApi:
-    """What answers the routes under `/timers`."""
+    """Handlers of the routes under `/timers`."""
 
     def __init__(self, timers: Parts) -> None:
         self._timers = timers

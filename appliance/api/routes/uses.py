@@ -20,7 +20,7 @@ USES = record("Uses", device_id=TEXT, automations=array_of(TEXT), scenes=array_o
 
 
 class UsesApi:
-    """What answers `/devices/{id}/uses`."""
+    """Handler of `/devices/{id}/uses`."""
 
     def __init__(self, registry: Registry, automations: Automations, scenes: Scenes) -> None:
         self._registry = registry

@@ -20,7 +20,7 @@ VARIABLE_BODY = body("VariableRequest", {"value": Field(json_value)})
 
 
 class VariablesApi:
-    """What answers the routes under `/variables`."""
+    """Handlers of the routes under `/variables`."""
 
     def __init__(self, variables: Parts) -> None:
         self._variables = variables

@@ -16,7 +16,7 @@ from appliance.api.api_limits import ApiLimits
 from appliance.api.connections import Connections
 
 _UNLIMITED_SECS = 7 * 86_400.0
-"""Longer than any request; what takes long is limited where it is done."""
+"""Longer than any request; each part has time limits of its own."""
 
 _UNLIMITED_BYTES = 1 << 60
 """Bodies are limited where they are read, and in `StrictHttp1` where they are discarded."""

@@ -116,7 +116,7 @@ class StrictHttp1(Http):
         self.keep_alive = False
 
     def _parse_head(self, raw: bytes) -> Head:
-        """The head that these bytes are. Clients ask the same again and again: the last one is kept."""
+        """The parsed head; the last one is cached, since clients repeat requests."""
         if self._head is None or self._head.raw != raw:
             self._head = parse_head(raw)
         return self._head
@@ -189,7 +189,7 @@ class StrictHttp1(Http):
         return piece
 
     async def _begin_chunk(self) -> int:
-        """The size of the next chunk; 0 for the last one, behind which everything is taken that belongs to it."""
+        """The size of the next chunk; 0 for the last one, whose trailers are read too."""
         if await self._take_line(0):
             raise BadRequest("a chunk is longer than it says")
         size = parse_chunk(await self._take_line(MAX_CHUNK_LINE_BYTES))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from appliance.lua.source import Source
-from appliance.lua.tokens import LuaToken, tokens_of
+from appliance.lua.tokens import windows_of
 
 CALLS: Mapping[str, str] = {
     "command": "device",
@@ -25,8 +24,6 @@ _ANY_CALL = re.compile(rb":\s*(?:%b)\b" % "|".join(CALLS).encode())
 
 _PLAIN = re.compile(r"""(["'])([^"'\\]*)\1""")
 
-_END = LuaToken("", "", 0)
-
 
 @dataclass(frozen=True, slots=True)
 class CalledName:
@@ -42,13 +39,8 @@ def called_names(source: Source) -> Iterator[CalledName]:
     """Every call whose first argument is a text alone, in order."""
     if _ANY_CALL.search(source.text) is None:  # most files have none, and to look for words takes a while
         return
-    text = source.chunk.decode(errors="replace")
-    lines = [found.start() for found in re.finditer("\n", text)]
-    window = (_END,) * 5
-    for token in (*tokens_of(text), _END):
-        window = (*window[1:], token)
-        colon, call, bracket, name, behind = window
+    for colon, call, bracket, name, behind in windows_of(source.chunk, 5):
         if (colon.word, bracket.word) == (":", "(") and call.word in CALLS and behind.word in (",", ")"):
             plain = _PLAIN.fullmatch(name.word) if name.kind == "text" else None
             if plain is not None:
-                yield CalledName(bisect_right(lines, name.start) + 1, call.word, CALLS[call.word], plain[2])
+                yield CalledName(name.line, call.word, CALLS[call.word], plain[2])

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.values import KELVIN_RANGE, MIRED_RANGE
 from appliance.lua.context import OPERATIONS
+from appliance.lua.tokens import KEYWORDS
 from appliance.tables.checks import nearest
 
 MAX_MESSAGE_CHARS = 400
@@ -34,11 +35,11 @@ class ErrorContext:
 def hint_of(context: ErrorContext) -> str:
     """The first hint that fits, in brackets and behind a space; nothing if none does."""
     message = context.message[:MAX_MESSAGE_CHARS]
-    for pattern, advise in _HINTS:
-        found = pattern.search(message)
-        advice = None if found is None else advise(found, context)
-        if advice is not None:
-            return f" ({advice})"
+    for pattern, advice in _HINTS:
+        found = re.search(pattern, message)
+        hint = advice if isinstance(advice, str) or found is None else advice(found, context)
+        if found is not None and hint is not None:
+            return f" ({hint})"
     return ""
 
 
@@ -47,20 +48,8 @@ def _reserved(_: re.Match[str], context: ErrorContext) -> str | None:
     return None if word is None else f'"{word[1]}" is a reserved word: write ["{word[1]}"] = …'
 
 
-def _comma(_: re.Match[str], __: ErrorContext) -> str:
-    return "is there a comma at the end of the line before?"
-
-
-def _no_table(_: re.Match[str], __: ErrorContext) -> str:
-    return 'does the file end with "return { … }"?'
-
-
 def _no_module(_: re.Match[str], context: ErrorContext) -> str | None:
     return 'a script without return gives true: does it end with "return { … }"?' if context.has_scripts else None
-
-
-def _no_ctx(_: re.Match[str], __: ErrorContext) -> str:
-    return "ctx is the first parameter of execute: execute = function(ctx) … end"
 
 
 def _method(found: re.Match[str], context: ErrorContext) -> str | None:
@@ -75,17 +64,13 @@ def _attribute(found: re.Match[str], _: ErrorContext) -> str | None:
 
 
 def _compared(_: re.Match[str], context: ErrorContext) -> str | None:
-    return next(
-        (f"{name} may be nil: test it with `if` first" for name in _words(context) if name in CAPABILITIES), None
-    )
+    names = [word for word in re.findall(r"\w+", context.line) if word in CAPABILITIES]
+    return f"{names[0]} may be nil: test it with `if` first" if names else None
 
 
 def _absent(_: re.Match[str], context: ErrorContext) -> str | None:
-    return (
-        f"{context.absent} was not found, so what ctx gave is nil: test it with `if` first"
-        if context.absent
-        else None
-    )
+    absent = context.absent
+    return f"{absent} was not found, so what ctx gave is nil: test it with `if` first" if absent else None
 
 
 def _capability(found: re.Match[str], _: ErrorContext) -> str | None:
@@ -124,57 +109,42 @@ def _no_word(found: re.Match[str], context: ErrorContext) -> str | None:
     return None if stated[2] else f'text stands in quotes: {found[1]} = "{stated[1]}"'
 
 
-def _no_value(_: re.Match[str], __: ErrorContext) -> str:
-    return "add value = … to the command"
-
-
-def _number_as_text(found: re.Match[str], _: ErrorContext) -> str:
-    return f"a number is written without quotes: {found[1]}"
-
-
-def _text_for_number(_: re.Match[str], __: ErrorContext) -> str:
-    return "a number in quotes is text: take the quotes away, or use tonumber(…)"
-
-
 def _module_name(found: re.Match[str], _: ErrorContext) -> str | None:
     words = re.sub(r"^(\.{0,2}/)*((config[/.])?scripts[/.])?|\.lua$", "", found[1]).strip("./\\")
     name = re.sub(r"[/\\]+", ".", words)
     return f'write require("{name}"), dots for folders and no .lua' if re.fullmatch(r"[\w.-]+", name) else None
 
 
-def _words(context: ErrorContext) -> list[str]:
-    return re.findall(r"\w+", context.line)
+_RESERVED = re.compile(rf"(?:^|[{{,;\s])({'|'.join(sorted(KEYWORDS))})\s*=(?!=)")
+_IN_QUOTES = "a number in quotes is text: take the quotes away, or use tonumber(…)"
 
-
-_RESERVED = re.compile(
-    r"(?:^|[{,;\s])(and|break|do|else|elseif|end|false|for|function|goto|if|in|local|nil|not|or|repeat|return|then|true"
-    r"|until|while)\s*=(?!=)"
-)
-
-_HINTS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], ErrorContext], str | None]], ...] = tuple(
-    (re.compile(pattern), advise)
-    for pattern, advise in (
-        (r" near |<eof>", _reserved),
-        (r"'}' expected .* near '\w+'", _comma),
-        (r"\Amust return a table, not nothing", _no_table),
-        (r"\Aattempt to (?:index|call) a boolean value", _no_module),
-        (r"\Aattempt to index a nil value \(\w+ 'ctx'\)", _no_ctx),
-        (r"\Aattempt to call a nil value \(method '(\w+)'\)", _method),
-        (r"\Aattempt to .* a nil value \(field '(\w+)'\)", _attribute),
-        (r"\Aattempt to compare (?:nil with|\w+ with nil)", _compared),
-        (r"\Aattempt to index a nil value(?! \(global)", _absent),
-        (r"\Aunknown capability '(.*)'", _capability),
-        (r"\A\w+ has no action '(?P<action>.*)'; its actions are: (?P<actions>.*)", _action),
-        (r"unit must be kelvin or mireds, not '(.*)'", _unit),
-        (r"color_temperature: value must be an integer from (?P<low>\d+) to \d+, not (?P<value>\d+)\Z", _other_unit),
-        (r"color_temperature: must be an object with value, unit, not (\d+(?:\.\d+)?)\Z", _no_unit),
-        (r"\A(capability|action) must be a non-empty string", _no_word),
-        (r"\A\w+ (?:set|increase|decrease) needs a value\Z", _no_value),
-        (r"(?:number|integer|seconds|minutes)\b.*, not '(-?\d+(?:\.\d+)?)'", _number_as_text),
-        (r"\Abad argument .*\(number expected, got string\)\Z", _text_for_number),
-        (r"\Aattempt to compare (?:number with string|string with number)", _text_for_number),
-        (r"\Arequire '(.*)': a name is", _module_name),
-        (r"\Amodule '(.*\.lua|(?:config\.)?scripts\..*)' not found", _module_name),
-    )
+_HINTS: tuple[tuple[str, str | Callable[[re.Match[str], ErrorContext], str | None]], ...] = (
+    (r" near |<eof>", _reserved),
+    (r"'}' expected .* near '\w+'", "is there a comma at the end of the line before?"),
+    (r"\Amust return a table, not nothing", 'does the file end with "return { … }"?'),
+    (r"\Aattempt to (?:index|call) a boolean value", _no_module),
+    (
+        r"\Aattempt to index a nil value \(\w+ 'ctx'\)",
+        "ctx is the first parameter of execute: execute = function(ctx) … end",
+    ),
+    (r"\Aattempt to call a nil value \(method '(\w+)'\)", _method),
+    (r"\Aattempt to .* a nil value \(field '(\w+)'\)", _attribute),
+    (r"\Aattempt to compare (?:nil with|\w+ with nil)", _compared),
+    (r"\Aattempt to index a nil value(?! \(global)", _absent),
+    (r"\Aunknown capability '(.*)'", _capability),
+    (r"\A\w+ has no action '(?P<action>.*)'; its actions are: (?P<actions>.*)", _action),
+    (r"unit must be kelvin or mireds, not '(.*)'", _unit),
+    (r"color_temperature: value must be an integer from (?P<low>\d+) to \d+, not (?P<value>\d+)\Z", _other_unit),
+    (r"color_temperature: must be an object with value, unit, not (\d+(?:\.\d+)?)\Z", _no_unit),
+    (r"\A(capability|action) must be a non-empty string", _no_word),
+    (r"\A\w+ (?:set|increase|decrease) needs a value\Z", "add value = … to the command"),
+    (
+        r"(?:number|integer|seconds|minutes)\b.*, not '(-?\d+(?:\.\d+)?)'",
+        lambda found, _: f"a number is written without quotes: {found[1]}",
+    ),
+    (r"\Abad argument .*\(number expected, got string\)\Z", _IN_QUOTES),
+    (r"\Aattempt to compare (?:number with string|string with number)", _IN_QUOTES),
+    (r"\Arequire '(.*)': a name is", _module_name),
+    (r"\Amodule '(.*\.lua|(?:config\.)?scripts\..*)' not found", _module_name),
 )
 """What a sentence says, and what to advise; the first that has advice counts."""

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
 
 from appliance.errors import Invalid
-from appliance.lua.tokens import LuaToken, tokens_of
+from appliance.lua.tokens import NO_TOKEN, LuaToken, windows_of
 
 MAX_FILE_BYTES = 1 << 20
 """Bytes of a Lua file; none that a person wrote comes near."""
 
 _MARK = b"\xef\xbb\xbf"
+_LAST_RETURN = "\nreturn"
+_place_of = attrgetter("line", "column")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,47 +35,33 @@ class Source:
 
     def line_of(self, *path: str) -> int:
         """The line on which the field is set, `("trigger", "above")` inside `trigger`; 0 if it cannot be seen."""
-        index, at = _index_of(self.text), -1
+        found = NO_TOKEN
         for key in path:
-            starts = index.fields.get(key, [])
-            position = bisect_right(starts, at)
-            if position == len(starts):
+            tokens = _fields_of(self.text).get(key, [])
+            position = bisect_right(tokens, _place_of(found), key=_place_of)
+            if position == len(tokens):
                 return 0
-            at = starts[position]
-        return bisect_right(index.lines, at) + 1
+            found = tokens[position]
+        return found.line
 
     @property
     def line_of_return(self) -> int:
         """The line of the last `return` that begins one: where the file's table is; 0 if there is none."""
-        index = _index_of(self.text)
-        return 0 if index.last_return is None else bisect_right(index.lines, index.last_return) + 1
-
-
-@dataclass(frozen=True, slots=True)
-class _Index:
-    """Where a text sets fields, by name, where its lines end, and where its last `return` begins a line."""
-
-    fields: dict[str, list[int]]
-    lines: list[int]
-    last_return: int | None
+        return self.line_of(_LAST_RETURN)
 
 
 @lru_cache(maxsize=4)
-def _index_of(raw: bytes) -> _Index:
-    text = raw.decode(errors="replace")
-    fields: defaultdict[str, list[int]] = defaultdict(list)
-    last_return = None
-    none = LuaToken("", "", 0)
-    first, second, third = none, none, none
-    for token in tokens_of(text):
+def _fields_of(text: bytes) -> dict[str, list[LuaToken]]:
+    """Where a text sets fields, by name, and as `_LAST_RETURN`, where its last `return` begins a line."""
+    fields: defaultdict[str, list[LuaToken]] = defaultdict(list)
+    for first, second, third, token in windows_of(text, 4):
         if token.word == "=" and third.kind == "name" and second.word != ".":
-            fields[third.word].append(third.start)
+            fields[third.word].append(third)
         elif token.word == "=" and third.word == "]" and second.kind == "text" and first.word == "[":
-            fields[second.word[1:-1]].append(first.start)
-        elif token.word == "return" and text[token.start - 1 : token.start] in ("", "\n"):
-            last_return = token.start
-        first, second, third = second, third, token
-    return _Index(fields, [found.start() for found in re.finditer("\n", text)], last_return)
+            fields[second.word[1:-1]].append(first)
+        elif token.word == "return" and token.column == 0:
+            fields[_LAST_RETURN] = [token]
+    return fields
 
 
 def load(file: Path, name: str) -> Source:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _KEYWORDS = """
 and break do else elseif end false for function goto if in local nil not or repeat return then true until while
@@ -24,22 +24,38 @@ _TOKEN = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class LuaToken:
-    """One word: `kind` is name, text, number or symbol; `start` is where it begins. A text has its quotes."""
+class LuaToken(NamedTuple):
+    """One word, its kind (name, text, number or symbol), and where it begins: lines count from 1, columns from 0.
+
+    A text has its quotes.
+    """
 
     kind: str
     word: str
-    start: int
+    line: int
+    column: int
 
 
-def tokens_of(text: str) -> Iterator[LuaToken]:
+NO_TOKEN = LuaToken("", "", 0, 0)
+"""What stands before the first token and behind the last."""
+
+
+def tokens_of(text: bytes) -> Iterator[LuaToken]:
     """Every token but comments."""
-    for found in _TOKEN.finditer(text):
-        kind = _kind_of(found)
-        if kind != "skip":
-            yield LuaToken(kind, found[0], found.start())
+    decoded = text.decode(errors="replace")
+    line, line_start, counted = 1, 0, 0
+    for found in _TOKEN.finditer(decoded):
+        start = found.start()
+        if newlines := decoded.count("\n", counted, start):
+            line += newlines
+            line_start = decoded.rindex("\n", counted, start) + 1
+        counted = start
+        if found.lastgroup is not None and found.lastgroup != "skip":
+            yield LuaToken(found.lastgroup, found[0], line, start - line_start)
 
 
-def _kind_of(found: re.Match[str]) -> str:
-    return next(kind for kind in ("name", "symbol", "number", "text", "skip") if found[kind] is not None)
+def windows_of(text: bytes, size: int) -> Iterator[tuple[LuaToken, ...]]:
+    """So many tokens in a row, from every place in the text."""
+    padding = [NO_TOKEN] * (size - 1)
+    tokens = [*padding, *tokens_of(text), *padding]
+    return zip(*(tokens[offset:] for offset in range(size)), strict=False)

@@ -15,7 +15,7 @@ from appliance.history.execution_history import RunEntry, RunHistory, RunStatus
 from appliance.history.period import Period
 from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, text
 from appliance.lua.context import Context
-from appliance.lua.executor import CANCELLED, Execution, ExecutionRequest, ExecutionResult, Executor, history_entry
+from appliance.lua.executor import CANCELLED, Execution, ExecutionRequest, Executor
 from appliance.lua.lua_catalog import Catalog, Inspect, find_nothing
 from appliance.lua.lua_fields import function
 from appliance.lua.lua_setup import folder_of
@@ -94,7 +94,7 @@ class Scenes:
             ExecutionRequest(id=id_, label=f"scene:{id_}", source=asset.source, mode=mode, chain=chain)
         )
 
-    async def run(self, id_: str, chain: tuple[str, ...]) -> ExecutionResult:
+    async def run(self, id_: str, chain: tuple[str, ...]) -> RunEntry:
         """Start the scene and wait for its end; where the waiting task is cancelled, so is the execution."""
         execution = self.execute(id_, chain)
         try:
@@ -121,9 +121,9 @@ class Scenes:
         """Counts of scenes and executions, and the faults of files that were left out."""
         return {"loaded": len(self.list_scenes()), **self._executor.figures(), "left_out": self.catalog.left_out}
 
-    def _note(self, request: ExecutionRequest, result: ExecutionResult) -> None:
+    def _note(self, request: ExecutionRequest, result: RunEntry) -> None:
         if result.status in (RunStatus.ERROR, RunStatus.TIMEOUT):
             log.warning("scene '%s' failed: %s", request.id, result.error)
         for warning in result.warnings:
             log.warning("scene '%s': a command came to nothing: %s", request.id, warning)
-        self._history.add(history_entry(request, result))
+        self._history.add(result)

@@ -13,8 +13,7 @@ from sanic.exceptions import MethodNotAllowed, NotFound, PayloadTooLarge, SanicE
 
 from appliance import errors
 from appliance.api.responses import json_response
-from appliance.history.execution_history import RunStatus
-from appliance.lua.executor import ExecutionResult
+from appliance.history.execution_history import RunEntry, RunStatus
 
 log = logging.getLogger("api")
 
@@ -117,7 +116,7 @@ def refusal_body(failed: errors.ConfigFailed) -> dict[str, Any]:
     return error_body(str(failed), errors.ScriptFailed.code, errors=faults)
 
 
-def failed_run_body(what: str, result: ExecutionResult) -> dict[str, Any]:
+def failed_run_body(what: str, result: RunEntry) -> dict[str, Any]:
     """The body for an execution of `what` (`scene 'x'`) that did not end with ok."""
     is_cancelled = result.status is RunStatus.CANCELLED
     how, error = ("was cancelled", errors.RunCancelled) if is_cancelled else ("failed", errors.ScriptFailed)

@@ -14,7 +14,6 @@ from appliance.automations.states import State, States
 from appliance.history.execution_history import RunEntry
 from appliance.history.period import Period
 from appliance.home.values import Value
-from appliance.lua.executor import ExecutionResult
 from appliance.lua.lua_catalog import Catalog
 
 
@@ -55,7 +54,7 @@ class Automations:
             self._runs.executor.skip_waiting(id_, DISABLED.reason)
         return self.view(id_)
 
-    async def run_by_hand(self, id_: str, event: Mapping[str, Value]) -> ExecutionResult:
+    async def run_by_hand(self, id_: str, event: Mapping[str, Value]) -> RunEntry:
         """Run it with this event if its conditions hold, and wait for its end."""
         return await self._runs.run_by_hand(self.catalog.get(id_), event)
 

@@ -14,7 +14,7 @@ from appliance.automations.matchers import Anything, Matcher
 from appliance.automations.timers import Timers
 from appliance.clock import Clock
 from appliance.errors import Invalid, LaresError, Unsupported
-from appliance.history.execution_history import RunStatus
+from appliance.history.execution_history import RunEntry, RunStatus
 from appliance.home.bus import Bus
 from appliance.home.commands import Command
 from appliance.home.events import DeviceStateChanged, Event
@@ -22,7 +22,6 @@ from appliance.home.model import Device
 from appliance.home.registry import Registry
 from appliance.home.values import Value
 from appliance.lua.context import Context, MoreCall
-from appliance.lua.executor import ExecutionResult
 from appliance.tables.checks import LUA, boolean, number
 from appliance.tables.fields import Findings, Table
 
@@ -39,7 +38,7 @@ COLORS = ("color_temperature", "color_xy", "color_hs", "color_rgb", "color_hex")
 """The attributes that may hold a light's colour; `ctx:restore` sets the first of them that there is."""
 
 
-RunScene = Callable[[str, tuple[str, ...]], Awaitable[ExecutionResult]]
+RunScene = Callable[[str, tuple[str, ...]], Awaitable[RunEntry]]
 
 
 class AutomationCalls:

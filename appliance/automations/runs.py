@@ -15,9 +15,9 @@ from appliance.automations.device_triggers import Match
 from appliance.automations.environment import Environment
 from appliance.automations.states import State, States
 from appliance.automations.verdict import Verdict, refused
-from appliance.history.execution_history import RunHistory, RunStatus
+from appliance.history.execution_history import RunEntry, RunHistory, RunStatus
 from appliance.home.values import Value
-from appliance.lua.executor import ExecutionRequest, ExecutionResult, Executor, history_entry
+from appliance.lua.executor import ExecutionRequest, Executor
 from appliance.lua.lua_catalog import Asset
 from appliance.lua.modes import Decision
 
@@ -28,7 +28,7 @@ DISABLED = refused("disabled: the automation is switched off")
 Event = Mapping[str, Value]
 
 
-ExecutorFactory = Callable[[Callable[[ExecutionRequest, ExecutionResult], None]], Executor]
+ExecutorFactory = Callable[[Callable[[ExecutionRequest, RunEntry], None]], Executor]
 """Makes the executor, given what is called with the end of each execution."""
 
 
@@ -57,7 +57,7 @@ class AutomationExecutor:
         elif self.executor.submit(request).decision is not Decision.DROP:
             self._brake.note_run(definition.id, event)
 
-    async def run_by_hand(self, asset: Asset[AutomationDefinition], event: Event) -> ExecutionResult:
+    async def run_by_hand(self, asset: Asset[AutomationDefinition], event: Event) -> RunEntry:
         """Run it if its conditions hold, whatever its mode, policy and switch say; returns once it has ended."""
         verdict = self._check(asset.definition)
         request = _request(asset, event, verdict, by_hand=True)
@@ -83,17 +83,19 @@ class AutomationExecutor:
         self._states.remember(definition.id, decision.memory)
         return decision.verdict
 
-    def _record_skipped(self, request: ExecutionRequest, verdict: Verdict) -> ExecutionResult:
-        return ExecutionResult(
+    def _record_skipped(self, request: ExecutionRequest, verdict: Verdict) -> RunEntry:
+        return RunEntry(
+            subject=request.id,
             executed_at=self._clock.now(),
             status=RunStatus.SKIPPED,
             error=verdict.reason,
             results=(),
             duration_ms=0,
+            trigger_payload=request.event,
             trace=request.steps,
         )
 
-    def _note(self, request: ExecutionRequest, result: ExecutionResult) -> None:
+    def _note(self, request: ExecutionRequest, result: RunEntry) -> None:
         """Note how a run ended, or that there was none."""
         state = self._states.of(request.id)
         if result.status is not RunStatus.SKIPPED:
@@ -103,16 +105,16 @@ class AutomationExecutor:
                 nothing = next(iter(result.warnings), None)
                 state.last_run, state.last_error = result.executed_at, result.error or nothing
         self._log_result(request, result)
-        self.history.add(history_entry(request, result))
+        self.history.add(result)
 
-    def _after(self, memory: policy.Memory, request: ExecutionRequest, result: ExecutionResult) -> policy.Memory:
+    def _after(self, memory: policy.Memory, request: ExecutionRequest, result: RunEntry) -> policy.Memory:
         if result.status is RunStatus.OK:
             return policy.succeeded(memory, self._clock.now())
         if result.status is RunStatus.DROPPED:
             return policy.never_began(memory, request.event or {})
         return policy.failed(memory)
 
-    def _log_result(self, request: ExecutionRequest, result: ExecutionResult) -> None:
+    def _log_result(self, request: ExecutionRequest, result: RunEntry) -> None:
         if result.status in (RunStatus.ERROR, RunStatus.TIMEOUT):
             log.warning("automation '%s' failed: %s", request.id, result.error)
         else:

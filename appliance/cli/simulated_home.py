@@ -13,6 +13,7 @@ from appliance.adapters.dispatch import Dispatcher, Outcome, Status
 from appliance.cli.device_events import EVENT, STATE, FileEvent
 from appliance.clock import Clock
 from appliance.errors import LaresError, Unreachable, Unsupported
+from appliance.history.execution_history import RunEntry
 from appliance.home.bus import Bus
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.command_specs import CommandSpec, check_offered
@@ -23,7 +24,7 @@ from appliance.home.registry import ONLINE, UNAVAILABLE, Registry
 from appliance.home.values import Value
 from appliance.lua.context import Context, MoreCall
 from appliance.lua.execution import UNCOUNTED
-from appliance.lua.executor import Execution, ExecutionRequest, ExecutionResult, Executor
+from appliance.lua.executor import Execution, ExecutionRequest, Executor
 from appliance.lua.runner import Runner
 from appliance.tables.checks import is_number
 
@@ -115,9 +116,9 @@ class SimulatedExecutor(Executor):
         runner: Runner,
         new_context: Callable[[str], Context],
         clock: Clock,
-        on_end: Callable[[ExecutionRequest, ExecutionResult], None],
+        on_end: Callable[[ExecutionRequest, RunEntry], None],
     ) -> None:
-        def end(request: ExecutionRequest, result: ExecutionResult) -> None:
+        def end(request: ExecutionRequest, result: RunEntry) -> None:
             on_end(request, result)
             turns.look()
 

@@ -34,7 +34,7 @@ class RunEntry:
     """One execution of a scene or automation; `results` are those of its commands in call order.
 
     `trigger_payload` is the event that an automation was given, `trace` what it did step by step, `warnings` are
-    sentences about commands that failed.
+    sentences about commands that failed. `counted_secs` of its duration count for the backstop.
     """
 
     subject: str
@@ -43,6 +43,7 @@ class RunEntry:
     error: str | None
     results: Sequence[Mapping[str, Any]]
     duration_ms: int
+    counted_secs: float = 0.0
     trigger_payload: Mapping[str, Any] | None = None
     trace: Sequence[Mapping[str, Any]] = ()
     warnings: Sequence[str] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -49,49 +49,14 @@ class ExecutionRequest:
     steps: tuple[Mapping[str, Any], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExecutionResult:
-    """How an execution ended, or why there was none; `error` is a sentence unless all went well."""
-
-    executed_at: datetime
-    status: RunStatus
-    error: str | None
-    results: Sequence[Mapping[str, Any]]
-    duration_ms: int
-    trace: Sequence[Mapping[str, Any]] = ()
-    counted_secs: float = 0.0
-    """What of its duration counted for the backstop, by the machine's clock."""
-
-    @property
-    def warnings(self) -> list[str]:
-        """A sentence for each command that came to nothing though the execution went on."""
-        failed = [each for each in self.results if each["status"] != "ok"]
-        return [f"{each['target']}: {each['message'] or each['status']}" for each in failed][:MAX_WARNINGS]
-
-
-def history_entry(request: ExecutionRequest, result: ExecutionResult) -> RunEntry:
-    """What the history keeps of it."""
-    return RunEntry(
-        subject=request.id,
-        executed_at=result.executed_at,
-        status=result.status,
-        error=result.error,
-        results=result.results,
-        duration_ms=result.duration_ms,
-        trigger_payload=request.event,
-        trace=result.trace,
-        warnings=result.warnings,
-    )
-
-
 class Execution:
-    """One execution from its admission on; `ended` comes to its `ExecutionResult`. Until it runs it has no `lua`."""
+    """One execution from its admission on; `ended` comes to its result. Until it runs it has no `lua`."""
 
     def __init__(self, request: ExecutionRequest, at: datetime) -> None:
         self.request = request
         self.at = at
         self.decision = Decision.RUN
-        self.ended: asyncio.Future[ExecutionResult] = asyncio.get_running_loop().create_future()
+        self.ended: asyncio.Future[RunEntry] = asyncio.get_running_loop().create_future()
         self.context: Context | None = None
         self.lua: LuaExecution | None = None
         self.began = 0.0
@@ -106,7 +71,7 @@ class Executor:
         runner: Runner,
         new_context: Callable[[str], Context],
         clock: Clock,
-        on_end: Callable[[ExecutionRequest, ExecutionResult], None],
+        on_end: Callable[[ExecutionRequest, RunEntry], None],
     ) -> None:
         self._runner = runner
         self._new_context = new_context
@@ -142,13 +107,12 @@ class Executor:
         if request.by_hand:
             self._start(execution)
             return execution
-        admission = self._gate.admit(request.id, execution, request.mode)
-        execution.decision = admission.decision
-        for replaced in admission.replaced:
-            self._cancel(replaced, REPLACED)
-        if admission.decision is Decision.RUN:
+        execution.decision, replaced = self._gate.admit(request.id, execution, request.mode)
+        for each in replaced:
+            self._cancel(each, REPLACED)
+        if execution.decision is Decision.RUN:
             self._start(execution)
-        elif admission.decision is Decision.DROP:
+        elif execution.decision is Decision.DROP:
             self._end(execution, RunStatus.DROPPED, f"mode: {self._gate.refusal(request.id, request.mode)}")
         return execution
 
@@ -216,18 +180,23 @@ class Executor:
     def _end(self, execution: Execution, status: RunStatus, error: str | None) -> None:
         self._running.pop(execution, None)
         self._ended[status] += 1
-        context = execution.context
-        result = ExecutionResult(
+        request, context = execution.request, execution.context
+        results = [] if context is None else context.results
+        failed = [each for each in results if each["status"] != "ok"]
+        entry = RunEntry(
+            subject=request.id,
             executed_at=execution.at,
             status=status,
             error=error,
-            results=() if context is None else tuple(context.results),
+            results=tuple(results),
             duration_ms=0 if context is None else round((self._clock.monotonic() - execution.began) * 1000),
-            trace=(*execution.request.steps, *(() if context is None else context.trace.list_steps()))[-MAX_STEPS:],
             counted_secs=0.0 if execution.lua is None else execution.lua.counted_secs,
+            trigger_payload=request.event,
+            trace=(*request.steps, *(() if context is None else context.trace.list_steps()))[-MAX_STEPS:],
+            warnings=[f"{each['target']}: {each['message'] or each['status']}" for each in failed][:MAX_WARNINGS],
         )
         try:
-            self._on_end(execution.request, result)
+            self._on_end(request, entry)
         except Exception as failure:  # who waits is answered, and the place is given back, whatever cannot be noted
-            log.error("the end of '%s' could not be noted", execution.request.label, exc_info=failure)
-        execution.ended.set_result(result)
+            log.error("the end of '%s' could not be noted", request.label, exc_info=failure)
+        execution.ended.set_result(entry)

@@ -86,17 +86,13 @@ class Folder:
                 return Fault(name, 0, "is not a file")
             if self.is_deep and not file.resolve().is_relative_to(self.path.resolve()):
                 return Fault(name, 0, "leads out of the folder, where nothing can be required")
-            return _check(load(file, name))
+            source = load(file, name)
+            source.text.decode()
+            return source
+        except UnicodeDecodeError as error:
+            line = error.object.count(b"\n", 0, error.start) + 1
+            return Fault(name, line, "is not UTF-8 text; save it as UTF-8")
         except OSError as error:
             return Fault(name, 0, f"cannot be read: {error.strerror}")
         except Invalid as error:
             return Fault(name, 0, str(error))
-
-
-def _check(source: Source) -> Source | Fault:
-    try:
-        source.text.decode()
-    except UnicodeDecodeError as error:
-        line = source.text.count(b"\n", 0, error.start) + 1
-        return Fault(source.name, line, "is not UTF-8 text; save it as UTF-8")
-    return source

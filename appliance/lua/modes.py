@@ -77,14 +77,6 @@ class Decision(StrEnum):
     DROP = "drop"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Admission(Generic[R]):
-    """The decision, and the executions that have to end because of it."""
-
-    decision: Decision
-    replaced: tuple[R, ...] = ()
-
-
 @dataclass(slots=True)
 class _Slots(Generic[R]):
     """The executions of one id: those that run and count, and those that wait."""
@@ -120,17 +112,12 @@ class ConcurrencyGate(Generic[R]):
         self._slots: dict[str, _Slots[R]] = {}
 
     @property
-    def running(self) -> int:
-        """How many run; those that were replaced are not among them."""
-        return sum(len(slots.running) for slots in self._slots.values())
-
-    @property
     def waiting(self) -> int:
         """How many wait."""
         return sum(len(slots.waiting) for slots in self._slots.values())
 
-    def admit(self, id_: str, run: R, mode: Mode) -> Admission[R]:
-        """Decide on one that comes; one that is to run or wait counts from now on."""
+    def admit(self, id_: str, run: R, mode: Mode) -> tuple[Decision, tuple[R, ...]]:
+        """Decide on one that comes, and which others have to end; one that is to run or wait counts from now on."""
         slots = self._slots.setdefault(id_, _Slots())
         decision = _DECIDE[mode.type](slots, mode.max)
         replaced = slots.clear() if mode.type is ModeType.RESTART else ()
@@ -138,7 +125,7 @@ class ConcurrencyGate(Generic[R]):
             slots.running.append(run)
         elif decision is Decision.QUEUE:
             slots.waiting.append(run)
-        return Admission(decision=decision, replaced=replaced)
+        return decision, replaced
 
     def refusal(self, id_: str, mode: Mode) -> str:
         """Why one that comes now is dropped."""
@@ -163,10 +150,9 @@ class ConcurrencyGate(Generic[R]):
 
     def take_waiting(self, id_: str) -> list[R]:
         """Forget those of the id that wait; all that did."""
-        slots = self._slots.get(id_)
-        waiting = [] if slots is None else list(slots.waiting)
-        if slots is not None:
-            slots.waiting.clear()
+        slots = self._slots.get(id_, _Slots())
+        waiting = list(slots.waiting)
+        slots.waiting.clear()
         return waiting
 
     def empty(self) -> list[R]:

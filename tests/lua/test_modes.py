@@ -96,9 +96,9 @@ def gate_with(running: int, waiting: int) -> ConcurrencyGate[str]:
     """ConcurrencyGate in which so many of the id `x` run and wait."""
     gate = ConcurrencyGate[str]()
     for number in range(running):
-        assert gate.admit("x", f"r{number}", Mode(type=ModeType.PARALLEL, max=running)).decision is RUN
+        assert gate.admit("x", f"r{number}", Mode(type=ModeType.PARALLEL, max=running)) == (RUN, ())
     for number in range(waiting):
-        assert gate.admit("x", f"w{number}", Mode(type=ModeType.QUEUED, max=waiting)).decision is QUEUE
+        assert gate.admit("x", f"w{number}", Mode(type=ModeType.QUEUED, max=waiting)) == (QUEUE, ())
     return gate
 
 
@@ -107,11 +107,15 @@ def test_the_mode_of_the_one_that_comes_decides(
     mode: Mode, running: int, waiting: int, decision: Decision, replaced: int
 ) -> None:
     gate = gate_with(running, waiting)
-    admission = gate.admit("x", "new", mode)
-    assert (admission.decision, len(admission.replaced)) == (decision, replaced)
-    assert gate.running == running - min(running, replaced) + (decision is RUN)
+    found, ended = gate.admit("x", "new", mode)
+    assert (found, len(ended)) == (decision, replaced)
     assert gate.waiting == (0 if replaced else waiting) + (decision is QUEUE)
-    assert gate.admit("y", "other", mode).decision is RUN
+    assert len(gate.empty()) == running + waiting - replaced + (decision is not DROP)
+
+
+def test_each_id_is_decided_by_itself() -> None:
+    gate = gate_with(3, 0)
+    assert gate.admit("y", "other", SINGLE) == (RUN, ())
 
 
 def test_those_that_wait_run_one_by_one_in_their_order_when_nothing_runs_any_more() -> None:
@@ -119,24 +123,24 @@ def test_those_that_wait_run_one_by_one_in_their_order_when_nothing_runs_any_mor
     assert gate.leave("x", "r1") is None
     assert gate.leave("x", "r0") == "w0"
     assert gate.leave("x", "w0") == "w1"
-    assert gate.admit("x", "new", Mode(type=ModeType.QUEUED, max=2)).decision is QUEUE
+    assert gate.admit("x", "new", Mode(type=ModeType.QUEUED, max=2)) == (QUEUE, ())
     assert [gate.leave("x", run) for run in ("w1", "w2", "new")] == ["w2", "new", None]
-    assert (gate.running, gate.waiting) == (0, 0)
+    assert gate.empty() == []
 
 
 def test_one_that_was_replaced_leaves_without_letting_anybody_in() -> None:
     gate = gate_with(1, 0)
-    assert gate.admit("x", "new", RESTART).replaced == ("r0",)
-    assert gate.admit("x", "waits", QUEUED).decision is QUEUE
+    assert gate.admit("x", "new", RESTART) == (RUN, ("r0",))
+    assert gate.admit("x", "waits", QUEUED) == (QUEUE, ())
     assert gate.leave("x", "r0") is None
     assert gate.leave("x", "new") == "waits"
 
 
-def test_emptied_lanes_name_all_that_ran_or_waited_and_begin_anew() -> None:
+def test_an_emptied_gate_names_all_that_ran_or_waited_and_begins_anew() -> None:
     gate = gate_with(2, 1)
     assert gate.empty() == ["r0", "r1", "w0"]
     assert gate.leave("x", "r0") is None
-    assert gate.admit("x", "new", SINGLE).decision is RUN
+    assert gate.admit("x", "new", SINGLE) == (RUN, ())
 
 
 @pytest.mark.parametrize(

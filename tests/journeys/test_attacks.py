@@ -17,7 +17,9 @@ import pytest
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from tests.fakes.process import Process, configure, light_section, running
+from tests.lua.attacks import ATTACKS
 from tests.lua.attacks_on_hub import AUTOMATIONS, BODIES, FILES, HELPERS, SCRIPTS
+from tests.lua.hostile import HOSTILE
 
 CPU_SECS, BACKSTOP_SECS, LATE_SECS = 1.0, 3.0, 2.0
 LIMITS = f"""
@@ -31,7 +33,18 @@ MAX_CPU = 0.1
 MAX_GROWTH_BYTES = 40 << 20
 MAX_SENTENCE_CHARS, MAX_SENTENCES = 5_000, 100
 AT_ONCE = 3
+PARTS = 6
 INNOCENT = "ctx:sleep(1) print('on')"
+
+SCENES = {
+    id_.replace(" ", "_"): body
+    for id_, body in (
+        *BODIES,
+        *ATTACKS,
+        *((f"hostile_{number}", body) for number, (_, body, _) in enumerate(HOSTILE, 1)),
+    )
+}
+"""Every hostile script that can be a scene's: id, and body."""
 
 
 class Home:
@@ -109,7 +122,7 @@ def furnish(folder: Path, light: str) -> None:
     for kind in ("scenes", "automations", "scripts"):
         (folder / "config" / kind).mkdir(parents=True)
     scenes, scripts = folder / "config" / "scenes", folder / "config" / "scripts"
-    for id_, body in (*BODIES, *HELPERS.items(), ("innocent", INNOCENT)):
+    for id_, body in (*SCENES.items(), *HELPERS.items(), ("innocent", INNOCENT)):
         (scenes / f"{id_}.lua").write_text(scene(id_, body))
     for name, text in SCRIPTS.items():
         (scripts / f"{name}.lua").write_text(text)
@@ -171,9 +184,10 @@ def tell(line: str) -> None:
 
 
 @pytest.mark.slow
-async def test_scenes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", range(PARTS))
+async def test_every_hostile_scene_ends_and_a_second_later_nothing_of_it_is_left(tmp_path: Path, part: int) -> None:
     only = os.environ.get("ATTACK_ONLY", "").split()
-    rows = [name for name, _ in BODIES if not only or name in only]
+    rows = [id_ for id_ in list(SCENES)[part::PARTS] if not only or id_ in only]
     at_once = int(os.environ.get("ATTACK_AT_ONCE", AT_ONCE))
     async with LightSimulator() as light:
         furnish(tmp_path, light.url)

@@ -70,10 +70,10 @@ class Workers:
 
     def _condemn(self, worker: Worker, culprit: str) -> None:
         """Let new executions go to a fresh worker; this one has a minute for those that are in it."""
-        self._note(worker, f"{culprit} could not be stopped")
         if worker is self._current:
             self._start()
         worker.condemn(culprit)
+        self._note(worker, f"{culprit} could not be stopped")  # whoever hears of it may begin something
         because = f"the Lua worker was killed, because {culprit}, which ran in it too, could not be stopped"
         asyncio.get_running_loop().call_later(MAX_DRAIN_SECS, lambda: worker.kill(because, quietly=True))
         condemned = [each for each in self._alive if each.condemned_for is not None and each.ended_because is None]

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import RunCancelled, ScriptFailed
+from appliance.lua.execution import LuaExecution
 from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.runner import Runner
 from appliance.lua.worker import MAX_RUNNING
@@ -156,6 +157,21 @@ async def test_others_in_a_condemned_worker_come_to_their_end_and_new_ones_run_e
         await innocent.wait()
         await until(lambda: len(runner.figures()["workers"]) == 1)
         assert pid_of(runner) == fresh["pid"]
+
+
+async def test_what_begins_because_a_worker_is_condemned_runs_in_a_fresh_one() -> None:
+    notes = Notes(lambda *_: asyncio.Event().wait())
+    started: list[LuaExecution] = []
+
+    def start(_: str) -> None:
+        started.append(runner.start(scene("ctx:sleep(1)"), notes, name="automation:on_error"))
+
+    async with open_runner(ExecutionLimits(max_cpu_secs=0.1), on_kill=start) as runner:
+        with pytest.raises(ScriptFailed):
+            await run(runner, STUCK)
+        await until(lambda: len(notes.asked) == 1)
+        [worker] = [each for each in runner.figures()["workers"] if each["executions"]]
+        assert worker["condemned_for"] is None and len(started) == 1
 
 
 async def test_of_two_condemned_workers_the_older_is_killed_and_its_others_learn_why() -> None:

@@ -64,7 +64,10 @@ def numbers() -> list[tuple[str, str]]:
     kept_variables = f"{variables.MAX_VALUE_BYTES >> 10} KiB as JSON, {variables.MAX_VARIABLES:,} of them"
     mqtt = f"{MAX_DEVICES:,} devices, {MAX_ENTITIES} entities each, {MAX_TOPICS:,} topics"
     back_off = f"after {MIN_RESTART_SECS:g} s, 2 s … {MAX_RESTART_SECS:g} s"
+    user = number_in("Containerfile", r"--uid (\d+)")
     return [
+        ("installing.md", f"sudo install -d -o {user} /srv/lares"),
+        ("installing.md", f"runs as user {user} of the box"),
         ("lua.md", f"at most {deepest} levels deep, and {longest >> 10} KiB large"),
         (
             "lua.md",

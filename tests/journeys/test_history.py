@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -106,3 +107,23 @@ async def test_the_audit_tells_who_switched_what(tmp_path: Path) -> None:
         assert (
             figures["commands"]["entries"] == 8 and 0 < figures["devices"]["bytes"] < figures["devices"]["max_bytes"]
         )
+
+
+async def test_history_runs_log_and_metrics_are_never_on_the_card(tmp_path: Path) -> None:
+    (tmp_path / "config" / "scenes").mkdir(parents=True)
+    scene = SCENE.replace("ctx:command(", 'ctx:log("warn", "a line of the log") ctx:command(', 1)
+    (tmp_path / "config" / "scenes" / "evening.lua").write_text(scene)
+    data = tmp_path / "data"
+    data.mkdir()
+    async with open_house(root=tmp_path, data_dir=data) as house:
+        for brightness in (11, 22, 33):
+            await house.command(LIGHT, "brightness", "set", brightness)
+        assert (await house.post("/scenes/evening/execute")).status == 200
+        assert (await house.get("/metrics")).status == 200
+        assert len(await entries(house, "/audit/commands")) == 5
+        assert len(await entries(house, "/scenes/evening/history")) == 1
+    written = b"".join(file.read_bytes() for file in data.glob("*.json"))
+    keys = set(re.findall(rb'"([a-z]+)/[^"]*":', written))
+    assert keys == {b"device", b"state", b"counter"}
+    assert b'"brightness":33' in written and b'"brightness":22' not in written
+    assert b"evening" not in written and b"a line of the log" not in written

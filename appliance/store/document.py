@@ -184,7 +184,7 @@ def encode_value(key: str, value: object) -> bytes | None:
 
 
 def _reason(error: BaseException) -> str:
-    """Why the card takes nothing, in lower case; for what nobody foresaw the kind of it."""
+    """Why the card takes nothing, in lower case; the name of the exception where it is no `OSError`."""
     if isinstance(error, OSError):
         return (error.strerror or str(error)).lower()
     return type(error).__name__

@@ -36,12 +36,10 @@ ONE = Row(
     unit="ms",
     beside=BESIDE,
     at_most=1.5,
-    why="a thread syncs, so that the loop is never held, and handing it the same bytes and waiting for it takes twice "
-    "as long by itself (the next row); 15 µs more are the check of the change, its record and its events",
+    why="a thread syncs, so that the loop is never held; handing it the same bytes and waiting for it takes twice as "
+    "long by itself (the next row), and 15 µs more are the check of the change, its record and its events",
 )
-HANDED = Row(
-    label="the same bytes, appended and synced by a thread that asyncio waits for, p50", unit="ms", beside=BESIDE
-)
+HANDED = Row(label="the same bytes from a thread that asyncio waits for, p50", unit="ms", beside=BESIDE)
 ONE_P99 = Row(label="a change in the store, p99", unit="ms", beside=BESIDE)
 MANY = Row(label=f"changes of {WRITERS} at once", unit="changes/s", beside="of one after another", at_least=4)
 AMONG = Row(label=f"a change among {LARGE:,} entries, p50", unit="ms", beside=f"among {SMALL}", at_most=1.1)

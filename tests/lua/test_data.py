@@ -11,7 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from appliance.errors import ScriptFailed
-from tests.lua.bench import Notes, open_runner, run
+from appliance.lua.runner import Runner
+from tests.lua.bench import Notes, run
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 ECHO = "ctx:invoke('take', ctx:invoke('give'))"
 
@@ -29,14 +32,13 @@ def _give(value: Any, _: str, arguments: Any) -> Any:
     return value if arguments[0] == "give" else None
 
 
-async def echo(*values: Any) -> list[Any]:
+async def echo(runner: Runner, *values: Any) -> list[Any]:
     """What Lua gives back when it is given each of the values."""
     back = []
-    async with open_runner() as runner:
-        for value in values:
-            notes = Notes(partial(_give, value))
-            await run(runner, ECHO, notes)
-            back.append(notes.asked[-1][1][1])
+    for value in values:
+        notes = Notes(partial(_give, value))
+        await run(runner, ECHO, notes)
+        back.append(notes.asked[-1][1][1])
     return back
 
 
@@ -53,9 +55,9 @@ def is_same(one: Any, other: Any) -> bool:
 
 @given(st.lists(values, min_size=1, max_size=30))
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-async def test_values_come_back_as_they_were(many: list[Any]) -> None:
+async def test_values_come_back_as_they_were(runner: Runner, many: list[Any]) -> None:
     given = [{"value": value} for value in many]
-    assert not [pair for pair in zip(await echo(*given), given, strict=True) if not is_same(*pair)]
+    assert not [pair for pair in zip(await echo(runner, *given), given, strict=True) if not is_same(*pair)]
 
 
 @pytest.mark.parametrize(
@@ -75,19 +77,18 @@ async def test_values_come_back_as_they_were(many: list[Any]) -> None:
         ({"\0function": 1}, {"\0function": 1}),
     ],
 )
-async def test_special_values(given: Any, back: Any) -> None:
-    [returned] = await echo(given)
+async def test_special_values(runner: Runner, given: Any, back: Any) -> None:
+    [returned] = await echo(runner, given)
     assert is_same(returned, back)
     assert all(repr(returned[key]) == repr(back[key]) for key in back)
 
 
-async def test_null_is_absent() -> None:
-    async with open_runner() as runner:
-        notes = await run(
-            runner,
-            "local d = ctx:invoke('x') print(d.a, (next(d)), #d.list, d.list[1], ctx:get_device('y'))",
-            Notes(lambda operation, _: {"a": None, "list": ["x"]} if operation == "invoke" else None),
-        )
+async def test_null_is_absent(runner: Runner) -> None:
+    notes = await run(
+        runner,
+        "local d = ctx:invoke('x') print(d.a, (next(d)), #d.list, d.list[1], ctx:get_device('y'))",
+        Notes(lambda operation, _: {"a": None, "list": ["x"]} if operation == "invoke" else None),
+    )
     assert notes.printed == ["nil\tlist\t1\tx\tnil"]
 
 
@@ -106,18 +107,14 @@ async def test_null_is_absent() -> None:
         ("(function() local t = {} local at = t for _ = 1, 30 do at.x = {} at = at.x end return {t = t} end)()", ...),
     ],
 )
-async def test_tables_made_in_lua(made: str, arrived: Any) -> None:
-    async with open_runner() as runner:
-        notes = await run(runner, f"ctx:invoke('take', {made})")
+async def test_tables_made_in_lua(runner: Runner, made: str, arrived: Any) -> None:
+    notes = await run(runner, f"ctx:invoke('take', {made})")
     assert arrived is ... or is_same(notes.asked[0][1][1], arrived)
 
 
-async def test_an_array_that_was_emptied_stays_an_array() -> None:
-    async with open_runner() as runner:
-        body = (
-            "local t = ctx:invoke('give') table.remove(t.a) ctx:invoke('take', t) t.a.name = 1 ctx:invoke('take', t)"
-        )
-        notes = await run(runner, body, Notes(lambda *_: {"a": [1]}))
+async def test_an_array_that_was_emptied_stays_an_array(runner: Runner) -> None:
+    body = "local t = ctx:invoke('give') table.remove(t.a) ctx:invoke('take', t) t.a.name = 1 ctx:invoke('take', t)"
+    notes = await run(runner, body, Notes(lambda *_: {"a": [1]}))
     assert [each[1][1] for each in notes.asked[1:]] == [{"a": []}, {"a": {"name": 1}}]
 
 
@@ -142,41 +139,37 @@ async def test_an_array_that_was_emptied_stays_an_array() -> None:
         ("{x = ('x'):rep(1100000)}", r"argument #2\.x is larger than 256 KiB"),
     ],
 )
-async def test_what_is_not_data_is_refused_at_the_users_line(made: str, complaint: str) -> None:
-    async with open_runner() as runner:
-        notes = Notes()
-        with pytest.raises(ScriptFailed, match=complaint) as failure:
-            await run(runner, f"\nctx:invoke('take', {made})", notes)
+async def test_what_is_not_data_is_refused_at_the_users_line(runner: Runner, made: str, complaint: str) -> None:
+    notes = Notes()
+    with pytest.raises(ScriptFailed, match=complaint) as failure:
+        await run(runner, f"\nctx:invoke('take', {made})", notes)
     assert failure.value.line == 3
     assert notes.asked == []
 
 
-async def test_thirty_two_levels_pass() -> None:
-    async with open_runner() as runner:
-        body = "local t = {} for _ = 1, 31 do t = {t} end ctx:invoke('take', t)"
-        notes = await run(runner, body)
+async def test_thirty_two_levels_pass(runner: Runner) -> None:
+    body = "local t = {} for _ = 1, 31 do t = {t} end ctx:invoke('take', t)"
+    notes = await run(runner, body)
     assert len(notes.asked) == 1
 
 
-async def test_an_answer_that_json_cannot_hold_is_an_error_and_not_the_hubs() -> None:
-    async with open_runner() as runner:
-        with pytest.raises(ScriptFailed, match="ctx:invoke failed inside the hub"):
-            await run(runner, "ctx:invoke('x')", Notes(lambda *_: object()))
+async def test_an_answer_that_json_cannot_hold_is_an_error_and_not_the_hubs(runner: Runner) -> None:
+    with pytest.raises(ScriptFailed, match="ctx:invoke failed inside the hub"):
+        await run(runner, "ctx:invoke('x')", Notes(lambda *_: object()))
 
 
-async def test_the_event_is_a_table_of_its_own() -> None:
+async def test_the_event_is_a_table_of_its_own(runner: Runner) -> None:
     event = {"type": "manual", "value": 5, "attributes": {"a": [1]}}
-    async with open_runner() as runner:
-        notes = await run(
-            runner, "print(event.type, event.value, #event.attributes.a) event.attributes.a = 1", event=event
-        )
-        assert notes.printed == ["manual\t5\t1"]
-        assert event["attributes"] == {"a": [1]}
-        assert (await run(runner, "print(event)")).printed == ["nil"]
+    notes = await run(
+        runner, "print(event.type, event.value, #event.attributes.a) event.attributes.a = 1", event=event
+    )
+    assert notes.printed == ["manual\t5\t1"]
+    assert event["attributes"] == {"a": [1]}
+    assert (await run(runner, "print(event)")).printed == ["nil"]
 
 
 @given(floats)
 @settings(max_examples=100, deadline=None)
-def test_is_same_tells_numbers_apart(number: float) -> None:
+async def test_is_same_tells_numbers_apart(number: float) -> None:
     assert is_same(number, number)
     assert not is_same(number, math.floor(number))

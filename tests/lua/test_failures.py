@@ -6,8 +6,10 @@ import pytest
 
 from appliance.errors import ScriptFailed
 from appliance.lua.execution_limits import ExecutionLimits
-from appliance.lua.runner import Function
+from appliance.lua.runner import Function, Runner
 from tests.lua.bench import FILE, Notes, file, open_runner, run
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 AT_RUN: tuple[tuple[str, int, str], ...] = (
     ("error('boo')", 2, "boo"),
@@ -64,10 +66,9 @@ AT_RUN: tuple[tuple[str, int, str], ...] = (
 
 
 @pytest.mark.parametrize(("body", "line", "message"), AT_RUN)
-async def test_a_failing_run_says_where_and_what(body: str, line: int, message: str) -> None:
-    async with open_runner() as runner:
-        with pytest.raises(ScriptFailed) as failure:
-            await run(runner, body)
+async def test_a_failing_run_says_where_and_what(runner: Runner, body: str, line: int, message: str) -> None:
+    with pytest.raises(ScriptFailed) as failure:
+        await run(runner, body)
     assert str(failure.value).startswith(f"{FILE}:{line}: {message}")
     assert (failure.value.file, failure.value.line, failure.value.status) == (FILE, line, "error")
 
@@ -93,36 +94,35 @@ AT_LOAD: tuple[tuple[str, int, str], ...] = (
 
 
 @pytest.mark.parametrize(("text", "line", "message"), AT_LOAD)
-async def test_a_file_that_cannot_be_described_says_where_and_what(text: str, line: int, message: str) -> None:
-    async with open_runner() as runner:
-        with pytest.raises(ScriptFailed) as failure:
-            await runner.describe(file(text))
+async def test_a_file_that_cannot_be_described_says_where_and_what(
+    runner: Runner, text: str, line: int, message: str
+) -> None:
+    with pytest.raises(ScriptFailed) as failure:
+        await runner.describe(file(text))
     assert str(failure.value).startswith(f"{FILE}:{line}: ")
     assert message in str(failure.value)
     assert (failure.value.file, failure.value.line) == (FILE, line)
 
 
-async def test_a_file_without_execute_fails_when_it_is_run() -> None:
-    async with open_runner() as runner:
-        with pytest.raises(ScriptFailed, match="execute must be a function, not nil"):
-            await runner.start(file("return {}"), Notes(), name="scene:x").wait()
+async def test_a_file_without_execute_fails_when_it_is_run(runner: Runner) -> None:
+    with pytest.raises(ScriptFailed, match="execute must be a function, not nil"):
+        await runner.start(file("return {}"), Notes(), name="scene:x").wait()
 
 
-async def test_a_description_is_data_with_functions_by_their_lines() -> None:
+async def test_a_description_is_data_with_functions_by_their_lines(runner: Runner) -> None:
     text = (
         "local function execute(ctx)\nend\n"
         "return {id = 'x', mode = {type = 'queued', max = 2}, conditions = {}, list = {1.5, 'a', {b = true}},\n"
         "  execute = execute,\n  nested = {f = function() end}}"
     )
-    async with open_runner() as runner:
-        assert await runner.describe(file(text)) == {
-            "id": "x",
-            "mode": {"type": "queued", "max": 2},
-            "conditions": {},
-            "list": [1.5, "a", {"b": True}],
-            "execute": Function(1),
-            "nested": {"f": Function(5)},
-        }
+    assert await runner.describe(file(text)) == {
+        "id": "x",
+        "mode": {"type": "queued", "max": 2},
+        "conditions": {},
+        "list": [1.5, "a", {"b": True}],
+        "execute": Function(1),
+        "nested": {"f": Function(5)},
+    }
 
 
 async def test_a_limit_of_time_is_a_timeout_and_tells_the_line() -> None:

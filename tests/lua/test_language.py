@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lua.bench import Notes, open_runner, run
+from appliance.lua.runner import Runner
+from tests.lua.bench import Notes, run
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 LANGUAGE: tuple[tuple[str, str], ...] = (
     ("integer division", "return 7 // 2 == 3 and -7 // 2 == -4 and 7 // 2.0 == 3.0 and 7 % -3 == -2"),
@@ -236,9 +239,8 @@ LANGUAGE: tuple[tuple[str, str], ...] = (
 """Name, and a body that returns true."""
 
 
-async def test_lua_is_lua() -> None:
-    async with open_runner() as runner:
-        printed = {name: (await run(runner, f"print((function() {body} end)())")).printed for name, body in LANGUAGE}
+async def test_lua_is_lua(runner: Runner) -> None:
+    printed = {name: (await run(runner, f"print((function() {body} end)())")).printed for name, body in LANGUAGE}
     assert not {name: said for name, said in printed.items() if said != ["true"]}
 
 
@@ -285,9 +287,8 @@ PLACES: tuple[tuple[str, str], ...] = (
 
 
 @pytest.mark.parametrize("body", [body for _, body in PLACES], ids=[name for name, _ in PLACES])
-async def test_ctx_can_be_called_from(body: str) -> None:
-    async with open_runner() as runner:
-        notes = await run(runner, body, Notes(lambda *_: "seen"))
+async def test_ctx_can_be_called_from(runner: Runner, body: str) -> None:
+    notes = await run(runner, body, Notes(lambda *_: "seen"))
     assert notes.printed == ["true\tseen"]
 
 
@@ -311,15 +312,13 @@ WAITING: tuple[tuple[str, str], ...] = (
 
 
 @pytest.mark.parametrize("body", [body for _, body in WAITING], ids=[name for name, _ in WAITING])
-async def test_ctx_works_where_lua_cannot_pause(body: str) -> None:
-    async with open_runner() as runner:
-        notes = await run(runner, f"{body} print('on')", Notes(lambda *_: "seen"))
+async def test_ctx_works_where_lua_cannot_pause(runner: Runner, body: str) -> None:
+    notes = await run(runner, f"{body} print('on')", Notes(lambda *_: "seen"))
     assert notes.printed == ["on"]
     assert {operation for operation, _ in notes.asked} == {"get_device"}
 
 
-async def test_log_and_print_work_where_lua_cannot_pause() -> None:
+async def test_log_and_print_work_where_lua_cannot_pause(runner: Runner) -> None:
     body = "tostring(setmetatable({}, {__tostring = function() print('in') ctx:log('warn', 'here') return 'x' end}))"
-    async with open_runner() as runner:
-        notes = await run(runner, body)
+    notes = await run(runner, body)
     assert notes.printed == ["in", "here"]

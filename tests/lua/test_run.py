@@ -16,10 +16,13 @@ import pytest
 from appliance.errors import RunCancelled, ScriptFailed
 from appliance.lua.execution import LuaExecution
 from appliance.lua.execution_limits import ExecutionLimits
+from appliance.lua.runner import Runner
 from appliance.lua_worker.worker_main import MAX_IDLE_THREADS
 from tests.fakes.clock import VirtualClock
 from tests.fakes.patience import until
 from tests.lua.bench import ROOMY, Notes, open_runner, run, scene
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 SLEEPER = "ctx:sleep(1) ctx:command('a', {})"
 
@@ -37,18 +40,17 @@ class Gate(Notes):
 
 
 @pytest.mark.parametrize("body", [SLEEPER, "pcall(ctx.sleep, ctx, 1) ctx:command('a', {})"])
-async def test_a_cancel_in_a_sleep_takes_effect_when_the_sleep_has_returned(body: str) -> None:
+async def test_a_cancel_in_a_sleep_takes_effect_when_the_sleep_has_returned(runner: Runner, body: str) -> None:
     gate = Gate()
-    async with open_runner() as runner:
-        execution = runner.start(scene(body), gate, name="x")
-        await gate.reached()
-        execution.cancel()
-        waiting = asyncio.ensure_future(execution.wait())
-        done, _ = await asyncio.wait([waiting], timeout=0.05)
-        assert not done
-        gate.opened.set()
-        with pytest.raises(RunCancelled, match=r"config/scenes/test\.lua was cancelled"):
-            await waiting
+    execution = runner.start(scene(body), gate, name="x")
+    await gate.reached()
+    execution.cancel()
+    waiting = asyncio.ensure_future(execution.wait())
+    done, _ = await asyncio.wait([waiting], timeout=0.05)
+    assert not done
+    gate.opened.set()
+    with pytest.raises(RunCancelled, match=r"config/scenes/test\.lua was cancelled"):
+        await waiting
     assert [operation for operation, _ in gate.asked] == ["sleep"]
 
 
@@ -63,7 +65,7 @@ async def test_a_cancel_in_a_call_that_never_returns_takes_effect_at_the_backsto
         assert runner.figures()["kills"] == 0
 
 
-async def test_a_cancel_in_a_command_lets_it_finish_and_sends_no_more() -> None:
+async def test_a_cancel_in_a_command_lets_it_finish_and_sends_no_more(runner: Runner) -> None:
     gate, finished = Gate(), []
 
     async def answer() -> str:
@@ -72,13 +74,12 @@ async def test_a_cancel_in_a_command_lets_it_finish_and_sends_no_more() -> None:
         return "ok"
 
     notes = Notes(lambda *_: answer())
-    async with open_runner() as runner:
-        execution = runner.start(scene("while true do pcall(ctx.command, ctx, 'a', {}) end"), notes, name="x")
-        await until(lambda: notes.asked)
-        execution.cancel()
-        gate.opened.set()
-        with pytest.raises(RunCancelled):
-            await execution.wait()
+    execution = runner.start(scene("while true do pcall(ctx.command, ctx, 'a', {}) end"), notes, name="x")
+    await until(lambda: notes.asked)
+    execution.cancel()
+    gate.opened.set()
+    with pytest.raises(RunCancelled):
+        await execution.wait()
     assert finished == ["first"]
     assert len(notes.asked) == 1
 
@@ -94,52 +95,47 @@ async def test_a_cancel_in_a_command_lets_it_finish_and_sends_no_more() -> None:
         "xpcall(function() while true do end end, function() while true do end end)",
     ],
 )
-async def test_a_cancel_stops_running_lua(body: str) -> None:
+async def test_a_cancel_stops_running_lua(runner: Runner, body: str) -> None:
     notes = Notes()
-    async with open_runner() as runner:
-        execution = runner.start(scene("print('on')\n" + body), notes, name="x")
-        await until(lambda: notes.printed)
-        execution.cancel()
-        with pytest.raises(RunCancelled):
-            await execution.wait()
-        assert runner.running == 0
+    execution = runner.start(scene("print('on')\n" + body), notes, name="x")
+    await until(lambda: notes.printed)
+    execution.cancel()
+    with pytest.raises(RunCancelled):
+        await execution.wait()
+    assert runner.running == 0
 
 
-async def test_a_cancel_before_the_first_step_calls_nothing() -> None:
+async def test_a_cancel_before_the_first_step_calls_nothing(runner: Runner) -> None:
     notes = Notes()
-    async with open_runner() as runner:
-        execution = runner.start(scene("ctx:command('a', {})"), notes, name="x")
-        execution.cancel()
-        with pytest.raises(RunCancelled):
-            await execution.wait()
+    execution = runner.start(scene("ctx:command('a', {})"), notes, name="x")
+    execution.cancel()
+    with pytest.raises(RunCancelled):
+        await execution.wait()
     assert notes.asked == []
 
 
-async def test_a_cancel_after_the_end_changes_nothing() -> None:
-    async with open_runner() as runner:
-        execution = runner.start(scene(""), Notes(), name="x")
-        await execution.wait()
-        execution.cancel()
-        await execution.wait()
+async def test_a_cancel_after_the_end_changes_nothing(runner: Runner) -> None:
+    execution = runner.start(scene(""), Notes(), name="x")
+    await execution.wait()
+    execution.cancel()
+    await execution.wait()
 
 
-async def test_a_run_goes_on_when_nobody_waits_any_more() -> None:
+async def test_a_run_goes_on_when_nobody_waits_any_more(runner: Runner) -> None:
     gate = Gate()
-    async with open_runner() as runner:
-        execution = runner.start(scene("ctx:get_device('a') print('done')"), gate, name="x")
-        waiting = asyncio.ensure_future(execution.wait())
-        await gate.reached()
-        waiting.cancel()
-        await asyncio.wait([waiting])
-        gate.opened.set()
-        await execution.wait()
+    execution = runner.start(scene("ctx:get_device('a') print('done')"), gate, name="x")
+    waiting = asyncio.ensure_future(execution.wait())
+    await gate.reached()
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    gate.opened.set()
+    await execution.wait()
     assert gate.printed == ["done"]
 
 
-async def test_many_can_wait_for_one_run_and_all_learn_how_it_ended() -> None:
-    async with open_runner() as runner:
-        execution = runner.start(scene("error('no')"), Notes(), name="x")
-        ends = await asyncio.gather(*[execution.wait() for _ in range(3)], return_exceptions=True)
+async def test_many_can_wait_for_one_run_and_all_learn_how_it_ended(runner: Runner) -> None:
+    execution = runner.start(scene("error('no')"), Notes(), name="x")
+    ends = await asyncio.gather(*[execution.wait() for _ in range(3)], return_exceptions=True)
     assert [type(each) for each in ends] == [ScriptFailed] * 3
 
 
@@ -176,15 +172,13 @@ async def test_each_call_of_ctx_gives_running_time_anew_and_logging_does_not() -
     assert len(notes.asked) == 25
 
 
-async def test_an_execution_logs_a_thousand_lines_at_most() -> None:
-    async with open_runner() as runner:
-        notes = await run(runner, "for i = 1, 2000 do print(i) end")
+async def test_an_execution_logs_a_thousand_lines_at_most(runner: Runner) -> None:
+    notes = await run(runner, "for i = 1, 2000 do print(i) end")
     assert len(notes.lines) == 1000
 
 
-async def test_a_long_line_is_cut() -> None:
-    async with open_runner() as runner:
-        notes = await run(runner, "print(('x'):rep(100000))")
+async def test_a_long_line_is_cut(runner: Runner) -> None:
+    notes = await run(runner, "print(('x'):rep(100000))")
     assert len(notes.printed[0]) < 10_000
 
 
@@ -247,25 +241,24 @@ async def test_runners_can_be_left_at_any_moment() -> None:
 
 
 @pytest.mark.parametrize("body", ["ctx:get_device('x')", "error('no')", "while true do ctx:get_device('x') end"])
-async def test_an_execution_leaves_nothing_that_only_the_collector_of_cycles_finds(body: str) -> None:
-    async with open_runner() as runner:
-        await run(runner, "")
-        gc.collect()
-        gc.disable()
-        try:
-            watched = []
-            for _ in range(20):
-                notes = Notes(lambda *_: asyncio.sleep(0))
-                watched.append(weakref.ref(notes))
-                execution = runner.start(scene(body), notes, name="x")
-                await until(lambda notes=notes: notes.asked or "error" in body)  # type: ignore[misc]
-                execution.cancel()
-                with contextlib.suppress(ScriptFailed, RunCancelled):
-                    await execution.wait()
-                del execution, notes
-            await until(lambda: not any(each() for each in watched))
-        finally:
-            gc.enable()
+async def test_an_execution_leaves_nothing_that_only_the_collector_of_cycles_finds(runner: Runner, body: str) -> None:
+    await run(runner, "")
+    gc.collect()
+    gc.disable()
+    try:
+        watched = []
+        for _ in range(20):
+            notes = Notes(lambda *_: asyncio.sleep(0))
+            watched.append(weakref.ref(notes))
+            execution = runner.start(scene(body), notes, name="x")
+            await until(lambda notes=notes: notes.asked or "error" in body)  # type: ignore[misc]
+            execution.cancel()
+            with contextlib.suppress(ScriptFailed, RunCancelled):
+                await execution.wait()
+            del execution, notes
+        await until(lambda: not any(each() for each in watched))
+    finally:
+        gc.enable()
 
 
 EXIT = """
@@ -283,8 +276,10 @@ print("left")
 """
 
 
-def test_a_process_ends_though_threads_are_at_work() -> None:
-    ended = subprocess.run([sys.executable, "-c", EXIT], capture_output=True, text=True, timeout=30, check=False)
+async def test_a_process_ends_though_threads_are_at_work() -> None:
+    ended = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", EXIT], capture_output=True, text=True, timeout=30, check=False
+    )
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "left\n", "")
 
 
@@ -294,7 +289,7 @@ async def test_the_limits_are_the_machines_whatever_the_hubs_clock_says() -> Non
             await run(runner, "while true do end")
 
 
-def test_limits_are_what_the_contract_says() -> None:
+async def test_limits_are_what_the_contract_says() -> None:
     limits = ExecutionLimits()
     assert (limits.max_memory, limits.max_cpu_secs, limits.backstop_secs) == (16 << 20, 5.0, 3600.0)
     assert ROOMY.max_memory_mb == 16

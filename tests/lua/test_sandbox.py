@@ -11,7 +11,10 @@ import pytest
 
 from appliance.errors import NotFound, ScriptFailed
 from appliance.lua import context
+from appliance.lua.runner import Runner
 from tests.lua.bench import Notes, file, open_runner, run
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 WALK = """
 local seen, found = {}, {}
@@ -55,9 +58,8 @@ LIBRARIES = {
 STRING_METAMETHODS = "__add __div __idiv __mod __mul __pow __sub __unm"
 
 
-async def test_everything_that_can_be_reached_is_known() -> None:
-    async with open_runner() as runner:
-        notes = await run(runner, WALK, Notes(lambda *_: {"id": "x", "a": [{"b": []}]}), event={"a": {"b": [1]}})
+async def test_everything_that_can_be_reached_is_known(runner: Runner) -> None:
+    notes = await run(runner, WALK, Notes(lambda *_: {"id": "x", "a": [{"b": []}]}), event={"a": {"b": [1]}})
     found, functions = notes.printed
     assert found == ""
     known = {f"_G.{name}" for name in GLOBALS.split()}
@@ -78,11 +80,10 @@ GONE = (
 
 
 @pytest.mark.parametrize("name", GONE.split())
-async def test_there_is_no(name: str) -> None:
+async def test_there_is_no(runner: Runner, name: str) -> None:
     library, _, function = name.rpartition(".")
     reached = "nil" if library == "require" else f"_G['{library}']['{function}']" if library else f"_G['{function}']"
-    async with open_runner() as runner:
-        assert (await run(runner, f"print({reached})")).printed == ["nil"]
+    assert (await run(runner, f"print({reached})")).printed == ["nil"]
 
 
 ESCAPES: tuple[tuple[str, str, str], ...] = (
@@ -167,22 +168,20 @@ ESCAPES: tuple[tuple[str, str, str], ...] = (
 
 
 @pytest.mark.parametrize(("body", "expected"), [each[1:] for each in ESCAPES], ids=[each[0] for each in ESCAPES])
-async def test_there_is_no_way_out_by(body: str, expected: str) -> None:
+async def test_there_is_no_way_out_by(runner: Runner, body: str, expected: str) -> None:
     def answer(operation: str, arguments: object) -> object:
         if isinstance(arguments, list) and arguments[0] == "fail":
             raise NotFound("device", "no such")
         return None
 
-    async with open_runner() as runner:
-        for _ in range(2):
-            notes = await run(runner, body, Notes(answer))
-            assert re.match(expected, notes.printed[0]), notes.printed
+    for _ in range(2):
+        notes = await run(runner, body, Notes(answer))
+        assert re.match(expected, notes.printed[0]), notes.printed
 
 
-async def test_no_file_can_feign_a_function() -> None:
-    async with open_runner() as runner:
-        with pytest.raises(ScriptFailed, match="has a key that is not allowed"):
-            await runner.describe(file("return {id = 'a', execute = {['\\0function'] = 1}}"))
+async def test_no_file_can_feign_a_function(runner: Runner) -> None:
+    with pytest.raises(ScriptFailed, match="has a key that is not allowed"):
+        await runner.describe(file("return {id = 'a', execute = {['\\0function'] = 1}}"))
 
 
 MODULES = (

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 import pytest
+import pytest_asyncio
 
 from appliance.errors import ScriptFailed
+from appliance.lua.runner import Runner
 from tests.fakes.clock import VirtualClock
 from tests.lua.bench import open_runner, run
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 SUMMER = VirtualClock(datetime(2026, 7, 1, 10, 30, 15, tzinfo=UTC))
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def runner() -> AsyncIterator[Runner]:
+    """A runner that knows the time of `SUMMER`."""
+    async with open_runner(clock=SUMMER) as opened:
+        yield opened
+
 
 TIMES: tuple[tuple[str, str], ...] = (
     ("os.time()", "1782901815"),
@@ -51,9 +64,8 @@ TIMES: tuple[tuple[str, str], ...] = (
 
 
 @pytest.mark.parametrize(("asked", "answer"), TIMES)
-async def test_lua_knows_the_local_time(asked: str, answer: str) -> None:
-    async with open_runner(clock=SUMMER) as runner:
-        assert (await run(runner, f"print({asked})")).printed == [answer]
+async def test_lua_knows_the_local_time(runner: Runner, asked: str, answer: str) -> None:
+    assert (await run(runner, f"print({asked})")).printed == [answer]
 
 
 @pytest.mark.parametrize(
@@ -83,9 +95,8 @@ async def test_the_zone_is_the_homes(zone: str, shown: str) -> None:
         ("os.date('%')", "invalid conversion specifier"),
     ],
 )
-async def test_what_is_no_time_is_refused_at_the_users_line(asked: str, message: str) -> None:
-    async with open_runner(clock=SUMMER) as runner:
-        with pytest.raises(ScriptFailed) as failure:
-            await run(runner, f"\n{asked}")
+async def test_what_is_no_time_is_refused_at_the_users_line(runner: Runner, asked: str, message: str) -> None:
+    with pytest.raises(ScriptFailed) as failure:
+        await run(runner, f"\n{asked}")
     assert failure.value.line == 3
     assert message in str(failure.value)

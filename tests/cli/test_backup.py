@@ -28,6 +28,7 @@ from appliance.cli.master_key import LEFT_OUT, key_of, with_key, without_key
 from appliance.errors import ConfigFailed, StartFailed
 from appliance.store.disk import Disk
 from appliance.store.lock import DirectoryLock
+from appliance.store.names import FORMAT as STORE_FORMAT
 from appliance.store.reading import read_document, replace_document
 from appliance.store.recovery import recover
 from tests.cli.test_commands_line import ANY_TRACE, KEY, LOOPBACK, ROOT, WITH_KEY, box, ended, environment, lares
@@ -139,7 +140,8 @@ class TestBackup:
         found = members(tmp_path / "b.tar.gz")
         assert found.keys() == {archive.PAGE, archive.STATE, "config/default.toml", "config/scenes/dusk.lua"}
         assert json.loads(found[archive.STATE]) == HOME
-        assert json.loads(found[archive.PAGE])["format"] == 1
+        page = json.loads(found[archive.PAGE])
+        assert (page["format"], page["store_format"]) == (1, STORE_FORMAT)
         assert found["config/scenes/dusk.lua"] == b"return {}\n"
 
     def test_while_a_hub_runs_and_people_change_things_it_is_consistent(self, tmp_path: Path) -> None:
@@ -462,6 +464,8 @@ HOSTILE: dict[str, Callable[[Path], Path]] = {
     "format zero": lambda file: pack(file, entries({**PAGE, "format": 0})),
     "format as text": lambda file: pack(file, entries({**PAGE, "format": "1"})),
     "no format": lambda file: pack(file, entries({"kind": "lares-backup"})),
+    "store format zero": lambda file: pack(file, entries({**PAGE, "store_format": 0})),
+    "store format as text": lambda file: pack(file, entries({**PAGE, "store_format": "1"})),
     "main is no name": lambda file: pack(file, entries({**PAGE, "main": ["x"]})),
     "newer without version": lambda file: pack(file, entries({"kind": "lares-backup", "format": 2})),
     "page is a list": lambda file: pack(file, {**entries(), archive.PAGE: b"[]"}),
@@ -539,8 +543,11 @@ class TestHostileArchives:
                 else:
                     assert found == whole
 
-    def test_a_newer_one_is_78_and_says_what_to_do(self, tmp_path: Path, command: Command) -> None:
-        file = pack(tmp_path / "b", entries({**PAGE, "format": 2, "version": "9.1"}))
+    @pytest.mark.parametrize("newer", [{"format": 2}, {"store_format": STORE_FORMAT + 1}])
+    def test_a_newer_one_is_78_and_says_what_to_do(
+        self, tmp_path: Path, command: Command, newer: dict[str, int]
+    ) -> None:
+        file = pack(tmp_path / "b", entries({**PAGE, **newer, "version": "9.1"}))
         before = everything(home(tmp_path))
         code, said = command(tmp_path, "restore", str(file))
         assert code == 78

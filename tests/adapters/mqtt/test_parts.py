@@ -16,6 +16,7 @@ from appliance.adapters.mqtt.broker import _Client
 from appliance.adapters.mqtt.broker_session import LiveDevices
 from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
 from appliance.adapters.mqtt.inbox import CROWDED, MAX_MESSAGES, Inbox, Received
+from appliance.adapters.mqtt.out.out_topics import decoded, encoded
 from appliance.adapters.mqtt.payloads import Outgoing
 from tests.adapters.mqtt.captures import Sent, capture
 from tests.adapters.mqtt.homes import PLAIN
@@ -200,3 +201,11 @@ def test_what_is_too_much_makes_way_for_newer_states_and_is_counted() -> None:
         inbox.put(Received(f"lamp/{number}", b"", False))
     assert (len(inbox), inbox.dropped) == (MAX_MESSAGES, CROWDED + 3)
     assert inbox.take(1)[0].topic == "lamp/0", "what went is what was oldest"
+
+
+@pytest.mark.parametrize(
+    ("id_", "level"),
+    [("tv:1", "tv:1"), ("a/b+c#d", "a%2Fb%2Bc%23d"), ("100%", "100%25"), ("%2F", "%252F"), ("küche ☃", "küche ☃")],
+)
+def test_ids_in_topics_are_percent_encoded(id_: str, level: str) -> None:
+    assert (encoded(id_), decoded(level)) == (level, id_)

@@ -250,8 +250,8 @@ FAULTS = (
     fault(
         "a command is answered when the device shows the result",
         "adapters/elgato_lights/adapter.py",
-        "wrong = {index: _mismatch(lights, index, fields) for index, fields in wanted.items()}",
-        "wrong: dict[int, dict[str, Any]] = {index: {} for index in wanted}",
+        "errors = {index: self._mismatch(lights, index, change) for index, change in changes.items()}",
+        "errors: dict[int, str | None] = dict.fromkeys(changes)",
         "adapters/test_elgato_adapter.py",
     ),
     fault(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from appliance.adapters.base import AdapterContext, CommandResult, Operation
@@ -22,21 +21,23 @@ from appliance.adapters.polling import PollingAdapter
 from appliance.errors import AdapterFailed, BadAnswer, Invalid
 from appliance.home.command_specs import CommandSpec, check_offered
 from appliance.home.commands import Command
-from appliance.home.model import DeviceKind, Info, Observation, Report
+from appliance.home.model import DeviceKind, Observation, Report
 from appliance.home.values import Value, kelvin_of
 from appliance.tables.checks import shown
 
 KELVIN_RANGE = (2900, 7000)
+
 CONFIRM_WITHIN = 1.0
-"""Seconds that a light has to show what it was told."""
+"""Seconds that a light has to show a change."""
 
 CONFIRM_EVERY = 0.1
+"""Seconds between two readings meanwhile."""
 
 FACTS_EVERY = 600.0
 """Seconds between two readings of name, model and firmware."""
 
 FACTS_WITHIN = 2.0
-"""Seconds that such a reading may take of a poll."""
+"""Seconds of a poll that such a reading may take."""
 
 log = logging.getLogger("adapters")
 
@@ -44,15 +45,15 @@ Change = Callable[[Command, LightState], dict[str, int]]
 
 
 def mired_of(kelvin: int) -> int:
-    """Colour temperature in mired, held within what the lights take."""
+    """Colour temperature in mired, clamped to what the lights take."""
     low, high = MIRED_RANGE
     return min(max(round(1_000_000 / kelvin), low), high)
 
 
-def _kelvin(wanted: Value) -> int:
-    """The kelvin that a canonical color_temperature states in one unit or the other."""
-    value: int = wanted["value"]
-    return value if wanted["unit"] == "kelvin" else kelvin_of(value)
+def _kelvin(temperature: Value) -> int:
+    """The kelvin of a canonical `color_temperature`, which is in kelvin or mireds."""
+    value: int = temperature["value"]
+    return value if temperature["unit"] == "kelvin" else kelvin_of(value)
 
 
 CHANGES: Mapping[tuple[str, str], Change] = {
@@ -98,29 +99,22 @@ class ElgatoAdapter(PollingAdapter):
         return result
 
     async def command_many(self, device_ids: Sequence[str], command: Command) -> list[CommandResult]:
-        """Read, write these lights' change at once with the others as they are, and read until it shows."""
+        """Read the lights, write all with the change of these, and read until it shows, for one second at most."""
         for device_id in device_ids:
             check_offered(device_id, COMMANDS, command)
         lights = await self._client.fetch_lights()
-        wanted, results = self._wanted(device_ids, command, lights)
-        if wanted:
-            written = [_written(raw, wanted.get(index)) for index, raw in enumerate(lights)]
-            await self._client.put_lights(written, repeat=command.action != "toggle")
-            results |= await self._confirm(wanted)
-        return [results[_index(device_id)] for device_id in device_ids]
-
-    def _wanted(
-        self, device_ids: Sequence[str], command: Command, lights: list[Any]
-    ) -> tuple[dict[int, dict[str, int]], dict[int, CommandResult]]:
-        """What is to be written of each light, by its index; and the results of those of which nothing can be."""
-        wanted: dict[int, dict[str, int]] = {}
+        changes: dict[int, dict[str, int]] = {}
         results: dict[int, CommandResult] = {}
         for index in map(_index, device_ids):
             try:
-                wanted[index] = CHANGES[command.capability, command.action](command, self._light(lights, index))
+                changes[index] = CHANGES[command.capability, command.action](command, self._light(lights, index))
             except BadAnswer as error:
                 results[index] = CommandResult(error=str(error))
-        return wanted, results
+        if changes:
+            written = [_written(raw, changes.get(index, {})) for index, raw in enumerate(lights)]
+            await self._client.put_lights(written, repeat=command.action != "toggle")
+            results |= await self._confirm(changes)
+        return [results[_index(device_id)] for device_id in device_ids]
 
     @property
     def operations(self) -> Mapping[str, Operation]:
@@ -148,25 +142,26 @@ class ElgatoAdapter(PollingAdapter):
             log.debug("%s: accessory-info: %s", self.name, error)
         self._facts_due_at = self.clock.monotonic() + FACTS_EVERY
 
-    async def _confirm(self, wanted: Mapping[int, Mapping[str, int]]) -> dict[int, CommandResult]:
-        """Read until every light shows what it was told, at most a second; the result of each."""
+    async def _confirm(self, changes: Mapping[int, Mapping[str, int]]) -> dict[int, CommandResult]:
+        """Read until every light shows its change, for `CONFIRM_WITHIN` seconds at most; the result of each."""
         deadline = self.clock.monotonic() + CONFIRM_WITHIN
         while True:
             lights = await self._client.fetch_lights()
-            wrong = {index: _mismatch(lights, index, fields) for index, fields in wanted.items()}
-            if not any(wrong.values()) or self.clock.monotonic() >= deadline:
+            errors = {index: self._mismatch(lights, index, change) for index, change in changes.items()}
+            if not any(errors.values()) or self.clock.monotonic() >= deadline:
                 report = self._report(lights)
-                return {
-                    index: CommandResult(report=report, error=self._complaint(index, wanted[index], wrong[index]))
-                    for index in wanted
-                }
+                return {index: CommandResult(report=report, error=error) for index, error in errors.items()}
             await self.clock.sleep(CONFIRM_EVERY)
 
-    def _complaint(self, index: int, wanted: Mapping[str, int], wrong: Mapping[str, Any]) -> str | None:
-        if not wrong:
-            return None
-        told = ", ".join(f"{field} {wanted[field]} but shows {shown(read)}" for field, read in wrong.items())
-        return f"{self.http.address}: light {index} was told {told}"
+    def _mismatch(self, lights: list[Any], index: int, change: Mapping[str, int]) -> str | None:
+        """What a light shows instead of the change, as a sentence; None where it shows the change."""
+        light = lights[index] if index < len(lights) and isinstance(lights[index], dict) else {}
+        wrong = [
+            f"{name} {value} but shows {shown(light.get(name))}"
+            for name, value in change.items()
+            if light.get(name) != value
+        ]
+        return f"{self.http.address}: light {index} was told {', '.join(wrong)}" if wrong else None
 
     def _light(self, lights: list[Any], index: int) -> LightState:
         if index >= len(lights):
@@ -177,19 +172,14 @@ class ElgatoAdapter(PollingAdapter):
             raise BadAnswer(f"{self.http.address}: light {index} {fault}") from None
 
     def _report(self, lights: list[Any]) -> Report:
-        name, info = name_of(self._facts), info_of(self._facts)
-        names = [
-            name if name is None or len(lights) == 1 else f"{name} {number + 1}" for number in range(len(lights))
-        ]
-        seen = [self._observe(index, raw, names[index], info) for index, raw in enumerate(lights)]
-        return Report(
-            adapter=self.name,
-            present=frozenset(f"{self.name}:light:{index}" for index in range(len(lights))),
-            observations=tuple(observation for observation in seen if observation is not None),
-        )
+        ids = [f"{self.name}:light:{index}" for index in range(len(lights))]
+        seen = [self._observe(index, ids, raw) for index, raw in enumerate(lights)]
+        observations = tuple(observation for observation in seen if observation is not None)
+        return Report(adapter=self.name, present=frozenset(ids), observations=observations)
 
-    def _observe(self, index: int, raw: Any, name: str | None, info: Info) -> Observation | None:
-        device_id = f"{self.name}:light:{index}"
+    def _observe(self, index: int, ids: list[str], raw: Any) -> Observation | None:
+        """The light of this index; None where it cannot be read, which is logged once."""
+        device_id, name = ids[index], name_of(self._facts)
         try:
             light = LightState.parse(raw)
         except Invalid as fault:
@@ -198,43 +188,32 @@ class ElgatoAdapter(PollingAdapter):
             self._unreadable.add(device_id)
             return None
         self._unreadable.discard(device_id)
-        return replace(_observation(device_id, index, light), name=name, info=info, commands=COMMANDS)
+        attributes: dict[str, Value] = {"power": "on" if light.on else "off", "brightness": light.brightness}
+        vendor: dict[str, Value] = {"light_index": index}
+        if light.mired is not None:
+            attributes["color_temperature"] = {"value": kelvin_of(light.mired), "unit": "kelvin"}
+        else:
+            vendor |= {"hue": light.hue, "saturation": light.saturation}
+        return Observation(
+            device_id=device_id,
+            kind=DeviceKind.LIGHT,
+            attributes=attributes,
+            vendor_specific=vendor,
+            name=name if name is None or len(ids) == 1 else f"{name} {index + 1}",
+            info=info_of(self._facts),
+            commands=COMMANDS,
+        )
 
 
 def _index(device_id: str) -> int:
     return int(device_id.rpartition(":")[2])
 
 
-def _mismatch(lights: list[Any], index: int, wanted: Mapping[str, int]) -> dict[str, Any]:
-    """What a light shows instead of what it was told, by field."""
-    light = lights[index] if index < len(lights) and isinstance(lights[index], dict) else {}
-    return {field: light.get(field) for field, value in wanted.items() if light.get(field) != value}
-
-
-def _written(raw: Any, wanted: Mapping[str, int] | None) -> RawLight:
-    return _attribute_updates(raw) if wanted is None else _merged(raw, wanted)
-
-
-def _attribute_updates(raw: Any) -> RawLight:
-    """What a write says of a light that it does not mean: the light as it was read, nothing if it was unreadable."""
+def _written(raw: Any, change: Mapping[str, int]) -> RawLight:
+    """The light as it was read with the change; a temperature ends colour mode. Nothing of one that is malformed."""
     try:
         LightState.parse(raw)
     except Invalid:
         return {}
-    return raw  # type: ignore[no-any-return]
-
-
-def _merged(raw: RawLight, wanted: Mapping[str, int]) -> RawLight:
-    """The light as it was read with the change; a temperature ends colour mode."""
-    dropped = ("hue", "saturation") if "temperature" in wanted else ()
-    return {**{field: value for field, value in raw.items() if field not in dropped}, **wanted}
-
-
-def _observation(device_id: str, index: int, light: LightState) -> Observation:
-    attributes: dict[str, Value] = {"power": "on" if light.on else "off", "brightness": light.brightness}
-    vendor: dict[str, Value] = {"light_index": index}
-    if light.mired is not None:
-        attributes["color_temperature"] = {"value": kelvin_of(light.mired), "unit": "kelvin"}
-    else:
-        vendor |= {"hue": light.hue, "saturation": light.saturation}
-    return Observation(device_id=device_id, kind=DeviceKind.LIGHT, attributes=attributes, vendor_specific=vendor)
+    dropped = ("hue", "saturation") if "temperature" in change else ()
+    return {**{name: value for name, value in raw.items() if name not in dropped}, **change}

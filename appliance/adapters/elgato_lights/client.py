@@ -6,9 +6,9 @@ temperature is in mired, `on` is 0 or 1, a light in colour mode has `hue` and `s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from appliance.adapters.http import HttpClient, parse_json
 from appliance.errors import BadAnswer, Invalid
@@ -19,10 +19,16 @@ MIRED_RANGE = (143, 344)
 
 RawLight = Mapping[str, Any]
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LightState:
-    """One light as it described itself; `mired` is None while it shows a colour, `hue` and `saturation` otherwise."""
+    """One light as it describes itself.
+
+    `brightness` and `saturation` are percentages, `hue` is in degrees. While the light shows a colour `mired` is
+    None, otherwise `hue` and `saturation` are.
+    """
 
     on: bool
     brightness: int
@@ -32,17 +38,16 @@ class LightState:
 
     @staticmethod
     def parse(raw: Any) -> LightState:
-        """The state that one entry of `lights` tells; `Invalid` says what is wrong with it."""
+        """The state that one entry of `lights` describes; raises `Invalid` with what is wrong with it."""
         if not isinstance(raw, dict):
             raise Invalid(f"is not an object but {shown(raw)}")
-        on = _field(raw, "on", 0, 1)
-        brightness = _field(raw, "brightness", 0, 100)
+        on, brightness = _field(raw, "on", 0, 1) == 1, _field(raw, "brightness", 0, 100)
         if "temperature" in raw:
-            return LightState(on=on == 1, brightness=brightness, mired=_field(raw, "temperature", *MIRED_RANGE))
+            return LightState(on=on, brightness=brightness, mired=_field(raw, "temperature", *MIRED_RANGE))
         if "hue" not in raw or "saturation" not in raw:
             raise Invalid("has neither temperature nor hue and saturation")
-        hue, saturation = _degree(raw, "hue"), _degree(raw, "saturation")
-        return LightState(on=on == 1, brightness=brightness, hue=hue, saturation=saturation)
+        hue, saturation = _checked(raw, "hue", number), _checked(raw, "saturation", number)
+        return LightState(on=on, brightness=brightness, hue=hue, saturation=saturation)
 
 
 class ElgatoClient:
@@ -52,7 +57,7 @@ class ElgatoClient:
         self._http = http
 
     async def fetch_lights(self) -> list[Any]:
-        """The lights as the device lists them, unchecked: one bad entry must not spoil the others."""
+        """The lights as the device lists them, unchecked: one malformed entry must not fail the others."""
         answer = _object(await self._http.request("GET", "/elgato/lights"), self._http.address)
         lights = answer.get("lights")
         if not isinstance(lights, list):
@@ -60,27 +65,26 @@ class ElgatoClient:
         return lights
 
     async def put_lights(self, lights: Sequence[RawLight], *, repeat: bool) -> None:
-        """Write the state of every light, in the device's order; `repeat` allows a second try when unanswered."""
+        """Write the state of every light, in the device's order; `repeat` allows a second try without an answer."""
         body = {"numberOfLights": len(lights), "lights": lights}
         await self._http.request("PUT", "/elgato/lights", json=body, repeat=repeat)
 
     async def fetch_info(self) -> dict[str, Any]:
-        """Product, firmware, serial number and so on, as this model gives them."""
+        """The answer to `accessory-info`: product, firmware, serial number and so on, as this model gives them."""
         return _object(await self._http.request("GET", "/elgato/accessory-info"), self._http.address)
 
     async def identify(self) -> None:
-        """Make the light blink, so that a person can tell which one it is."""
+        """Make the light blink, so that a person sees which one it is."""
         await self._http.request("POST", "/elgato/identify")
 
 
 def name_of(facts: Mapping[str, Any]) -> str | None:
-    """What the answer to `accessory-info` calls the device: the name a person gave it in the vendor's app, else the
-    product's; None where it says neither."""
+    """The name in the answer to `accessory-info`: that of the vendor's app, else the product's; None without both."""
     return _text(facts, "displayName") or _text(facts, "productName")
 
 
 def info_of(facts: Mapping[str, Any]) -> Info:
-    """What the answer to `accessory-info` tells of the device."""
+    """Maker, model, firmware and serial number, from the answer to `accessory-info`; empty where there was none."""
     return Info(
         manufacturer="Elgato" if facts else None,
         model=_text(facts, "productName"),
@@ -102,14 +106,11 @@ def _object(body: bytes, address: str) -> dict[str, Any]:
 
 
 def _field(raw: dict[str, Any], name: str, low: int, high: int) -> int:
-    try:
-        return integer(raw.get(name), low, high)
-    except Invalid as fault:
-        raise Invalid(f"{name} {fault}") from None
+    return _checked(raw, name, lambda value: integer(value, low, high))
 
 
-def _degree(raw: dict[str, Any], name: str) -> float:
+def _checked(raw: dict[str, Any], name: str, check: Callable[[Any], T]) -> T:
     try:
-        return number(raw[name])
+        return check(raw.get(name))
     except Invalid as fault:
         raise Invalid(f"{name} {fault}") from None

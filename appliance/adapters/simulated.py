@@ -1,14 +1,15 @@
-"""What every simulated device has: an HTTP server with a plug, and faults on demand."""
+"""What every simulated device has: an HTTP server that can be unplugged, and faults on demand."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import NoReturn, Self
+from typing import Any, Self
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
@@ -21,30 +22,30 @@ class Faults:
     """How a device misbehaves, from the next request on. All off by default; to be changed at any time."""
 
     delay: float = 0.0
-    """Seconds that every answer is late. What was asked is done at once, so a late reading is an old one."""
+    """Seconds by which every response is late. The request takes effect at once, so a late reading is an old one."""
     silent: bool = False
-    """Requests are taken and never answered; nothing is done."""
+    """Requests are accepted and never answered; they have no effect."""
     status: int | None = None
-    """Everything is answered with this status, and with the bytes of `body` if there are any; nothing is done."""
+    """Every response has this status, and the bytes of `body` if there are any; requests have no effect."""
     body: bytes | None = None
-    """Everything is answered 200 with these bytes, under the content type of the vendor; nothing is done."""
+    """Every response is 200 with these bytes under the vendor's content type; requests have no effect."""
     stubborn: bool = False
     """Writes and key presses are answered as if they had worked, and change nothing."""
     lag: float = 0.0
-    """Seconds after which a write or a key press that is made now takes effect."""
+    """Seconds until a write or a key press takes effect."""
     drop: int = 0
-    """So many requests from now on are cut off without an answer; nothing is done for them."""
+    """How many of the next requests are cut off without a response; they have no effect."""
 
 
 class SimulatedDevice(ABC):
     """A vendor's device on this machine: an async context manager that listens while entered and plugged in.
 
     `host` is an address; `port` 0 stands for a free one, which is known once entered and then kept.
-    `requests` holds method and path of all that was received, in order, whatever became of it.
+    `requests` holds method and path of every request received, in order, also of those that a fault left unanswered.
     """
 
     content_type: str
-    """What the vendor's bodies are labelled as."""
+    """Content type of the vendor's responses."""
 
     def __init__(self, *, host: str, port: int, clock: Clock | None) -> None:
         self.host = host
@@ -58,7 +59,7 @@ class SimulatedDevice(ABC):
 
     @property
     def url(self) -> str:
-        """The base of every address of this device, `http://127.0.0.1:40123`."""
+        """The base URL of this device, `http://127.0.0.1:40123`."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}"
 
@@ -83,7 +84,7 @@ class SimulatedDevice(ABC):
         self._runner = runner
 
     async def unplug(self) -> None:
-        """Stop listening and cut every connection: from now on connections are refused."""
+        """Stop listening and reset every connection: from now on connections are refused."""
         runner, self._runner = self._runner, None
         if runner is None:
             return
@@ -91,11 +92,12 @@ class SimulatedDevice(ABC):
             await site.stop()
         self._reserved = None
         self._reserve()
-        _cut(runner)
+        for connection in runner.server.connections if runner.server is not None else ():
+            _abort(connection.transport)
         await runner.cleanup()
 
     def _reserve(self) -> socket.socket:
-        # Bound but not listening, it refuses connections and nobody else is given the port.
+        # Bound and not listening, the socket refuses connections and keeps the port from other processes.
         if self._reserved is None:
             self._reserved = _bound(self.host, self.port)
             self.port = int(self._reserved.getsockname()[1])
@@ -108,16 +110,20 @@ class SimulatedDevice(ABC):
 
     @abstractmethod
     def _routes(self) -> Iterable[web.RouteDef]:
-        """What the device answers."""
+        """The vendor's routes."""
 
     @abstractmethod
     def _note(self, request: web.Request, body: bytes) -> None:
-        """Write down what arrived."""
+        """Record a request that arrived."""
+
+    def _json(self, payload: Any, status: int = 200) -> web.Response:
+        """An answer of this JSON under the vendor's content type."""
+        return web.Response(status=status, body=json.dumps(payload).encode(), content_type=self.content_type)
 
     def _application(self) -> web.Application:
         application = web.Application(middlewares=[self._guard])
         application.add_routes(self._routes())
-        application.on_response_prepare.append(self._dawdle)
+        application.on_response_prepare.append(self._delay)
         return application
 
     @web.middleware
@@ -127,23 +133,20 @@ class SimulatedDevice(ABC):
         self._note(request, body)
         if self.faults.drop > 0:
             self.faults.drop -= 1
-            await _cut_off(request)
+            _abort(request.transport)
+            await asyncio.Event().wait()  # until the server cancels the handler, since the connection is gone
         if self.faults.silent:
-            await _hang()
+            await asyncio.Event().wait()
         if self.faults.status is None and self.faults.body is None:
             return await handler(request)
-        return self._fault_answer()
+        return web.Response(status=self.faults.status or 200, body=self.faults.body, content_type=self.content_type)
 
-    def _fault_answer(self) -> web.Response:
-        status = 200 if self.faults.status is None else self.faults.status
-        return web.Response(status=status, body=self.faults.body, content_type=self.content_type)
-
-    async def _dawdle(self, request: web.Request, response: web.StreamResponse) -> None:
+    async def _delay(self, request: web.Request, response: web.StreamResponse) -> None:
         if self.faults.delay > 0:
             await self._clock.sleep(self.faults.delay)
 
     def _take(self, change: Callable[[], None]) -> None:
-        """Do what a write asks, when and if the faults let it."""
+        """Apply a write when the faults let it: now, later, or never."""
         if self.faults.stubborn:
             return
         if self.faults.lag > 0:
@@ -153,7 +156,7 @@ class SimulatedDevice(ABC):
             change()
 
     def _settle(self) -> None:
-        """Let the late writes that are due take effect; every look at the state begins with it."""
+        """Apply the delayed writes that are due; every reading of the state begins with this."""
         now = self._clock.monotonic()
         due = sorted((write for write in self._pending if write[0] <= now), key=lambda write: write[0])
         self._pending = [write for write in self._pending if write[0] > now]
@@ -172,25 +175,7 @@ def _bound(host: str, port: int) -> socket.socket:
     return bound
 
 
-def _cut(runner: web.AppRunner) -> None:
-    if runner.server is None:
-        return
-    for connection in runner.server.connections:
-        _abort(connection.transport)
-
-
 def _abort(transport: asyncio.BaseTransport | None) -> None:
-    # Not close(), which would wait for a peer that does not read.
+    # close() would wait for a peer that does not read.
     if isinstance(transport, asyncio.WriteTransport):
         transport.abort()
-
-
-async def _cut_off(request: web.Request) -> NoReturn:
-    _abort(request.transport)
-    await _hang()
-
-
-async def _hang() -> NoReturn:
-    # The server cancels a handler whose connection is gone, and only that ends this.
-    while True:
-        await asyncio.Event().wait()

@@ -17,7 +17,7 @@ from appliance.clock import Clock
 
 @dataclass(slots=True, kw_only=True)
 class SimulatedLight:
-    """One lamp of the device. With a hue or a saturation it is in colour mode, and its temperature is not told."""
+    """One lamp of the device. With a hue or a saturation it is in colour mode, and shows no temperature."""
 
     on: bool = False
     brightness: int = 50
@@ -30,22 +30,14 @@ class SimulatedLight:
     """Percent."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LightField:
-    """What a field of a light may be told to be; a number beyond an end counts as that end."""
-
-    low: int
-    high: int
-    whole: bool = True
-
-
-FIELDS = {
-    "on": LightField(low=0, high=1),
-    "brightness": LightField(low=0, high=100),
-    "temperature": LightField(low=143, high=344),
-    "hue": LightField(low=0, high=360, whole=False),
-    "saturation": LightField(low=0, high=100, whole=False),
+RANGES: Mapping[str, tuple[float, float]] = {
+    "on": (0, 1),
+    "brightness": (0, 100),
+    "temperature": (143, 344),
+    "hue": (0.0, 360.0),
+    "saturation": (0.0, 100.0),
 }
+"""The range of each field of a light, to which a written number is clamped; floats keep their fraction."""
 
 INFO = {
     "productName": "Elgato Key Light",
@@ -73,8 +65,8 @@ SETTINGS = {
 class LightSimulator(SimulatedDevice):
     """A mains-powered Elgato light with any number of lamps.
 
-    `writes` holds the bodies of all PUTs in order (as text if not JSON), `identified` counts what asked it to
-    blink: both whatever became of the request. `info` and `settings` are what the device tells about itself.
+    `writes` holds the bodies of all PUTs in order (as text if not JSON), `identified` counts the requests to blink;
+    both also of requests that a fault left without effect. `info` and `settings` are served by the routes so called.
     """
 
     content_type = "application/json"
@@ -99,7 +91,7 @@ class LightSimulator(SimulatedDevice):
     def lights(self) -> list[Any]:
         """The lamps as they are now, to be altered in place.
 
-        An entry that is not a `Light` is told as the JSON that it is, and no write changes it.
+        An entry that is not a `SimulatedLight` is served as the JSON that it is, and no write changes it.
         """
         self._settle()
         return self._lights
@@ -130,50 +122,53 @@ class LightSimulator(SimulatedDevice):
 
     async def _put_lights(self, request: web.Request) -> web.Response:
         try:
-            wishes = _parsed(await request.json())
+            changes = _parsed(await request.json())
         except ValueError as fault:
-            return _refused(str(fault))
-        self._take(lambda: self._merge(wishes))
+            return self._refuse(str(fault))
+        self._take(lambda: self._merge(changes))
         return self._state()
 
     def _state(self) -> web.Response:
-        lights = [_told(light) for light in self.lights]
-        return _answer({"numberOfLights": len(lights), "lights": lights})
+        lights = [_described(light) for light in self.lights]
+        return self._json({"numberOfLights": len(lights), "lights": lights})
 
-    def _merge(self, wishes: list[dict[str, float]]) -> None:
-        for light, wish in zip(self._lights, wishes, strict=False):
+    def _merge(self, changes: list[dict[str, float]]) -> None:
+        for light, change in zip(self._lights, changes, strict=False):
             if isinstance(light, SimulatedLight):
-                _alter(light, wish)
+                _apply(light, change)
+
+    def _refuse(self, message: str) -> web.Response:
+        return self._json({"errors": [{"message": message}]}, status=400)
 
     async def _get_settings(self, request: web.Request) -> web.Response:
         self._settle()
-        return _answer(self.settings)
+        return self._json(self.settings)
 
     async def _put_settings(self, request: web.Request) -> web.Response:
         return await self._put(request, self.settings)
 
     async def _get_info(self, request: web.Request) -> web.Response:
         self._settle()
-        return _answer(self.info)
+        return self._json(self.info)
 
     async def _put_info(self, request: web.Request) -> web.Response:
         return await self._put(request, self.info)
 
     async def _put(self, request: web.Request, target: dict[str, Any]) -> web.Response:
         try:
-            wish = await request.json()
+            change = await request.json()
         except ValueError as fault:
-            return _refused(str(fault))
-        if not isinstance(wish, dict):
-            return _refused("the body is not an object")
-        self._take(lambda: target.update(wish))
+            return self._refuse(str(fault))
+        if not isinstance(change, dict):
+            return self._refuse("the body is not an object")
+        self._take(lambda: target.update(change))
         return web.Response()
 
     async def _identify(self, request: web.Request) -> web.Response:
         return web.Response()
 
 
-def _told(light: Any) -> Any:
+def _described(light: Any) -> Any:
     if not isinstance(light, SimulatedLight):
         return light
     entry: dict[str, Any] = {"on": int(light.on)}
@@ -181,9 +176,7 @@ def _told(light: Any) -> Any:
         hue, saturation = _colour(light)
         return entry | {"hue": hue, "saturation": saturation, "brightness": light.brightness}
     entry["brightness"] = light.brightness
-    if light.temperature is not None:
-        entry["temperature"] = light.temperature
-    return entry
+    return entry if light.temperature is None else entry | {"temperature": light.temperature}
 
 
 def _parsed(body: Any) -> list[dict[str, float]]:
@@ -197,25 +190,25 @@ def _parsed_light(entry: Any) -> dict[str, float]:
         raise ValueError("a light is not an object")
     if "temperature" in entry and ("hue" in entry or "saturation" in entry):
         raise ValueError("a light has either a temperature or a colour")
-    return {key: _held(key, entry[key]) for key in FIELDS if key in entry}
+    return {name: _clamped(name, entry[name]) for name in RANGES if name in entry}
 
 
-def _held(key: str, value: Any) -> float:
-    field = FIELDS[key]
+def _clamped(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"{key} is not a number")
-    held = min(max(value, field.low), field.high)
-    return round(held) if field.whole else float(held)
+        raise ValueError(f"{name} is not a number")
+    low, high = RANGES[name]
+    clamped = min(max(value, low), high)
+    return float(clamped) if isinstance(low, float) else round(clamped)
 
 
-def _alter(light: SimulatedLight, wish: Mapping[str, Any]) -> None:
-    light.on = bool(wish.get("on", light.on))
-    light.brightness = wish.get("brightness", light.brightness)
-    if "temperature" in wish:
-        light.temperature, light.hue, light.saturation = wish["temperature"], None, None
-    elif "hue" in wish or "saturation" in wish:
+def _apply(light: SimulatedLight, change: Mapping[str, Any]) -> None:
+    light.on = bool(change.get("on", light.on))
+    light.brightness = change.get("brightness", light.brightness)
+    if "temperature" in change:
+        light.temperature, light.hue, light.saturation = change["temperature"], None, None
+    elif "hue" in change or "saturation" in change:
         hue, saturation = _colour(light)
-        light.hue, light.saturation = wish.get("hue", hue), wish.get("saturation", saturation)
+        light.hue, light.saturation = change.get("hue", hue), change.get("saturation", saturation)
         light.temperature = None
 
 
@@ -229,12 +222,3 @@ def _decoded(body: bytes) -> Any:
         return json.loads(body)
     except ValueError:
         return body.decode(errors="replace")
-
-
-def _answer(payload: Any, status: int = 200) -> web.Response:
-    body = json.dumps(payload).encode()
-    return web.Response(status=status, body=body, content_type=LightSimulator.content_type)
-
-
-def _refused(message: str) -> web.Response:
-    return _answer({"errors": [{"message": message}]}, status=400)

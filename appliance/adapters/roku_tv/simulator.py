@@ -45,12 +45,57 @@ DEVICE_INFO = f"""{HEADER}<device-info>
 """
 
 
-class TvSimulator(SimulatedDevice):
-    """A Roku TV, or what the text `device_info` describes; `power` overrides the power that the text tells.
+class Elements:
+    """The leaf elements of one XML text that has no attributes and uses each name once.
 
-    `keys` holds all key presses in order, whatever became of them. `limited` stands for the TV's setting that
+    They can be read and set; the text stays as it was written everywhere else.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def get(self, name: str) -> str | None:
+        """The content of the element, unescaped; None where there is no such element."""
+        found = self._find(name)
+        return None if found is None else unescape(found["content"] or "")
+
+    def put(self, name: str, content: str | None) -> None:
+        """Give the element this content, escaped; add it if it is missing, take it out for None."""
+        if content == self.get(name):
+            return
+        found = self._find(name)
+        if found is None:
+            start = end = self.text.rindex("</")
+        else:
+            start, end = found.span() if content is None else found.span("element")
+        written = "" if content is None else f"<{name}>{escape(content)}</{name}>"
+        self.text = self.text[:start] + written + self.text[end:]
+
+    def _find(self, name: str) -> re.Match[str] | None:
+        tag = re.escape(name)
+        return re.search(rf"\s*(?P<element><{tag}\s*/>|<{tag}>(?P<content>[^<]*)</{tag}>)", self.text)
+
+
+class Element:
+    """An element of a TV's `device-info` as an attribute: its text, None where there is no such element."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, tv: TvSimulator, owner: type[TvSimulator]) -> str | None:
+        tv._settle()  # noqa: SLF001 - it is a part of that class
+        return tv.info.get(self._name)
+
+    def __set__(self, tv: TvSimulator, text: str | None) -> None:
+        tv.info.put(self._name, text)
+
+
+class TvSimulator(SimulatedDevice):
+    """A Roku TV, or the device that the XML `device_info` describes; `power` overrides the power mode in it.
+
+    `keys` holds all key presses in order, also those without effect. `limited` stands for the TV's setting that
     keeps apps from controlling it. `apps` (id to name), `active_app` (None: the home screen), `player` (`close`,
-    `play`, `pause`), `channels` (number to name) and `channel` are what it tells when it is asked for them.
+    `play`, `pause`), `channels` (number to name) and `channel` are served by the queries so called.
     """
 
     content_type = "text/xml"
@@ -76,42 +121,13 @@ class TvSimulator(SimulatedDevice):
         if power is not None:
             self.power_mode = ON if power else STANDBY
 
-    @property
-    def power_mode(self) -> str | None:
-        """`PowerOn`, `Ready` (standby), `PowerOff`; None for a device that does not tell, as some sticks."""
-        self._settle()
-        return self.info.get("power-mode")
-
-    @power_mode.setter
-    def power_mode(self, mode: str | None) -> None:
-        self.info.put("power-mode", mode)
-
-    @property
-    def user_device_name(self) -> str | None:
-        """The name that its owner gave it; empty if none, None if the device has no such element."""
-        return self.info.get("user-device-name")
-
-    @user_device_name.setter
-    def user_device_name(self, name: str | None) -> None:
-        self.info.put("user-device-name", name)
-
-    @property
-    def friendly_device_name(self) -> str | None:
-        """The name that it gives itself; None if the device has no such element."""
-        return self.info.get("friendly-device-name")
-
-    @friendly_device_name.setter
-    def friendly_device_name(self, name: str | None) -> None:
-        self.info.put("friendly-device-name", name)
-
-    @property
-    def model_name(self) -> str | None:
-        """The name of its model; None if the device has no such element."""
-        return self.info.get("model-name")
-
-    @model_name.setter
-    def model_name(self, name: str | None) -> None:
-        self.info.put("model-name", name)
+    power_mode = Element("power-mode")
+    """`PowerOn`, `Ready` (standby), `PowerOff`; None for a device that has no such element, as some sticks."""
+    user_device_name = Element("user-device-name")
+    """The name that its owner gave it; empty if none."""
+    friendly_device_name = Element("friendly-device-name")
+    """The name that it gives itself."""
+    model_name = Element("model-name")
 
     def _routes(self) -> Iterable[web.RouteDef]:
         return [
@@ -183,34 +199,3 @@ class TvSimulator(SimulatedDevice):
 
 def _answer(xml: str) -> web.Response:
     return web.Response(text=xml, content_type=TvSimulator.content_type, charset="utf-8")
-
-
-class Elements:
-    """The leaf elements of one XML text that has no attributes and uses each name once.
-
-    They can be read and set; the text stays as it was written everywhere else.
-    """
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def get(self, name: str) -> str | None:
-        """The content of the element, unescaped; None where there is no such element."""
-        found = self._find(name)
-        return None if found is None else unescape(found["content"] or "")
-
-    def put(self, name: str, content: str | None) -> None:
-        """Give the element this content, escaped; add it if it is missing, take it out for None."""
-        if content == self.get(name):
-            return
-        found = self._find(name)
-        if found is None:
-            start = end = self.text.rindex("</")
-        else:
-            start, end = found.span() if content is None else found.span("element")
-        written = "" if content is None else f"<{name}>{escape(content)}</{name}>"
-        self.text = self.text[:start] + written + self.text[end:]
-
-    def _find(self, name: str) -> re.Match[str] | None:
-        tag = re.escape(name)
-        return re.search(rf"\s*(?P<element><{tag}\s*/>|<{tag}>(?P<content>[^<]*)</{tag}>)", self.text)

@@ -36,7 +36,7 @@ INFO = {
 
 
 def segment(number: int, **fields: Any) -> dict[str, Any]:
-    """A segment of thirty pixels, white and still."""
+    """A segment of thirty pixels, white and without effect."""
     plain = {"id": number, "start": number * 30, "stop": number * 30 + 30, "len": 30, "on": True, "bri": 255}
     colours = [[255, 255, 255], [0, 0, 0], [0, 0, 0]]
     rest = {"col": colours, "fx": 0, "sx": 128, "ix": 128, "pal": 0, "sel": True, "rev": False, "cct": 127}
@@ -44,7 +44,7 @@ def segment(number: int, **fields: Any) -> dict[str, Any]:
 
 
 class WledSimulator(SimulatedDevice):
-    """A WLED controller. `state` is what it shows, to be altered in place; `writes` what came to change it."""
+    """A WLED controller. `state` is what it shows, to be altered in place; `writes` holds the bodies of all POSTs."""
 
     content_type = "application/json"
 
@@ -77,12 +77,12 @@ class WledSimulator(SimulatedDevice):
 
     @property
     def state(self) -> dict[str, Any]:
-        """What it shows now."""
+        """The object `state` of the JSON API, as it is now."""
         self._settle()
         return self._state
 
     async def push(self) -> None:
-        """Tell everybody at the WebSocket what it shows."""
+        """Send the state to every open WebSocket."""
         for socket in tuple(self._sockets):
             await socket.send_json({"state": self.state, "info": self.info})
 
@@ -105,18 +105,18 @@ class WledSimulator(SimulatedDevice):
 
     async def _answer_all(self, request: web.Request) -> web.Response:
         parts = self._parts()
-        return _json({name: parts[name] for name in ("state", "info", "effects", "palettes")})
+        return self._json({name: parts[name] for name in ("state", "info", "effects", "palettes")})
 
     async def _answer_part(self, request: web.Request) -> web.Response:
         parts = self._parts()
         part = request.match_info["part"]
-        return _json(parts[part]) if part in parts else _json({"error": 4}, 501)
+        return self._json(parts[part]) if part in parts else self._json({"error": 4}, 501)
 
     async def _post_state(self, request: web.Request) -> web.Response:
-        wish = await request.json()
-        self._take(lambda: _merge(self._state, wish))
+        change = await request.json()
+        self._take(lambda: _merge(self._state, change))
         await self.push()
-        return _json(self.state if wish.get("v") else {"success": True})
+        return self._json(self.state if change.get("v") else {"success": True})
 
     async def _serve_socket(self, request: web.Request) -> web.WebSocketResponse:
         socket = web.WebSocketResponse()
@@ -131,26 +131,21 @@ class WledSimulator(SimulatedDevice):
         return socket
 
 
-def _merge(state: dict[str, Any], wish: Mapping[str, Any]) -> None:
-    _alter(state, wish)
-    wishes = wish.get("seg", [])
-    for each in [wishes] if isinstance(wishes, dict) else wishes:
+def _merge(state: dict[str, Any], change: Mapping[str, Any]) -> None:
+    _apply(state, change)
+    changes = change.get("seg", [])
+    for each in [changes] if isinstance(changes, dict) else changes:
         for own in state["seg"]:
             if own["id"] == each.get("id", own["id"]):
-                _alter(own, each)
+                _apply(own, each)
                 own.update({name: each[name] for name in ("fx", "pal", "n", "sx", "ix") if name in each})
                 for number, colour in enumerate(each.get("col", [])):
                     own["col"][number] = list(colour)
 
 
-def _alter(part: dict[str, Any], wish: Mapping[str, Any]) -> None:
-    if "on" in wish:
-        part["on"] = not part["on"] if wish["on"] == "t" else bool(wish["on"])
-    if "bri" in wish:
-        part["on"] = wish["bri"] > 0 and ("on" not in wish or part["on"])
-        part["bri"] = min(int(wish["bri"]), 255) or part["bri"]
-
-
-def _json(payload: Any, status: int = 200) -> web.Response:
-    body = json.dumps(payload).encode()
-    return web.Response(status=status, body=body, content_type=WledSimulator.content_type)
+def _apply(part: dict[str, Any], change: Mapping[str, Any]) -> None:
+    if "on" in change:
+        part["on"] = not part["on"] if change["on"] == "t" else bool(change["on"])
+    if "bri" in change:
+        part["on"] = change["bri"] > 0 and ("on" not in change or part["on"])
+        part["bri"] = min(int(change["bri"]), 255) or part["bri"]

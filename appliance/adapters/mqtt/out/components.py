@@ -56,31 +56,31 @@ def _command_text(capability: str, action: str, value: str | None = None) -> str
 
 
 class DeviceComponents:
-    """One device, described component by component."""
+    """One device, described component by component, in the keys of Home Assistant's MQTT discovery."""
 
     def __init__(self, device: Device, topics: HubTopics, events: tuple[str, ...]) -> None:
+        level = encoded(device.id)
         self._device = device
         self._specs: dict[str, CommandSpec] = {spec.capability: spec for spec in device.commands or ()}
-        self._set = topics.device(encoded(device.id), "set")
-        self._event = topics.device(encoded(device.id), "event")
+        self._set = topics.device(level, "set")
+        self._state = topics.device(level, "state")
+        self._event = topics.device(level, "event")
         self._events = events
         self._keys = {*device.attributes, *self._specs} - {"state"}
 
     def components(self) -> Iterator[Component]:
         """Every component by its object id."""
         done: set[str] = set()
-        for name, platform, keys, describe in (
-            ("light", "light", ("power", *_LIGHT), self._light),
-            ("cover", "cover", _COVER, self._cover),
-            ("climate", "climate", _CLIMATE, self._climate),
+        is_light = bool(self._keys & set(_LIGHT))
+        is_climate = bool({"target_temperature", "hvac_mode"} & set(self._specs))
+        for platform, is_one, keys, describe in (
+            ("light", is_light, ("power", *_LIGHT), self._light),
+            ("cover", True, _COVER, self._cover),
+            ("climate", is_climate, _CLIMATE, self._climate),
         ):
             used = self._keys & set(keys)
-            if (
-                used
-                and (name != "light" or self._keys & set(_LIGHT))
-                and (name != "climate" or {"target_temperature", "hvac_mode"} & set(self._specs))
-            ):
-                yield name, {"platform": platform, "name": None, **describe()}
+            if used and is_one:
+                yield platform, {"platform": platform, "name": None, **describe()}
                 done |= used
         for key in sorted(self._keys - done):
             if (found := self._single(key)) is not None:
@@ -94,9 +94,17 @@ class DeviceComponents:
         """The template expression of an attribute."""
         return f"value_json.attributes['{key}']"
 
+    def _if_defined(self, key: str, text: str) -> str:
+        """A template that gives the text where the attribute is shown, nothing elsewhere."""
+        return f"{{% if {self._attribute(key)} is defined %}}{text}{{% endif %}}"
+
     def _shown(self, key: str, path: str = "") -> str:
         """The template of an attribute, nothing where it is not shown."""
-        return f"{{% if {self._attribute(key)} is defined %}}{{{{ {self._attribute(key)}{path} }}}}{{% endif %}}"
+        return self._if_defined(key, f"{{{{ {self._attribute(key)}{path} }}}}")
+
+    def _sends(self, name: str, key: str, value: str) -> dict[str, Any]:
+        """The fields by which `<name>` sets an attribute; `value` is JSON, or a template that makes some."""
+        return {f"{name}_topic": self._set, f"{name}_template": _command_text(key, "set", value)}
 
     def _power(self) -> dict[str, Any]:
         """The fields of what is switched: the same text is the command and the state."""
@@ -109,16 +117,17 @@ class DeviceComponents:
         fields = self._power()
         fields["state_value_template"] = fields.pop("value_template")
         if "brightness" in self._keys:
-            fields |= self._property("brightness", self._shown("brightness"), "{{ value }}")
+            fields |= self._property("brightness", "brightness", self._shown("brightness"), "{{ value }}")
             fields["brightness_scale"] = 100
         if (spec := self._specs.get("color_temperature")) is not None:
             value = '{"value":{{ value }},"unit":"kelvin"}'
             shown = self._attribute("color_temperature")
             kelvin = (
-                f"{{% if {shown} is defined %}}{{% if {shown}.unit == 'kelvin' %}}{{{{ {shown}.value }}}}{{% else %}}"
-                f"{{{{ (1000000 / {shown}.value) | round | int }}}}{{% endif %}}{{% endif %}}"
+                f"{{% if {shown}.unit == 'kelvin' %}}{{{{ {shown}.value }}}}{{% else %}}"
+                f"{{{{ (1000000 / {shown}.value) | round | int }}}}{{% endif %}}"
             )
-            fields |= self._property("color_temp", kelvin, value, "color_temperature")
+            kelvin = self._if_defined("color_temperature", kelvin)
+            fields |= self._property("color_temp", "color_temperature", kelvin, value)
             fields |= {"color_temp_kelvin": True, "min_kelvin": spec.min or 2200, "max_kelvin": spec.max or 7000}
         for name, parts, value in (
             ("rgb", ("r", "g", "b"), '{"r":{{ red }},"g":{{ green }},"b":{{ blue }}}'),
@@ -127,81 +136,70 @@ class DeviceComponents:
         ):
             key = f"color_{name}"
             if key in self._specs:
-                shown = self._attribute(key)
-                joined = ",".join(f"{{{{ {shown}.{part} }}}}" for part in parts)
-                fields |= self._property(name, f"{{% if {shown} is defined %}}{joined}{{% endif %}}", value, key)
+                joined = ",".join(f"{{{{ {self._attribute(key)}.{part} }}}}" for part in parts)
+                fields |= self._property(name, key, self._if_defined(key, joined), value)
         if (spec := self._specs.get("effect")) is not None:
-            fields |= self._property("effect", self._shown("effect"), '"{{ value }}"')
+            fields |= self._property("effect", "effect", self._shown("effect"), '"{{ value }}"')
             fields["effect_list"] = list(spec.schema()["values"])
         return fields
 
-    def _property(self, name: str, shown: str, value: str, capability: str = "") -> dict[str, Any]:
+    def _property(self, name: str, key: str, shown: str, value: str) -> dict[str, Any]:
         """The fields of one property of a light."""
-        fields = {f"{name}_state_topic": "", f"{name}_value_template": shown}
-        fields[f"{name}_state_topic"] = self._set.removesuffix("/set") + "/state"
-        if (capability or name) in self._specs:
-            fields[f"{name}_command_topic"] = self._set
-            fields[f"{name}_command_template"] = _command_text(capability or name, "set", value)
-        return fields
+        fields = {f"{name}_state_topic": self._state, f"{name}_value_template": shown}
+        return fields | self._sends(f"{name}_command", key, value) if key in self._specs else fields
 
     def _cover(self) -> dict[str, Any]:
         door = next((key for key in ("garage_door", "door") if key in self._keys), "")
         main = door or "cover_position"
-        fields: dict[str, Any] = {"device_class": "garage" if door == "garage_door" else door} if door else {}
         actions = self._specs[main].actions if main in self._specs else ()
-        if actions:
-            fields["command_topic"] = self._set
+        fields: dict[str, Any] = {"command_topic": self._set} if actions else {}
         for action in ("open", "close", "stop"):
             fields[f"payload_{action}"] = _command_text(main, action) if action in actions else None
-        state_topic = self._set.removesuffix("/set") + "/state"
         if door:
-            fields |= {"state_topic": state_topic, "value_template": self._shown(door)}
+            fields["device_class"] = "garage" if door == "garage_door" else door
+            fields |= {"state_topic": self._state, "value_template": self._shown(door)}
         if "cover_position" in self._keys:
-            fields |= {"position_topic": state_topic, "position_template": self._shown("cover_position")}
+            fields |= {"position_topic": self._state, "position_template": self._shown("cover_position")}
             if "cover_position" in self._specs and "set" in self._specs["cover_position"].actions:
-                fields["set_position_topic"] = self._set
-                fields["set_position_template"] = _command_text("cover_position", "set", "{{ position }}")
+                fields |= self._sends("set_position", "cover_position", "{{ position }}")
             if not door:
                 shown = self._attribute("cover_position")
                 ends = f"{{% if {shown} == 0 %}}closed{{% elif {shown} is defined %}}open{{% endif %}}"
-                fields |= {"state_topic": state_topic, "value_template": ends}
+                fields |= {"state_topic": self._state, "value_template": ends}
         if "cover_tilt" in self._keys:
-            fields |= {"tilt_status_topic": state_topic, "tilt_status_template": self._shown("cover_tilt")}
-            fields["tilt_command_topic"] = self._set
-            fields["tilt_command_template"] = _command_text("cover_tilt", "set", "{{ tilt_position }}")
+            fields |= {"tilt_status_topic": self._state, "tilt_status_template": self._shown("cover_tilt")}
+            fields |= self._sends("tilt_command", "cover_tilt", "{{ tilt_position }}")
         return fields
 
     def _climate(self) -> dict[str, Any]:
-        state_topic = self._set.removesuffix("/set") + "/state"
         fields: dict[str, Any] = {}
         if (target := self._specs.get("target_temperature")) is not None:
             unit = target.unit or "°C"
             value = f'{{"value":{{{{ value }}}},"unit":"{unit}"}}'
-            fields |= {"temperature_unit": "F" if "F" in unit else "C", "temperature_state_topic": state_topic}
+            fields |= {"temperature_unit": "F" if "F" in unit else "C", "temperature_state_topic": self._state}
             fields["temperature_state_template"] = self._shown("target_temperature", ".value")
-            fields["temperature_command_topic"] = self._set
-            fields["temperature_command_template"] = _command_text("target_temperature", "set", value)
+            fields |= self._sends("temperature_command", "target_temperature", value)
             bounds = {"min_temp": target.min, "max_temp": target.max, "temp_step": target.step}
             fields |= {key: value for key, value in bounds.items() if value is not None}
-        for name, key in (("mode", "hvac_mode"), ("fan_mode", "fan_mode"), ("swing_mode", "swing_mode"),
-                          ("preset_mode", "preset_mode")):  # fmt: skip
+        for key in ("hvac_mode", "fan_mode", "swing_mode", "preset_mode"):
             if key not in self._keys:
                 continue
+            name = key.removeprefix("hvac_")
             template = "preset_mode_value_template" if name == "preset_mode" else f"{name}_state_template"
-            fields |= {f"{name}_state_topic": state_topic, template: self._shown(key)}
+            fields |= {f"{name}_state_topic": self._state, template: self._shown(key)}
             if (spec := self._specs.get(key)) is not None:
-                fields[f"{name}_command_topic"] = self._set
-                fields[f"{name}_command_template"] = _command_text(key, "set", '"{{ value }}"')
+                fields |= self._sends(f"{name}_command", key, '"{{ value }}"')
                 if options := [each for each in spec.schema()["values"] if each != "none"]:
                     fields[f"{name}s"] = options
         if "hvac_state" in self._keys:
             words = {"dry": "drying", "fan_only": "fan"}
             shown = self._attribute("hvac_state")
             template = f"{{% set words = {words} %}}{{{{ words.get({shown}, {shown}) }}}}"
-            fields |= {"action_topic": state_topic, "action_template": template}
+            fields |= {"action_topic": self._state, "action_template": template}
         return fields
 
     def _single(self, key: str) -> dict[str, Any] | None:
+        """The one component of an attribute; None where there is nothing to show."""
         name = key.rpartition(".")[2].replace("_", " ").capitalize()
         value, spec = self._device.attributes.get(key), self._specs.get(key)
         if key == "power":
@@ -224,8 +222,7 @@ class DeviceComponents:
     def _sensor(self, key: str, value: Any) -> dict[str, Any]:
         is_measured = isinstance(value, dict) and "unit" in value
         fields: dict[str, Any] = {"value_template": self._shown(key, ".value" if is_measured else "")}
-        unit = value["unit"] if is_measured else _UNITS.get(key)
-        if unit:
+        if unit := value["unit"] if is_measured else _UNITS.get(key):
             fields["unit_of_measurement"] = unit
         if key in _SENSORS:
             fields["device_class"], fields["state_class"] = _SENSORS[key]
@@ -235,31 +232,27 @@ class DeviceComponents:
 
     def _input(self, key: str, spec: CommandSpec) -> dict[str, Any] | None:
         """What can be set or pressed, and has no component of its own."""
-        fields: dict[str, Any] = {"command_topic": self._set, "value_template": self._shown(key)}
-        schema = spec.schema()
         if "press" in spec.actions:
             return {"platform": "button", "command_topic": self._set, "payload_press": _command_text(key, "press")}
         if "set" not in spec.actions:
             return None
+        schema, shown = spec.schema(), {"value_template": self._shown(key)}
         if schema["type"] == "boolean":
-            return {"platform": "switch", **fields, "payload_on": _command_text(key, "set", "true"),
-                    "payload_off": _command_text(key, "set", "false"), "value_template": self._both(key)}  # fmt: skip
-        if spec.values or schema["values"]:
-            template = _command_text(key, "set", '"{{ value }}"')
-            return {"platform": "select", **fields, "options": list(schema["values"]), "command_template": template}
+            return {"platform": "switch", "command_topic": self._set, **self._booleans(key)}
+        if schema["values"]:
+            options = {"options": list(schema["values"])}
+            return {"platform": "select", **options, **shown, **self._sends("command", key, '"{{ value }}"')}
         if schema["type"] in ("number", "integer", "percentage"):
-            template = _command_text(key, "set", "{{ value }}")
-            bounds = {"min": 0 if spec.min is None else spec.min, "max": 100 if spec.max is None else spec.max}
-            step = {} if spec.step is None else {"step": spec.step}
-            return {"platform": "number", **fields, **bounds, **step, "command_template": template}
+            bounds = {"min": schema.get("min", 0), "max": schema.get("max", 100)}
+            bounds |= {"step": schema["step"]} if "step" in schema else {}
+            return {"platform": "number", **bounds, **shown, **self._sends("command", key, "{{ value }}")}
         if schema["type"] == "string":
-            return {
-                "platform": "text",
-                **fields,
-                "command_template": _command_text(key, "set", "{{ value | to_json }}"),
-            }
+            return {"platform": "text", **shown, **self._sends("command", key, "{{ value | to_json }}")}
         return None
 
-    def _both(self, key: str) -> str:
-        shown, on, off = self._attribute(key), _command_text(key, "set", "true"), _command_text(key, "set", "false")
-        return f"{{% if {shown} == true %}}{on}{{% elif {shown} == false %}}{off}{{% endif %}}"
+    def _booleans(self, key: str) -> dict[str, Any]:
+        """The payloads of true and false, and the template that shows one of them."""
+        on, off = _command_text(key, "set", "true"), _command_text(key, "set", "false")
+        shown = self._attribute(key)
+        state = f"{{% if {shown} == true %}}{on}{{% elif {shown} == false %}}{off}{{% endif %}}"
+        return {"payload_on": on, "payload_off": off, "value_template": state}

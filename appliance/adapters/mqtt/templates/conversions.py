@@ -1,9 +1,10 @@
-"""From one sort of value to another, as filters and functions of templates do it."""
+"""Conversions between types of values, as the filters and functions of templates do them."""
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,7 +26,7 @@ _FALSE = ("false", "no", "off", "disable", "0")
 
 
 def or_default(value: Any, default: Any, wanted: str) -> Any:
-    """The default if one was given; else a failure that names what was wanted."""
+    """The default if one was given; otherwise raises `TemplateFailed` with what the filter needs."""
     if default is not NOT_GIVEN:
         return default
     if isinstance(value, Undefined):
@@ -33,50 +34,53 @@ def or_default(value: Any, default: Any, wanted: str) -> Any:
     raise TemplateFailed(f"needs {wanted}, not {type(value).__name__}")
 
 
-def to_float(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
-    """The value as a number with a point."""
+def _converted(value: Any, default: Any, wanted: str, convert: Callable[[], Any]) -> Any:
+    """What `convert` returns; where Python cannot convert, as `or_default`."""
     try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        return or_default(value, default, "a number")
+        return checked(convert())
+    except (TypeError, ValueError, OverflowError, OSError):
+        return or_default(value, default, wanted)
+
+
+def to_float(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
+    """The value as a float."""
+    return _converted(value, default, "a number", lambda: float(value))
 
 
 def to_int(run: Rendering, value: Any, default: Any = NOT_GIVEN, base: Any = 10) -> Any:
-    """The value as a whole number."""
-    try:
-        if isinstance(value, str) and base != 10:
-            return checked(int(value[:64], base))
-        return checked(int(value[:64]) if isinstance(value, str) else int(value))
-    except (TypeError, ValueError, OverflowError):
-        pass
-    try:
-        return checked(int(float(value)))
-    except (TypeError, ValueError, OverflowError):
-        return or_default(value, default, "a number")
+    """The value as an integer, the fraction cut off."""
+
+    def convert() -> int:
+        if not isinstance(value, str):
+            return int(value)
+        try:
+            return int(value[:64], base)
+        except ValueError:
+            return int(float(value))
+
+    return _converted(value, default, "a number", convert)
 
 
 def rounded(run: Rendering, value: Any, digits: Any = 0, method: Any = "common", default: Any = NOT_GIVEN) -> Any:
-    """Without digits the result is a whole number, as Home Assistant's is."""
-    try:
+    """The value rounded; without digits an integer, as Home Assistant's filter gives."""
+
+    def convert() -> float:
         number, places = float(value), int(digits)
         scale = 10.0 ** max(-20, min(places, 20))
         if method == "half":
-            rounded = round(number * 2) / 2
+            result = round(number * 2) / 2
         elif method in ("ceil", "floor"):
-            rounded = (math.ceil if method == "ceil" else math.floor)(number * scale) / scale
+            result = (math.ceil if method == "ceil" else math.floor)(number * scale) / scale
         else:
-            rounded = round(number, places)
-        return checked(int(rounded)) if places == 0 else rounded
-    except (TypeError, ValueError, OverflowError):
-        return or_default(value, default, "a number")
+            result = round(number, places)
+        return int(result) if places == 0 else result
+
+    return _converted(value, default, "a number", convert)
 
 
 def multiplied(run: Rendering, value: Any, amount: Any, default: Any = NOT_GIVEN) -> Any:
     """The product of two numbers."""
-    try:
-        return float(value) * float(amount)
-    except (TypeError, ValueError, OverflowError):
-        return or_default(value, default, "a number")
+    return _converted(value, default, "a number", lambda: float(value) * float(amount))
 
 
 def to_bool(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
@@ -110,19 +114,19 @@ def html_safe_json(run: Rendering, value: Any) -> Any:
 
 def as_timestamp(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
     """Seconds since 1970 of a time."""
-    try:
+
+    def convert() -> float:
         moment = datetime.fromisoformat(value) if isinstance(value, str) else value
         return moment.timestamp() if isinstance(moment, datetime) else float(moment)
-    except (TypeError, ValueError, OverflowError):
-        return or_default(value, default, "a time")
+
+    return _converted(value, default, "a time", convert)
 
 
 def timestamp_text(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
     """The time of so many seconds since 1970, in UTC."""
-    try:
-        return datetime.fromtimestamp(float(value), UTC).isoformat()
-    except (TypeError, ValueError, OverflowError, OSError):
-        return or_default(value, default, "a number of seconds")
+    return _converted(
+        value, default, "a number of seconds", lambda: datetime.fromtimestamp(float(value), UTC).isoformat()
+    )
 
 
 def is_number(run: Rendering, value: Any) -> bool:

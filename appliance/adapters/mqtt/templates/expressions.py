@@ -17,8 +17,7 @@ from appliance.adapters.mqtt.templates.nodes import (
     choice,
     comparison,
     constant,
-    first_false,
-    first_true,
+    first_that,
     hashable,
     item,
     method_call,
@@ -30,6 +29,9 @@ from appliance.adapters.mqtt.templates.template_limits import MAX_DEPTH, UNDEFIN
 from appliance.adapters.mqtt.templates.template_tokens import Budget, TokenReader
 
 _CONSTANTS = {"true": True, "True": True, "false": False, "False": False, "none": None, "None": None}
+_OPERATORS = (("+", "-"), ("~",), ("*", "/", "//", "%"))
+"""Arithmetic, those that bind least first."""
+
 _AFTER_TEST = ("else", "or", "and", "is", "if", "not", "in")
 
 
@@ -70,18 +72,16 @@ class Reader(TokenReader):
         return expression
 
     def _either(self) -> Expression:
-        return self._chain("or", self._both, first_true)
+        return self._chain("or", self._both, counts_as=True)
 
     def _both(self) -> Expression:
-        return self._chain("and", self._negation, first_false)
+        return self._chain("and", self._negation, counts_as=False)
 
-    def _chain(
-        self, word: str, part: Callable[[], Expression], join: Callable[[list[Expression]], Expression]
-    ) -> Expression:
+    def _chain(self, word: str, part: Callable[[], Expression], *, counts_as: bool) -> Expression:
         parts = [part()]
         while self.accept(word):
             parts.append(part())
-        return parts[0] if len(parts) == 1 else self._node(join(parts))
+        return parts[0] if len(parts) == 1 else self._node(first_that(parts, counts_as=counts_as))
 
     def _negation(self) -> Expression:
         negations = 0
@@ -93,9 +93,9 @@ class Reader(TokenReader):
         return self._node(lambda run: bool(value(run)) == (negations % 2 == 0))
 
     def _comparison(self) -> Expression:
-        first, others = self._sum(), []
+        first, others = self._operations(), []
         while (sign := self._comparing()) is not None:
-            others.append((COMPARISONS[sign], self._sum()))
+            others.append((COMPARISONS[sign], self._operations()))
         return self._node(comparison(first, others)) if others else first
 
     def _comparing(self) -> str | None:
@@ -107,19 +107,13 @@ class Reader(TokenReader):
             return "not in"
         return None
 
-    def _sum(self) -> Expression:
-        return self._operations(("+", "-"), self._joining)
-
-    def _joining(self) -> Expression:
-        return self._operations(("~",), self._product)
-
-    def _product(self) -> Expression:
-        return self._operations(("*", "/", "//", "%"), self._signed)
-
-    def _operations(self, signs: tuple[str, ...], part: Callable[[], Expression]) -> Expression:
-        first, others = part(), []
-        while sign := self.accept(*signs):
-            others.append((ARITHMETIC[sign], self._node(part())))
+    def _operations(self, level: int = 0) -> Expression:
+        """Operators of this level of `_OPERATORS`, between parts of the next."""
+        if level == len(_OPERATORS):
+            return self._signed()
+        first, others = self._operations(level + 1), []
+        while sign := self.accept(*_OPERATORS[level]):
+            others.append((ARITHMETIC[sign], self._node(self._operations(level + 1))))
         return calculation(first, others) if others else first
 
     def _signed(self, *, is_filtered: bool = True) -> Expression:

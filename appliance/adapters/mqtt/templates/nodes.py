@@ -54,30 +54,16 @@ def choice(condition: Expression, then: Expression, otherwise: Expression) -> Ex
     return choose
 
 
-def first_true(parts: list[Expression]) -> Expression:
-    """The first value that counts as true, else the last."""
-
-    def search(run: Rendering) -> Any:
-        value = None
-        for part in parts:
-            run.charge()
-            if value := part(run):
-                return value
-        return value
-
-    return search
-
-
-def first_false(parts: list[Expression]) -> Expression:
-    """The first value that counts as false, else the last."""
+def first_that(parts: list[Expression], *, counts_as: bool) -> Expression:
+    """The first value that counts as true or false, else the last: what `or` and `and` give."""
 
     def search(run: Rendering) -> Any:
         value = None
         for part in parts:
             run.charge()
             value = part(run)
-            if not value:
-                return value
+            if bool(value) is counts_as:
+                break
         return value
 
     return search
@@ -114,8 +100,6 @@ def comparison(first: Expression, others: list[tuple[Operator, Expression]]) -> 
 
 def chain(value: Expression, steps: list[Step]) -> Expression:
     """A value and what is done to it, step by step."""
-    if not steps:
-        return value
 
     def follow(run: Rendering) -> Any:
         found = value(run)

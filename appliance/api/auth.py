@@ -94,7 +94,7 @@ class Authenticator:
             raise Unauthenticated("authentication required")
 
     def close(self) -> None:
-        """Shut the hashing thread down; may be called again."""
+        """Shut the hashing thread down."""
         self.hasher.close()
 
     def _is_valid(self, principal: Principal) -> bool:

@@ -39,7 +39,7 @@ def _frame(type_: str, when: str, /, **fields: Schema | Part) -> EventFrame:
     return EventFrame(type=type_, when=when, record=Record(title, {"type": only(type_), **fields}))
 
 
-_DEVICE_ID = Part(TEXT, lambda event: event.device_id)
+_DEVICE_ID = Part(TEXT, "device_id")
 _TARGET = schemas.RELOADED_PARTS["target"]
 
 RELOADS: Mapping[str, str] = {
@@ -61,15 +61,15 @@ BY_EVENT: Mapping[type[events.Event], EventFrame | Mapping[str, EventFrame] | No
     events.DeviceStateChanged: _frame(
         "device.state_changed",
         "An attribute of the device changed, or the device is new; `state` holds all attributes.",
-        id=Part(TEXT, lambda event: event.device.id),
-        state=Part(json_shapes.ATTRIBUTES, lambda event: event.device.attributes),
+        id=Part(TEXT, "device.id"),
+        state=Part(json_shapes.ATTRIBUTES, "device.attributes"),
     ),
     events.DeviceUpdated: _frame(
         "device.updated",
         "The device has another name, or its vendor says something else about it.",
-        id=Part(TEXT, lambda event: event.device.id),
-        name=Part(TEXT, lambda event: event.device.name),
-        info=Part(json_shapes.INFO, lambda event: event.device.info),
+        id=Part(TEXT, "device.id"),
+        name=Part(TEXT, "device.name"),
+        info=Part(json_shapes.INFO, "device.info"),
     ),
     events.DeviceEvent: _frame(
         "device.event",
@@ -90,17 +90,15 @@ BY_EVENT: Mapping[type[events.Event], EventFrame | Mapping[str, EventFrame] | No
     events.RoomRemoved: _frame(
         "room.removed",
         "A room was removed, after a `device.room_changed` for each of its devices.",
-        id=Part(identifier.schema, lambda event: event.room_id),
+        id=Part(identifier.schema, "room_id"),
     ),
     events.GroupAdded: _frame("group.added", "A group was made.", group=json_shapes.GROUP),
     events.GroupUpdated: _frame("group.updated", "A group has another name.", group=json_shapes.GROUP),
-    events.GroupRemoved: _frame(
-        "group.removed", "A group was removed.", id=Part(identifier.schema, lambda event: event.group_id)
-    ),
+    events.GroupRemoved: _frame("group.removed", "A group was removed.", id=Part(identifier.schema, "group_id")),
     events.GroupMembersChanged: _frame(
         "group.members_changed",
         "A group has other members, or the same ones in another order.",
-        id=Part(identifier.schema, lambda event: event.group_id),
+        id=Part(identifier.schema, "group_id"),
         members=array_of(TEXT),
     ),
     events.AdapterStarted: _frame(

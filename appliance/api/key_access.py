@@ -34,5 +34,5 @@ class Access:
         return Access(authenticator=authenticator, keyring=Keyring(keys, authenticator.hasher, clock))
 
     def close(self) -> None:
-        """Shut the hashing thread down; may be called again."""
+        """Shut the hashing thread down."""
         self.authenticator.close()

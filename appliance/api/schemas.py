@@ -70,7 +70,7 @@ ADAPTER_HEALTH = record(
 ADAPTER_IN_FULL = record(
     "AdapterInFull",
     name=TEXT,
-    runtime_status=Part(one_of(*AdapterStatus), lambda health: health.status),
+    runtime_status=Part(one_of(*AdapterStatus), "status"),
     health=Part(ADAPTER_HEALTH, lambda health: health),
     last_success=maybe(INSTANT),
     last_error=maybe(TEXT),
@@ -113,7 +113,7 @@ CANCELLED = record("Cancelled", status=only("ok"), cancelled=COUNT)
 SCENE_RUN = record(
     "SceneRun",
     executed_at=INSTANT,
-    scene_id=Part(TEXT, lambda entry: entry.subject),
+    scene_id=Part(TEXT, "subject"),
     status=one_of(*RunStatus),
     error=maybe(TEXT),
     results=array_of(RESULT),
@@ -124,13 +124,13 @@ SCENE_HISTORY = record("SceneHistory", scene_id=TEXT, entries=array_of(SCENE_RUN
 
 AUTOMATION = record(
     "Automation",
-    id=Part(TEXT, lambda view: view.definition.id),
-    name=Part(TEXT, lambda view: view.definition.name),
-    description=Part(TEXT, lambda view: view.definition.description),
+    id=Part(TEXT, "definition.id"),
+    name=Part(TEXT, "definition.name"),
+    description=Part(TEXT, "definition.description"),
     trigger_type=Part(one_of(*TRIGGER_KINDS), lambda view: view.definition.triggers[0].type),
     triggers=Part(
         array_of(record("Trigger", id=maybe(TEXT), type=one_of(*TRIGGER_KINDS))),
-        lambda view: view.definition.triggers,
+        "definition.triggers",
     ),
     condition_count=Part(COUNT, lambda view: len(view.definition.conditions)),
     status=Part(one_of("enabled", "disabled"), lambda view: "enabled" if view.is_enabled else "disabled"),
@@ -147,7 +147,7 @@ AUTOMATION_RESULT = record(
 AUTOMATION_RUN = record(
     "AutomationRun",
     executed_at=INSTANT,
-    automation_id=Part(TEXT, lambda entry: entry.subject),
+    automation_id=Part(TEXT, "subject"),
     trigger_payload=OBJECT,
     status=one_of(*RunStatus),
     duration_ms=COUNT,
@@ -166,7 +166,7 @@ FAULT = record("Fault", file=TEXT, line=COUNT, message=TEXT)
 RELOADED_PARTS: Mapping[str, Schema | Part] = {
     "target": one_of("scenes", "automations", "scripts"),
     "loaded_count": COUNT,
-    "errors": Part(array_of(FAULT), lambda done: done.faults),
+    "errors": Part(array_of(FAULT), "faults"),
     "duration_ms": COUNT,
 }
 RELOADED = record(

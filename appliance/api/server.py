@@ -14,7 +14,6 @@ from typing import Any
 from sanic import Sanic
 
 from appliance.api.api_limits import ApiLimits
-from appliance.api.key_access import Access
 from appliance.api.listener import Listener
 from appliance.api.sanic_http.connection import StrictConnection
 from appliance.clock import Clock
@@ -42,7 +41,6 @@ class Server:
     def __init__(
         self,
         app: Sanic[Any, Any],
-        access: Access,
         address: Address,
         limits: ApiLimits,
         clock: Clock,
@@ -52,7 +50,6 @@ class Server:
         self._abort_all = abort_all
         self._clock = clock
         self._app = app
-        self._access = access
         self._limits = limits
         self._connections: set[StrictConnection] = set()
         self._socket = _bind(address)
@@ -74,7 +71,6 @@ class Server:
         self._listener.close()
         await self._close_connections(self._connections)
         await self._listener.__aexit__()
-        self._access.close()
         Sanic.unregister_app(self._app)
 
     def _new_connection(self, peer: str) -> StrictConnection:

@@ -30,7 +30,7 @@ from appliance.tables.shapes import (
 
 _INFO_FIELDS: Mapping[str, Schema | Part] = {
     **dict.fromkeys(("manufacturer", "model", "firmware", "serial", "parent_id", "area"), TEXT),
-    "class": Part(TEXT, lambda info: info.device_class),
+    "class": Part(TEXT, "device_class"),
 }
 
 INFO = Record("Info", {}, _INFO_FIELDS, "What the vendor says of the device; what it does not say is absent.")

@@ -66,10 +66,18 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A field of a record: what it holds, and where in the object that stands, if not under the field's own name."""
+    """A field of a record: its schema, and its source, if that is not the object's attribute of the field's name.
+
+    The source is the dotted path of an attribute, or a function of the object.
+    """
 
     schema: Schema
-    read: Callable[[Any], Any]
+    source: str | Callable[[Any], Any]
+
+    @property
+    def read(self) -> Callable[[Any], Any]:
+        """Gets the field's value from the object."""
+        return attrgetter(self.source) if isinstance(self.source, str) else self.source
 
 
 class Record(Shape):
@@ -109,7 +117,7 @@ class Record(Shape):
 
 
 def _parts_of(fields: Mapping[str, Schema | Part]) -> dict[str, Part]:
-    return {name: each if isinstance(each, Part) else Part(each, attrgetter(name)) for name, each in fields.items()}
+    return {name: each if isinstance(each, Part) else Part(each, name) for name, each in fields.items()}
 
 
 def record(title: str, /, **fields: Schema | Part) -> Record:

@@ -142,7 +142,7 @@ class TestTwoThousandSockets:
                 for limits in (ApiLimits(), ApiLimits(connections=10)):
                     access = Access.over(house.hub.keys, Clock(), master_key=MASTER)
                     app = build_app(house.hub, access, limits, 10)
-                    async with Server(app, access, Address(host="127.0.0.1", port=0), limits, Clock()):
+                    async with Server(app, Address(host="127.0.0.1", port=0), limits, Clock()):
                         assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 1000 + RESERVED_FILES, "never fewer"
             finally:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

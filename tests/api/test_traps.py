@@ -391,7 +391,7 @@ async def test_small_answers_do_not_wait_for_each_other() -> None:
         access = Access.over(house.hub.keys, Clock(), master_key=MASTER)
         address = Address(host="127.0.0.1", port=0)
         app = build_app(house.hub, access, ApiLimits(), 10)
-        async with Server(app, access, address, ApiLimits(), Clock()) as server:
+        async with Server(app, address, ApiLimits(), Clock()) as server:
             async with call(f"http://127.0.0.1:{server.port}") as caller:
                 assert (await caller.ask(request("GET", "/health"))).status == 200
                 [connection] = server._connections
@@ -405,11 +405,10 @@ async def test_a_port_can_be_served_again_at_once() -> None:
         access = Access.over(house.hub.keys, Clock(), master_key=MASTER)
         app = build_app(house.hub, access, ApiLimits(), 10)
         address = Address(host="127.0.0.1", port=0)
-        async with Server(app, access, address, ApiLimits(), Clock()) as server:
+        async with Server(app, address, ApiLimits(), Clock()) as server:
             port = server.port
         async with Server(
             build_app(house.hub, access, ApiLimits(), 10),
-            access,
             Address(host="127.0.0.1", port=port),
             ApiLimits(),
             Clock(),

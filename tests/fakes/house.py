@@ -6,7 +6,7 @@ import asyncio
 import json as jsonlib
 import tempfile
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field, replace
 from io import BytesIO
 from pathlib import Path
@@ -194,7 +194,8 @@ async def open_house(
         hub = Hub(settings, disk or Disk(folder), clock or Clock(), frame_of=frame_of)
         events = _record(hub.bus)
         await stack.enter_async_context(hub)
-        server = await stack.enter_async_context(_serve(hub, settings, limits or ApiLimits(), event_capacity))
+        access = stack.enter_context(closing(_open_access(hub)))
+        server = await stack.enter_async_context(_serve(hub, access, settings, limits or ApiLimits(), event_capacity))
         await hub.adapters.begin()
         session = await stack.enter_async_context(aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)))
         url = f"http://127.0.0.1:{server.port}"
@@ -214,10 +215,13 @@ def _record(bus: Bus) -> list[Event]:
     return events
 
 
-def _serve(hub: Hub, settings: Config, limits: ApiLimits, event_capacity: int) -> Server:
+def _open_access(hub: Hub) -> Access:
     readers = {_READERS.name: _READERS}
     authenticator = Authenticator(lambda name: readers.get(name) or hub.keys.find(name), master_key=MASTER)
-    access = Access(authenticator=authenticator, keyring=Keyring(hub.keys, authenticator.hasher, hub.clock))
+    return Access(authenticator=authenticator, keyring=Keyring(hub.keys, authenticator.hasher, hub.clock))
+
+
+def _serve(hub: Hub, access: Access, settings: Config, limits: ApiLimits, event_capacity: int) -> Server:
     app = build_app(hub, access, limits, event_capacity, has_dashboard=settings.dashboard.enabled)
     address = Address(host="127.0.0.1", port=0)
-    return Server(app, access, address, limits, Clock(), abort_all=hub.abort_all)
+    return Server(app, address, limits, Clock(), abort_all=hub.abort_all)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-MAX_SHOWN_CHARS = 256
-"""Of a name that a sentence repeats."""
+MAX_SHOWN_ID_CHARS = 256
+"""How much of an id a message repeats; no id that exists is longer."""
 
 Resource = Literal["adapter", "automation", "device", "group", "key", "room", "scene", "timer", "variable"]
 """What a `NotFound` can be about. Each has its code, `<resource>_not_found`."""
@@ -56,7 +56,7 @@ class NotFound(LaresError):
     """No resource has this id; of a name that is too long for an id, the message shows the beginning."""
 
     def __init__(self, what: Resource, name: str) -> None:
-        shown = name if len(name) <= MAX_SHOWN_CHARS else f"{name[: MAX_SHOWN_CHARS - 1]}…"
+        shown = name if len(name) <= MAX_SHOWN_ID_CHARS else f"{name[: MAX_SHOWN_ID_CHARS - 1]}…"
         super().__init__(f"{what} '{shown}' not found")
         self.code = f"{what}_not_found"
 

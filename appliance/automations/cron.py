@@ -13,14 +13,13 @@ from appliance.tables.checks import nearest, shown
 
 FIRST_YEAR, LAST_YEAR = 1970, 2099
 
-WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
-MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
-
 _LONG_WEEKDAYS = ("SUNDAY", "MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY")
 _LONG_MONTHS = (
     *("JANUARY", "FEBRUARY", "MARCH", "APRIL", "MAY", "JUNE"),
     *("JULY", "AUGUST", "SEPTEMBER", "OCTOBER", "NOVEMBER", "DECEMBER"),
 )
+WEEKDAYS = tuple(name[:3] for name in _LONG_WEEKDAYS)
+MONTHS = tuple(name[:3] for name in _LONG_MONTHS)
 
 NICKNAMES: Mapping[str, str] = {
     "@hourly": "0 0 * * * *",

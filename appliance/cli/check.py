@@ -16,7 +16,7 @@ from appliance.cli.paths import Places
 from appliance.cli.simulate import present_state
 from appliance.clock import Clock
 from appliance.config import Config
-from appliance.errors import ConfigFailed, Fault, LaresError, StartFailed
+from appliance.errors import ConfigFailed, Fault, LaresError
 from appliance.home_locale import Locale, load_zone
 from appliance.lua.lua_catalog import check_scripts
 from appliance.lua.lua_setup import build_runner, folder_of
@@ -31,9 +31,7 @@ ANYWHERE = Locale(timezone=load_zone("UTC"), latitude=0.0, longitude=0.0)
 def check(arguments: argparse.Namespace) -> int:
     """Print every fault of configuration and Lua files as `file:line: message`; 0 when there is none, else 78."""
     places = Places.of_process(arguments.config, arguments.data_dir)
-    file = places.find_config()
-    if not file.exists():
-        raise StartFailed(f"there is no configuration at {file}; `lares run` writes one there", os.EX_CONFIG)
+    file = places.need_config()
     settings, faults = _load(file)
     in_lua, warnings = asyncio.run(_check_lua(settings, places.find_data_dir()))
     faults += [*in_lua, *find_unreadable(file.parent, places.find_data_dir())]

@@ -22,9 +22,7 @@ from appliance.store.times import forgetting, newest_time
 
 def clock(arguments: argparse.Namespace) -> int:
     """Trust the clock, through the hub where one runs; the exit code."""
-    data_dir = Places.of_process(arguments.config, arguments.data_dir).find_data_dir()
-    if not data_dir.is_dir():
-        raise StartFailed(f"there is no data directory {data_dir}; `lares run` makes it", os.EX_NOINPUT)
+    data_dir = Places.of_process(arguments.config, arguments.data_dir).need_data_dir()
     act_as_owner(data_dir)
     reply = asyncio.run(ask(data_dir, {"do": "trust-clock"}, lambda: _trust_alone(data_dir)))
     if "error" in reply:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
 import orjson
@@ -122,13 +122,9 @@ def _instant(text: str, locale: Locale, latest: datetime) -> datetime:
             raise Invalid(f"must begin with a time like 18:00, 2026-12-24T18:00 or +90, not {text!r}")
         return read_instant(text, locale)
     at = time(int(match[1]), int(match[2]), int(match[3] or 0))
-    found = next_wall_clock(at, locale, latest - _INSTANT, _any_day)
+    found = next_wall_clock(at, locale, latest - _INSTANT)
     assert found is not None  # no day is left out
     return found
-
-
-def _any_day(_: date) -> bool:
-    return True
 
 
 def _attribute_reader(attribute: str) -> Callable[[str], Value]:

@@ -39,9 +39,7 @@ ONLY_NOW = "this is the only time that it is shown"
 def key(arguments: argparse.Namespace) -> int:
     """Do what was asked for, through the hub where one runs; the exit code."""
     places = Places.of_process(arguments.config, arguments.data_dir)
-    data_dir = places.find_data_dir()
-    if not data_dir.is_dir():
-        raise StartFailed(f"there is no data directory {data_dir}; `lares run` makes it", os.EX_NOINPUT)
+    data_dir = places.need_data_dir()
     fields = {"label": "label", "role": "role", "key_id": "id"}
     stated = {name: vars(arguments)[each] for each, name in fields.items() if each in arguments}
     auth = _read_auth(places) if arguments.do == "reset-master" else NO_AUTH

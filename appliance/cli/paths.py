@@ -55,6 +55,20 @@ class Places:
             return Path(by_systemd.split(":")[0]) / CONFIG_FILE
         return self._first(CONFIG_FILE)
 
+    def need_config(self) -> Path:
+        """The configuration file; `StartFailed` where there is none."""
+        file = self.find_config()
+        if not file.exists():
+            raise StartFailed(f"there is no configuration at {file}; `lares run` writes one there", os.EX_CONFIG)
+        return file
+
+    def need_data_dir(self) -> Path:
+        """The data directory; `StartFailed` where there is none."""
+        folder = self.find_data_dir()
+        if not folder.is_dir():
+            raise StartFailed(f"there is no data directory {folder}; `lares run` makes it", os.EX_NOINPUT)
+        return folder
+
     def find_data_dir(self) -> Path:
         """The data directory, whether it exists or not."""
         named = self.data_flag or self.environment.get("LARES_DATA_DIR")

@@ -47,9 +47,7 @@ class _Period:
 def simulate(arguments: argparse.Namespace) -> int:
     """Print what would fire and what would not, and why; nothing is commanded and nothing is written."""
     places = Places.of_process(arguments.config, arguments.data_dir)
-    file = places.find_config()
-    if not file.exists():
-        raise StartFailed(f"there is no configuration at {file}; `lares run` writes one there", os.EX_CONFIG)
+    file = places.need_config()
     settings = config.load(file, os.environ)
     text = "" if arguments.events is None else _read(arguments.events)
     period = _period(arguments.start, arguments.hours, text, settings.locale)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from appliance.automations.home_view import CHANGED, ChangeTimes
@@ -9,7 +10,7 @@ from appliance.clock import to_millis
 from appliance.home.bus import Bus
 from appliance.home.model import DeviceKind, Observation, Report
 from appliance.store.records import Storage
-from tests.fakes.automations import Card
+from tests.fakes.automations import Card, automation, bench
 from tests.fakes.clock import START, VirtualClock
 from tests.fakes.registry import PromptRegistry
 
@@ -87,3 +88,17 @@ def test_what_cannot_be_understood_on_the_card_is_as_if_it_were_not_there() -> N
     for stored in strange:
         it.card.values = {CHANGED + LAMP: stored}
         assert it.since(it.times()) == 1
+
+
+async def test_the_attributes_of_nested_conditions_are_watched(tmp_path: Path) -> None:
+    lasting = {"type": "device_state", "device_id": LAMP, "attribute": "brightness", "equals": 20, "for_secs": 60}
+    conditions = [{"type": "any", "conditions": [lasting]}]
+    async with bench(tmp_path, automation({"type": "interval", "every_secs": 60}, conditions=conditions)) as it:
+        await it.pass_by(30)
+        it.show(brightness=21)
+        it.show(brightness=20)
+        await it.pass_by(60)
+        it.show(power="on")
+        assert it.fired == []
+        await it.pass_by(30)
+        assert it.fired == ["a"]

@@ -293,6 +293,19 @@ KINDS = (
             {"type": "wall_clock", "hour": 24, "minute": 60},
             ["hour must be an integer from 0 to 23, not 24", "minute must be an integer from 0 to 59, not 60"],
         ),
+        (
+            {"type": "wall_clock", "time": "07:00", "hour": 7, "minute": 0},
+            ["hour cannot stand beside time; choose one", "minute cannot stand beside time; choose one"],
+        ),
+        (POWER | {"room_id": "r"}, ["room_id cannot stand beside device_id; choose one"]),
+        (
+            {"type": "device_event", "device_id": []},
+            ["device_id must be a string or a list of at most 1000 strings, not a table"],
+        ),
+        (
+            {"type": "date", "on": "02-30", "time": "07:00"},
+            ["on must be a date like 12-24 or 2026-12-24, not '02-30'"],
+        ),
         ({"type": "cron"}, ["expression is missing"]),
         ({"type": "cron", "expression": 5}, ["expression is no cron expression: must be a string, not 5"]),
         (
@@ -315,6 +328,22 @@ KINDS = (
 )
 def test_faults_of_triggers(raw: dict[str, Any], sentences: list[str]) -> None:
     assert faults(table(trigger=raw)) == [f"trigger.{sentence}" for sentence in sentences]
+
+
+@pytest.mark.parametrize(
+    ("stated", "sentence"),
+    [
+        ({"trigger": EVERY, "triggers": [EVERY]}, "triggers cannot stand beside trigger; choose one"),
+        ({"trigger": None}, "trigger is missing"),
+        ({"trigger": None, "triggers": []}, "triggers must hold at least one trigger"),
+        (
+            {"trigger": None, "triggers": [EVERY | {"id": "x"}, POWER | {"id": "x"}]},
+            "triggers hold the id 'x' twice; give each its own",
+        ),
+    ],
+)
+def test_faults_of_the_list_of_triggers(stated: dict[str, Any], sentence: str) -> None:
+    assert faults(table(**stated)) == [sentence]
 
 
 STATE = {"type": "device_state", "device_id": LAMP, "attribute": "power"}

@@ -13,6 +13,7 @@ import orjson
 import pytest
 
 from appliance.clock import timestamp
+from appliance.errors import StoreFailed
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry
 from appliance.store.disk import Disk
@@ -88,6 +89,24 @@ async def test_what_the_stop_finds_half_written_is_written_at_the_stop(
             await asyncio.gather(flush, return_exceptions=True)
     async with recording(tmp_path, VirtualClock(LATER)) as (_, document):
         assert stored(document, "fired/dusk") == {"last": 1}
+
+
+@pytest.mark.parametrize("error", [StoreFailed("no room"), ZeroDivisionError("by mistake")])
+async def test_what_a_flush_cannot_write_is_written_with_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    async def fail(changes: Any) -> None:
+        raise error
+
+    async with recording(tmp_path, VirtualClock(LATER)) as (recorder, document):
+        recorder.remember("fired/dusk", {"last": 1})
+        recorder.remember("fired/dawn", {"last": 1})
+        with monkeypatch.context() as failing:
+            failing.setattr(document, "put_many", fail)
+            await recorder.flush()
+        recorder.remember("fired/dawn", {"last": 2})
+        await recorder.flush()
+        assert (stored(document, "fired/dusk"), stored(document, "fired/dawn")) == ({"last": 1}, {"last": 2})
 
 
 async def written_at(folder: Path, clock: VirtualClock, number: int) -> tuple[bool, str]:

@@ -48,7 +48,7 @@ class Channel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ExecutionSettings:
-    """What all executions share. `clock` is what Lua is told of the time; the limits are seconds of `machine`."""
+    """What all executions share. `clock` is the one that Lua sees; the limits are seconds of `machine`."""
 
     limits: ExecutionLimits
     scripts: Scripts
@@ -100,8 +100,6 @@ class LuaExecution:
         self._cpu_until: float | None = None
         self._limit = Reason.CPU
 
-    # --- for whoever began it ------------------------------------------------------------------------
-
     def begin(self, workers: Callable[[LuaExecution], None], tasks: Tasks) -> None:
         """Start in the worker that `workers` chooses. Lua runs before this returns, if that worker is ready."""
         workers(self)
@@ -135,8 +133,6 @@ class LuaExecution:
         """How much of the backstop is over."""
         limits, now = self._settings.limits, self._settings.machine.monotonic()
         return limits.backstop_secs - (self._backstop - now) if self.is_begun else 0.0
-
-    # --- for its worker ------------------------------------------------------------------------------
 
     def join(self, channel: Channel, number: int) -> None:
         """Run in this worker, where it has the number."""
@@ -191,8 +187,6 @@ class LuaExecution:
         """The worker is gone."""
         if not self._is_over:
             self.receive(WorkerFrame(FrameKind.LOST, 0, (sentence.encode(errors="replace"),)))
-
-    # -------------------------------------------------------------------------------------------------
 
     async def _run(self) -> Failure:
         """How it ended."""

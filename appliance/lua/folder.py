@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import stat
 from dataclasses import dataclass
@@ -96,3 +97,8 @@ class Folder:
             return Fault(name, 0, f"cannot be read: {error.strerror}")
         except Invalid as error:
             return Fault(name, 0, str(error))
+
+
+async def read_folder(folder: Folder | None) -> Contents:
+    """What the folder holds, read on a thread; nothing where there is none."""
+    return Contents(sources=(), faults=()) if folder is None else await asyncio.to_thread(folder.read)

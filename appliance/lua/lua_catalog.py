@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from appliance.errors import ConfigFailed, Fault, NotFound, Resource, ScriptFailed
-from appliance.lua.folder import Contents, Folder
+from appliance.lua.folder import Folder, read_folder
 from appliance.lua.lua_fields import Parse, read
 from appliance.lua.source import Source
 
@@ -125,7 +125,7 @@ class Catalog(Generic[T]):
     async def read(self, id_: str) -> Asset[T]:
         """What the file of this definition says by now; changes nothing. `ConfigFailed` tells what is wrong."""
         name = self.get(id_).source.name
-        contents = await asyncio.to_thread(self._folder.read) if self._folder is not None else NOTHING
+        contents = await read_folder(self._folder)
         if faults := [fault for fault in contents.faults if fault.file == name]:
             raise ConfigFailed(faults)
         source = next((source for source in contents.sources if source.name == name), None)
@@ -151,7 +151,7 @@ class Catalog(Generic[T]):
         self.is_complete = self._folder is not None and not reading.is_missing and not reading.faults
 
     async def _read(self) -> _Reading[T]:
-        contents = await asyncio.to_thread(self._folder.read) if self._folder is not None else NOTHING
+        contents = await read_folder(self._folder)
         turns = asyncio.Semaphore(AT_ONCE)
 
         async def load(source: Source) -> Asset[T] | list[Fault]:
@@ -173,7 +173,7 @@ class Catalog(Generic[T]):
             described = await self._describe(source)
             return await asyncio.to_thread(self._check_fields, source, described)
         except ScriptFailed as failed:
-            return [fault_of(failed, source)]
+            return [_fault_of(failed, source)]
         except ConfigFailed as failed:
             return failed.faults
 
@@ -193,29 +193,20 @@ async def check_scripts(
 
     What `inspect` finds in those that are sound is logged.
     """
-    if folder is None:
-        return 0, []
-    contents = await asyncio.to_thread(folder.read)
+    contents = await read_folder(folder)
     faults = list(contents.faults)
     for source in contents.sources:
         try:
             await compile_(source)
         except ScriptFailed as failed:
-            faults.append(fault_of(failed, source))
+            faults.append(_fault_of(failed, source))
             continue
-        for warning in await asyncio.to_thread(_list, inspect, source):
+        for warning in await asyncio.to_thread(list, inspect(source)):
             log.warning("%s", warning)
     return len(contents.sources), sorted(faults)
 
 
-def _list(inspect: Inspect, source: Source) -> list[Fault]:
-    return list(inspect(source))
-
-
-NOTHING = Contents(sources=(), faults=())
-
-
-def fault_of(failed: ScriptFailed, source: Source) -> Fault:
+def _fault_of(failed: ScriptFailed, source: Source) -> Fault:
     """What is wrong, as a fault of this file, also where a script that it requires is to blame."""
     if failed.file == source.name:
         return Fault(failed.file, failed.line, failed.message)

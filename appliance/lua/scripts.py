@@ -16,6 +16,7 @@ from appliance.tables.checks import nearest
 MAX_FILES_SEARCHED = 200
 
 _NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\Z")
+_CIRCLE = "is a link that leads back to itself"
 
 
 class Scripts:
@@ -36,18 +37,21 @@ class Scripts:
         path = module.replace(".", "/") + ".lua"
         name = f"{self._name}/{path}"
         try:
-            file = self._resolve(self._folder, path)
+            file = (self._folder / path).resolve(strict=True)
+            if not file.is_relative_to(self._folder.resolve()):
+                raise Invalid(f"leads out of {self._name}")
+            if not file.is_file():
+                raise Invalid("is not a file")
             return source.load(file, name)
-        except RuntimeError:  # what Python before 3.13 raises for a circle of links
-            raise Invalid(f"module '{module}': {name} is a link that leads back to itself") from None
         except FileNotFoundError:
             raise Invalid(f"module '{module}' not found: there is no {name}{self._nearest(module)}") from None
         except OSError as error:
-            if error.errno == errno.ELOOP:
-                raise Invalid(f"module '{module}': {name} is a link that leads back to itself") from None
-            raise Invalid(f"module '{module}': {name} cannot be read: {error.strerror}") from None
+            reason = _CIRCLE if error.errno == errno.ELOOP else f"cannot be read: {error.strerror}"
+        except RuntimeError:  # what Python before 3.13 raises for a circle of links
+            reason = _CIRCLE
         except Invalid as error:
-            raise Invalid(f"module '{module}': {name} {error}") from None
+            reason = str(error)
+        raise Invalid(f"module '{module}': {name} {reason}")
 
     def _nearest(self, module: str) -> str:
         """The end of the sentence where a script has almost that name."""
@@ -58,11 +62,3 @@ class Scripts:
             names = [".".join(file.relative_to(folder).with_suffix("").parts) for file in files]
         near = nearest(module, names)
         return "" if near is None else f"; did you mean {near}"
-
-    def _resolve(self, folder: Path, path: str) -> Path:
-        file = (folder / path).resolve(strict=True)
-        if not file.is_relative_to(folder.resolve()):
-            raise Invalid(f"leads out of {self._name}")
-        if not file.is_file():
-            raise Invalid("is not a file")
-        return file

@@ -21,29 +21,19 @@ class Trace:
         self._clock = clock
         self._began = clock.monotonic()
         self._steps: deque[Mapping[str, Any]] = deque(maxlen=MAX_STEPS)
-        self._log_count = 0
 
     def add(self, step: str, **fields: Any) -> None:
         """Note a step, `command`, `invoke`, `sleep`, `log`, `scene` or `wait`, and what is told of it."""
         at_ms = round((self._clock.monotonic() - self._began) * 1000)
-        if len(self._steps) == MAX_STEPS and self._steps[0]["step"] == "log":
-            self._log_count -= 1
         self._steps.append({"at_ms": at_ms, "step": step, **{key: _short(value) for key, value in fields.items()}})
         if step == "log":
-            self._log_count += 1
-            if self._log_count > MAX_LOG_STEPS:
-                self._drop_oldest_log()
+            logged = [index for index, each in enumerate(self._steps) if each["step"] == "log"]
+            if len(logged) > MAX_LOG_STEPS:
+                del self._steps[logged[0]]
 
     def list_steps(self) -> tuple[Mapping[str, Any], ...]:
         """The steps that are kept, the oldest first."""
         return tuple(self._steps)
-
-    def _drop_oldest_log(self) -> None:
-        for index, each in enumerate(self._steps):
-            if each["step"] == "log":
-                del self._steps[index]
-                self._log_count -= 1
-                return
 
 
 def _short(value: Any) -> Any:

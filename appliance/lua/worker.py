@@ -134,8 +134,6 @@ class Worker(asyncio.BufferedProtocol):
             if self._process is not None:
                 self._process.kill()
 
-    # --- for executions ---------------------------------------------------------------------------
-
     def enqueue(self, execution: LuaExecution) -> None:
         """Have the execution `transmit` as soon as there is room for another whose Lua runs."""
         if self.ended_because is not None:
@@ -161,8 +159,6 @@ class Worker(asyncio.BufferedProtocol):
         self._note_idle(execution)
         self._kill_if_empty()
 
-    # --- for asyncio ------------------------------------------------------------------------------
-
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The socket can be used."""
         self._transport = cast("asyncio.WriteTransport", transport)
@@ -185,8 +181,6 @@ class Worker(asyncio.BufferedProtocol):
         if self._process is not None:
             self._process.kill()
         self._closed.set()
-
-    # ----------------------------------------------------------------------------------------------
 
     def _reap(self) -> None:
         if self._check_timer is not None:

@@ -87,8 +87,6 @@ class WorkerExecution:
         lua = self._lua
         return 0 if lua is None else int(lua.get_memory_used())
 
-    # --- for the thread that reads frames: what there is to do because of one ------------------------
-
     def take_answer(self, parts: Sequence[bytes]) -> Work | None:
         """Lua is to go on with the answer."""
         if self._is_blocked:
@@ -114,8 +112,6 @@ class WorkerExecution:
         timing, *rest = parts
         self._start(int(kind), *rest)
         self._run(timing)
-
-    # --- for Lua -------------------------------------------------------------------------------------
 
     def poll(self, place: bytes | None = None) -> int | None:
         """Why Lua should stop, if it should; `place` is where it is."""
@@ -161,8 +157,6 @@ class WorkerExecution:
     def limit(self) -> None:
         """Limit the memory."""
         self._lua.set_max_memory(self._max_memory)
-
-    # -------------------------------------------------------------------------------------------------
 
     def _answer(self, parts: Sequence[bytes]) -> None:
         timing, is_ok, *rest = parts

@@ -86,8 +86,6 @@ class WorkerLoop:
         self._lead()
         threading.Event().wait()  # whoever reads the end of the socket ends the process
 
-    # --- threads -------------------------------------------------------------------------------------
-
     def _add_thread(self) -> None:
         with contextlib.suppress(RuntimeError):  # no room for a further thread: whoever is done first reads on
             threading.Thread(target=self._stand_by, daemon=True).start()
@@ -125,8 +123,6 @@ class WorkerLoop:
             with self._leading:
                 if self._leader == me:
                     self._busy_since = inf
-
-    # --- frames --------------------------------------------------------------------------------------
 
     def _next_frame(self) -> WorkerFrame:
         while not self._frames:

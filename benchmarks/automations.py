@@ -168,9 +168,7 @@ async def open_stage(listening: Sequence[str], text: str = AUTOMATION) -> AsyncI
     with tempfile.TemporaryDirectory(prefix="lares-benchmark-") as folder:
         for number, device in enumerate(listening):
             (Path(folder) / f"{number:04}.lua").write_text(text.format(number=number, device=device))
-        async with Runner(
-            limits=ExecutionLimits(), scripts=None, scripts_name="config/scripts", timezone=UTC, clock=clock
-        ) as runner:
+        async with Runner(limits=ExecutionLimits(), scripts=None, timezone=UTC, clock=clock) as runner:
             locale = Locale(timezone=UTC)
             files = Folder(path=Path(folder), name="config/automations")
             catalog = Catalog("automation", files, runner.describe, automation_parser(locale, clock, 8))

@@ -162,9 +162,7 @@ async def _automation(text: str) -> float:
 @asynccontextmanager
 async def _stage(limits: ExecutionLimits) -> AsyncIterator[Stage]:
     async with open_home(Clock(), lamps=20) as home:
-        async with Runner(
-            limits=limits, scripts=None, scripts_name="config/scripts", timezone=ZoneInfo("UTC"), clock=Clock()
-        ) as runner:
+        async with Runner(limits=limits, scripts=None, timezone=ZoneInfo("UTC"), clock=Clock()) as runner:
             yield Stage(home, runner)
 
 

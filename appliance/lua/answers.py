@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import orjson
 
 from appliance.errors import Invalid, LaresError
-from appliance.lua.scripts import Scripts
+from appliance.lua.folder import Folder, load_module
 from appliance.lua.source import Source
 
 MAX_ANSWER_BYTES = 4 << 20
@@ -43,10 +43,10 @@ async def answer_call(calls: Calls, operation: str, arguments: bytes) -> tuple[b
         return b"", f"ctx:{operation} failed inside the hub ({type(error).__name__})".encode()
 
 
-def answer_require(scripts: Scripts, module: bytes, files: list[Source]) -> tuple[bytes, ...]:
+def answer_require(scripts: Folder | None, module: bytes, files: list[Source]) -> tuple[bytes, ...]:
     """The module's text and name, which is added to `files`. Reads a file: not for the event loop."""
     try:
-        script = scripts.load(module.decode(errors="replace"))
+        script = load_module(scripts, module.decode(errors="replace"))
     except Invalid as error:
         return b"", str(error).encode(errors="replace")
     if script not in files:  # a module that fails is read anew each time

@@ -19,7 +19,7 @@ from appliance.errors import RunCancelled, ScriptFailed
 from appliance.lua.answers import Calls, answer_call, answer_require
 from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.failures import failure_of
-from appliance.lua.scripts import Scripts
+from appliance.lua.folder import Folder
 from appliance.lua.source import Source
 from appliance.lua_worker.protocol import LAST, TIMING, FrameKind, Reason, WorkerFrame, encode
 from appliance.tasks import Tasks
@@ -51,7 +51,7 @@ class ExecutionSettings:
     """What all executions share. `clock` is the one that Lua sees; the limits are seconds of `machine`."""
 
     limits: ExecutionLimits
-    scripts: Scripts
+    scripts: Folder | None
     clock: Clock
     machine: Clock
 

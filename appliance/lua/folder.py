@@ -1,18 +1,28 @@
-"""A folder of Lua files: read as it is, whatever lies in it, and nothing that could hurt."""
+"""Folders of Lua files: read as they are, whatever lies in them; and the modules that `require` finds in one."""
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
+import re
 import stat
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from appliance.errors import Fault, Invalid
 from appliance.lua.source import Source, load
+from appliance.tables.checks import nearest
 
 MAX_FOLDER_BYTES = 16 << 20
 """Bytes of all files of one folder together."""
+
+
+MAX_MODULES_LISTED = 200
+
+_MODULE = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
+_CIRCLE = "is a link that leads back to itself"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +60,12 @@ class Folder:
         except FileNotFoundError:
             return Contents(sources=(), faults=(), is_missing=True)
         return Contents(sources=tuple(sources), faults=tuple(faults))
+
+    def list_modules(self) -> list[str]:
+        """Names for `require`, at most `MAX_MODULES_LISTED`; none where the folder cannot be read."""
+        with suppress(OSError):
+            return [".".join(path.with_suffix("").parts) for path in self._walk([])[:MAX_MODULES_LISTED]]
+        return []
 
     def _walk(self, faults: list[Fault]) -> list[Path]:
         """The relative paths of all that looks like a Lua file; what cannot be looked into is noted."""
@@ -97,6 +113,36 @@ class Folder:
             return Fault(name, 0, f"cannot be read: {error.strerror}")
         except Invalid as error:
             return Fault(name, 0, str(error))
+
+
+def load_module(scripts: Folder | None, module: str) -> Source:
+    """Read the script that `require(module)` means; raises `Invalid`. Reads a file: not for the event loop."""
+    if scripts is None:
+        raise Invalid(f"require '{module[:100]}': scripts are disabled (scripts.enabled in the configuration)")
+    if _MODULE.fullmatch(module) is None or len(module) > 200:
+        raise Invalid(
+            f"require '{module[:100]}': a name is words of letters, digits, _ and -, with dots between them"
+        )
+    path = module.replace(".", "/") + ".lua"
+    name = f"{scripts.name}/{path}"
+    try:
+        file = (scripts.path / path).resolve(strict=True)
+        if not file.is_relative_to(scripts.path.resolve()):
+            raise Invalid(f"leads out of {scripts.name}")
+        if not file.is_file():
+            raise Invalid("is not a file")
+        return load(file, name)
+    except FileNotFoundError:
+        near = nearest(module, scripts.list_modules())
+        hint = "" if near is None else f"; did you mean {near}"
+        raise Invalid(f"module '{module}' not found: there is no {name}{hint}") from None
+    except OSError as error:
+        reason = _CIRCLE if error.errno == errno.ELOOP else f"cannot be read: {error.strerror}"
+    except RuntimeError:  # what Python before 3.13 raises for a circle of links
+        reason = _CIRCLE
+    except Invalid as error:
+        reason = str(error)
+    raise Invalid(f"module '{module}': {name} {reason}")
 
 
 async def read_folder(folder: Folder | None) -> Contents:

@@ -30,8 +30,7 @@ def build_runner(
     )
     return Runner(
         limits=limits,
-        scripts=root / scripts.directory if scripts.enabled else None,
-        scripts_name=scripts.directory.rstrip("/"),
+        scripts=folder_of(scripts, root, is_deep=True),
         timezone=timezone,
         clock=clock,
         on_kill=on_kill,
@@ -40,7 +39,9 @@ def build_runner(
 
 def folder_of(section: LuaFolder, root: Path, *, is_deep: bool = False) -> Folder | None:
     """The folder that the section names, None where it is not enabled."""
-    return Folder(path=root / section.directory, name=section.directory, is_deep=is_deep) if section.enabled else None
+    if not section.enabled:
+        return None
+    return Folder(path=root / section.directory, name=section.directory.rstrip("/"), is_deep=is_deep)
 
 
 def refusal_of(target: str, section: LuaFolder) -> Fault | None:

@@ -1,29 +1,39 @@
-"""The runner: runs Lua files in its workers, each execution in a state of its own and within its limits."""
+"""The runner: runs Lua files in worker processes, each execution in a state of its own and within its limits."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import orjson
 
-from appliance.clock import Clock
+from appliance.clock import Clock, timestamp
 from appliance.errors import Fault, Invalid, RunCancelled, ScriptFailed
 from appliance.lua.answers import Calls
 from appliance.lua.execution import ExecutionSettings, Failure, LuaExecution
 from appliance.lua.execution_limits import ExecutionLimits
-from appliance.lua.scripts import Scripts
+from appliance.lua.folder import Folder
 from appliance.lua.source import Source
-from appliance.lua.workers import Workers
+from appliance.lua.worker import Worker
 from appliance.lua_worker.protocol import FrameKind
 from appliance.tasks import Tasks
 
-log = logging.getLogger("scripts")
+MAX_DRAIN_SECS = 60.0
+"""How long a condemned worker may last for the sake of the others in it."""
+
+MAX_CONDEMNED = 1
+"""Condemned workers at once; of more, the oldest is killed."""
+
+MAX_KILLS_KEPT = 20
+
+log = logging.getLogger("lua")
+scripts_log = logging.getLogger("scripts")
 
 _FUNCTION = "\0function"
 
@@ -41,33 +51,39 @@ class Function:
 class Runner:
     """Owns the workers and every execution. Leaving the context ends all at once.
 
-    `scripts` is the folder that `require` reads from, None where scripts are disabled; `scripts_name` is what people
-    call it. `clock` and `timezone` are what Lua is told of the time; the limits are the machine's seconds. `on_kill`
-    is told, in a sentence, of each worker that did not come to a good end.
+    `scripts` is the folder that `require` reads from, None where scripts are disabled. `clock` and `timezone` are
+    those that Lua sees; limits are the machine's seconds. `on_kill` is called with a sentence for each worker lost.
     """
 
     def __init__(
         self,
         *,
         limits: ExecutionLimits,
-        scripts: Path | None,
-        scripts_name: str,
+        scripts: Folder | None,
         timezone: ZoneInfo,
         clock: Clock,
         on_kill: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._tasks = Tasks()
-        self._settings = ExecutionSettings(limits, Scripts(scripts, scripts_name), clock, Clock())
-        self._workers = Workers(self._settings, timezone, on_kill)
+        self._settings = ExecutionSettings(limits, scripts, clock, Clock())
+        self._zone = timezone
+        self._on_kill = on_kill
         self._running: set[LuaExecution] = set()
+        self._tasks = Tasks()
+        self._worker_tasks = Tasks()
+        self._workers: list[Worker] = []
+        self._current: Worker | None = None
+        self._kills: deque[dict[str, Any]] = deque(maxlen=MAX_KILLS_KEPT)
+        self._kill_count = 0
+        self._is_closing = False
 
     async def __aenter__(self) -> Runner:
-        await self._workers.__aenter__()
+        self._start_worker()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._tasks.__aexit__()
-        await self._workers.__aexit__()
+        self._is_closing = True
+        await self._worker_tasks.__aexit__()
 
     @property
     def running(self) -> int:
@@ -75,8 +91,14 @@ class Runner:
         return len(self._running)
 
     def figures(self) -> dict[str, Any]:
-        """The executions under way, the workers, and those that were lost."""
-        return {"running": self.running, **self._workers.figures()}
+        """The executions under way, the workers, and those that were lost since the start."""
+        workers = [each.figures() for each in self._workers]
+        return {
+            "running": self.running,
+            "workers": workers,
+            "kills": self._kill_count,
+            "last_kills": list(self._kills),
+        }
 
     async def describe(self, source: Source) -> Mapping[str, Any]:
         """Run the file's own code and give what it returns as plain data, functions as `Function`.
@@ -111,13 +133,13 @@ class Runner:
         given = b"" if event is None else orjson.dumps(event)
         execution = LuaExecution(name, FrameKind.EXECUTE, source, given, calls, self._settings, end)
         self._running.add(execution)
-        execution.begin(self._workers.place, self._tasks)
+        execution.begin(self._place, self._tasks)
         return execution
 
     async def _run_file(self, kind: FrameKind, source: Source) -> bytes:
         """What the file's own code comes to."""
         execution = LuaExecution(source.name, kind, source, b"", _FileCalls(source.name), self._settings, _ignore)
-        execution.begin(self._workers.place, self._tasks)
+        execution.begin(self._place, self._tasks)
         try:
             await execution.wait()
         except RunCancelled as cancelled:
@@ -125,6 +147,48 @@ class Runner:
         finally:
             execution.abort()
         return execution.description
+
+    def _place(self, execution: LuaExecution) -> None:
+        """Begin the execution in the worker that takes new ones; a fresh one is started where there is none."""
+        worker = self._current if self._current is not None and self._current.is_usable else self._start_worker()
+        worker.admit(execution)
+
+    def _start_worker(self) -> Worker:
+        self._current = worker = Worker(self._settings, self._condemn, self._on_end)
+        self._workers.append(worker)
+        self._worker_tasks.start(worker.run(self._zone), "Lua worker")
+        return worker
+
+    def _condemn(self, worker: Worker, culprit: str) -> None:
+        """Let new executions go to a fresh worker; this one has a minute for those that are in it."""
+        if worker is self._current:
+            self._start_worker()
+        worker.condemn(culprit)
+        self._note(worker, f"{culprit} could not be stopped")  # `on_kill` may begin something
+        because = f"the Lua worker was killed, because {culprit}, which ran in it too, could not be stopped"
+        asyncio.get_running_loop().call_later(MAX_DRAIN_SECS, lambda: worker.kill(because, quietly=True))
+        condemned = [each for each in self._workers if each.condemned_for is not None and each.ended_because is None]
+        for each in condemned[:-MAX_CONDEMNED]:
+            each.kill(because.replace(culprit, each.condemned_for or ""), quietly=True)
+
+    def _on_end(self, worker: Worker, unbegun: Sequence[LuaExecution]) -> None:
+        """Note the end of a process; executions that it was to begin are begun in another."""
+        self._workers.remove(worker)
+        if not worker.is_quiet and worker.ended_because is not None:
+            self._note(worker, worker.ended_because)
+        if worker is self._current:
+            self._current = None
+            if not self._is_closing and worker.is_ready:
+                self._start_worker()
+        for execution in unbegun:
+            self._place(execution)
+
+    def _note(self, worker: Worker, reason: str) -> None:
+        self._kill_count += 1
+        at = timestamp(self._settings.clock.now())
+        self._kills.appendleft({"at": at, "pid": worker.pid, "reason": reason})
+        log.error("a Lua worker is lost: %s", reason)
+        self._on_kill(reason)
 
 
 class _FileCalls:
@@ -139,7 +203,7 @@ class _FileCalls:
         raise Invalid(f"ctx:{operation} is there in execute only")
 
     def log(self, level: str, message: str, fields: Any) -> None:
-        log.info("%s", message, extra={"file": self._file})
+        scripts_log.info("%s", message, extra={"file": self._file})
 
 
 def _ignore(*_: object) -> None:
@@ -147,16 +211,8 @@ def _ignore(*_: object) -> None:
 
 
 def _read_description(body: bytes) -> Mapping[str, Any]:
-    description: Mapping[str, Any] = _with_functions(orjson.loads(body))
+    def read_object(found: dict[str, Any]) -> Any:
+        return Function(found[_FUNCTION]) if _FUNCTION in found else found
+
+    description: Mapping[str, Any] = json.loads(body, object_hook=read_object)
     return description
-
-
-def _with_functions(value: Any) -> Any:
-    """The description with `Function` in the place of what stands for one."""
-    if isinstance(value, list):
-        return [_with_functions(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    if _FUNCTION in value:
-        return Function(value[_FUNCTION])
-    return {key: _with_functions(each) for key, each in value.items()}

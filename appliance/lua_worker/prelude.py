@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lupa import lua54
 
-PARTS = ("stop", "json", "request", "protected", "library", "sandbox", "ctx", "driver")
+PARTS = ("stop", "json", "request", "protected", "sandbox", "ctx", "driver")
 """In this order; each part is given one table, in which it finds what those before it left."""
 
 _COMPILE = b"function(source) return string.dump(assert(load(source, '=prelude', 't')), true) end"

@@ -25,9 +25,9 @@ from appliance.log_buffer import MAX_ENTRIES
 from appliance.lua.answers import MAX_ANSWER_BYTES
 from appliance.lua.context import MAX_RESULT_BYTES, MAX_RESULTS
 from appliance.lua.execution_limits import GRACE_SECS
+from appliance.lua.runner import MAX_DRAIN_SECS
 from appliance.lua.source import MAX_FILE_BYTES
 from appliance.lua.worker import MAX_RUNNING
-from appliance.lua.workers import MAX_DRAIN_SECS
 from appliance.lua_worker.worker_execution import MAX_LOG_BYTES, MAX_LOG_LINES
 from appliance.settings import SECTIONS
 from appliance.store.crashes import MAX_CRASHES, WINDOW_SECS

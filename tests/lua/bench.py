@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 from appliance.clock import Clock
 from appliance.lua.execution_limits import ExecutionLimits
+from appliance.lua.folder import Folder
 from appliance.lua.runner import Runner
 from appliance.lua.source import Source
 
@@ -56,8 +57,7 @@ async def open_runner(
     """A runner without scripts, unless a folder is given."""
     async with Runner(
         limits=limits,
-        scripts=scripts,
-        scripts_name="config/scripts",
+        scripts=None if scripts is None else Folder(path=scripts, name="config/scripts", is_deep=True),
         timezone=ZoneInfo(zone),
         clock=clock or Clock(),
         on_kill=on_kill,

@@ -1,24 +1,20 @@
 -- ctx: what execute is given. Each method is one request; what is wrong with its arguments is said at the user's line.
 local lares = ...
-local type, tostring, rawequal, select, sub = type, tostring, rawequal, select, string.sub
+local type, tostring, rawequal, sub = type, tostring, rawequal, string.sub
 local encode, decode, raise, request = lares.encode, lares.decode, lares.raise, lares.request
 
 local MAX_LOG_BYTES = 8192  -- bytes of a log message, and of its fields
 local ctx = {}
 lares.ctx = ctx
 
-local FIRST = {                -- methods, and what their first argument must be
-  command = 'string', command_group = 'string', invoke = 'string', sleep = 'number', get_device = 'string',
-  list_devices = 'any', get_room = 'string', list_rooms = 'any', list_room_devices = 'string', get_group = 'string',
-  list_groups = 'any', list_group_devices = 'string', command_room = 'string', get = 'string', set = 'string',
-  start_timer = 'string', cancel_timer = 'string', run_scene = 'string', wait_for = 'string', snapshot = 'table',
-  restore = 'table', notify = 'string',
+local ARGUMENTS = {            -- methods, and what their arguments must be
+  command = {'string', 'table'}, command_group = {'string', 'table'}, command_room = {'string', 'table'},
+  invoke = {'string', 'table?'}, sleep = {'number'}, get_device = {'string'}, list_devices = {}, get_room = {'string'},
+  list_rooms = {}, list_room_devices = {'string'}, get_group = {'string'}, list_groups = {},
+  list_group_devices = {'string'}, get = {'string'}, set = {'string', 'any', 'table?'},
+  start_timer = {'string', 'number'}, cancel_timer = {'string'}, run_scene = {'string'},
+  wait_for = {'string', 'table'}, snapshot = {'table'}, restore = {'table'}, notify = {'string', 'table?'},
 }
-local SECOND = {
-  command = 'table', command_group = 'table', command_room = 'table', invoke = 'table?', start_timer = 'number',
-  wait_for = 'table', notify = 'table?',
-}
-local THIRD = {set = 'table?'}
 local ABSENT = {get_device = 'device', get_room = 'room', get_group = 'group'}
 
 local function check_self(self, name)
@@ -39,23 +35,19 @@ local function encoded(value, what)
   return text
 end
 
-local function call(name, first, second, third)
-  check_argument(first, FIRST[name], 1, name)
-  check_argument(second, SECOND[name], 2, name)
-  check_argument(third, THIRD[name], 3, name)
-  local what = 'ctx:' .. name
-  local arguments = '[' .. encoded(first, what .. ': argument #1') .. ',' .. encoded(second, what .. ': argument #2')
-    .. ',' .. encoded(third, what .. ': argument #3') .. ']'
-  if name == 'sleep' and first >= 1 then collectgarbage('collect') end    -- the state stays for that long
-  local answer = decode(request(name, arguments))
-  if answer == nil and ABSENT[name] then lares.absent = ABSENT[name] .. " '" .. sub(first, 1, 100) .. "'" end
-  return answer
-end
-
-for name in next, FIRST do
+for name, expected in next, ARGUMENTS do
+  local what = 'ctx:' .. name .. ': argument #'
   ctx[name] = function(self, first, second, third)
     check_self(self, name)
-    return call(name, first, second, third)
+    check_argument(first, expected[1], 1, name)
+    check_argument(second, expected[2], 2, name)
+    check_argument(third, expected[3], 3, name)
+    local arguments = '[' .. encoded(first, what .. 1) .. ',' .. encoded(second, what .. 2) .. ','
+      .. encoded(third, what .. 3) .. ']'
+    if name == 'sleep' and first >= 1 then collectgarbage('collect') end    -- the state stays for that long
+    local answer = decode(request(name, arguments))
+    if answer == nil and ABSENT[name] then lares.absent = ABSENT[name] .. " '" .. sub(first, 1, 100) .. "'" end
+    return answer
   end
 end
 

@@ -1,16 +1,36 @@
--- The sandbox: the names that users see, a table of its own in each execution; and require, print.
+-- The sandbox: the names that users see, a table of its own in each execution. Everything is Lua's own but what could
+-- leave the sandbox or would show another time than the hub's.
 local lares = ...
-local error, type, tostring, pack, concat, unpack = error, type, tostring, table.pack, table.concat, table.unpack
-local raw_load, raise, caught = load, lares.raise, lares.caught
+local error, type, tostring, rawget, setmetatable = error, type, tostring, rawget, setmetatable
+local pack, concat, raw_load, raise, caught = table.pack, table.concat, load, lares.raise, lares.caught
+local os, instant = os, lares.instant        -- called as fields, so that Lua knows their names where it complains
+
+string.dump = nil
+
+-- In the home's time zone, which is the worker's; the present is the hub's.
+local function time(fields)
+  if fields == nil then return instant() end
+  return (os.time(fields))
+end
+
+local function date(form, seconds)
+  return (os.date(form or '%c', seconds or instant()))
+end
+
+-- __gc is refused: a finalizer also runs while the state is closed, where no hook reaches.
+local function set_metatable(object, meta)
+  if type(meta) == 'table' and rawget(meta, '__gc') ~= nil then raise('__gc metamethods are not available') end
+  return setmetatable(object, meta)
+end
 
 local environment = {
   _VERSION = _VERSION,
   assert = assert, error = error, getmetatable = getmetatable, ipairs = ipairs, next = next, pairs = pairs,
   rawequal = rawequal, rawget = rawget, rawlen = rawlen, rawset = rawset, select = select, tonumber = tonumber,
   tostring = tostring, type = type,
-  pcall = lares.pcall, xpcall = lares.xpcall, setmetatable = lares.setmetatable, collectgarbage = collectgarbage,
-  coroutine = lares.coroutine, string = string, table = table, utf8 = utf8, math = math, os = lares.os,
-  debug = lares.debug,
+  pcall = lares.pcall, xpcall = lares.xpcall, setmetatable = set_metatable, collectgarbage = collectgarbage,
+  coroutine = lares.coroutine, string = string, table = table, utf8 = utf8, math = math,
+  os = {clock = os.clock, difftime = os.difftime, time = time, date = date}, debug = {traceback = lares.traceback},
 }
 environment._G = environment
 lares.environment = environment

@@ -10,6 +10,7 @@ import shutil
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -75,19 +76,26 @@ def dir_lock(base: str) -> Iterator[None]:
 def fill(archive: str, folder: str) -> None:
     """Write what is not there or differs, and the seal last."""
     try:
-        with zipfile.ZipFile(archive) as file:
+        with ThreadPoolExecutor(1) as thread, zipfile.ZipFile(archive) as file:
             parts = json.loads(file.read("parts.json"))
+            native = thread.submit(place_objects, archive, parts, folder)  # half of the work, on another core
             for name in parts["pure"]:
                 place(f"{folder}/{SITE}/{name}", file.read(f"{SITE}/{name}"))
-            for names, data in objects(file, parts):
-                for name in names:
-                    place(f"{folder}/{SITE}/{name}", data)
+            native.result()
     except (zipfile.BadZipFile, lzma.LZMAError, zlib.error, KeyError, EOFError) as error:
         raise ValueError(str(error) or type(error).__name__) from None
     sizes = parts["objects"][machine_of(TAG)]
-    native = {name: sizes[index] for name, index in parts["native"][TAG].items()}
-    write_seal(folder, {f"{SITE}/{name}": each for name, each in (parts["pure"] | native).items()})
+    sealed = {name: sizes[index] for name, index in parts["native"][TAG].items()}
+    write_seal(folder, {f"{SITE}/{name}": each for name, each in (parts["pure"] | sealed).items()})
     write(os.path.join(folder, BOOTED), this_boot().encode())
+
+
+def place_objects(archive: str, parts: Mapping[str, Any], folder: str) -> None:
+    """Have the compiled objects of this Python."""
+    with zipfile.ZipFile(archive) as file:
+        for names, data in objects(file, parts):
+            for name in names:
+                place(f"{folder}/{SITE}/{name}", data)
 
 
 def machine_of(tag: str) -> str:

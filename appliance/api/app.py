@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from sanic import HTTPResponse, Request, Sanic
 
-from appliance.api import schemas
 from appliance.api.api_limits import ApiLimits
 from appliance.api.connections import Connections
 from appliance.api.cors import Cors
 from appliance.api.device_encoder import DeviceEncoder
+from appliance.api.diagnostics import build_probes
 from appliance.api.gate import Gate
 from appliance.api.hub_metrics import Metrics
 from appliance.api.key_access import Access
@@ -45,10 +44,8 @@ from appliance.api.routes import (
 )
 from appliance.api.sanic_http.application import Application, build_application
 from appliance.api.stream import EventStream
-from appliance.clock import timestamp
 from appliance.home.events import DeviceRemoved
 from appliance.hub import Hub
-from appliance.version import VERSION
 
 _RESOURCES: tuple[type[Any], ...] = (
     system.SystemApi,
@@ -116,7 +113,7 @@ def _build_resources(
     encoder = DeviceEncoder()
     hub.bus.listen(encoder.forget_removed, DeviceRemoved)
     built = (
-        system.SystemApi(hub.health, _build_probes(hub, stream, connections), hub.folders, hub.trust_clock),
+        system.SystemApi(hub.health, build_probes(hub, stream, connections), hub.folders, hub.trust_clock),
         log.LogApi(hub.log),
         metrics.MetricsPage(shown),
         adapters.AdaptersApi(hub.health),
@@ -135,61 +132,6 @@ def _build_resources(
         uses.UsesApi(hub.registry, hub.automations, hub.scenes),
     )
     return {type(each): each for each in built}
-
-
-def _build_probes(hub: Hub, stream: EventStream, connections: Connections) -> Mapping[str, system.Probe]:
-    """The figures of `GET /diagnostics`, by part."""
-    return {
-        "hub": lambda: _probe_hub(hub),
-        "counts": lambda: _probe_counts(hub),
-        "adapters": lambda: {each.name: schemas.ADAPTER_IN_FULL(each) for each in hub.health.list_adapters()},
-        "store": hub.document.figures,
-        "clock": hub.schedule.figures,
-        "scenes": hub.scenes.figures,
-        "automations": hub.automations.figures,
-        "history": lambda: {"devices": hub.history.figures(), "commands": hub.audit.figures()},
-        "scripts": lambda: _probe_scripts(hub),
-        "events": lambda: {
-            "published": hub.bus.published,
-            "readers": stream.readers,
-            "dropped": stream.dropped,
-        },
-        "sockets": connections.figures,
-        "process": system.probe_process,
-    }
-
-
-def _probe_hub(hub: Hub) -> dict[str, Any]:
-    now = hub.clock.now()
-    return {
-        "version": VERSION,
-        "python": platform.python_version(),
-        "started_at": timestamp(hub.started_at),
-        "now": timestamp(now),
-        "uptime_secs": round((now - hub.started_at).total_seconds(), 3),
-        "safe": hub.safe_because,
-    }
-
-
-def _probe_scripts(hub: Hub) -> dict[str, Any]:
-    """The figures of Lua: executions, workers, workers that were killed; and each folder's last reload."""
-    lasts = {target: reloader.last for target, reloader in hub.reloaders.items()}
-    return {
-        **hub.runner.figures(),
-        "last_reload": {target: None if last is None else schemas.RELOADED(last) for target, last in lasts.items()},
-    }
-
-
-def _probe_counts(hub: Hub) -> dict[str, int]:
-    return {
-        "adapters": len(hub.health.list_adapters()),
-        "devices": len(hub.registry.list_devices()),
-        "rooms": len(hub.registry.list_rooms()),
-        "groups": len(hub.registry.list_groups()),
-        "scenes": len(hub.scenes.list_scenes()),
-        "keys": len(hub.keys.list_all()),
-        "automations": len(hub.automations.list_views()),
-    }
 
 
 def _bind(route: Route, resource: object, gate: Gate, cors: Cors, limits: ApiLimits) -> Handle:

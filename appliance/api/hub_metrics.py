@@ -148,7 +148,7 @@ def _process_families() -> Iterator[Family]:
 
 
 def resident_bytes() -> int | None:
-    """The process's resident memory; in bytes; None on other systems than Linux."""
+    """The process's resident memory; in bytes; None where that is not known, on other systems than Linux."""
     try:
         return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * _PAGE_BYTES
     except OSError:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from appliance.api.hub_metrics import resident_bytes
 from appliance.api.routes.log import LEVEL, LOG_ENTRY
-from appliance.api.routes.system import probe_process
 from appliance.api.validation import body, nullable
 from appliance.automations.home_view import CHANGED
 from appliance.automations.states import AUTOMATION, TOGGLE
@@ -89,7 +89,7 @@ class Inquiries:
             "uptime_secs": round((now - hub.started_at).total_seconds(), 3),
             "waiting_for": hub.health.list_missing(),
             "safe": hub.safe_because,
-            "memory_bytes": probe_process()["resident_bytes"],
+            "memory_bytes": resident_bytes(),
             "card": hub.recorder.figures() | {"failure": hub.document.figures()["failure"]},
             "adapters": [_adapter(health) for health in hub.health.list_adapters()],
             "devices": {"total": len(hub.registry.list_devices()), "offline": self._list_offline()},

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
 
 import orjson
 from sanic import HTTPResponse
 
 from appliance.api import schemas
 from appliance.api.auth import Role
-from appliance.api.hub_metrics import resident_bytes
+from appliance.api.diagnostics import Probe
 from appliance.api.responses import json_response
 from appliance.api.route import Call, route
 from appliance.errors import NotReady
 from appliance.health import Health
 from appliance.home.capabilities import CAPABILITIES, OWNERSHIP
 from appliance.settings import LuaFolder
-
-Probe = Callable[[], Mapping[str, Any]]
-"""One part's figures for `GET /diagnostics`."""
 
 _HEALTHY = orjson.dumps({"status": "ok"})
 
@@ -81,8 +76,3 @@ class SystemApi:
             for target, folder in self._folders.items()
         ]
         return json_response(schemas.WATCHES.of(watches=watches))
-
-
-def probe_process() -> dict[str, Any]:
-    """The process's resident memory in bytes (Linux only, else null) and its threads."""
-    return {"resident_bytes": resident_bytes(), "threads": threading.active_count()}

@@ -111,9 +111,7 @@ def starts_a_hub(arguments: Sequence[str]) -> bool:
     for word in words:
         if word in ("--config", "--data-dir"):
             next(words, "")
-        elif not word.startswith("-"):
-            return word == "run"
-        elif word in ("-h", "--help", "--version"):
+        elif (not word.startswith("-") and word != "run") or word in ("-h", "--help", "--version"):
             return False
     return True
 

@@ -62,7 +62,7 @@ class TestPlaces:
             (["--config", "run", "check"], False),
             (["doctor"], False),
             (["--version"], False),
-            (["run", "--help"], True),
+            (["run", "--help"], False),
         ],
     )
     def test_a_hub_that_makes_its_data_directory_unpacks_there_at_once(

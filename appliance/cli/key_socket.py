@@ -10,13 +10,12 @@ import os
 import socket
 import stat
 import struct
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from appliance.cli.key_commands import KeyCommands
 from appliance.cli.paths import Places
 from appliance.clock import Clock
 from appliance.errors import StartFailed
@@ -41,11 +40,12 @@ log = logging.getLogger("keys")
 class KeySocket:
     """Answers one request a connection, a line of JSON, with one line; for this user and root alone.
 
-    Where there can be no socket the hub runs without, and says so.
+    `answer` is given each request, or None for what is none. Where there can be no socket the hub runs without, and
+    says so.
     """
 
-    def __init__(self, commands: KeyCommands, data_dir: Path, clock: Clock) -> None:
-        self._commands = commands
+    def __init__(self, answer: Callable[[Any], Awaitable[dict[str, Any]]], data_dir: Path, clock: Clock) -> None:
+        self._find_answer = answer
         self._folder = data_dir
         self._clock = clock
         self._tasks = Tasks()
@@ -92,7 +92,7 @@ class KeySocket:
     async def _answer(self, peer: socket.socket) -> None:
         async with asyncio.timeout(PATIENCE_SECS):
             request = await _read_line(peer)
-        reply = orjson.dumps(await self._commands.answer(request)) + b"\n"
+        reply = orjson.dumps(await self._find_answer(request)) + b"\n"
         async with asyncio.timeout(PATIENCE_SECS):
             await asyncio.get_running_loop().sock_sendall(peer, reply)
 

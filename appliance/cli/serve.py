@@ -66,7 +66,7 @@ async def serve(
         commands = KeyCommands(access.keyring, config.auth, data_dir, Inquiries(hub).actions)
         app = _build_app(hub, access, limits, config, data_dir)
         server = Server(app, config.api.bind_address, limits, clock, abort_all=hub.abort_all)
-        await stack.enter_async_context(KeySocket(commands, data_dir, clock))
+        await stack.enter_async_context(KeySocket(commands.answer, data_dir, clock))
         await stack.enter_async_context(server)
         on_listening(hub, server.port)
         when_ready(hub, notifier.ready)

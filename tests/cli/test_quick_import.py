@@ -1,9 +1,11 @@
-"""Classes that are made while importing is quick are as `dataclasses` makes them."""
+"""What makes commands start soon: classes made while importing is quick, and what is not imported at all."""
 
 from __future__ import annotations
 
 import dataclasses
 import gc
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -73,3 +75,11 @@ def test_afterwards_all_is_as_it_was() -> None:
     with pytest.raises(ZeroDivisionError), quick_import():
         raise ZeroDivisionError
     assert gc.isenabled() and dict(vars(dataclasses)) == before
+
+
+def test_commands_that_serve_nothing_load_no_web_server() -> None:
+    names = ("backup", "check", "doctor", "init", "log", "simulate", "status", "why")
+    modules = ", ".join(f"appliance.cli.{name}" for name in names)
+    code = f"import sys, {modules}; print(sorted({{'aiohttp', 'argon2', 'sanic'}} & set(sys.modules)))"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert said.stdout == "[]\n"

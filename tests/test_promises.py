@@ -8,9 +8,10 @@ from dataclasses import fields
 from pathlib import Path
 from types import ModuleType
 
+import pytest
 import tomli
 
-from appliance import errors
+from appliance import config, errors
 from appliance.adapters.kinds import KINDS
 from appliance.api.app import ROUTES
 from appliance.api.error_responses import CODES, status_of
@@ -67,11 +68,12 @@ def test_the_readme_names_every_route() -> None:
         assert path in interface, f"the README does not name {path}"
 
 
-def test_the_readme_enables_adapters_with_keys_that_exist() -> None:
-    from appliance import config
-
-    [block] = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
-    assert set(config.parse(block, "README.md", {}).adapters) == {"elgato_lights", "tv_upstairs"}
+@pytest.mark.parametrize("page", ["README.md", "docs/mqtt.md", "docs/reverse-proxy.md"])
+def test_what_a_page_shows_of_the_configuration_is_sound(page: str) -> None:
+    shown = re.findall(r"```toml\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+    assert shown
+    for text in shown:
+        config.parse(text, page, {})
 
 
 def test_the_readme_has_a_row_for_every_kind_of_adapter() -> None:

@@ -119,7 +119,7 @@ def _add_reports(commands: Any, common: Sequence[_Parser]) -> None:
     status = commands.add_parser("status", parents=common, help="how the running hub does, on one screen")
     status.add_argument("--watch", action="store_true", help="draw it again every two seconds")
     status.add_argument("--json", action="store_true", help="print one JSON object")
-    why = commands.add_parser("why", parents=common, help="the last ten decisions about an automation or device")
+    why = commands.add_parser("why", parents=common, help="the last decisions about an automation, scene or device")
     why.add_argument("id", metavar="ID", help="the id of an automation, a scene or a device")
     why.add_argument("--json", action="store_true", help="print one JSON object")
     log = commands.add_parser("log", parents=common, help="the latest lines of the running hub's log")

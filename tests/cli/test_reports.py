@@ -161,6 +161,13 @@ def test_every_command_shows_examples_that_can_be_typed() -> None:
             assert example in parser.format_help()
 
 
+def test_every_command_takes_a_configuration_and_a_data_directory() -> None:
+    for name in set(commands()) - {"completion", "help"}:
+        words = shlex.split(EXAMPLES[name][0].partition(">")[0])[1:]
+        read = _parser().parse_args([*words, "--config", "here.toml", "--data-dir", "there"])
+        assert (str(read.config), str(read.data_dir)) == ("here.toml", "there"), name
+
+
 def test_help_explains_commands_and_lists_every_exit_code(tmp_path: Path) -> None:
     assert "Lares" in lares(tmp_path, "help").stdout or "COMMAND" in lares(tmp_path, "help").stdout
     assert "examples:\n  lares simulate" in lares(tmp_path, "help", "simulate").stdout

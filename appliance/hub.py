@@ -15,9 +15,10 @@ from appliance.adapters.dispatch import Dispatcher
 from appliance.adapters.kinds import kind_of
 from appliance.adapters.mqtt.hub_access import FrameOf, HomeAccess, no_frame
 from appliance.adapters.mqtt.kind import open_outlets
-from appliance.automations.automation_setup import build_environment, catalog_of, open_automations
+from appliance.automations.automation_setup import catalog_of, open_automations
 from appliance.automations.automations import Automations
 from appliance.automations.calls import AutomationCalls
+from appliance.automations.environment import Environment
 from appliance.automations.known_names import KnownNames
 from appliance.automations.safe_mode import SafeMode
 from appliance.automations.scheduler import Scheduler
@@ -214,7 +215,7 @@ class Hub:
     async def _enter_automations(self, stack: AsyncExitStack, began: float) -> Work:
         """Load and arm the automations; what reloads them."""
         config = self._config
-        environment = build_environment(
+        environment = Environment(
             self.registry,
             self.bus,
             self.clock,

@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from appliance.automations.automation_setup import Parts, build_environment, open_automations
+from appliance.automations.automation_setup import Parts, open_automations
 from appliance.automations.definition import automation_parser
+from appliance.automations.environment import Environment
 from appliance.clock import Clock, ClockTrust
 from appliance.history.execution_history import RunHistory, RunStatus
 from appliance.home.bus import Bus
@@ -180,7 +181,7 @@ async def open_stage(listening: Sequence[str], text: str = AUTOMATION) -> AsyncI
 
             new_executor = partial(Executor, runner, new_context, clock)
             trust = ClockTrust(clock, MADE_AT)
-            environment = build_environment(registry, bus, clock, trust, _storage())
+            environment = Environment(registry, bus, clock, trust, _storage())
             async with open_automations(catalog, environment, RunHistory(), new_executor) as parts:
                 stage = Stage(registry=registry, parts=parts, runner=runner)
                 for number in range(DEVICES):

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import orjson
 
-from appliance.automations.automation_setup import build_environment
 from appliance.automations.environment import Environment
 from appliance.automations.scheduler import Scheduler
 from appliance.automations.timers import MAX_TIMERS, Timers
@@ -63,7 +62,7 @@ async def _open_parts(clock: Clock, folder: Path) -> AsyncIterator[tuple[Timers,
     registry, document = Registry(bus, clock), Document(Disk(folder), clock)
     async with document, Recorder(registry, bus, document, clock, flush_secs=FLUSH_SECS) as recorder:
         storage = Storage(stored=document, remember=recorder.remember, put=document.put_many)
-        environment: Environment = build_environment(registry, bus, clock, recorder.trust, storage)
+        environment = Environment(registry, bus, clock, recorder.trust, storage)
         timers, scheduler = Timers(environment), Scheduler(environment)
         async with environment.variables, timers, scheduler:
             timers.begin(scheduler)

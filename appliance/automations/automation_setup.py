@@ -5,30 +5,23 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 from appliance.automations.automations import Automations
-from appliance.automations.brake import Brake
 from appliance.automations.definition import AutomationDefinition, automation_parser
 from appliance.automations.engine import Engine
 from appliance.automations.environment import Environment
-from appliance.automations.home_view import ChangeTimes
 from appliance.automations.known_names import KnownNames
 from appliance.automations.runs import AutomationExecutor, ExecutorFactory
 from appliance.automations.scheduler import Scheduler
 from appliance.automations.states import States
 from appliance.automations.timers import Timers
-from appliance.automations.variables import Variables
-from appliance.clock import Clock, ClockTrust
+from appliance.clock import Clock
 from appliance.history.execution_history import RunHistory
-from appliance.home.bus import Bus
-from appliance.home.registry import Registry
 from appliance.home_locale import Locale
 from appliance.lua.lua_catalog import Catalog, Describe, find_nothing
 from appliance.lua.lua_setup import folder_of
-from appliance.settings import AutomationRunner, AutomationsSettings
-from appliance.store.records import Storage
+from appliance.settings import AutomationsSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,35 +48,6 @@ def catalog_of(
     parse = automation_parser(locale, clock, settings.runner.default_max_concurrent, known)
     inspect = find_nothing if known is None else known.inspect
     return Catalog("automation", folder_of(settings, root), describe, parse, inspect)
-
-
-def build_environment(
-    registry: Registry,
-    bus: Bus,
-    clock: Clock,
-    trust: ClockTrust,
-    storage: Storage,
-    *,
-    limits: AutomationRunner | None = None,
-    began: float | None = None,
-    stopped_at: datetime | None = None,
-) -> Environment:
-    """What automations live in, with its own parts new; see `Environment` for `began` and `stopped_at`."""
-    brake = Brake(bus, clock)
-    if limits is not None:
-        brake = Brake(bus, clock, max_runs=limits.brake_runs, secs=limits.brake_secs)
-    return Environment(
-        registry=registry,
-        bus=bus,
-        clock=clock,
-        trust=trust,
-        storage=storage,
-        brake=brake,
-        change_times=ChangeTimes(storage, bus, clock),
-        variables=Variables(storage, bus, brake),
-        began=began,
-        stopped_at=stopped_at,
-    )
 
 
 @asynccontextmanager

@@ -23,9 +23,8 @@ from appliance.clock import Clock
 from appliance.errors import ConfigFailed, StartFailed
 from appliance.store.atomic import sync_folder
 from appliance.store.lock import DirectoryLock
-from appliance.store.reading import replace_document
 from appliance.store.records import CARD, MASTER_KEY
-from appliance.store.replacement import finish, forget, prepare
+from appliance.store.replacement import finish, forget, prepare, replace_document
 
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 

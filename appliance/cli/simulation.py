@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from appliance.automations.alarms import INSTANT
-from appliance.automations.automation_setup import build_environment, catalog_of, open_automations
+from appliance.automations.automation_setup import catalog_of, open_automations
 from appliance.automations.calls import AutomationCalls
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
@@ -117,7 +117,7 @@ def _environment(settings: Config, stored: DocumentSnapshot, bus: Bus, clock: Cl
     registry = Registry(bus, clock)
     layout = read_layout(stored)
     registry.restore(layout, read_devices(stored, layout))
-    return build_environment(
+    return Environment(
         registry,
         bus,
         clock,

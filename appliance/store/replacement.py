@@ -1,4 +1,6 @@
-"""A document that replaces another one, together with a folder of configuration: both or neither.
+"""The document from outside a hub: read while one may be running, or replaced while none is.
+
+A restore replaces it together with a folder of configuration: both or neither.
 
 The new document is put aside first. It counts from the moment on at which a marker is in the folder of configuration
 that carries the same token; the next start finishes what a power cut has interrupted then, and drops it where
@@ -7,6 +9,7 @@ that had not come.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 from collections.abc import Iterable, Mapping
@@ -17,9 +20,11 @@ from typing import Any
 import orjson
 
 from appliance.errors import StartFailed
+from appliance.store import names
 from appliance.store.atomic import sync_folder, write_file
-from appliance.store.reading import combine, read_document, read_what_can_be, replace_document
-from appliance.store.recovery import Recovered
+from appliance.store.disk import Disk
+from appliance.store.files import MIGRATIONS, Files
+from appliance.store.recovery import Recovered, recover
 
 log = logging.getLogger("store")
 
@@ -27,6 +32,9 @@ PENDING = "restore-pending.json"
 """The new document, with where its marker is to be and what that says."""
 
 OWN_KEYS = "own"
+
+TRIES = 50
+"""How often a document is read again whose hub has just begun another generation."""
 
 
 def prepare(folder: Path, values: Mapping[str, Any], marker: Path, token: str, *, own: Iterable[str]) -> None:
@@ -75,8 +83,8 @@ def read_present(folder: Path) -> Recovered:
     pending = _read_pending(folder)
     if pending is None or not _is_marked(pending):
         return read_document(folder)
-    found = read_what_can_be(folder)
-    found.values = combine(pending["values"], found.values, pending[OWN_KEYS])
+    found = _read_leniently(folder)
+    found.values = _combine(pending["values"], found.values, pending[OWN_KEYS])
     found.notes = [*found.notes, "a restore was cut off behind its last step; the next start of the hub finishes it"]
     return found
 
@@ -95,3 +103,68 @@ def _is_marked(pending: Mapping[str, Any]) -> bool:
         return bool(Path(pending["marker"]).read_text() == pending["token"])
     except FileNotFoundError:
         return False
+
+
+def read_document(folder: Path) -> Recovered:
+    """The document as its files hold it now; read again where a hub compacts meanwhile. Nothing is written."""
+    for _ in range(TRIES - 1):
+        try:
+            return recover(Disk(folder), MIGRATIONS)
+        except FileNotFoundError:
+            if not folder.is_dir():
+                return Recovered()
+    return recover(Disk(folder), MIGRATIONS)
+
+
+def replace_document(folder: Path, values: Mapping[str, Any], stamp: str, *, own: Iterable[str] = ()) -> list[Path]:
+    """Put a document with these values in place of the folder's; the paths under which the old files are kept.
+
+    Values of the keys in `own` stay as they are in the folder. Only for who holds the folder's lock. A power cut or a
+    failure leaves the old document or the new one.
+    """
+    disk, present = Disk(folder), _read_leniently(folder)
+    old = [name for name in disk.list_names() if names.generations([name])]
+    kept = {name: f"{name}.before-restore-{stamp}" for name in old}
+    for name in old:
+        disk.link(name, kept[name])
+    encoded = _combine(values, present.values, own)
+    files = Files(disk, stamp)
+    try:
+        files.begin(encoded, above=max(names.generations(old), default=0), sequence=present.sequence)
+    except OSError:
+        _undo(disk, kept)
+        raise
+    files.close()
+    _remove_old(disk, old)
+    return [folder / name for name in kept.values()]
+
+
+def _combine(values: Mapping[str, Any], present: Mapping[str, bytes], own: Iterable[str]) -> dict[str, bytes]:
+    """The values, encoded; those of the keys in `own` as they are at present."""
+    encoded = {key: orjson.dumps(value) for key, value in values.items() if value is not None and key not in own}
+    return encoded | {key: present[key] for key in own if key in present}
+
+
+def _read_leniently(folder: Path) -> Recovered:
+    """The folder's document; an empty one where it is damaged beyond recovery or of another Lares."""
+    try:
+        return read_document(folder)
+    except (StartFailed, OSError):
+        return Recovered()
+
+
+def _remove_old(disk: Disk, old: Iterable[str]) -> None:
+    """Remove the files of the old document; the new one counts whether they go or not."""
+    with contextlib.suppress(OSError):
+        for name in old:
+            disk.remove(name)
+        disk.sync_folder()
+
+
+def _undo(disk: Disk, kept: Mapping[str, str]) -> None:
+    """Remove the generation that could not begin, its snapshot first, and the old files' second names."""
+    with contextlib.suppress(OSError):
+        there = disk.list_names()
+        begun = [name for name in there if names.generations([name]) and name not in kept]
+        for name in [*sorted(begun, reverse=True), *names.leftovers(there, 0), *kept.values()]:
+            disk.remove(name)

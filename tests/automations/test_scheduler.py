@@ -11,7 +11,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from appliance.automations.automation_setup import build_environment
 from appliance.automations.environment import Environment
 from appliance.automations.scheduler import Scheduler
 from appliance.clock import ClockTrust
@@ -82,7 +81,7 @@ def environment_of(clock: VirtualClock, believed_after: datetime, stopped_at: da
     bus, nothing = Bus(), Card()
     storage = Storage(stored=nothing, remember=nothing.remember, put=nothing.put)
     trust = ClockTrust(clock, believed_after)
-    return build_environment(PromptRegistry(bus, clock), bus, clock, trust, storage, stopped_at=stopped_at)
+    return Environment(PromptRegistry(bus, clock), bus, clock, trust, storage, stopped_at=stopped_at)
 
 
 @asynccontextmanager

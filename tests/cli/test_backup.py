@@ -29,8 +29,8 @@ from appliance.errors import ConfigFailed, StartFailed
 from appliance.store.disk import Disk
 from appliance.store.lock import DirectoryLock
 from appliance.store.names import FORMAT as STORE_FORMAT
-from appliance.store.reading import read_document, replace_document
 from appliance.store.recovery import recover
+from appliance.store.replacement import read_document, replace_document
 from tests.cli.test_commands_line import ANY_TRACE, KEY, LOOPBACK, ROOT, WITH_KEY, box, ended, environment, lares
 
 HOME: Mapping[str, Any] = {
@@ -617,7 +617,7 @@ class TestHalfway:
         pack(tmp_path / "b", entries())
         before, old = everything(tmp_path), told(tmp_path)
         Refusing.left = left
-        monkeypatch.setattr("appliance.store.reading.Disk", Refusing)
+        monkeypatch.setattr("appliance.store.replacement.Disk", Refusing)
         code, said = command(tmp_path, "restore", "b")
         monkeypatch.undo()
         if code == 0:

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.store.reading import read_document
-from appliance.store.replacement import PENDING, prepare
+from appliance.store.replacement import PENDING, prepare, read_document
 from tests.cli.test_reports import lares
 from tests.fakes.process import running
 

@@ -22,7 +22,7 @@ from appliance.cli import key as key_command
 from appliance.cli import key_socket
 from appliance.cli.main import main
 from appliance.store.lock import DirectoryLock
-from appliance.store.reading import read_document
+from appliance.store.replacement import read_document
 from tests.cli.test_commands_line import (
     ANY_TRACE,
     LOOPBACK,

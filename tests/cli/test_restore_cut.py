@@ -15,8 +15,7 @@ import pytest
 from appliance.cli.archive import read
 from appliance.cli.simulate import present_state
 from appliance.store.lock import DirectoryLock
-from appliance.store.reading import read_document
-from appliance.store.replacement import PENDING, finish, prepare
+from appliance.store.replacement import PENDING, finish, prepare, read_document
 from tests.cli.test_backup import Command, command, home
 from tests.cli.test_commands_line import LOOPBACK, ROOT, environment
 

@@ -12,9 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from appliance.automations.automation_setup import Parts, build_environment, open_automations
+from appliance.automations.automation_setup import Parts, open_automations
 from appliance.automations.brake import Brake
 from appliance.automations.definition import AutomationDefinition, automation_parser
+from appliance.automations.environment import Environment
 from appliance.automations.states import States
 from appliance.automations.variables import Variables
 from appliance.clock import ClockTrust
@@ -256,7 +257,7 @@ async def bench(
     history, stage = FailingHistory(), stage or Stage()
     storage = Storage(stored=kept, remember=kept.remember, put=kept.put)
     trust = ClockTrust(clock, believed_after)
-    environment = build_environment(registry, bus, clock, trust, storage, stopped_at=stopped_at)
+    environment = Environment(registry, bus, clock, trust, storage, stopped_at=stopped_at)
     catalog: Catalog[AutomationDefinition] = Catalog(
         "automation", Folder(path=folder, name="config/automations"), _describe, automation_parser(locale, clock, 3)
     )

@@ -14,9 +14,10 @@ from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation
 from appliance.adapters.dispatch import Dispatcher
 from appliance.adapters.http import open_session
-from appliance.automations.automation_setup import build_environment, open_automations
+from appliance.automations.automation_setup import open_automations
 from appliance.automations.calls import AutomationCalls
 from appliance.automations.definition import AutomationDefinition, automation_parser
+from appliance.automations.environment import Environment
 from appliance.automations.variables import Variables
 from appliance.clock import ClockTrust
 from appliance.history.execution_history import RunHistory
@@ -191,7 +192,7 @@ async def open_week(
 
             storage = Storage(stored=card, remember=card.remember, put=card.put)
             trust = ClockTrust(clock, LONG_AGO)
-            environment = build_environment(registry, bus, clock, trust, storage, stopped_at=stopped_at)
+            environment = Environment(registry, bus, clock, trust, storage, stopped_at=stopped_at)
             folder = Folder(path=config / "automations", name="config/automations")
             parser = automation_parser(BERLIN, clock, 8)
             catalog: Catalog[AutomationDefinition] = Catalog("automation", folder, lua.describe, parser)

@@ -10,7 +10,7 @@ from appliance.automations.device_triggers import DeviceEventTrigger, DeviceTrig
 from appliance.automations.triggers import Trigger
 from appliance.errors import Fault
 from appliance.home.registry import Registry
-from appliance.lua.called_names import called_names
+from appliance.lua.names import called_names
 from appliance.lua.source import Source
 from appliance.tables.checks import nearest
 from appliance.tables.fields import Path, Problem

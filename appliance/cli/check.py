@@ -20,7 +20,7 @@ from appliance.errors import ConfigFailed, Fault, LaresError
 from appliance.home_locale import Locale, load_zone
 from appliance.lua.lua_catalog import check_scripts
 from appliance.lua.lua_setup import build_runner, folder_of
-from appliance.lua.undefined import find_undefined
+from appliance.lua.names import find_undefined
 from appliance.scenes import build_catalog
 from appliance.store.records import DocumentSnapshot, read_layout
 

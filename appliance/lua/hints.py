@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.values import KELVIN_RANGE, MIRED_RANGE
 from appliance.lua.context import OPERATIONS
-from appliance.lua.tokens import KEYWORDS
+from appliance.lua.source import KEYWORDS
 from appliance.tables.checks import nearest
 
 MAX_MESSAGE_CHARS = 400

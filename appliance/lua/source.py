@@ -1,16 +1,18 @@
-"""Source: the text of one Lua file, and the name that people know it by."""
+"""Source: the text of one Lua file, its tokens, and the name that people know it by."""
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path
+from typing import NamedTuple
 
 from appliance.errors import Invalid
-from appliance.lua.tokens import NO_TOKEN, LuaToken, windows_of
 
 MAX_FILE_BYTES = 1 << 20
 """Bytes of a Lua file; none that a person wrote comes near."""
@@ -18,6 +20,60 @@ MAX_FILE_BYTES = 1 << 20
 _MARK = b"\xef\xbb\xbf"
 _LAST_RETURN = "\nreturn"
 _place_of = attrgetter("line", "column")
+
+_KEYWORDS = """
+and break do else elseif end false for function goto if in local nil not or repeat return then true until while
+"""
+KEYWORDS = frozenset(_KEYWORDS.split())
+
+_TOKEN = re.compile(
+    r"""
+      (?P<skip>--\[(?P<c>=*+)\[.*?(?:\](?P=c)\]|\Z) | --[^\n]*+)
+    | (?P<text>\[(?P<l>=*+)\[.*?(?:\](?P=l)\]|\Z)
+        | "(?:[^"\\\n]|\\(?:z\s*+|.))*+"? | '(?:[^'\\\n]|\\(?:z\s*+|.))*+'?)
+    | (?P<name>[A-Za-z_]\w*+)
+    | (?P<number>\.?\d(?:[eEpP][+-]|[\w.])*+)
+    | (?P<symbol>\.\.\.|\.\.|::|[=~<>]=|\S)
+    """,
+    re.VERBOSE | re.DOTALL | re.ASCII,
+)
+
+
+class LuaToken(NamedTuple):
+    """One word, its kind (name, text, number or symbol), and where it begins: lines count from 1, columns from 0.
+
+    A text has its quotes.
+    """
+
+    kind: str
+    word: str
+    line: int
+    column: int
+
+
+NO_TOKEN = LuaToken("", "", 0, 0)
+"""What stands before the first token and behind the last."""
+
+
+def tokens_of(text: bytes) -> Iterator[LuaToken]:
+    """Every token but comments."""
+    decoded = text.decode(errors="replace")
+    line, line_start, counted = 1, 0, 0
+    for found in _TOKEN.finditer(decoded):
+        start = found.start()
+        if newlines := decoded.count("\n", counted, start):
+            line += newlines
+            line_start = decoded.rindex("\n", counted, start) + 1
+        counted = start
+        if found.lastgroup is not None and found.lastgroup != "skip":
+            yield LuaToken(found.lastgroup, found[0], line, start - line_start)
+
+
+def windows_of(text: bytes, size: int) -> Iterator[tuple[LuaToken, ...]]:
+    """So many tokens in a row, from every place in the text."""
+    padding = [NO_TOKEN] * (size - 1)
+    tokens = [*padding, *tokens_of(text), *padding]
+    return zip(*(tokens[offset:] for offset in range(size)), strict=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from appliance.lua.folder import Folder
+from appliance.lua.names import find_undefined
 from appliance.lua.runner import Runner
 from appliance.lua.source import Source
-from appliance.lua.undefined import find_undefined
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

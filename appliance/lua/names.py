@@ -1,15 +1,34 @@
-"""Undefined names: globals that a file uses and nobody gives a value, which is most often a typo inside `execute`."""
+"""Names: what the text of Lua files names, seen without running them.
+
+These are ids in calls of `ctx`, and globals that no file gives a value, which are most often typos inside `execute`.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from appliance.errors import Fault
 from appliance.lua.lua_catalog import Describe
-from appliance.lua.source import Source
-from appliance.lua.tokens import KEYWORDS, NO_TOKEN, LuaToken, tokens_of
+from appliance.lua.source import KEYWORDS, NO_TOKEN, LuaToken, Source, tokens_of, windows_of
 from appliance.tables.checks import nearest
+
+CALLS: Mapping[str, str] = {
+    "command": "device",
+    "wait_for": "device",
+    "command_room": "room",
+    "list_room_devices": "room",
+    "command_group": "group",
+    "list_group_devices": "group",
+    "invoke": "operation",
+}
+"""What the first argument of a call names. Calls that answer nil where there is no such thing are not among them."""
+
+_ANY_CALL = re.compile(rb":\s*(?:%b)\b" % "|".join(CALLS).encode())
+
+_PLAIN = re.compile(r"""(["'])([^"'\\]*)\1""")
 
 _MAKERS = frozenset({"_G", "_ENV", "load", "rawset"})
 """Whoever uses one of these may give values to globals in ways that cannot be seen."""
@@ -32,6 +51,27 @@ MAX_HINTS = 20
 
 Known = Mapping[str, Mapping[str, bool]]
 """The globals that Lua has, and the members of those that are libraries."""
+
+
+@dataclass(frozen=True, slots=True)
+class CalledName:
+    """A call `ctx:command("desk:light:0", …)` on this line: `kind` is what the name is of."""
+
+    line: int
+    call: str
+    kind: str
+    name: str
+
+
+def called_names(source: Source) -> Iterator[CalledName]:
+    """Every call whose first argument is a text alone, in order."""
+    if _ANY_CALL.search(source.text) is None:  # most files have none, and to look for words takes a while
+        return
+    for colon, call, bracket, name, behind in windows_of(source.chunk, 5):
+        if (colon.word, bracket.word) == (":", "(") and call.word in CALLS and behind.word in (",", ")"):
+            plain = _PLAIN.fullmatch(name.word) if name.kind == "text" else None
+            if plain is not None:
+                yield CalledName(name.line, call.word, CALLS[call.word], plain[2])
 
 
 async def find_undefined(sources: Sequence[Source], describe: Describe) -> list[Fault]:

@@ -171,7 +171,7 @@ RELOADED_PARTS: Mapping[str, Schema | Part] = {
 }
 RELOADED = record(
     "Reloaded",
-    status=Part(one_of("ok", "error"), lambda done: "ok" if done.is_ok else "error"),
+    status=Part(one_of("ok", "error"), lambda done: "error" if done.faults else "ok"),
     **RELOADED_PARTS,
 )
 WATCH = described("Watch", target=TEXT, enabled=BOOLEAN, directory=TEXT)

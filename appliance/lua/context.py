@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from appliance.adapters.dispatch import Dispatcher, Outcome
@@ -80,6 +81,10 @@ class Context:
             await self.after.wait()
         if operation in _LOOKUPS:
             return _LOOKUPS[operation](self._registry, arguments[0])
+        if operation in _GETTERS:
+            with suppress(NotFound):
+                return _GETTERS[operation](self._registry, arguments[0])
+            return None
         if operation in _ACTIONS:
             return await _ACTIONS[operation](self, *arguments[:2])
         return await self._more[operation](self, *arguments)
@@ -120,12 +125,10 @@ class Context:
         return {"status": result["status"], "message": result["message"]}
 
     async def _command_group(self, group_id: str, raw: Any) -> list[dict[str, Any]]:
-        devices = self._registry.list_group_devices(group_id)
-        return await self.send(devices, Command.parse(raw))
+        return await self.send(self._registry.list_group_devices(group_id), Command.parse(raw))
 
     async def _command_room(self, room_id: str, raw: Any) -> list[dict[str, Any]]:
-        devices = self._registry.list_room_devices(room_id)
-        return await self.send(devices, Command.parse(raw))
+        return await self.send(self._registry.list_room_devices(room_id), Command.parse(raw))
 
     async def _invoke(self, target: str, payload: Any) -> Any:
         if payload is not None and not isinstance(payload, dict):
@@ -153,29 +156,21 @@ def _size_of(result: Mapping[str, Any]) -> int:
     return 64 + len(result["target"]) + len(result["message"] or "")
 
 
-def _or_none(get: Callable[[Registry, str], dict[str, Any]]) -> Callable[[Registry, str], dict[str, Any] | None]:
-    """The look-up with None where there is no such thing."""
-
-    def look_up(registry: Registry, name: str) -> dict[str, Any] | None:
-        try:
-            return get(registry, name)
-        except NotFound:
-            return None
-
-    return look_up
-
+_GETTERS: Mapping[str, Callable[[Registry, str], Any]] = {
+    "get_device": lambda registry, name: DEVICE(registry.get_device(name)),
+    "get_room": lambda registry, name: ROOM(registry.get_room(name)),
+    "get_group": lambda registry, name: GROUP(registry.get_group(name)),
+}
+"""What `ctx` answers from memory; None where there is no such thing."""
 
 _LOOKUPS: Mapping[str, Callable[[Registry, str], Any]] = {
-    "get_device": _or_none(lambda registry, name: DEVICE(registry.get_device(name))),
     "list_devices": lambda registry, _: DEVICE.each(registry.list_devices()),
-    "get_room": _or_none(lambda registry, name: ROOM(registry.get_room(name))),
     "list_rooms": lambda registry, _: ROOM.each(registry.list_rooms()),
     "list_room_devices": lambda registry, name: DEVICE.each(registry.list_room_devices(name)),
-    "get_group": _or_none(lambda registry, name: GROUP(registry.get_group(name))),
     "list_groups": lambda registry, _: GROUP.each(registry.list_groups()),
     "list_group_devices": lambda registry, name: DEVICE.each(registry.list_group_devices(name)),
 }
-"""What `ctx` answers from memory."""
+"""What `ctx` answers from memory; raises `NotFound` where there is no such room or group."""
 
 _ACTIONS: Mapping[str, Callable[..., Awaitable[Any]]] = {
     "command": Context._command,
@@ -187,9 +182,17 @@ _ACTIONS: Mapping[str, Callable[..., Awaitable[Any]]] = {
 """What `ctx` does, and waits for."""
 
 MORE_OPERATIONS = (
-    *("get", "set", "start_timer", "cancel_timer", "run_scene", "wait_for", "snapshot", "restore", "notify"),
+    "get",
+    "set",
+    "start_timer",
+    "cancel_timer",
+    "run_scene",
+    "wait_for",
+    "snapshot",
+    "restore",
+    "notify",
 )
 """What other rooms do for `ctx`."""
 
-OPERATIONS = frozenset({*_LOOKUPS, *_ACTIONS, *MORE_OPERATIONS})
+OPERATIONS = frozenset({*_GETTERS, *_LOOKUPS, *_ACTIONS, *MORE_OPERATIONS})
 """Every request that `ctx` can make; `ctx:log` is none, for it waits for nothing."""

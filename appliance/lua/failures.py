@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from appliance.errors import Fault, RunCancelled, ScriptFailed
 from appliance.lua.execution_limits import ExecutionLimits
@@ -16,18 +16,15 @@ MAX_LINE_CHARS = 400
 
 _PLACE = re.compile(r"(?P<file>[^\n]+?):(?P<line>\d+): (?P<message>.*)", re.DOTALL)
 
-_LIMITS: dict[Reason, tuple[Callable[[ExecutionLimits], str], str]] = {
+_LIMITS = {
     Reason.BACKSTOP: (
-        lambda limits: f"took more than {limits.backstop_secs:g} s in all, sleep not counted,",
+        "took more than {0.backstop_secs:g} s in all, sleep not counted,",
         "automations.runner.backstop_timeout_secs",
     ),
-    Reason.CPU: (lambda limits: f"ran for {limits.max_cpu_secs:g} s without a ctx call", "scripts.max_cpu_secs"),
-    Reason.MEMORY: (
-        lambda limits: f"needed more than {limits.max_memory_mb:g} MB of memory",
-        "scripts.max_memory_mb",
-    ),
+    Reason.CPU: ("ran for {0.max_cpu_secs:g} s without a ctx call", "scripts.max_cpu_secs"),
+    Reason.MEMORY: ("needed more than {0.max_memory_mb:g} MB of memory", "scripts.max_memory_mb"),
 }
-"""What an execution did that was stopped, and the key of the configuration that says so."""
+"""What an execution did that was stopped at one of its `ExecutionLimits`, and the key of the configuration."""
 
 
 def failure_of(frame: WorkerFrame, files: Sequence[Source], limits: ExecutionLimits) -> ScriptFailed | RunCancelled:
@@ -44,28 +41,22 @@ def failure_of(frame: WorkerFrame, files: Sequence[Source], limits: ExecutionLim
     is_stuck = reasons[0] is Reason.STUCK
     end = "could not be stopped; its Lua worker is replaced" if is_stuck else f"was stopped ({key})"
     status = "error" if reasons == [Reason.MEMORY] else "timeout"
-    return ScriptFailed(Fault(file, line, f"{sentence(limits)} and {end}"), status)
+    return ScriptFailed(Fault(file, line, f"{sentence.format(limits)} and {end}"), status)
 
 
 def _fault(message: str, place: str, absent: str, *, files: Sequence[Source]) -> Fault:
-    """Where the message itself names a place, that one holds; else the innermost line that was running."""
-    found = _PLACE.match(message)
-    source = _file(found["file"], files) if found is not None else None
-    if found is None or source is None:
-        file, line = _place(place, files)
-        return _hinted(file, line, ErrorContext(message=message, absent=absent))
-    again = _PLACE.match(found["message"])
-    if again is not None and _file(again["file"], files) is not None:  # coroutine.wrap puts its own place in front
-        return _fault(found["message"], place, absent, files=files)
-    line = int(found["line"])
-    here, before = _lines(source, line)
-    context = ErrorContext(
-        message=found["message"], line=here, previous=before, absent=absent, has_scripts=len(files) > 1
-    )
-    return _hinted(source.name, line, context)
-
-
-def _hinted(file: str, line: int, context: ErrorContext) -> Fault:
+    """Where the message itself begins with a place, that one counts; else the innermost line that was running."""
+    file, line = _place(place, files)
+    context = ErrorContext(message=message, absent=absent)
+    while (found := _PLACE.match(context.message)) is not None:  # coroutine.wrap puts its own place in front
+        source = _file(found["file"], files)
+        if source is None:
+            break
+        file, line = source.name, int(found["line"])
+        here, previous = _lines(source, line)
+        context = ErrorContext(
+            message=found["message"], line=here, previous=previous, absent=absent, has_scripts=len(files) > 1
+        )
     return Fault(file, line, context.message + hint_of(context))
 
 
@@ -77,10 +68,8 @@ def _place(place: str, files: Sequence[Source], unknown: int = 1) -> tuple[str, 
 
 def _file(short: str, files: Sequence[Source]) -> Source | None:
     """The file that Lua means: it keeps only the end of a long name."""
-    for source in files:
-        if source.name == short or (short.startswith("...") and source.name.endswith(short[3:])):
-            return source
-    return None
+    is_cut = short.startswith("...")
+    return next((each for each in files if each.name == short or (is_cut and each.name.endswith(short[3:]))), None)
 
 
 def _lines(source: Source, line: int) -> tuple[str, str]:

@@ -102,10 +102,8 @@ class Decoder:
 def _split(body: bytes) -> tuple[bytes, ...]:
     parts, at = [], 0
     while at < len(body):
-        if at + _LENGTH.size > len(body):
-            raise ValueError("a frame ends within a length")
         start = at + _LENGTH.size
-        at = start + _LENGTH.unpack_from(body, at)[0]
+        at = start + int.from_bytes(body[at:start], "little")
         if at > len(body):
             raise ValueError("a part is longer than its frame")
         parts.append(body[start:at])

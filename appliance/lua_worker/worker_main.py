@@ -178,14 +178,12 @@ class WorkerLoop:
             self._send(encode(FrameKind.FAILED, number, said.encode(errors="replace"), b"", b""))
 
     def _pong(self, number: int, place: bytes) -> None:
-        self._send(encode(FrameKind.PONG, number, self._memory_use(), place))
+        used = [(each.memory, each.number) for each in list(self._executions.values())]
+        memory, largest = max(used, default=(0, 0))
+        self._send(encode(FrameKind.PONG, number, MEMORY_USE.pack(largest, memory), place))
 
     def _new_execution(self) -> WorkerExecution:
         return WorkerExecution(self._max_memory, self._send, self._forget)
 
     def _forget(self, number: int) -> None:
         self._executions.pop(number, None)
-
-    def _memory_use(self) -> bytes:
-        memory, number = max(((each.memory, each.number) for each in list(self._executions.values())), default=(0, 0))
-        return MEMORY_USE.pack(number, memory)

@@ -105,9 +105,7 @@ local put_value
 
 local function put_array(array, length, depth)
   for key in next, array do
-    if mathtype(key) ~= 'integer' or key < 1 or key > length then
-      error({MIXED}, 0)
-    end
+    if mathtype(key) ~= 'integer' or key < 1 or key > length then error({MIXED}, 0) end
   end
   put('[')
   for index = 1, length do

@@ -14,7 +14,7 @@ from appliance.home.bus import Bus
 
 log = logging.getLogger("adapters")
 
-MAX_DROPPED = 200
+MAX_LISTED_DROPS = 200
 """How many dropped attributes of one adapter are listed."""
 
 
@@ -81,7 +81,7 @@ class Health:
         log.warning("%s: %s of %s was dropped: %s", event.adapter, event.attribute, event.device_id, event.reason)
         health = self._adapters.get(event.adapter)
         if health is not None:
-            self._adapters[event.adapter] = replace(health, dropped=(*health.dropped, event)[:MAX_DROPPED])
+            self._adapters[event.adapter] = replace(health, dropped=(*health.dropped, event)[:MAX_LISTED_DROPS])
 
     def _on_event(self, event: events.Event) -> None:
         match event:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
-MAX_ENTRIES = 2000
+MAX_LOG_ENTRIES = 2000
 MAX_BYTES = 2 << 20
 """Bytes of all entries together; a script may log lines of 8 KiB."""
 
@@ -32,7 +32,7 @@ _OWN = "own_fields"
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", _OWN}
 
-MAX_DEPTH = 32
+MAX_FIELD_DEPTH = 32
 """Levels of nesting in the value of a field; deeper values become text."""
 
 
@@ -99,7 +99,7 @@ class LogBuffer(logging.Handler):
             return
         self._entries.append(entry)
         self._bytes += _size(entry)
-        while len(self._entries) > MAX_ENTRIES or (self._bytes > MAX_BYTES and len(self._entries) > 1):
+        while len(self._entries) > MAX_LOG_ENTRIES or (self._bytes > MAX_BYTES and len(self._entries) > 1):
             self._bytes -= _size(self._entries.popleft())
 
     def count_by_level(self) -> dict[str, int]:
@@ -159,7 +159,7 @@ def _entry_of(record: logging.LogRecord, number: int) -> LogEntry:
     )
 
 
-def _as_json(value: Any, levels: int = MAX_DEPTH) -> Any:
+def _as_json(value: Any, levels: int = MAX_FIELD_DEPTH) -> Any:
     if isinstance(value, list) and levels:
         return [_as_json(each, levels - 1) for each in value]
     if isinstance(value, dict) and levels:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-INTERVAL_SECS = 1.0
+MEASURE_INTERVAL_SECS = 1.0
 
 
 class LoopLag:
@@ -27,7 +27,7 @@ class LoopLag:
 
     def _ask(self) -> None:
         loop = asyncio.get_running_loop()
-        due = loop.time() + INTERVAL_SECS
+        due = loop.time() + MEASURE_INTERVAL_SECS
         self._handle = loop.call_at(due, self._measure, due)
 
     def _measure(self, due: float) -> None:

@@ -15,10 +15,10 @@ from typing import Any
 from appliance.clock import Clock
 from appliance.tasks import Tasks
 
-QUIET_SECS = 0.3
+DEBOUNCE_SECS = 0.3
 """Seconds without a change after which the callback is called."""
 
-MAX_INTERVAL_SECS = 3.0
+MAX_DEBOUNCE_SECS = 3.0
 """Seconds after which it is called while changes go on."""
 
 START_SECS = 0.25
@@ -101,9 +101,9 @@ class Watcher:
         """Call `on_change` after each burst of changes."""
         while True:
             await target.changed.wait()
-            latest = self._clock.monotonic() + MAX_INTERVAL_SECS
+            latest = self._clock.monotonic() + MAX_DEBOUNCE_SECS
             target.changed.clear()
-            while self._clock.monotonic() < latest and await self._clock.wait(target.changed, QUIET_SECS):
+            while self._clock.monotonic() < latest and await self._clock.wait(target.changed, DEBOUNCE_SECS):
                 target.changed.clear()
             try:
                 await target.on_change()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import orjson
 import pytest
 
-from appliance.log_buffer import MAX_BYTES, MAX_ENTRIES, LogBuffer, LogQuery, own_fields, value_text
+from appliance.log_buffer import MAX_BYTES, MAX_LOG_ENTRIES, LogBuffer, LogQuery, own_fields, value_text
 
 log = logging.getLogger("part.of.a.test")
 
@@ -24,7 +24,7 @@ def buffer() -> Iterator[LogBuffer]:
     root.setLevel(level)
 
 
-def messages(buffer: LogBuffer, query: LogQuery = LogQuery(limit=MAX_ENTRIES)) -> list[str]:  # noqa: B008
+def messages(buffer: LogBuffer, query: LogQuery = LogQuery(limit=MAX_LOG_ENTRIES)) -> list[str]:  # noqa: B008
     """What the entries that match say, newest first."""
     return [entry.message for entry in buffer.list_entries(query)]
 
@@ -71,10 +71,10 @@ def test_whatever_is_logged_it_can_be_sent_as_json(buffer: LogBuffer) -> None:
 
 
 def test_only_so_many_entries_and_bytes_are_kept(buffer: LogBuffer) -> None:
-    for number in range(MAX_ENTRIES + 100):
+    for number in range(MAX_LOG_ENTRIES + 100):
         log.info("%d", number)
     kept = messages(buffer)
-    assert len(kept) == MAX_ENTRIES and kept[0] == str(MAX_ENTRIES + 99)
+    assert len(kept) == MAX_LOG_ENTRIES and kept[0] == str(MAX_LOG_ENTRIES + 99)
     for _ in range(1000):
         log.info("x" * 8192)
     assert sum(map(len, messages(buffer))) <= MAX_BYTES

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from appliance.clock import Clock
-from appliance.watch import MAX_INTERVAL_SECS, QUIET_SECS, Target, Watcher
+from appliance.watch import DEBOUNCE_SECS, MAX_DEBOUNCE_SECS, Target, Watcher
 from tests.fakes.clock import VirtualClock
 from tests.fakes.patience import until
 
@@ -46,11 +46,11 @@ async def settled(folder: Path, noted: Noted) -> None:
         async with asyncio.timeout(20):
             while not noted.count:
                 await asyncio.to_thread(file.touch)
-                await asyncio.sleep(2 * QUIET_SECS)
+                await asyncio.sleep(2 * DEBOUNCE_SECS)
         before = 0
         while before != noted.count:
             before = noted.count
-            await asyncio.sleep(3 * QUIET_SECS)
+            await asyncio.sleep(3 * DEBOUNCE_SECS)
     noted.count = 0
 
 
@@ -80,7 +80,7 @@ async def test_a_file_is_noticed_however_it_is_saved_and_not_for_each_write(tmp_
             noted.count = 0
             save(tmp_path / "probe.lua")
             await until(lambda: noted.count)
-            await asyncio.sleep(2 * QUIET_SECS)
+            await asyncio.sleep(2 * DEBOUNCE_SECS)
             assert noted.count <= 2, how
 
 
@@ -90,7 +90,7 @@ async def test_what_is_no_lua_file_of_the_folder_is_not_noticed(tmp_path: Path) 
     async with watched(tmp_path) as noted:
         for name in ("x.txt", ".hidden.lua", "x.lua~", ".x.lua.swp", "inner/x.lua", "4913"):
             (tmp_path / name).write_text("x")
-        await asyncio.sleep(4 * QUIET_SECS)
+        await asyncio.sleep(4 * DEBOUNCE_SECS)
         assert noted.count == 0
 
 
@@ -98,7 +98,7 @@ async def test_folders_inside_a_deep_one_are_watched_too_and_new_ones_as_well(tm
     async with watched(tmp_path, is_deep=True) as noted:
         (tmp_path / "inner").mkdir()
         await until(lambda: noted.count)
-        await asyncio.sleep(2 * QUIET_SECS)
+        await asyncio.sleep(2 * DEBOUNCE_SECS)
         before = noted.count
         (tmp_path / "inner/x.lua").write_text("x")
         await until(lambda: noted.count > before)
@@ -215,18 +215,18 @@ async def test_a_burst_counts_once_it_has_ended_and_an_endless_one_now_and_then(
         for _ in range(times):
             assert noted.count == 0
             target.changed.set()
-            await clock.sleep(QUIET_SECS / 2)
+            await clock.sleep(DEBOUNCE_SECS / 2)
         await until(lambda: noted.count)
 
     async def never_end() -> None:
         while noted.count == 1:
             target.changed.set()
-            await clock.sleep(QUIET_SECS / 2)
+            await clock.sleep(DEBOUNCE_SECS / 2)
 
     async with Watcher([target], clock):
         await clock.run(burst(5))
         began = clock.monotonic()
-        assert (noted.count, began >= 3 * QUIET_SECS) == (1, True)
+        assert (noted.count, began >= 3 * DEBOUNCE_SECS) == (1, True)
         await clock.run(never_end())
-        assert clock.monotonic() - began >= MAX_INTERVAL_SECS - QUIET_SECS
+        assert clock.monotonic() - began >= MAX_DEBOUNCE_SECS - DEBOUNCE_SECS
     assert noted.count == 2

@@ -11,10 +11,10 @@ from sanic import HTTPResponse, Request
 
 from appliance.api.responses import no_content
 
-HEADERS = "authorization, content-type"
+ALLOWED_HEADERS = "authorization, content-type"
 """Request headers that a page may send beside the CORS-safelisted ones."""
 
-READABLE = "Retry-After"
+EXPOSED_HEADERS = "Retry-After"
 """Response headers that a page may read beside the CORS-safelisted ones."""
 
 PREFLIGHT_MAX_AGE_SECS = 600
@@ -38,7 +38,7 @@ class Cors:
             return None
         response = no_content()
         response.headers["access-control-allow-methods"] = self._methods
-        response.headers["access-control-allow-headers"] = HEADERS
+        response.headers["access-control-allow-headers"] = ALLOWED_HEADERS
         response.headers["access-control-max-age"] = str(PREFLIGHT_MAX_AGE_SECS)
         return response
 
@@ -49,7 +49,7 @@ class Cors:
             response.headers["vary"] = "Origin" if varies is None else f"{varies}, Origin"
             if (origin := self._origin_of(request)) is not None:
                 response.headers["access-control-allow-origin"] = origin
-                response.headers["access-control-expose-headers"] = READABLE
+                response.headers["access-control-expose-headers"] = EXPOSED_HEADERS
         return response
 
     def _origin_of(self, request: Request) -> str | None:

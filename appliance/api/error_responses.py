@@ -17,7 +17,7 @@ from appliance.history.execution_history import RunEntry, RunStatus
 
 log = logging.getLogger("api")
 
-HEADERS: Mapping[type[errors.LaresError], dict[str, str]] = {
+ERROR_HEADERS: Mapping[type[errors.LaresError], dict[str, str]] = {
     errors.Unauthenticated: {"WWW-Authenticate": "Bearer"},
     errors.TooManyChecks: {"Retry-After": "1"},
     errors.UpgradeRequired: {"Upgrade": "websocket", "Sec-WebSocket-Version": "13"},
@@ -86,7 +86,7 @@ def headers_of(error: errors.LaresError) -> Mapping[str, str] | None:
     """The headers that come with the error, if any do."""
     if isinstance(error, errors.RateLimited):
         return {"Retry-After": str(math.ceil(error.wait_secs))}
-    return HEADERS.get(type(error))
+    return ERROR_HEADERS.get(type(error))
 
 
 def error_response(request: Request, error: Exception) -> HTTPResponse:

@@ -42,7 +42,7 @@ def _frame(type_: str, when: str, /, **fields: Schema | Part) -> EventFrame:
 _DEVICE_ID = Part(TEXT, "device_id")
 _TARGET = schemas.RELOADED_PARTS["target"]
 
-RELOADS: Mapping[str, str] = {
+RELOAD_PREFIXES: Mapping[str, str] = {
     "scenes": "scene.catalog_reload",
     "automations": "automation.catalog_reload",
     "scripts": "scripts.reload",
@@ -54,7 +54,9 @@ DROPPED: Schema = {**COUNT, "description": "How many frames this reader has lost
 
 def _reload_frames(end: str, when: str, fields: Mapping[str, Schema | Part]) -> Mapping[str, EventFrame]:
     """The frames of an event of reloads, by its target."""
-    return {target: _frame(f"{begin}{end}", when.format(target), **fields) for target, begin in RELOADS.items()}
+    return {
+        target: _frame(f"{begin}{end}", when.format(target), **fields) for target, begin in RELOAD_PREFIXES.items()
+    }
 
 
 BY_EVENT: Mapping[type[events.Event], EventFrame | Mapping[str, EventFrame] | None] = {

@@ -22,7 +22,7 @@ BACKLOG = 4096
 MAX_ACCEPTS_AT_ONCE = 16
 """Connections that one turn of the loop accepts, so that what others wait for comes in between."""
 
-PAUSE_SECS = 0.25
+EXHAUSTED_PAUSE_SECS = 0.25
 """How long nothing is accepted when the system has no memory or file descriptor left."""
 
 LOG_INTERVAL_SECS = 60.0
@@ -111,7 +111,7 @@ class Listener:
             self._refuse_one()
             self._log_refusal(f"the system has none to spare ({error.strerror})")
         self._loop.remove_reader(self._socket)
-        self._resume = self._loop.call_later(PAUSE_SECS, self._resume_accepting)
+        self._resume = self._loop.call_later(EXHAUSTED_PAUSE_SECS, self._resume_accepting)
 
     def _refuse_one(self) -> None:
         try:
@@ -126,7 +126,7 @@ class Listener:
             try:
                 self._reserve = socket.socket()
             except OSError:
-                self._resume = self._loop.call_later(PAUSE_SECS, self._resume_accepting)
+                self._resume = self._loop.call_later(EXHAUSTED_PAUSE_SECS, self._resume_accepting)
                 return
         self._loop.add_reader(self._socket, self._accept_some)
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from appliance.api.auth import REACH, Role
-from appliance.api.error_responses import CODES, HEADERS
-from appliance.api.route import ANYWHERE, Route
+from appliance.api.error_responses import CODES, ERROR_HEADERS
+from appliance.api.route import COMMON_STATUSES, Route
 from appliance.api.schemas import error_of
 from appliance.tables.shapes import TEXT, Schema
 from appliance.version import VERSION
@@ -44,7 +44,7 @@ _MEANINGS: Mapping[int, str] = {
 """What each status says; one that is missing here cannot be in a row."""
 
 _NAMED_HEADERS: Mapping[int, Iterable[str]] = {
-    **{CODES[kind.code].status: names for kind, names in HEADERS.items()},
+    **{CODES[kind.code].status: names for kind, names in ERROR_HEADERS.items()},
     405: ("Allow",),
 }
 
@@ -81,7 +81,7 @@ def statuses_of(route: Route) -> set[int]:
     """Every status that the route may be answered with."""
     guarded = set() if route.role is None else {401, 429, 503}
     is_beyond_some = route.role is not None and any(route.role not in REACH[role] for role in Role)
-    return {*route.statuses, *ANYWHERE, *guarded, *([403] if is_beyond_some else [])}
+    return {*route.statuses, *COMMON_STATUSES, *guarded, *([403] if is_beyond_some else [])}
 
 
 def _operation(route: Route) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Responses: JSON, empty, or a file of the dashboard."""
+"""Responses: JSON_HEADERS, empty, or a file of the dashboard."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sanic import HTTPResponse
 from sanic.helpers import has_message_body
 
 JSON_TYPE = "application/json"
-JSON = {"content-type": JSON_TYPE}
+JSON_HEADERS = {"content-type": JSON_TYPE}
 
 
 class Response(HTTPResponse):
@@ -45,9 +45,9 @@ def _encode_headers(status: int, headers: tuple[tuple[str, str], ...], is_persis
 
 
 def json_response(body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> HTTPResponse:
-    """A JSON response; `bytes` are sent as they are, as encoded JSON."""
+    """A JSON_HEADERS response; `bytes` are sent as they are, as encoded JSON_HEADERS."""
     encoded = body if isinstance(body, bytes) else orjson.dumps(body)
-    return Response(encoded, status, {**headers, **JSON} if headers else {**JSON})
+    return Response(encoded, status, {**headers, **JSON_HEADERS} if headers else {**JSON_HEADERS})
 
 
 def no_content() -> HTTPResponse:

@@ -51,12 +51,12 @@ class Call:
         return parse(self.route.query, stated)
 
 
-ANYWHERE = frozenset({400, 405, 408, 413, 417, 501})
+COMMON_STATUSES = frozenset({400, 405, 408, 413, 417, 501})
 """Statuses that every path may respond with: to malformed, slow or large requests and other methods."""
 
 Handler = Callable[..., Awaitable[HTTPResponse | None]]
 
-RELOADS = frozenset({"/scenes/reload", "/automations/reload", "/scripts/reload"})
+UNLIMITED_PATHS = frozenset({"/scenes/reload", "/automations/reload", "/scripts/reload"})
 """Paths without a rate limit, like those under `/auth/`."""
 
 
@@ -66,7 +66,7 @@ class Route:
 
     `role` is what a key needs, None where none is asked. `handler` is a method of the class `resource`; it gets the
     call and the path's ids. `statuses` are those that it may give itself; beside them come 401, 403 and 429 where a
-    role is asked, and those of `ANYWHERE`. `response_schema` describes its 2xx, None where that has no body;
+    role is asked, and those of `COMMON_STATUSES`. `response_schema` describes its 2xx, None where that has no body;
     that is JSON unless `media_type` says otherwise.
     `body` checks the request's JSON, None where it is not read; where it is `body_optional`, no body counts as an
     empty object. `query` checks the parameters of the query.
@@ -100,7 +100,12 @@ class Route:
     def is_rate_limited(self) -> bool:
         """Whether requests of it count against the rate limit of their key."""
         is_write = self.method in ("POST", "PUT", "DELETE")
-        return is_write and self.role is not None and self.path not in RELOADS and not self.path.startswith("/auth/")
+        return (
+            is_write
+            and self.role is not None
+            and self.path not in UNLIMITED_PATHS
+            and not self.path.startswith("/auth/")
+        )
 
 
 def route(

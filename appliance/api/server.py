@@ -20,7 +20,7 @@ from appliance.clock import Clock
 from appliance.errors import StartFailed
 from appliance.tables.addresses import Address
 
-POLL_INTERVAL_SECS = 0.02
+DRAIN_POLL_SECS = 0.02
 
 GOING_AWAY = 1001
 
@@ -97,7 +97,7 @@ class Server:
                 if not connection.is_answering:
                     closing.add(connection)
                     _close(connection)
-            await self._clock.sleep(POLL_INTERVAL_SECS)
+            await self._clock.sleep(DRAIN_POLL_SECS)
 
 
 def _close(connection: StrictConnection) -> None:

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 FOLDER = Path(__file__).parent / "dashboard"
-ROOT = "/dashboard/"
+DASHBOARD_PATH = "/dashboard/"
 PAGE = "index.html"
 
 TYPES: Mapping[str, str] = {
@@ -94,7 +94,7 @@ def load_files(folder: Path = FOLDER) -> dict[str, StaticFile]:
     files = [_hashed(name, bodies[name], version) for name in hashed]
     for name in UNHASHED & bodies.keys():
         body = bodies[name].replace(_VERSION, version.encode()).replace(_FILES, listed)
-        address = ROOT if name == PAGE else ROOT + name
+        address = DASHBOARD_PATH if name == PAGE else DASHBOARD_PATH + name
         files.append(StaticFile(path=address, type=_type(name), source=body, caching=ALWAYS_ASK))
     return {file.path: file for file in files}
 
@@ -128,7 +128,7 @@ def security_headers(host: str) -> dict[str, str]:
 
 
 def _hashed(name: str, body: bytes, version: str) -> StaticFile:
-    return StaticFile(path=f"{ROOT}{version}/{name}", type=_type(name), source=body, caching=FOREVER)
+    return StaticFile(path=f"{DASHBOARD_PATH}{version}/{name}", type=_type(name), source=body, caching=FOREVER)
 
 
 def _type(name: str) -> str:

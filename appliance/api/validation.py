@@ -12,7 +12,7 @@ from appliance.tables.checks import Mismatch, shown
 from appliance.tables.fields import Field, Findings, Table
 from appliance.tables.shapes import ANY, BOOLEAN, OBJECT, TEXT, Check, array_of, maybe, one_of
 
-MAX_DEPTH = 32
+MAX_TABLE_DEPTH = 32
 """Levels of nesting in tables that are passed to Lua."""
 
 
@@ -82,8 +82,8 @@ def list_of(check: Check) -> Check:
 def _table(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise Mismatch("an object", value)
-    if not _is_within(value, MAX_DEPTH - 1):
-        raise Invalid(f"must not be nested more than {MAX_DEPTH} deep")
+    if not _is_within(value, MAX_TABLE_DEPTH - 1):
+        raise Invalid(f"must not be nested more than {MAX_TABLE_DEPTH} deep")
     return value
 
 

@@ -19,7 +19,7 @@ import orjson
 
 from appliance.automations.wall_clock import next_wall_clock
 from appliance.errors import Fault, Invalid
-from appliance.home.capabilities import ATTRIBUTES, is_custom
+from appliance.home.capabilities import KNOWN_ATTRIBUTES, is_custom
 from appliance.home.observations import Dropped, check_attributes, check_device_id, check_event
 from appliance.home.registry import ONLINE, UNAVAILABLE
 from appliance.home.values import Value
@@ -129,9 +129,9 @@ def _instant(text: str, locale: Locale, latest: datetime) -> datetime:
 
 def _attribute_reader(attribute: str) -> Callable[[str], Value]:
     def read(raw: str) -> Value:
-        entry = ATTRIBUTES.get(attribute)
+        entry = KNOWN_ATTRIBUTES.get(attribute)
         if entry is None and not is_custom(attribute):
-            near = nearest(attribute, [*ATTRIBUTES, EVENT])
+            near = nearest(attribute, [*KNOWN_ATTRIBUTES, EVENT])
             hint = "GET /capabilities lists those there are" if near is None else f"did you mean {near}"
             raise Invalid(f"{attribute!r} is not an attribute; {hint}")
         value = _json_or_text(raw)

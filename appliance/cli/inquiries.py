@@ -20,7 +20,7 @@ from appliance.history.execution_history import RunEntry
 from appliance.history.period import Period
 from appliance.home.texts import identifier, text
 from appliance.hub import Hub
-from appliance.log_buffer import MAX_ENTRIES, LogQuery
+from appliance.log_buffer import MAX_LOG_ENTRIES, LogQuery
 from appliance.store.records import DEVICE, GROUP, PLACE, ROOM, STATE
 from appliance.tables.fields import Field
 from appliance.tables.shapes import COUNT, Check
@@ -64,7 +64,7 @@ class Inquiries:
 
     async def _log(self, request: Any) -> dict[str, Any]:
         stated = {name: value for name, value in LOG(request).items() if value is not None}
-        entries = self._hub.log.list_entries(LogQuery(**{"limit": MAX_ENTRIES, **stated}))
+        entries = self._hub.log.list_entries(LogQuery(**{"limit": MAX_LOG_ENTRIES, **stated}))
         last = self._hub.log.list_entries(LogQuery(limit=1))
         return {"entries": LOG_ENTRY.each(entries), "last": last[0].number if last else 0}
 

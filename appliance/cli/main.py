@@ -19,7 +19,7 @@ from appliance.cli.help import EXAMPLES
 from appliance.cli.quick_import import quick_import
 from appliance.cli.single_file import list_targets
 from appliance.errors import LaresError, StartFailed
-from appliance.log_buffer import LEVELS, MAX_ENTRIES
+from appliance.log_buffer import LEVELS, MAX_LOG_ENTRIES
 from appliance.version import VERSION
 
 MAX_HOURS = 24 * 366
@@ -173,8 +173,8 @@ def _port(text: str) -> int:
 
 
 def _lines(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= MAX_ENTRIES:
-        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {MAX_ENTRIES}, not {text!r}")
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_LOG_ENTRIES:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {MAX_LOG_ENTRIES}, not {text!r}")
     return int(text)
 
 

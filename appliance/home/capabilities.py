@@ -215,7 +215,7 @@ PRESENCE = Capability(
 )
 """An attribute beside the catalog, for devices that stand for people."""
 
-ATTRIBUTES: Mapping[str, Capability] = {**CAPABILITIES, PRESENCE.key: PRESENCE}
+KNOWN_ATTRIBUTES: Mapping[str, Capability] = {**CAPABILITIES, PRESENCE.key: PRESENCE}
 """What describes the value of each attribute but `custom.<adapter>.<field>`."""
 
 _CUSTOM = re.compile(r"custom\.[^.\s]{1,100}\.[^\s]{1,150}")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from appliance.home.capabilities import ATTRIBUTES as KNOWN_ATTRIBUTES
-from appliance.home.capabilities import CAPABILITIES, Capability
+from appliance.home.capabilities import CAPABILITIES, KNOWN_ATTRIBUTES, Capability
 from appliance.home.command_specs import COMMAND_SCHEMA
 from appliance.home.commands import Command
 from appliance.home.model import DeviceKind

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from appliance.errors import Invalid
-from appliance.home.capabilities import ATTRIBUTES, is_custom
+from appliance.home.capabilities import KNOWN_ATTRIBUTES, is_custom
 from appliance.home.command_specs import CommandSpec
 from appliance.home.model import Device, DeviceKind, Info, Metadata, Observation
 from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, cut
@@ -104,7 +104,7 @@ def check_event(event: Any, data: Any) -> tuple[str, dict[str, Value]]:
 def _check_attribute(key: Any, value: Value) -> Value:
     if not isinstance(key, str) or key == "state":
         raise Invalid("is not an attribute that an adapter may report")
-    if (entry := ATTRIBUTES.get(key)) is not None:
+    if (entry := KNOWN_ATTRIBUTES.get(key)) is not None:
         return entry.check(value)
     if not is_custom(key):
         raise Invalid("is neither in the catalog nor custom.<adapter>.<field>")
@@ -164,7 +164,9 @@ def _check_commands(
 
 
 def _check_spec(spec: CommandSpec) -> CommandSpec:
-    if not isinstance(spec.capability, str) or not (spec.capability in ATTRIBUTES or is_custom(spec.capability)):
+    if not isinstance(spec.capability, str) or not (
+        spec.capability in KNOWN_ATTRIBUTES or is_custom(spec.capability)
+    ):
         raise Invalid("is neither in the catalog nor custom.<adapter>.<field>")
     json_copy([spec.actions, spec.unit, spec.values, spec.min, spec.max, spec.step, spec.type])
     return spec

@@ -24,7 +24,7 @@ from appliance.tables.checks import shown
 
 ONLINE, OFFLINE, UNAVAILABLE = "online", "offline", "unavailable"
 
-MAX_DROPPED = 1000
+MAX_REPORTED_DROPS = 1000
 """How many (adapter, device, attribute) whose dropped values are remembered; further ones are not published."""
 
 T = TypeVar("T")
@@ -243,7 +243,7 @@ class Registry:
         """Publish what was dropped, once for each device and attribute."""
         for attribute, reason in dropped.items():
             key = (adapter, device_id, attribute)
-            if key not in self._dropped and len(self._dropped) < MAX_DROPPED:
+            if key not in self._dropped and len(self._dropped) < MAX_REPORTED_DROPS:
                 self._dropped.add(key)
                 event = events.ObservationDropped(
                     adapter=adapter, device_id=device_id, attribute=attribute, reason=reason

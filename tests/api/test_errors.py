@@ -11,7 +11,7 @@ import pytest
 from sanic import Request
 
 from appliance import errors
-from appliance.api.error_responses import CODES, HEADERS, error_response, status_of
+from appliance.api.error_responses import CODES, ERROR_HEADERS, error_response, status_of
 from tests.api.caller import KEY, UPGRADE, Caller, Reply, call, request
 from tests.fakes.house import House, open_house
 
@@ -343,7 +343,7 @@ async def test_every_error_has_a_status_and_is_told_in_its_own_words() -> None:
         assert status == status_of(error) == CODES[error.code].status, kind
         assert body == {"error": str(error), "code": error.code}
         answer = error_response(cast("Request", Asked()), error)
-        for name, value in HEADERS.get(kind, {}).items():
+        for name, value in ERROR_HEADERS.get(kind, {}).items():
             assert answer.headers[name] == value
 
 

@@ -173,7 +173,9 @@ class TestOneSource:
         described = fits(value, CHECKS[kind].schema)
         assert described == takes(CHECKS[kind], value), (kind, value)
 
-    @pytest.mark.parametrize("check", [rooms.ROOM_BODY, groups.GROUP_BODY, groups.MEMBERS_BODY, devices.ROOM_BODY])
+    @pytest.mark.parametrize(
+        "check", [rooms.ROOM_BODY, groups.GROUP_BODY, groups.MEMBERS_BODY, devices.ASSIGNMENT_BODY]
+    )
     @given(value=BODIES)
     @settings(max_examples=80, deadline=None, derandomize=True)
     def test_bodies(self, check: Check, value: Any) -> None:

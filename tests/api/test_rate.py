@@ -11,7 +11,7 @@ from appliance.api.api_limits import ApiLimits
 from appliance.api.app import ROUTES
 from appliance.api.auth import Role
 from appliance.api.rate import MAX_KEPT_BUCKETS, Buckets
-from appliance.api.route import RELOADS, Route
+from appliance.api.route import UNLIMITED_PATHS, Route
 from appliance.api.routes.system import SystemApi
 from appliance.clock import Clock
 from appliance.errors import RateLimited
@@ -98,7 +98,7 @@ def route(method: str, path: str, role: Role | None = Role.WRITE) -> Route:
         (route("GET", "/rooms"), False),
         (route("POST", "/auth/keys", Role.ADMIN), False),
         (route("DELETE", "/auth/keys/<key_id>", Role.ADMIN), False),
-        *((route("POST", path, Role.ADMIN), False) for path in sorted(RELOADS)),
+        *((route("POST", path, Role.ADMIN), False) for path in sorted(UNLIMITED_PATHS)),
         (route("POST", "/public", None), False),
     ],
     ids=lambda value: value if isinstance(value, bool) else f"{value.method} {value.path}",
@@ -109,7 +109,10 @@ def test_what_counts_is_seen_from_the_row(row: Route, counts: bool) -> None:
 
 def test_of_the_table_all_writes_count_but_those_of_keys_and_reloads() -> None:
     free = {(row.method, row.path) for row in ROUTES if not row.is_rate_limited and row.method != "GET"}
-    assert free - {("POST", path) for path in RELOADS} == {("POST", "/auth/keys"), ("DELETE", "/auth/keys/<key_id>")}
+    assert free - {("POST", path) for path in UNLIMITED_PATHS} == {
+        ("POST", "/auth/keys"),
+        ("DELETE", "/auth/keys/<key_id>"),
+    }
 
 
 class TestOverHttp:

@@ -21,7 +21,7 @@ from appliance.automations.calls import MAX_WAIT_SECS
 from appliance.cli.serve import STOP_LIMIT_SECS
 from appliance.cli.single_file import REMOVE_AFTER_SECS, SEAL_AFTER_SECS
 from appliance.config import MIN_MASTER_KEY_CHARS
-from appliance.log_buffer import MAX_ENTRIES
+from appliance.log_buffer import MAX_LOG_ENTRIES
 from appliance.lua.answers import MAX_ANSWER_BYTES
 from appliance.lua.context import MAX_RESULT_BYTES, MAX_RESULTS
 from appliance.lua.execution_limits import GRACE_SECS
@@ -88,7 +88,7 @@ def numbers() -> list[tuple[str, str]]:
         ("README.md", f"in order and within {stop} seconds"),
         ("README.md", f"a stop of at most {WORDS[round(MAX_LATE.total_seconds() / 60)]} minutes"),
         ("README.md", f"sets itself off {WORDS[brake_runs]} times within {WORDS[brake_secs]} seconds is paused for"),
-        ("README.md", f"the last {MAX_ENTRIES:,} lines of the log"),
+        ("README.md", f"the last {MAX_LOG_ENTRIES:,} lines of the log"),
         ("README.md", f"every {WORDS[flush_secs // 60]} minutes (`persistence.flush_secs`)"),
         ("firmware/README.md", f"{WORDS[int(SEAL_AFTER_SECS)]} seconds after it began to serve"),
         ("README.md", "removes the versions before it a minute after" if REMOVE_AFTER_SECS == 60 else ""),

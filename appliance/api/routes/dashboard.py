@@ -7,7 +7,7 @@ from sanic.exceptions import NotFound
 
 from appliance.api.responses import Response
 from appliance.api.route import Call, Handler, Route
-from appliance.api.static_files import ROOT, StaticFile, load_files, security_headers
+from appliance.api.static_files import DASHBOARD_PATH, StaticFile, load_files, security_headers
 
 
 class DashboardApi:
@@ -21,7 +21,7 @@ class DashboardApi:
         if call.request.raw_url == b"*":
             raise NotFound
         query = call.request.query_string
-        location = f"{ROOT}?{query}" if query else ROOT
+        location = f"{DASHBOARD_PATH}?{query}" if query else DASHBOARD_PATH
         return Response(b"", 302, {"location": location, "cache-control": "no-store"})
 
     async def show(self, call: Call) -> HTTPResponse:

@@ -23,7 +23,7 @@ from appliance.tables.fields import Field
 from appliance.tables.shapes import array_of
 
 NAME_BODY = body("NamingRequest", {"name": Field(nullable(name))})
-ROOM_BODY = body("AssignmentRequest", {"room_id": Field(nullable(identifier))})
+ASSIGNMENT_BODY = body("AssignmentRequest", {"room_id": Field(nullable(identifier))})
 
 
 class Include(StrEnum):
@@ -81,7 +81,12 @@ class DevicesApi:
         return json_response(self._encoder.encode(replace(current, person_name=edit.names[device_id])))
 
     @route(
-        "POST", "/devices/<device_id>/room", Role.WRITE, (200, 400, 404, 413, 503), json_shapes.DEVICE, body=ROOM_BODY
+        "POST",
+        "/devices/<device_id>/room",
+        Role.WRITE,
+        (200, 400, 404, 413, 503),
+        json_shapes.DEVICE,
+        body=ASSIGNMENT_BODY,
     )
     async def assign_room(self, call: Call, device_id: str) -> HTTPResponse:
         """Put the device into a room, or (null) into none."""

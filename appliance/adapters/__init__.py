@@ -1,1 +1,1 @@
-"""The outer wall: vendors' devices and the way to them."""
+"""Vendors' devices: one adapter per configured section, and the dispatcher that sends them commands."""

@@ -1,4 +1,4 @@
-"""The runner of one adapter: keeps it going, sends it commands, and lets nothing that it does reach others."""
+"""The runner of one adapter: restarts it when it fails, sends it commands, and contains whatever it raises."""
 
 from __future__ import annotations
 
@@ -16,16 +16,19 @@ from appliance.home.values import Value
 from appliance.tasks import Tasks, end, end_within
 
 START_TIMEOUT_SECS = 15.0
-"""How long the hub waits for an adapter that says nothing before it counts as started, and as failing."""
+"""Seconds until an adapter that has not called `publish.started()` counts as started, and as failing.
+
+It is not restarted: a slow one, such as that of a broker which sends without a pause, would lose what it has read.
+"""
 
 EXIT_TIMEOUT_SECS = 1.0
-"""How long an adapter may take to end."""
+"""Seconds that leaving an adapter may take."""
 
 MIN_RESTART_SECS, MAX_RESTART_SECS = 1.0, 60.0
-"""The pause before an adapter that failed is made anew: doubled with each failure, less up to a quarter by chance."""
+"""Seconds before an adapter that failed is restarted: doubled with each failure, less a random part of a quarter."""
 
 HEALTHY_AFTER_SECS = 120.0
-"""An adapter that ran for so long before it failed begins with the shortest pause again."""
+"""Seconds of running after which a failure counts as the first again."""
 
 Build = Callable[[AdapterContext], Adapter]
 
@@ -33,9 +36,10 @@ T = TypeVar("T")
 
 
 class AdapterRunner:
-    """Runs one adapter from entering the context to leaving it, made anew by `build` whenever it fails.
+    """Runs one adapter from entering the context to leaving it; `build` makes a new one whenever it fails.
 
-    Where `begin` is given, the adapter is first made when that is set; commands wait for it until then.
+    Where `begin` is given, the first is made when that is set; until then commands wait, for five seconds at most.
+    Methods may be called concurrently.
     """
 
     def __init__(self, build: Build, context: AdapterContext, begin: asyncio.Event | None = None) -> None:
@@ -44,7 +48,7 @@ class AdapterRunner:
         self._build = build
         self._context = context
         self._tasks = Tasks()
-        # What the adapter does: whoever waits for it ends it, by cancelling once, since what leaves needs its time.
+        # The adapter's own task. It is cancelled once only: a second time would interrupt how it leaves.
         self._work = Tasks()
         self._current: asyncio.Task[None] | None = None
         self._failures = 0
@@ -61,18 +65,18 @@ class AdapterRunner:
 
     @property
     def gate(self) -> AddressGate:
-        """The way to the adapter's address."""
+        """The gate of the adapter's address."""
         return self._context.gates.at(self.name) if self.adapter is None else self.adapter.gate
 
     @property
     def takes_many(self) -> bool:
-        """Whether commands for several devices are handed over together."""
+        """Whether the adapter is given the commands for several devices in one call."""
         return self.adapter is not None and self.adapter.takes_many
 
     async def command(self, device_ids: Sequence[str], command: Command) -> list[LaresError | None]:
-        """Send the command to the devices, in the adapter's turn, and take in what was read; for each why it failed.
+        """Send the command once the address is free, and publish what was read; for each device why it failed.
 
-        Raises `LaresError` where it failed for all of them.
+        Raises `LaresError` where it failed for all: `Busy`, `Unreachable`, `Unsupported`, or another `AdapterFailed`.
         """
         await self._wait_until_made()
         async with self.gate.lock():
@@ -80,7 +84,7 @@ class AdapterRunner:
             return await self._contained(self._command(adapter, device_ids, command))
 
     async def invoke(self, operation: str, payload: Mapping[str, Value]) -> Value:
-        """What an operation of the adapter's own returns; `Unsupported` where it has none of this name."""
+        """The result of one of the adapter's own operations. Raises `LaresError`; `Unsupported` if there is none."""
         await self._wait_until_made()
         adapter = self._running()
         return await self._contained(_invoke(adapter, operation, payload))
@@ -95,17 +99,17 @@ class AdapterRunner:
             raise
         except AdapterFailed as error:
             self._context.publish.reached()
-            self._context.publish.note(error)
+            self._context.publish.record_error(error)
             raise
         return [self._publish_result(result) for result in results]
 
     async def _contained(self, work: Awaitable[T]) -> T:
-        """The result of the adapter's work, or the `LaresError` that it raised; whatever else, as `AdapterFailed`."""
+        """The result of the adapter's work; any exception but `LaresError` is raised as `AdapterFailed`."""
         try:
             return await work
         except LaresError:
             raise
-        except BaseException as error:  # also what would end the process: an adapter may raise anything
+        except BaseException as error:  # also `SystemExit` and its like: an adapter may raise anything
             if isinstance(error, asyncio.CancelledError) and _is_cancelled():
                 raise
             raise self._context.publish.faulted(error) from None
@@ -123,7 +127,7 @@ class AdapterRunner:
         return self.adapter
 
     def _publish_result(self, result: CommandResult) -> LaresError | None:
-        """Publish what a command read; the error if it was not done."""
+        """Publish what a command read; its error, if it has one."""
         publish = self._context.publish
         if result.report is not None:
             publish.report(result.report)
@@ -134,7 +138,7 @@ class AdapterRunner:
         if result.error is None:
             return None
         error = BadAnswer(result.error)
-        publish.note(error)
+        publish.record_error(error)
         return error
 
     async def _keep_running(self) -> None:
@@ -152,7 +156,7 @@ class AdapterRunner:
             await clock.sleep(restart_delay(self._failures))
 
     async def _run_once(self) -> None:
-        """Make the adapter and run it to its end; whatever it raises is told, and goes no further."""
+        """Make the adapter and run it to its end; what it raises is published and logged, not raised."""
         try:
             adapter = self._build(self._context)
             await adapter.__aenter__()
@@ -161,7 +165,7 @@ class AdapterRunner:
                 self._is_made.set()
                 await adapter.run()
             finally:
-                if self.adapter is adapter:  # not the one that came after, where this one would not end
+                if self.adapter is adapter:  # its successor may run already, where this one did not end in time
                     self.adapter = None
                 await self._leave(adapter)
             raise AdapterFailed("it ended by itself")
@@ -169,34 +173,34 @@ class AdapterRunner:
             if _is_cancelled():
                 raise
             self._context.publish.crashed(error, is_first=self._failures == 0)
-        except BaseException as error:  # also what would end the process: an adapter may raise anything
+        except BaseException as error:  # also `SystemExit` and its like: an adapter may raise anything
             self._context.publish.crashed(error, is_first=self._failures == 0)
         self._is_made.set()
         self._context.publish.started()
 
     async def _leave(self, adapter: Adapter) -> None:
-        """Let the adapter give back what it opened; what that raises is told, and hides nothing that `run` raised."""
+        """Let the adapter close what it opened; what that raises is published, and `run`'s exception is kept."""
         leaving = end_within(adapter.__aexit__(None, None, None), EXIT_TIMEOUT_SECS)
         with suppress(TimeoutError, AdapterFailed):
             await self._contained(leaving)
 
     async def _watch_start(self) -> None:
-        """Let the hub become ready though the adapter says nothing."""
+        """Count the adapter as started, and as failing, when it has not said so in time."""
         if self._begin is not None:
             await self._begin.wait()
         try:
             async with asyncio.timeout(START_TIMEOUT_SECS):
                 await self._context.publish.has_started.wait()
         except TimeoutError:
-            said = f"nothing was heard of it within {START_TIMEOUT_SECS:g} s of the start"
-            self._context.publish.failed(AdapterFailed(said))
+            message = f"nothing was heard of it within {START_TIMEOUT_SECS:g} s of the start"
+            self._context.publish.failed(AdapterFailed(message))
             self._context.publish.started()
 
 
 def restart_delay(failures: int) -> float:
-    """Seconds before an adapter is made anew that failed so many times in a row."""
-    grown = min(MIN_RESTART_SECS * 2.0 ** min(max(failures - 1, 0), 16), MAX_RESTART_SECS)
-    return grown * (1 - 0.25 * random.random())
+    """Seconds before an adapter is restarted that failed so many times in a row."""
+    delay = min(MIN_RESTART_SECS * 2.0 ** min(max(failures - 1, 0), 16), MAX_RESTART_SECS)
+    return delay * (1 - 0.25 * random.random())
 
 
 async def _ask(adapter: Adapter, device_ids: Sequence[str], command: Command) -> Sequence[CommandResult]:

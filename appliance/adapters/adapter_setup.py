@@ -1,4 +1,4 @@
-"""The adapters of a configuration: a runner for each, and when they begin."""
+"""The adapters of a configuration: a runner for each, and the moment when they begin."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from appliance.late import import_ahead
 
 
 class AdapterStart:
-    """Makes the runners of the enabled sections and lets their adapters begin.
+    """Makes the runners of the enabled sections, and starts their adapters.
 
-    They begin once the API answers, because they need what takes long to import.
+    Adapters start once the API answers, because the modules that they need take long to import.
     """
 
     def __init__(self, sections: Mapping[str, Any]) -> None:
@@ -59,13 +59,13 @@ class AdapterStart:
         ]
 
     async def begin(self) -> None:
-        """Import on a thread what the adapters need, and let them begin."""
+        """Import on a thread what the adapters need, then start them."""
         await import_ahead(module for settings in self._sections.values() for module in kind_of(settings).late)
         self._begin.set()
 
 
 class LateSession:
-    """A `base.Session` from entering the context to leaving it. A hub without HTTP adapters needs no HTTP client."""
+    """A `base.HttpSession` that is opened when first used: a hub without HTTP adapters imports no HTTP client."""
 
     def __init__(self) -> None:
         self._session: Any = None

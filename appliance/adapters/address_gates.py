@@ -1,4 +1,4 @@
-"""Addresses: what shares one address takes turns, whichever adapter it is of and however the address is written."""
+"""Address gates: commands to one address wait for each other, also those of other adapters."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from urllib.parse import urlsplit
 
 from appliance.errors import Busy, Unreachable
 
-TURN_TIMEOUT_SECS = 30.0
-"""How long a command waits for those before it at the same address."""
+LOCK_TIMEOUT_SECS = 30.0
+"""Seconds that a command waits for those before it at the same address."""
 
 _DEFAULT_PORTS = {"http": 80, "https": 443, "mqtt": 1883, "mqtts": 8883}
 
 
 class AddressGate:
-    """The way in to one address. `commands_ended` counts the commands that were let in and have ended."""
+    """Limits the commands at one address to `concurrency` at a time; `commands_ended` counts those that ended."""
 
     def __init__(self, address: str, concurrency: int) -> None:
         self.address = address
@@ -25,18 +25,18 @@ class AddressGate:
         self.commands_under_way = 0
         self.commands_ended = 0
         self._free = asyncio.Semaphore(concurrency)
-        self._outage: list[Unreachable] = []  # shared by those who wait now; whoever comes after it gets a new one
+        self._outage: list[Unreachable] = []  # shared by all that wait now, replaced after an outage
 
     @asynccontextmanager
     async def lock(self) -> AsyncIterator[None]:
-        """Hold one of the places; raises `Busy` when none is free in time, and then nothing was sent.
+        """Wait for a place and keep it until the block ends.
 
-        Nor is anything where one of those before it found nobody meanwhile: that is raised again, so that many who
-        wait for a device that is gone are told so at once, and not one after another.
+        Raises `Busy` when none is free within `LOCK_TIMEOUT_SECS`, and `Unreachable` when a command before it got no
+        answer meanwhile: all that wait for a device that is gone fail at once. In both cases nothing was sent.
         """
         outage = self._outage
         try:
-            async with asyncio.timeout(TURN_TIMEOUT_SECS if self._free.locked() else None):
+            async with asyncio.timeout(LOCK_TIMEOUT_SECS if self._free.locked() else None):
                 await self._free.acquire()
         except TimeoutError:
             raise Busy(f"{self.address} is busy with earlier commands; this one was not sent") from None
@@ -56,23 +56,23 @@ class AddressGate:
             self._free.release()
 
     def is_stale(self, ended_before: int) -> bool:
-        """Whether what was asked when so many commands had ended may be older than what a command did since."""
+        """Whether a reading may be older than a command: one runs, or ended since `commands_ended` was this."""
         return self.commands_under_way > 0 or self.commands_ended != ended_before
 
 
 class AddressGates:
-    """The gate of each address; the first that names an address says how many commands run there side by side."""
+    """The gate of each address; who names an address first decides its concurrency."""
 
     def __init__(self) -> None:
         self._gates: dict[str, AddressGate] = {}
 
     def at(self, address: str, concurrency: int = 1) -> AddressGate:
-        """The gate of the address, the same for every spelling of it."""
+        """The gate of the address; the same for every spelling of it."""
         return self._gates.setdefault(canonical(address), AddressGate(address, concurrency))
 
 
 def canonical(address: str) -> str:
-    """The host and port that a URL names, spelled in one way; what is no URL stays as it is."""
+    """Host and port of a URL in one spelling; what is no URL stays as it is."""
     parts = urlsplit(address)
     if not parts.hostname:
         return address

@@ -1,4 +1,4 @@
-"""What every adapter is: a context that is handed what it needs, works on its own, and publishes what it sees."""
+"""The base class of adapters, and what an adapter is given: clock, publisher, secrets, HTTP session, gates."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from appliance.home.values import Value
 from appliance.tasks import end_within
 
 COMMAND_TIMEOUT_SECS = 5.0
-"""What a poll or a command may take in all, reads included."""
+"""Seconds that a poll or a command may take in all, reads included."""
 
 T = TypeVar("T")
 
 Operation = Callable[[Mapping[str, Value]], Awaitable[Value]]
-"""An operation of the adapter's own: takes a payload, returns JSON. Raises a `LaresError` with a sentence."""
+"""One of an adapter's own operations: takes a payload, returns JSON. Raises a `LaresError` with a sentence."""
 
 
 class Secrets(Protocol):
-    """A place for the few short texts of an adapter that must outlive a restart, a token or an id it made."""
+    """The few short texts of an adapter that are kept over restarts, such as a token."""
 
     def get(self, key: str) -> str | None:
-        """What is kept under the key, None if nothing is."""
+        """The text under the key, None if there is none."""
 
     async def put(self, key: str, value: str) -> None:
-        """Keep the text; it is on the card when this returns. Raises `StoreFailed`."""
+        """Store the text; it is on the card when this returns. Raises `StoreFailed`."""
 
 
 class HttpSession(Protocol):
-    """What adapters use of `aiohttp.ClientSession`; it means here what it means there."""
+    """The methods of `aiohttp.ClientSession` that adapters use."""
 
     @property
     def request(self) -> Any:
@@ -50,9 +50,9 @@ class HttpSession(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdapterContext:
-    """What an adapter is handed. `name` is its section's, and the first part of its devices' ids.
+    """What an adapter is given. `name` is its section's, and the first part of its devices' ids.
 
-    Relative paths in its section start at `root`.
+    Relative paths in the section start at `root`.
     """
 
     name: str
@@ -66,21 +66,20 @@ class AdapterContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandResult:
-    """What a command came to: what was read afterwards, if anything, and why it was not done, if it was not."""
+    """The result of a command: what was read afterwards, if anything, and why it was not done, if it was not."""
 
     report: Report | None = None
     error: str | None = None
 
 
 class Adapter(ABC):
-    """Our side of one section of the configuration.
+    """One section of the configuration: its devices, published as they are seen and commanded on request.
 
-    The hub enters it, awaits `run`, and sends it commands meanwhile. Where `run` raises or returns, the adapter is
-    left and made anew after a pause; its devices keep their state. It never touches the registry: what it sees, it
-    publishes.
+    The runner enters it, awaits `run`, and sends it commands meanwhile. When `run` raises or returns, the adapter is
+    left, and a new one is made after a pause; its devices keep their state.
 
-    `address` is what its commands share; where two adapters name the same, their commands take turns. As many run
-    side by side as `concurrency` says. One that `takes_many` is handed the commands for several devices in one call.
+    Commands to one `address` wait for each other, also those of other adapters with that address; `concurrency` of
+    them run at a time. One that `takes_many` is given the commands for several devices in one call.
     """
 
     concurrency = 1
@@ -95,24 +94,27 @@ class Adapter(ABC):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, *_: object) -> None:  # noqa: B027 - most have nothing to give back
-        """Give back what was opened; at most a second is waited for it."""
+    async def __aexit__(self, *_: object) -> None:  # noqa: B027 - most have nothing to close
+        """Close what was opened, within one second; after that the hub goes on without it."""
 
     @abstractmethod
     async def run(self) -> None:
-        """Work until cancelled: poll, or take what is pushed. Call `publish.started()` when the first try is over."""
+        """Work until cancelled: poll, or receive what is pushed. Call `publish.started()` after the first try."""
 
     @abstractmethod
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Do what the device's `commands` offer. Raises `AdapterFailed`, or `Unsupported` for anything else."""
+        """Do what the device's `commands` offer, within five seconds; at most `concurrency` calls run at a time.
+
+        Raises `AdapterFailed`, `Unsupported` for what is not offered, and `Invalid` for a value.
+        """
 
     async def command_many(self, device_ids: Sequence[str], command: Command) -> Sequence[CommandResult]:
-        """As `command`, for several devices at once, a result for each. Called only where `takes_many` is true."""
+        """As `command`, for several devices at once; a result for each. Called only where `takes_many` is true."""
         return [await self.command(device_id, command) for device_id in device_ids]
 
     @property
     def operations(self) -> Mapping[str, Operation]:
-        """The adapter's own operations by name, beyond commands, for `ctx:invoke`."""
+        """The adapter's own operations by name, for `ctx:invoke`."""
         return {}
 
     async def within_limit(self, work: Awaitable[T]) -> T:
@@ -122,5 +124,5 @@ class Adapter(ABC):
         except TimeoutError:
             raise AdapterFailed(f"{self.name} took longer than {COMMAND_TIMEOUT_SECS:g} s") from None
 
-    def on_unreachable(self, error: Unreachable) -> None:  # noqa: B027 - one device's silence is nobody else's
-        """A command found nobody. Whether the whole adapter is lost then is for the adapter to publish."""
+    def on_unreachable(self, error: Unreachable) -> None:  # noqa: B027 - behind a bridge it means one device only
+        """A command got no answer. An adapter that is lost then as a whole publishes that here."""

@@ -1,4 +1,4 @@
-"""The dispatcher: the one path of every command, whoever sends it, to one device or to many."""
+"""The dispatcher: the one path of every command, from API, room, group or script, to one device or many."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a command to one device came to; `message` is a sentence unless all went well, `error` what says it."""
+    """The result of a command to one device; unless it is ok, with a sentence, and the exception that has it."""
 
     device_id: str
     status: Status
@@ -51,7 +51,10 @@ class Outcome:
 
 
 class Dispatcher:
-    """Sends commands. One that was begun is finished even if its sender goes away; leaving the context ends all."""
+    """Sends commands; methods may be called concurrently.
+
+    A command that was begun is finished even if its sender is cancelled; leaving the context ends all.
+    """
 
     def __init__(self, runners: Sequence[AdapterRunner], bus: Bus, clock: Clock) -> None:
         self._runners: Mapping[str, AdapterRunner] = {runner.name: runner for runner in runners}
@@ -68,15 +71,15 @@ class Dispatcher:
     async def send(self, devices: Sequence[Device], command: Command, source: str) -> list[Outcome]:
         """Command the devices, those at different addresses at once; the outcomes come in the order given.
 
-        `source` is who commands, as the audit names it: `device`, `room`, `group`, `scene:evening`.
+        `source` is what the audit names: `device`, `room`, `group`, `scene:<id>`, `automation:<id>`. Never raises.
         """
-        lines: defaultdict[AddressGate | None, _Line] = defaultdict(_Line)
+        queues: defaultdict[AddressGate | None, _Queue] = defaultdict(_Queue)
         tasks: dict[str, asyncio.Task[dict[str, Outcome]]] = {}
         for batch in self._batches(devices):
             runner = self._runners.get(batch[0].metadata.source)
-            line = lines[None if runner is None else runner.gate]
+            queue = queues[None if runner is None else runner.gate]
             name = f"command to {', '.join(device.id for device in batch)}"
-            task = self._tasks.start(self._send(batch, command, source, line), name)
+            task = self._tasks.start(self._send(batch, command, source, queue), name)
             tasks |= dict.fromkeys((device.id for device in batch), task)
         if tasks:
             await asyncio.wait(set(tasks.values()))
@@ -86,7 +89,7 @@ class Dispatcher:
         ]
 
     def _batches(self, devices: Sequence[Device]) -> list[list[Device]]:
-        """The devices as they are commanded: one by one, or together where their adapter takes many at once."""
+        """The devices, one by one, or together where their adapter takes many in one call."""
         together: dict[str, list[Device]] = {}
         batches: list[list[Device]] = []
         for device in devices:
@@ -100,11 +103,11 @@ class Dispatcher:
         return batches
 
     def abort_all(self) -> None:
-        """End the commands that are under way; their senders are told that nobody knows what became of them."""
+        """Cancel the commands under way; each outcome then says that its result is not known."""
         self._tasks.cancel()
 
     async def invoke(self, target: str, payload: Mapping[str, Value]) -> Value:
-        """Call an adapter's own operation, `<adapter>:<operation>`; `Unsupported` when there is no such thing."""
+        """The result of the operation `<adapter>:<operation>`. Raises `LaresError`; `Unsupported` if it is none."""
         name, _, operation = target.partition(":")
         runner = self._runners.get(name)
         if runner is None or not operation:
@@ -112,17 +115,17 @@ class Dispatcher:
         return await runner.invoke(operation, payload)
 
     def refuse(self, device_id: str, command: Command, source: str, because: str) -> Outcome:
-        """The outcome of a command to a device that does not exist; the audit has it, too."""
+        """The outcome of a command to a device that does not exist; it is in the audit as well."""
         log.info("%s: %s failed: %s", device_id, command, because)
         outcome = Outcome(device_id=device_id, status=Status.ERROR, message=because)
         self._publish(outcome, None, command, source)
         return outcome
 
-    async def _send(self, batch: list[Device], command: Command, source: str, line: _Line) -> dict[str, Outcome]:
-        """Command the devices of one batch; each has its outcome, and the audit every one."""
+    async def _send(self, batch: list[Device], command: Command, source: str, queue: _Queue) -> dict[str, Outcome]:
+        """Command the devices of one batch; every outcome is published for the audit."""
         outcomes = {device.id: _given_up(device) for device in batch}
         try:
-            errors = await self._command(batch, command, line)
+            errors = await self._command(batch, command, queue)
             for device in batch:
                 error = errors.get(device.id)
                 outcomes[device.id] = _ok(device) if error is None else _failure(device, command, error)
@@ -131,8 +134,8 @@ class Dispatcher:
                 self._publish(outcomes[device.id], device.room_id, command, source)
         return outcomes
 
-    async def _command(self, batch: list[Device], command: Command, line: _Line) -> dict[str, Exception | None]:
-        """Why the command came to nothing, by device; a fault in an adapter is its own devices' failure only."""
+    async def _command(self, batch: list[Device], command: Command, queue: _Queue) -> dict[str, Exception | None]:
+        """Why the command failed, by device; a fault in an adapter fails only its own devices."""
         errors: dict[str, Exception | None] = {
             device.id: _refusal(device, command, self._runners) for device in batch
         }
@@ -140,7 +143,7 @@ class Dispatcher:
         if asked:
             try:
                 runner = self._runners[batch[0].metadata.source]
-                errors |= zip(asked, await line.send(runner, asked, command), strict=True)
+                errors |= zip(asked, await queue.send(runner, asked, command), strict=True)
             except Exception as error:
                 errors |= dict.fromkeys(asked, error)
         return errors
@@ -159,11 +162,11 @@ class Dispatcher:
         )
 
 
-class _Line:
-    """Those of one sending who share an address: as many at a time stand at its gate as it lets in.
+class _Queue:
+    """The commands of one `send` to one address: only as many wait at its gate as it lets in at a time.
 
-    So each waits for the others of the same sending as long as they take, and for those of other sendings no longer
-    than the gate allows. Where one of them found nobody, those behind it are not sent.
+    So each waits for the others of the same `send` as long as they take, and for those of other senders as long as
+    the gate allows. After one that got no answer, those behind it are not sent.
     """
 
     def __init__(self) -> None:
@@ -171,7 +174,7 @@ class _Line:
         self._outage: Unreachable | None = None
 
     async def send(self, runner: AdapterRunner, ids: list[str], command: Command) -> list[LaresError | None]:
-        """Send the command in its turn; as `AdapterRunner.command`."""
+        """Send the command after those before it; as `AdapterRunner.command`."""
         if self._places is None:
             self._places = asyncio.Semaphore(runner.gate.concurrency)
         async with self._places:
@@ -185,7 +188,7 @@ class _Line:
 
 
 def _refusal(device: Device, command: Command, runners: Mapping[str, AdapterRunner]) -> LaresError | None:
-    """Why the command need not be sent: nobody could do it, or the device does not take it."""
+    """Why the command need not be sent: its adapter is not enabled, or the device does not take it."""
     if device.metadata.source not in runners:
         return Unsupported(f"device '{device.id}' does not offer {command}")
     try:
@@ -205,7 +208,7 @@ def _given_up(device: Device) -> Outcome:
 
 
 def _failure(device: Device, command: Command, error: Exception) -> Outcome:
-    """What the error comes to. Logged, unless it is an outage: that is said once, by the device's link."""
+    """The outcome of an error. It is logged unless it is an outage, which the adapter's publisher logs once."""
     if isinstance(error, Unsupported):
         return _failed(device, Status.UNSUPPORTED, error)
     if not isinstance(error, AdapterFailed | Invalid | StoreFailed):

@@ -1,4 +1,4 @@
-"""The way to vendors' devices: one HTTP session for all, one request method, limits that a bad device cannot pass."""
+"""HTTP to vendors' devices: one session for all, and a client per address, with limits on time and size."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ RETRY_AFTER_SECS = 0.25
 """Seconds before a request that was never answered is sent once more."""
 
 KEEP_SECS = 1.0
-"""Seconds that a connection waits for the next request: long enough for those of one command, which cost half as much
-over one connection, and shorter than a device takes to close one without a word."""
+"""Seconds that a connection is kept for the next request: long enough for those of one command, which cost half as
+much over one connection, and shorter than any known device takes to close an idle one."""
 
 MAX_RESPONSE_BYTES = 256 * 1024
-"""Bytes of an answer that are read; no device of a home says more about itself."""
+"""Bytes of a response that are read; no known device sends more."""
 
 
 def open_session() -> aiohttp.ClientSession:
@@ -51,7 +51,7 @@ def open_session() -> aiohttp.ClientSession:
 
 
 class _Connector(aiohttp.TCPConnector):
-    """Keeps connections, but not those whose request says that it is the last, whatever the device makes of that."""
+    """Keeps connections, but never one whose request had `Connection: close`, even if the device keeps it open."""
 
     async def connect(
         self, req: ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
@@ -63,7 +63,7 @@ class _Connector(aiohttp.TCPConnector):
 
 
 async def _send_once(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
-    """Keep aiohttp from repeating a request that was cut off: whether to try again is for `HttpClient` to say."""
+    """Keep aiohttp from repeating a request that was cut off: `HttpClient` decides whether to try again."""
     try:
         return await handler(request)
     except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
@@ -71,16 +71,16 @@ async def _send_once(request: ClientRequest, handler: ClientHandlerType) -> Clie
 
 
 class _CutOff(aiohttp.ClientError):
-    """The connection failed or ended before an answer came."""
+    """The connection failed or ended before a response came."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpAccess:
-    """How to be let in to one address, and how to know that it is the right one.
+    """Credentials for one address, and how its certificate is verified.
 
-    `token` goes out as a bearer token; `username` and `password` by Basic, or by Digest where `is_digest`. Of https,
+    `token` is sent as a bearer token; `username` and `password` by Basic, or by Digest where `is_digest`. With https,
     the certificate must be signed by an authority that the box trusts, or by that in `ca_file`, or be the one whose
-    SHA-256 is `fingerprint` (hexadecimal). `headers` come with every request.
+    SHA-256 is `fingerprint` (hexadecimal). `headers` are sent with every request.
     """
 
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -92,7 +92,7 @@ class HttpAccess:
     fingerprint: str | None = None
 
     def all_headers(self) -> dict[str, str]:
-        """The headers of every request, those that let it in too."""
+        """The headers of every request, credentials included."""
         credentials = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
         if self.username is not None and not self.is_digest:
             pair = f"{self.username}:{self.password or ''}".encode()
@@ -100,13 +100,13 @@ class HttpAccess:
         return {**self.headers, **credentials}
 
     def middlewares(self) -> tuple[ClientMiddlewareType, ...]:
-        """What each request passes through."""
+        """The middlewares of each request."""
         if self.username is None or not self.is_digest:
             return (_send_once,)
         return (aiohttp.DigestAuthMiddleware(self.username, self.password or ""), _send_once)
 
     def tls(self) -> ssl.SSLContext | aiohttp.Fingerprint | bool:
-        """How the certificate of https is judged; raises `AdapterFailed` where `ca_file` is none."""
+        """How a certificate is verified; raises `AdapterFailed` where `ca_file` holds none."""
         if self.fingerprint is not None:
             return aiohttp.Fingerprint(bytes.fromhex(self.fingerprint.replace(":", "")))
         if self.ca_file is None:
@@ -119,7 +119,7 @@ class HttpAccess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpResponse:
-    """One answer, whatever its status; `headers` by their names, in whatever case."""
+    """One response of any status; names of `headers` are not case-sensitive."""
 
     status: int
     headers: Mapping[str, str]
@@ -127,11 +127,10 @@ class HttpResponse:
 
 
 class HttpClient:
-    """Requests to one vendor address. `answers` counts the responses, whatever they said.
+    """Requests to one vendor address; they may be sent concurrently. `answers` counts the responses of any status.
 
-    Every request ends within the time that the command or poll has; answers beyond 256 KiB are refused. An address
-    that once left a request unanswered that came soon after another is asked over new connections from then on: it
-    may end them without a word.
+    Responses beyond 256 KiB are refused; the time is limited by the command or poll. An address that left a request
+    unanswered which came soon after another gets a new connection per request from then on: it may close them early.
     """
 
     def __init__(self, session: HttpSession, address: str, clock: Clock, access: HttpAccess | None = None) -> None:
@@ -177,7 +176,7 @@ class HttpClient:
     async def exchange(
         self, method: str, path: str, *, headers: Mapping[str, str] | None = None, **sent: Any
     ) -> HttpResponse:
-        """One answer to one request, whatever its status. Raises `Unreachable`, and `BadAnswer` for no HTTP."""
+        """The response to one request, of any status. Raises `Unreachable`, and `BadAnswer` for what is not HTTP."""
         answers_before = self.answers
         try:
             async with self._session.request(
@@ -211,7 +210,7 @@ class HttpClient:
     async def messages(self, path: str, *, silence_secs: float) -> AsyncIterator[AsyncIterator[Any]]:
         """A WebSocket, as the JSON of the messages that come over it, until it ends.
 
-        One over which nothing comes for so long is asked whether it is alive, and ended if it says nothing. Raises
+        After `silence_secs` without a message a ping is sent, and the socket is closed if no pong comes. Raises
         `Unreachable` where it cannot be opened, `BadAnswer` for a refusal or a message that is not JSON.
         """
         try:
@@ -249,7 +248,7 @@ class HttpClient:
 
 
 def parse_json(body: bytes | str, address: str) -> Any:
-    """What the body says as JSON; `BadAnswer` where it is none."""
+    """The body parsed as JSON; `BadAnswer` where it is none."""
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -265,7 +264,7 @@ class HttpRefused(BadAnswer):
 
 
 def _named(status: int) -> str:
-    """The status with its usual name. What the device calls it is not repeated: it may be anything."""
+    """The status with its standard phrase. The device's own phrase is not repeated: it may be anything."""
     try:
         return f"{status} {HTTPStatus(status).phrase}"
     except ValueError:
@@ -273,7 +272,7 @@ def _named(status: int) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    """Why nothing came, in a few words on one line."""
+    """Why there was no response, in a few words on one line."""
     if isinstance(error, aiohttp.ClientConnectorError):
         error = error.os_error
     if isinstance(error, TimeoutError):

@@ -1,4 +1,4 @@
-"""What the rest of the house knows of a kind of adapter, and the settings that many share."""
+"""What the other packages know of a kind of adapter, and the settings that several kinds share."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from appliance.tables.fields import key
 
 
 class Vendor(Protocol):
-    """A vendor's device on this machine, listening while entered, as `adapters/simulated.py` makes them."""
+    """A simulated device that listens while entered, as `adapters/simulated.py` makes them."""
 
     host: str
     port: int
 
     @property
     def url(self) -> str:
-        """The base of its addresses, known once entered."""
+        """Its base URL, known once entered."""
 
     async def __aenter__(self) -> Any: ...
 
@@ -33,10 +33,10 @@ class Vendor(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindSimulation:
-    """How a kind's device is simulated. `device` makes the simulator; a hub that simulates nothing never imports it.
+    """How a kind's device is simulated. `device` makes the simulator, and imports it.
 
-    `settings` are those of a section for that device, once it is entered. In the demo it bears the name `in_demo`;
-    without that the demo has none.
+    `settings` are those of a section for that device, once it is entered. `in_demo` is its name in the demo; without
+    one the demo has no such device.
     """
 
     device: Callable[[], Vendor]

@@ -1,4 +1,4 @@
-"""The kinds of adapter that there are: one row each. A kind's own folder holds all that there is to know of it."""
+"""The kinds of adapter, one row each. All else of a kind is in its own folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Polling: an adapter that asks one HTTP address every few seconds, and decides from its answers who is offline."""
+"""Polling: an adapter that reads one HTTP address every few seconds, and decides when its devices are offline."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from appliance.home.model import Report
 from appliance.tasks import end_within
 
 POLLS_TO_LOSE = 2
-"""Polls in a row without an answer that make an adapter's devices offline; one command does it alone."""
+"""Polls in a row without an answer that make an adapter's devices offline; so does one command."""
 
 MAX_BACK_OFF_SECS = 60.0
-"""Between polls of a device that stays away, unless its own interval is longer."""
+"""Seconds between polls during an outage at most, unless the interval itself is longer."""
 
 JITTER = 0.25
-"""The share of a back-off that chance may take away, so that devices lost together are not polled together."""
+"""The random part of a back-off, so that devices that were lost together are not polled together."""
 
 T = TypeVar("T")
 
 
 class PollingAdapter(Adapter):
-    """Polls one address every `poll_interval` seconds, ever more rarely while nobody answers.
+    """Polls one address every `poll_interval` seconds, with back-off while it does not answer.
 
     `misses` counts polls without an answer; a command without one counts as enough of them.
     """
@@ -39,10 +39,10 @@ class PollingAdapter(Adapter):
 
     @abstractmethod
     async def poll(self) -> Report:
-        """Ask the vendor for the state of every device behind this adapter; raises `AdapterFailed`."""
+        """Read the state of every device behind this adapter; raises `AdapterFailed`."""
 
     async def run(self) -> None:
-        """Poll, for as long as the adapter runs."""
+        """Poll until cancelled; at once when an outage ends."""
         began = self.clock.monotonic()
         await self.poll_once()
         self.publish.started()
@@ -55,7 +55,7 @@ class PollingAdapter(Adapter):
             await self.poll_once()
 
     async def poll_once(self) -> None:
-        """Poll and publish what came. What was asked before a command ended is dropped, answer or none."""
+        """Poll and publish the result, unless a command ran meanwhile: the reading may be older than its change."""
         began = self.clock.monotonic()
         ended_before, answers_before = self.gate.commands_ended, self.http.answers
         try:
@@ -77,7 +77,7 @@ class PollingAdapter(Adapter):
             self.publish.failed(outcome)
 
     async def within_limit(self, work: Awaitable[T]) -> T:
-        """The work's result. `Unreachable` comes out only if there was no answer at all while it was done."""
+        """The result of the work, within five seconds. Raises `Unreachable` only if nothing at all was answered."""
         address, answers_before = self.http.address, self.http.answers
         try:
             result = await end_within(work, COMMAND_TIMEOUT_SECS)
@@ -93,7 +93,7 @@ class PollingAdapter(Adapter):
         return result
 
     def on_unreachable(self, error: Unreachable) -> None:
-        """One command that found nobody is an outage."""
+        """One command without an answer is an outage."""
         self._on_miss(error, max(self.misses, POLLS_TO_LOSE))
 
     def _on_miss(self, error: Unreachable, misses: int) -> None:
@@ -101,12 +101,12 @@ class PollingAdapter(Adapter):
         if misses >= POLLS_TO_LOSE:
             self.publish.lost(error)
         else:
-            self.publish.note(error)
+            self.publish.record_error(error)
 
 
 def delay_after(misses: int, interval: float) -> float:
-    """Seconds from one poll to the next: the interval, and after two unanswered polls ever more, with jitter."""
+    """Seconds from one poll to the next: the interval, from two misses on doubled with each, with jitter."""
     if misses < POLLS_TO_LOSE:
         return interval
-    grown = min(interval * 2.0 ** min(misses - 1, 16), MAX_BACK_OFF_SECS)
-    return max(interval, grown * (1 - JITTER * random.random()))
+    delay = min(interval * 2.0 ** min(misses - 1, 16), MAX_BACK_OFF_SECS)
+    return max(interval, delay * (1 - JITTER * random.random()))

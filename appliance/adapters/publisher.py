@@ -1,4 +1,4 @@
-"""The publisher: what one adapter tells the home, of its devices and of the way to them. It says each outage once."""
+"""The publisher of one adapter: observations to the registry, health to the bus, each outage once to the log."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from appliance.home.registry import OFFLINE, ONLINE, Registry
 from appliance.home.values import Value
 
 MAX_FAULTS = 100
-"""Faults of an adapter's code that are told apart; of further ones the log says nothing."""
+"""Different faults of an adapter's commands that are logged; further ones are not."""
 
 log = logging.getLogger("adapters")
 
 
 class Publisher:
-    """What an adapter publishes with. No call waits; what the catalog does not allow is left out and said once.
+    """What an adapter publishes with. No call waits; what the catalog does not allow is dropped and logged once.
 
-    `recovered` is set when an outage ends, so that one who waits to try again need not wait longer; `has_started`
-    once the adapter's first try is over.
+    `recovered` is set when an outage ends, so that a pause before the next try can end; `has_started` once the
+    adapter's first try is over.
     """
 
     def __init__(self, name: str, registry: Registry, bus: Bus, clock: Clock) -> None:
@@ -39,7 +39,7 @@ class Publisher:
         self._faults: set[str] = set()
 
     def full_list(self, observations: Iterable[Observation], present: Iterable[str] = ()) -> None:
-        """These devices, and those in `present` that could not be read, are all there are; others are removed."""
+        """All devices: these, and those in `present` that could not be read. Any other is removed."""
         seen = tuple(observations)
         ids = frozenset({*present, *(each.device_id for each in seen)})
         self.report(Report(adapter=self.name, present=ids, observations=seen))
@@ -49,40 +49,40 @@ class Publisher:
         self.report(Report(adapter=self.name, observations=(observation,)))
 
     def report(self, report: Report) -> None:
-        """What was seen of some devices, or of all."""
+        """Observations of some devices, or of all."""
         self._registry.apply(report)
 
     def attributes(self, device_id: str, attributes: Mapping[str, Value]) -> None:
-        """Some attributes of one device that was published in full before; its others stay."""
+        """Some attributes of a device that was published before; its others stay."""
         self._registry.show(self.name, device_id, attributes)
 
     def availability(self, device_id: str, *, is_available: bool) -> None:
-        """Whether a bridge or broker that answers says that it reaches this device."""
+        """Whether the bridge or broker reaches this device; if not, its state is `unavailable`."""
         self._registry.mark_device(self.name, device_id, is_available=is_available)
 
     def event(self, device_id: str, event: str, data: Mapping[str, Value] | None = None) -> None:
         """Something happened at the device that is no state; two alike are two."""
         self._registry.publish_event(self.name, device_id, event, data or {})
 
-    def left_out(self, device_id: str, attribute: str, reason: str) -> None:
-        """Something that the adapter was told of and can make nothing of; the adapter's health lists it."""
-        told = events.ObservationDropped(adapter=self.name, device_id=device_id, attribute=attribute, reason=reason)
-        self._bus.publish(told)
+    def dropped(self, device_id: str, attribute: str, reason: str) -> None:
+        """Something that the adapter received and cannot use; `GET /adapters/{id}` lists it."""
+        event = events.ObservationDropped(adapter=self.name, device_id=device_id, attribute=attribute, reason=reason)
+        self._bus.publish(event)
 
     def started(self) -> None:
-        """The first try is over, whatever came of it. Only the first call counts."""
+        """The first try is over, with or without success. Only the first call counts."""
         if not self.has_started.is_set():
             self.has_started.set()
             self._bus.publish(events.AdapterStarted(adapter=self.name))
 
     def answered(self, secs: float | None = None) -> None:
-        """The vendor answered as it should, after so long: an outage is over, and so is a fault."""
+        """The vendor answered well, after so many seconds: an outage is over, and so is a failure."""
         self.reached()
         self._is_faulty = False
         self._bus.publish(events.AdapterAnswered(adapter=self.name, at=self._clock.now(), secs=secs))
 
     def reached(self) -> None:
-        """The vendor answered, whatever it said: an outage, if there was one, is over."""
+        """The vendor answered, well or not: an outage, if there was one, is over."""
         if self._is_lost:
             self._is_lost = False
             log.info("%s: answers again", self.name)
@@ -90,43 +90,42 @@ class Publisher:
             self.recovered.set()
 
     def lost(self, error: LaresError) -> None:
-        """The way to the vendor is cut: its devices are offline. One event for each, one line, one `system.error`."""
-        self.note(error)
+        """The vendor does not answer: its devices are offline. One event each, one log line, one `system.error`."""
+        self.record_error(error)
         if not self._is_lost:
             self._is_lost = True
             self._registry.mark(self.name, OFFLINE)
             self._report(error, log.warning)
 
     def failed(self, error: LaresError) -> None:
-        """The vendor's answer was wrong, which is no outage; said once until there is a good one."""
-        self.note(error)
+        """The vendor's answer was wrong, which is no outage; logged once until there is a good one."""
+        self.record_error(error)
         if not self._is_faulty:
             self._is_faulty = True
             self._report(error, log.warning)
 
     def crashed(self, error: BaseException, *, is_first: bool) -> None:
         """The adapter itself failed; the first time is logged with the traceback."""
-        said = LaresError(f"the adapter failed and is started again ({type(error).__name__}: {error})")
-        self.note(said)
+        failure = LaresError(f"the adapter failed and is started again ({type(error).__name__}: {error})")
+        self.record_error(failure)
         if is_first:
-            self._report(said, lambda words, message: log.error(words, message, exc_info=error))
+            self._report(failure, lambda words, message: log.error(words, message, exc_info=error))
 
     def faulted(self, error: BaseException) -> AdapterFailed:
-        """A command failed as nobody foresaw: the first time, that is logged with the traceback. The error to raise.
+        """The error to raise for an unforeseen exception in a command. Each fault is logged once, with its traceback.
 
-        The adapter goes on, since its polling may be well.
+        The adapter is not restarted: its polling may work.
         """
-        said = f"({type(error).__name__}: {error})"
-        self.note(AdapterFailed(f"a command failed {said}"))
+        reason = f"({type(error).__name__}: {error})"
+        self.record_error(AdapterFailed(f"a command failed {reason}"))
         if (fault := _place_of(error)) not in self._faults and len(self._faults) < MAX_FAULTS:
             self._faults.add(fault)
-            log.error("%s: a command failed %s", self.name, said, exc_info=error)
-        return AdapterFailed(f"the adapter failed {said}")
+            log.error("%s: a command failed %s", self.name, reason, exc_info=error)
+        return AdapterFailed(f"the adapter failed {reason}")
 
-    def note(self, error: LaresError) -> None:
-        """Something failed that is said elsewhere; the adapter's health shows it."""
-        told = events.AdapterErrored(adapter=self.name, message=str(error), at=self._clock.now())
-        self._bus.publish(told)
+    def record_error(self, error: LaresError) -> None:
+        """Show the error as the adapter's last one in its health. It is not logged."""
+        self._bus.publish(events.AdapterErrored(adapter=self.name, message=str(error), at=self._clock.now()))
 
     def _report(self, error: LaresError, write: Callable[[str, str], None]) -> None:
         message = f"{self.name}: {error}"
@@ -135,7 +134,7 @@ class Publisher:
 
 
 def _place_of(error: BaseException) -> str:
-    """What tells one fault from another: its class and where it was raised."""
+    """The key of a fault: its class and where it was raised."""
     at, place = error.__traceback__, ""
     while at is not None:
         place = f"{at.tb_frame.f_code.co_filename}:{at.tb_lineno}"

@@ -348,14 +348,14 @@ async def test_forty_clients_at_one_slow_bridge_all_have_their_turn(
         await until(lambda: len(stage.registry.list_devices()) == LAMPS)
         outcomes = await _send_alone(dispatcher, stage.registry.list_devices())
     assert {each.status for each in outcomes} == {Status.OK}
-    assert address_gates.TURN_TIMEOUT_SECS >= LAMPS * 0.7, "as many at a device that takes 0.7 s over each"
+    assert address_gates.LOCK_TIMEOUT_SECS >= LAMPS * 0.7, "as many at a device that takes 0.7 s over each"
 
 
 @pytest.mark.parametrize("kind", [Bridge, Pair])
 async def test_forty_lamps_behind_one_bridge_all_obey_in_turn(
     session: aiohttp.ClientSession, clock: VirtualClock, kind: type[Bridge], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("appliance.adapters.address_gates.TURN_TIMEOUT_SECS", 0.5)
+    monkeypatch.setattr("appliance.adapters.address_gates.LOCK_TIMEOUT_SECS", 0.5)
     stage = Stage(session, clock)
     made: list[Bridge] = []
 

@@ -494,7 +494,7 @@ async def test_last_seen_moves_with_the_clock_and_updated_at_with_a_change(bench
 async def test_a_command_that_waits_too_long_for_its_turn_is_not_sent(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(address_gates, "TURN_TIMEOUT_SECS", 0.05)
+    monkeypatch.setattr(address_gates, "LOCK_TIMEOUT_SECS", 0.05)
     await bench.poll(bench.seen("off"))
     first = asyncio.ensure_future(bench.link.ask("stub:1", ON))
     await bench.adapter.begun(bench.adapter.commands, 1)

@@ -118,7 +118,7 @@ class ElgatoAdapter(PollingAdapter):
 
     @property
     def operations(self) -> Mapping[str, Operation]:
-        """`identify` makes the device's light blink, `info` tells what the vendor says of it."""
+        """`identify` makes the light blink, `info` returns the answer to `accessory-info`."""
         return {"identify": self._identify, "info": self._info}
 
     async def _identify(self, payload: Mapping[str, Value]) -> Value:
@@ -132,7 +132,7 @@ class ElgatoAdapter(PollingAdapter):
         return await self._client.fetch_info()
 
     async def _refresh_facts(self) -> None:
-        """Read now and then what the device says of itself; where that fails, what was read before stays."""
+        """Read `accessory-info` every `FACTS_EVERY` seconds; where that fails, the last reading stays."""
         if self.clock.monotonic() < self._facts_due_at:
             return
         try:

@@ -1,4 +1,4 @@
-"""The adapter for a broker: keeps a connection, follows what is announced there, and commands it."""
+"""The adapter for a broker: stays connected, makes devices of what is announced there, and commands them."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ from appliance.home.commands import Command
 from appliance.tasks import Tasks
 
 QUIET_SECS = 0.1
-"""Seconds without a configuration after which devices are made of what was announced."""
+"""Seconds without a configuration after which devices are built from what was announced."""
 
 SETTLE_SECS = 1.0
-"""Seconds without a configuration after which everything that the broker keeps has come."""
+"""Seconds without a configuration after which all retained ones have come."""
 
 MAX_GATHER_SECS = 0.5
-"""Seconds that announcements are gathered at most, however many keep coming."""
+"""Seconds after which devices are built though configurations keep coming."""
 
 BIRTH_SECS = 300.0
-"""Seconds between two messages that make every announcer tell its states again."""
+"""Seconds between two birth messages, at least: each makes every announcer publish its states again."""
 
 TICK_SECS = 0.25
-"""Seconds between two looks at what time brings."""
+"""Seconds between two checks of what is due."""
 
-MAX_TOLD = 100
-"""Announcements and messages of which it is said why nothing was made of them; of further ones nothing is said."""
+MAX_REPORTED = 100
+"""Announcements and messages that are reported as unusable; further ones are not."""
 
 ANSWERED_SECS = 5.0
-"""Seconds between two notes that the broker answers, for as long as something comes."""
+"""Seconds between two reports that the broker answers, while messages come."""
 
 BATCH = 50
-"""Messages that are understood at a stretch."""
+"""Messages that are processed without a pause."""
 
 log = logging.getLogger("adapters")
 
 
 class MqttAdapter(Adapter):
-    """Our side of one broker. It connects, and connects again whenever the connection is lost.
+    """One broker. It connects, and reconnects whenever the connection is lost.
 
-    Commands to different devices run side by side: what they share is the broker, which serves them all.
+    Commands to different devices run concurrently: the broker serves them all.
     """
 
     concurrency = 1_000
@@ -64,15 +64,15 @@ class MqttAdapter(Adapter):
         self._broker: Broker
         self._born_at: float | None = None
         self._config_at = 0.0
-        self._is_announced_anew = False
+        self._has_new_configs = False
         self._seen_configs: set[str] = set()
         self._subscribed: frozenset[str] = frozenset()
         self._has_read = False
         self._dropped = 0
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     async def run(self) -> None:
-        """Keep connected, and let everything that comes be known, until cancelled."""
+        """Stay connected and publish what comes, until cancelled."""
         hub_id = await hub_id_of(self._settings, self._secrets)
         catalog = CatalogSettings(
             section=self.name,
@@ -81,7 +81,7 @@ class MqttAdapter(Adapter):
             includes_config_entities=self._settings.include_config_entities,
         )
         self.live = LiveDevices(DeviceCatalog(catalog), self.publish, self.clock)
-        # Where this hub publishes itself, the connection for that says whether it is there.
+        # Where this hub publishes its devices, the connection for that has the status topic and the last will.
         status = None if self._settings.publish else f"lares/{hub_id}/status"
         self._broker = Broker(self._settings, f"lares-{hub_id}-{self.name}", status, self.inbox.put)
         async with Tasks() as tasks:
@@ -97,7 +97,7 @@ class MqttAdapter(Adapter):
                 each.result()
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """Tell a device something; returns when it shows it, or at once where nobody would say so."""
+        """Publish a command; returns when the device shows the result, at once where there is no state topic."""
         if self.connection is None:
             raise Unreachable(f"the broker {self._settings.host} is not connected; the command was not sent")
         await self.live.command(self.connection, device_id, command)
@@ -108,7 +108,7 @@ class MqttAdapter(Adapter):
         self.publish.started()
 
     async def _session(self, connection: BrokerConnection) -> None:
-        """What is done while one connection lasts."""
+        """The work of one connection, until it is lost."""
         self.inbox.clear()
         self._seen_configs.clear()
         self._subscribed = frozenset()
@@ -119,7 +119,7 @@ class MqttAdapter(Adapter):
             self.connection = None
 
     async def _follow(self, connection: BrokerConnection) -> None:
-        """Subscribe to the discovery, then to what it names, and follow its changes."""
+        """Subscribe to the discovery topics, then to those that configurations name, and follow changes."""
         await connection.subscribe(self._discovery_topics())
         await self._subscribe(connection)
         await connection.say_online()
@@ -129,9 +129,9 @@ class MqttAdapter(Adapter):
         while True:
             await self.clock.sleep(QUIET_SECS)
             now = self.clock.monotonic()
-            if self._is_announced_anew and (now - self._config_at >= QUIET_SECS or now - began >= MAX_GATHER_SECS):
+            if self._has_new_configs and (now - self._config_at >= QUIET_SECS or now - began >= MAX_GATHER_SECS):
                 began = now
-                self._is_announced_anew = False
+                self._has_new_configs = False
                 await self._rebuild(connection, complete=is_settled)
             if not is_settled and now - self._config_at >= SETTLE_SECS and not len(self.inbox):
                 is_settled = True
@@ -143,7 +143,7 @@ class MqttAdapter(Adapter):
         return topics + list(tasmota.FILTERS) if self._settings.tasmota else topics
 
     async def _finish_discovery(self, connection: BrokerConnection) -> None:
-        """All that the broker keeps has come: what is missing is gone. Ask for states that it does not keep."""
+        """All retained configurations have come: forget what is missing, and request states that are not retained."""
         if self._seen_configs:
             self.live.catalog.forget_configs_but(self._seen_configs)
         await self._rebuild(connection, complete=True)
@@ -156,14 +156,14 @@ class MqttAdapter(Adapter):
             await connection.publish(Outgoing(topic, payload))
 
     async def _rebuild(self, connection: BrokerConnection, *, complete: bool) -> None:
-        """Make the devices anew where announcements changed, listen to them, and tell the home, a few at a time."""
-        fresh: list[MqttDevice] = []
-        for number, _ in enumerate(self.live.catalog.rebuilding(fresh)):
+        """Rebuild devices whose announcements changed, subscribe to their topics and publish them, in steps."""
+        rebuilt: list[MqttDevice] = []
+        for number, _ in enumerate(self.live.catalog.rebuilding(rebuilt)):
             if number % 20 == 19:
                 await self.clock.sleep(0)
         await self._subscribe(connection)
-        self.live.replay(fresh)
-        for number, device in enumerate(fresh):
+        self.live.replay(rebuilt)
+        for number, device in enumerate(rebuilt):
             if self.live.catalog.devices.get(device.id) is device:
                 self.publish.device(device.observation())
             if number % 20 == 19:
@@ -172,10 +172,10 @@ class MqttAdapter(Adapter):
             self.publish.full_list((), present=self.live.catalog.devices)
 
     async def _subscribe(self, connection: BrokerConnection) -> None:
-        """Listen to what the devices name, and no more to what they name no longer."""
-        wanted = self.live.catalog.filters
-        gone, new = self._subscribed - wanted, wanted - self._subscribed
-        self._subscribed = wanted
+        """Subscribe to the topics that devices name now, and unsubscribe from the others."""
+        filters = self.live.catalog.filters
+        gone, new = self._subscribed - filters, filters - self._subscribed
+        self._subscribed = filters
         if gone:
             await connection.unsubscribe(sorted(gone))
         if new:
@@ -199,7 +199,7 @@ class MqttAdapter(Adapter):
         if received.payload:
             self._seen_configs.add(received.topic)
         if self.live.catalog.take_config(received.topic, received.payload):
-            self._is_announced_anew = True
+            self._has_new_configs = True
         self._config_at = self.clock.monotonic()
 
     async def _keep_time(self) -> None:
@@ -216,17 +216,17 @@ class MqttAdapter(Adapter):
                 await self.clock.sleep(0)
 
     def _report_dropped(self) -> None:
-        """Say once that more came than could be understood."""
+        """Log once that more came than could be processed."""
         if self.inbox.dropped and not self._dropped:
             log.warning("%s: the broker sends more than can be taken in; only the newest of it counts", self.name)
         self._dropped = self.inbox.dropped
 
     def _report_refused(self) -> None:
-        """Say once of each announcement why nothing was made of it, of `MAX_TOLD` at most."""
+        """Report once of each unusable announcement why, `MAX_REPORTED` at most."""
         refused = self.live.catalog.refused
-        if len(self._told) >= MAX_TOLD or len(refused) <= len(self._told):
+        if len(self._reported) >= MAX_REPORTED or len(refused) <= len(self._reported):
             return
         for key, reason in list(refused.items()):
-            if key not in self._told and len(self._told) < MAX_TOLD:
-                self._told.add(key)
-                self.publish.left_out(key[:200], "announcement", reason[:300])
+            if key not in self._reported and len(self._reported) < MAX_REPORTED:
+                self._reported.add(key)
+                self.publish.dropped(key[:200], "announcement", reason[:300])

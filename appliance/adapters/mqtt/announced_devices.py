@@ -1,4 +1,4 @@
-"""From announcements to devices: what belongs together, what a device is called, and which entity shows what."""
+"""Devices built from announcements: which entities belong together, the device's name, and who shows what."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _RANKS = ("light", "climate", "cover", "lock", "fan", "valve", "siren", "switch"
 
 @dataclass(slots=True)
 class Member:
-    """An entity of a device, and whether it is available; not if its value came too long ago."""
+    """An entity of a device, and whether it is available. It expires when no value came for `expire_after`."""
 
     entity: Entity
     availability: Availability
@@ -33,15 +33,15 @@ class Member:
 
     @property
     def is_available(self) -> bool:
-        """Whether the broker's word, or the last value, says that it is there."""
+        """Whether its availability topics say so, and its value has not expired."""
         return self.availability.is_available and not self.is_expired
 
 
 @dataclass(slots=True)
 class MqttDevice:
-    """One device of ours: its entities, and for each attribute that can be commanded the entity that takes it.
+    """One device: its entities, and for each attribute that can be commanded the entity that takes it.
 
-    `parent_id` is the device that it is a part of, `bridge_id` the one by which it is reached.
+    `parent_id` is the device that it is a part of, `bridge_id` the one through which it is reached.
     """
 
     id: str
@@ -92,14 +92,14 @@ class MqttDevice:
 
     @property
     def kind(self) -> DeviceKind:
-        """Light if it is one, Switch if it can be told anything, else Sensor."""
+        """Light if an entity is one, Switch if it takes any command, else Sensor."""
         if any(member.entity.announcement.component == "light" for member in self.members):
             return DeviceKind.LIGHT
         return DeviceKind.SWITCH if self.offers else DeviceKind.SENSOR
 
     @property
     def device_class(self) -> str:
-        """What it is in a word, by its first entity."""
+        """The device class: of the first entity that has one."""
         for member in self.members:
             if word := member.entity.component_class:
                 return word
@@ -109,12 +109,12 @@ class MqttDevice:
 
 
 def slug(text: str) -> str:
-    """Lower case; every sign but a-z, 0-9 becomes an underscore."""
+    """Lower case; every character but a-z and 0-9 becomes an underscore."""
     return re.sub(r"[^a-z0-9_]", "_", text.lower())
 
 
 def group(announcements: Iterable[Announcement]) -> dict[str, list[Announcement]]:
-    """The announcements of each device by its slug, whatever the order in which they came.
+    """The announcements of each device by its slug, independent of the order in which they came.
 
     Entities that share an identifier or a connection belong together. Of those with one unique id the first by topic
     counts, and one that moves to another topic only until it has arrived there.
@@ -136,7 +136,7 @@ def group(announcements: Iterable[Announcement]) -> dict[str, list[Announcement]
 
 
 def build(section: str, name: str, announcements: list[Announcement]) -> tuple[list[MqttDevice], dict[str, str]]:
-    """The devices that one announced device comes to, and by their keys the reasons why entities were left out."""
+    """The devices built from one announced device, and by key the reasons why entities were left out."""
     entities, refused = _entities(announcements)
     main = MqttDevice(f"{section}:{name}", _facts(announcements), "")
     devices = [main]
@@ -181,16 +181,16 @@ def _entities(announcements: list[Announcement]) -> tuple[list[Entity], dict[str
             entities.append(build_entity(each))
         except Invalid as fault:
             refused[each.key] = str(fault)
-        except Exception as error:  # a stranger wrote it, and nothing that it says may end the adapter
+        except Exception as error:  # whatever is announced, the adapter goes on
             refused[each.key] = f"cannot be read ({type(error).__name__}: {str(error)[:100]})"
     events = [entity for entity in entities if isinstance(entity, EventEntity)]
     return [
-        entity for entity in entities if not (isinstance(entity, Trigger) and _is_told_twice(entity, events))
+        entity for entity in entities if not (isinstance(entity, Trigger) and _is_reported_twice(entity, events))
     ], refused
 
 
-def _is_told_twice(trigger: Trigger, events: list[EventEntity]) -> bool:
-    """Whether an event of the same device tells of what a trigger tells of, too."""
+def _is_reported_twice(trigger: Trigger, events: list[EventEntity]) -> bool:
+    """Whether an event entity of the same device reports the same press as a trigger."""
     topic = trigger.readers[0].topic
     for event in events:
         source = event.readers[0].topic
@@ -214,7 +214,7 @@ def _order(entity: Entity) -> tuple[bool, int, str, str]:
 
 
 def _markers(announcement: Announcement) -> list[str]:
-    """By what an announcement is known to belong to a device."""
+    """The identifiers and connections by which an announcement belongs to a device; else its own id."""
     facts = announcement.device
     found = [f"identifier {each}" for each in facts.identifiers] + [
         f"connection {each}" for each in facts.connections
@@ -236,7 +236,7 @@ def _slug_of(members: list[Announcement]) -> str:
 
 
 def _facts(announcements: list[Announcement]) -> DeviceFacts:
-    """What the announcement with the smallest key says, gaps filled by the others."""
+    """The facts of the announcement with the smallest key; missing ones are taken from the others."""
     ordered = [each.device for each in sorted(announcements, key=lambda each: each.key)]
     filled = {
         name: next((value for facts in ordered if (value := getattr(facts, name))), getattr(ordered[0], name))
@@ -256,7 +256,7 @@ def _name(device: MqttDevice) -> str:
 
 
 def _spec(attribute: str, offer: Offer) -> CommandSpec:
-    """What can be commanded of one attribute, as the home writes it."""
+    """The offer of one attribute as the home describes it."""
     schema = offer.schema
     return CommandSpec(
         capability=attribute,

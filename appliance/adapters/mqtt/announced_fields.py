@@ -1,4 +1,8 @@
-"""The fields of a configuration, read leniently: what cannot be read costs that field only."""
+"""The fields of an announced configuration.
+
+This reader is not that of `tables/`: others write these configurations, and a field that cannot be read costs that
+field only, where a table of this hub's own configuration would be refused with every fault in it.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ class Fields:
         return self.raw.get(key) is not None
 
     def text(self, key: str, default: str = "") -> str:
-        """The value as Python prints it: a JSON `false` reads `False`, as in a rendered template."""
+        """The value as Python prints it: a JSON `false` is `False`, as in a rendered template."""
         value = self.raw.get(key)
         return default if value is None or isinstance(value, dict | list) else str(value)
 
@@ -38,7 +42,7 @@ class Fields:
         return found if abs(found) < 1e15 else default
 
     def flag(self, key: str, default: bool = False) -> bool:
-        """Yes or no, also as a text."""
+        """A boolean, or the text of one."""
         value = self.raw.get(key)
         if value is None:
             return default
@@ -52,15 +56,15 @@ class Fields:
         return tuple(str(each) for each in value[:500]) if isinstance(value, list) else default
 
     def topic(self, key: str) -> str | None:
-        """A topic to listen to, maybe with wildcards; None where there is none that can be."""
+        """A topic to subscribe to, maybe with wildcards; None where there is none or it is malformed."""
         return self._checked(key, is_filter)
 
     def target(self, key: str) -> str | None:
-        """A topic to publish to; None where there is none that can be."""
+        """A topic to publish to; None where there is none or it is malformed."""
         return self._checked(key, is_topic)
 
     def template(self, *keys: str) -> Template | None:
-        """The first of these templates that is there; one that cannot be read is a problem, and raises nothing."""
+        """The first of these templates that is there; one that cannot be read is a problem, and gives no value."""
         for key in keys:
             if isinstance(text := self.raw.get(key), str) and text:
                 try:
@@ -70,20 +74,20 @@ class Fields:
                     return _UNREADABLE
         return None
 
-    def _checked(self, key: str, is_sound: Callable[[str], bool]) -> str | None:
+    def _checked(self, key: str, is_valid: Callable[[str], bool]) -> str | None:
         value = self.raw.get(key)
         if value is None or value == "":
             return None
-        if isinstance(value, str) and is_sound(value):
+        if isinstance(value, str) and is_valid(value):
             return value
         self.problems.append(f"{key} is no topic")
         return None
 
 
 _UNREADABLE = Template("{{ value_json.unreadable.template }}")
-"""In the place of a template that could not be read: it never gives a value."""
+"""Stands for a template that could not be read: it never gives a value."""
 
 
 def is_unreadable(given: Template | None) -> bool:
-    """Whether this stands in the place of a template that could not be read."""
+    """Whether this stands for a template that could not be read."""
     return given is _UNREADABLE

@@ -1,4 +1,4 @@
-"""Home Assistant's discovery: from a retained configuration to the entities that it announces."""
+"""Home Assistant's MQTT discovery: a retained configuration is parsed into the entities that it announces."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _INHERITED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceFacts:
-    """What an announcement says of the device that an entity belongs to; empty where it says nothing."""
+    """The object `device` of a configuration; empty where it says nothing. Of connections only the values."""
 
     identifiers: tuple[str, ...] = ()
     connections: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ class DeviceFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Announcement:
-    """One entity as announced: `key` is its own within the broker, `source` the topic of its configuration."""
+    """One entity as announced: `key` is unique within the broker, `source` the topic of its configuration."""
 
     key: str
     source: str
@@ -55,13 +55,13 @@ class Announcement:
 
     @property
     def is_main(self) -> bool:
-        """Whether its name is announced as null: then it is what the device mainly is."""
+        """Whether its name is announced as null: then it is the main entity of its device."""
         return "name" in self.config and self.config["name"] is None
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigTopic:
-    """A topic of a configuration, taken apart."""
+    """The parts of a configuration's topic."""
 
     component: str
     node_id: str
@@ -69,20 +69,20 @@ class ConfigTopic:
 
 
 def config_topic(prefix: str, topic: str) -> ConfigTopic:
-    """The parts of `<prefix>/<component>/[<node>/]<object>/config`; `Invalid` where an id holds other signs."""
+    """The parts of `<prefix>/<component>/[<node>/]<object>/config`; `Invalid` for malformed ids."""
     levels = topic.removeprefix(f"{prefix}/").split("/")
     if not topic.startswith(f"{prefix}/") or levels[-1] != "config" or len(levels) not in (3, 4):
         raise Invalid("is no topic of a configuration")
     ids = levels[1:-1]
     if not all(_ID.fullmatch(each) for each in (levels[0], *ids)):
-        raise Invalid("an id in the topic holds other signs than letters, digits, _ and -")
+        raise Invalid("an id in the topic holds characters other than letters, digits, _ and -")
     return ConfigTopic(levels[0], ids[0] if len(ids) == 2 else "", ids[-1])
 
 
 def announced(topic: ConfigTopic, source: str, payload: bytes) -> list[Announcement] | None:
-    """What a configuration announces; None for `migrate_discovery`: forget the topic, keep the entities.
+    """The entities of a configuration; None for `migrate_discovery`: the topic will go, the entities stay.
 
-    Raises `Invalid` for what cannot be read. An empty payload announces nothing, which removes what was there.
+    Raises `Invalid` for what cannot be read. An empty payload has no entities, which removes those that were there.
     """
     if not payload:
         return []
@@ -141,7 +141,7 @@ def _announcement(key: str, source: str, component: str, object_id: str, config:
 
 
 def _based(config: Mapping[str, Any], base: str) -> dict[str, Any]:
-    """The object with `~` at the start or the end of a topic replaced by the base."""
+    """The configuration with `~` at the start or end of a topic replaced by the base."""
     return {
         key: _replaced(value, base) if key.endswith("topic") and isinstance(value, str) else value
         for key, value in config.items()
@@ -155,7 +155,7 @@ def _replaced(topic: str, base: str) -> str:
 
 
 def _expanded(config: dict[str, Any], base: Any) -> dict[str, Any]:
-    """The configuration with full names in `availability`, too, and its topics on their base, if there is one."""
+    """The configuration with full names in `availability` as well, and with its base topic filled in."""
     full = _based(config, base) if isinstance(base, str) else dict(config)
     entries = full.get("availability")
     if isinstance(entries, dict):
@@ -188,7 +188,7 @@ def _origin(raw: Any) -> str:
 
 
 def _connections(raw: Any) -> tuple[str, ...]:
-    """The values of the connections, addresses in one spelling."""
+    """The values of the connections in lower case."""
     if not isinstance(raw, list):
         return ()
     pairs = [each for each in raw[:20] if isinstance(each, list) and len(each) == 2]
@@ -201,7 +201,7 @@ def _texts(raw: Any) -> tuple[str, ...]:
 
 
 def _text(raw: Any) -> str:
-    """The text on one line; numbers count as texts, everything else as nothing."""
+    """A text or number as printable text of at most 200 characters; empty for anything else."""
     if isinstance(raw, bool) or not isinstance(raw, str | int | float):
         return ""
-    return "".join(sign for sign in str(raw) if sign.isprintable()).strip()[:200]
+    return "".join(char for char in str(raw) if char.isprintable()).strip()[:200]

@@ -1,4 +1,4 @@
-"""Whether an entity is available, by the topics that it announces for that."""
+"""Whether an entity is available, by its availability topics."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class _AvailabilityTopic:
 
 
 class Availability:
-    """What was heard about one entity. None announced: always available; announced and nothing heard: not."""
+    """The availability of one entity. Without topics it is always available; with topics not before a message."""
 
     def __init__(self, config: Fields) -> None:
         self._entries = list(_entries(config))
         self._mode = config.text("availability_mode", "latest")
-        self._heard: dict[int, bool] = {}
+        self._reported: dict[int, bool] = {}
         self._latest = False
 
     @property
     def topics(self) -> list[str]:
-        """The topics to listen to."""
+        """The topics to subscribe to."""
         return [entry.topic for entry in self._entries]
 
     @property
@@ -38,16 +38,16 @@ class Availability:
         if not self._entries:
             return True
         if self._mode == "all":
-            return len(self._heard) == len(self._entries) and all(self._heard.values())
-        return any(self._heard.values()) if self._mode == "any" else self._latest
+            return len(self._reported) == len(self._entries) and all(self._reported.values())
+        return any(self._reported.values()) if self._mode == "any" else self._latest
 
     def take(self, filter_: str, message: Message) -> None:
-        """Take in a message that came for a topic; raises `TemplateFailed`."""
+        """Process a message that came for a topic; raises `TemplateFailed`."""
         for number, entry in enumerate(self._entries):
             if entry.topic == filter_:
                 text = message.rendered(entry.template)
                 if text in (entry.available, entry.not_available):
-                    self._heard[number] = self._latest = text == entry.available
+                    self._reported[number] = self._latest = text == entry.available
 
 
 def _entries(config: Fields) -> Iterator[_AvailabilityTopic]:

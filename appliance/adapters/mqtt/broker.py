@@ -25,11 +25,11 @@ from appliance.tasks import Tasks
 ANSWER_SECS = 5.0
 """Seconds that the broker has to accept a connection or a subscription."""
 
-GOODBYE_SECS = 0.5
-"""Seconds that the broker has to take in that this hub leaves."""
+DISCONNECT_SECS = 0.5
+"""Seconds that the broker has to acknowledge that this hub is offline."""
 
 KEEPALIVE_SECS = 60
-"""Seconds of silence after which broker and hub make sure of each other."""
+"""Seconds without a packet after which a ping is sent."""
 
 MIN_PAUSE_SECS, MAX_PAUSE_SECS = 1.0, 60.0
 """Seconds before the next attempt to connect: after the first failure, and at most."""
@@ -46,7 +46,7 @@ _library_log = logging.getLogger("adapters.mqtt.library")
 _library_log.setLevel(logging.CRITICAL)
 
 _BAD_CREDENTIALS = (4, 5, 134, 135)
-"""Reasons of a refusal, of both versions, that trying again soon cannot mend."""
+"""Reasons of a refusal, of both versions, that trying again soon cannot cure."""
 
 
 class BrokerRefused(Unreachable):
@@ -54,10 +54,10 @@ class BrokerRefused(Unreachable):
 
 
 class _Client(aiomqtt.Client):
-    """The library's client, whose waiting can be cancelled at any moment.
+    """The library's client, with a wait that can be cancelled at any moment.
 
-    asyncio.wait_for of Python 3.11, by which it waits, loses a cancellation that comes together with the result: the
-    work then goes on for ever, and so does whoever waits for its end.
+    `asyncio.wait_for` of Python 3.11, which it uses, loses a cancellation that comes together with the result: the
+    cancelled task then runs on for ever.
     """
 
     async def _wait_for(self, fut: Awaitable[T], timeout: float | None) -> T:
@@ -88,27 +88,29 @@ class BrokerConnection:
                 raise Unreachable(f"the message to {message.topic} was not sent ({error})") from None
 
     async def say_online(self) -> None:
-        """Publish that this hub is there, until the end of the connection. Raises `Unreachable`."""
+        """Publish `online` at the status topic. Raises `Unreachable`."""
         if self._status_topic is not None:
             self._is_online = True
             await self.publish(Outgoing(self._status_topic, "online", qos=1, retain=True))
 
     async def say_offline(self) -> None:
-        """Publish the end, where the connection is still there: who leaves in order leaves no will."""
+        """Publish `offline` while connected: a broker publishes no will for a client that disconnects in order."""
         if self._status_topic is not None and self._is_online and not self._client._disconnected.done():
             with suppress(Unreachable, TimeoutError):
-                async with asyncio.timeout(GOODBYE_SECS):
+                async with asyncio.timeout(DISCONNECT_SECS):
                     await self.publish(Outgoing(self._status_topic, "offline", qos=1, retain=True))
 
     async def subscribe(self, topics: Sequence[str]) -> None:
-        """Listen to these topics with QoS 0; returns when the broker has agreed. Raises `Unreachable`."""
+        """Subscribe with QoS 0; returns when the broker has acknowledged it. Raises `Unreachable`."""
         for at in range(0, len(topics), SUBSCRIBE_AT_ONCE):
-            await self._agreed(self._client.subscribe([(topic, 0) for topic in topics[at : at + SUBSCRIBE_AT_ONCE]]))
+            await self._acknowledged(
+                self._client.subscribe([(topic, 0) for topic in topics[at : at + SUBSCRIBE_AT_ONCE]])
+            )
 
     async def unsubscribe(self, topics: Sequence[str]) -> None:
-        """Listen to these topics no more. Raises `Unreachable`."""
+        """Unsubscribe; returns when the broker has acknowledged it. Raises `Unreachable`."""
         for at in range(0, len(topics), SUBSCRIBE_AT_ONCE):
-            await self._agreed(self._client.unsubscribe(list(topics[at : at + SUBSCRIBE_AT_ONCE])))
+            await self._acknowledged(self._client.unsubscribe(list(topics[at : at + SUBSCRIBE_AT_ONCE])))
 
     async def until_lost(self) -> None:
         """Wait for the end of the connection, which raises `Unreachable`."""
@@ -118,17 +120,17 @@ class BrokerConnection:
         except aiomqtt.MqttError as error:
             raise Unreachable(f"{self._address} has closed the connection ({_reason(error)})") from None
 
-    async def _agreed(self, asked: Awaitable[Any]) -> None:
+    async def _acknowledged(self, request: Awaitable[Any]) -> None:
         try:
-            await asked
+            await request
         except (aiomqtt.MqttError, OSError, ValueError) as error:
             raise Unreachable(f"the broker did not agree to listen ({error})") from None
 
 
 class Broker:
-    """The way to one broker. `receive` is called with every message, as soon as it is read.
+    """The address of one broker, and how to log in. `receive` is called with every message as soon as it is read.
 
-    At `status_topic`, where there is one, stands `offline` once the connection is gone, by last will if need be.
+    `status_topic`, where there is one, shows `offline` once the connection is gone, by last will if need be.
     """
 
     def __init__(
@@ -144,7 +146,7 @@ class Broker:
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[BrokerConnection]:
-        """A connection; raises `Refused` or `Unreachable` where there is none."""
+        """A connection; raises `BrokerRefused` or `Unreachable`. After a failure the other version is tried."""
         try:
             client = self._client()
             await client.__aenter__()
@@ -164,7 +166,7 @@ class Broker:
             except aiomqtt.MqttError as error:
                 _library_log.debug("disconnect: %s", error)
             if (end := client._disconnected).done() and not end.cancelled():
-                end.exception()  # retrieved: otherwise asyncio logs that nobody did
+                end.exception()  # retrieved: otherwise asyncio logs it as never retrieved
 
     def _client(self) -> _Client:
         settings, status = self._settings, self._status_topic
@@ -197,9 +199,9 @@ async def keep_connected(
     session: Callable[[BrokerConnection], Coroutine[Any, Any, None]],
     on_lost: Callable[[Unreachable], None],
 ) -> None:
-    """Connect, hold a session for as long as the connection lasts, and again after a pause, until cancelled.
+    """Connect, run a session while the connection lasts, pause, and connect again, until cancelled.
 
-    Pauses double from `MIN_PAUSE_SECS` to `MAX_PAUSE_SECS`, less up to a quarter by chance.
+    Pauses double from `MIN_PAUSE_SECS` to `MAX_PAUSE_SECS`, less a random part up to a quarter.
     """
     pause = MIN_PAUSE_SECS
     while True:
@@ -221,7 +223,7 @@ async def keep_connected(
 
 
 async def _end_of(work: Coroutine[Any, Any, None]) -> Unreachable:
-    """Why the work ended: the connection is gone."""
+    """Why the connection is gone, once the work has ended."""
     try:
         await work
     except Unreachable as error:
@@ -230,13 +232,13 @@ async def _end_of(work: Coroutine[Any, Any, None]) -> Unreachable:
 
 
 def _queue_into(receive: Callable[[Received], None]) -> type[asyncio.Queue[aiomqtt.Message]]:
-    """The library's queue, which hands every message on and never holds one."""
+    """A class in place of the library's queue: it passes every message to `receive` and keeps none."""
 
     class Queue(asyncio.Queue[aiomqtt.Message]):
-        """Never gives anything: whoever waits for it waits for the end of the connection."""
+        """Always empty: its reader waits for the end of the connection."""
 
         def put_nowait(self, item: aiomqtt.Message) -> None:
-            """Hand the message on."""
+            """Pass the message on."""
             payload = item.payload if isinstance(item.payload, bytes | bytearray) else b""
             receive(Received(item.topic.value, bytes(payload), bool(item.retain)))
 

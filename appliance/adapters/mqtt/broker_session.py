@@ -1,4 +1,4 @@
-"""Devices of a broker as they live: what it sends becomes observations, what is asked of them is sent and awaited."""
+"""The live devices of a broker: messages become observations; commands are published, and their results awaited."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from appliance.adapters.mqtt.broker import BrokerConnection
 from appliance.adapters.mqtt.entities.entity import Intent
 from appliance.adapters.mqtt.entities.sensors import BinarySensor
 from appliance.adapters.mqtt.entity_catalog import DeviceCatalog, EntityChange, apply
-from appliance.adapters.mqtt.holds import Hold
 from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.payloads import Message
+from appliance.adapters.mqtt.pending_command import PendingCommand
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
@@ -23,13 +23,13 @@ from appliance.errors import BadAnswer, Invalid, Unreachable, Unsupported
 from appliance.home.commands import Command
 
 RESULT_SECS = 4.75
-"""Seconds within which a device has to show what it was told; the hub gives a command 5 in all."""
+"""Seconds within which a device must show the result of a command; the hub gives a command 5 in all."""
 
 FLUSHED_AT_ONCE = 50
-"""Devices that the home is told of at a stretch: one message may concern thousands."""
+"""Devices that are published without a pause: one message may concern thousands."""
 
 MAX_REMEMBERED_BYTES = 16 * 1024 * 1024
-"""Bytes of newest payloads that are kept, so that a changed announcement finds its states."""
+"""Bytes of the newest payloads that are kept, so that a device that is announced anew has its state at once."""
 
 _HUB_STATE = re.compile(r"lares/[^/]+/devices/[^/]+/state")
 
@@ -37,7 +37,10 @@ log = logging.getLogger("adapters")
 
 
 class LiveDevices:
-    """The devices of one broker's catalog, alive: messages in, observations out, commands answered."""
+    """The devices of one broker's catalog: takes messages, publishes observations and events, and runs commands.
+
+    `unreadable` counts messages that are too large or no text, `outdated` states of another hub that came late.
+    """
 
     def __init__(self, catalog: DeviceCatalog, publish: Publisher, clock: Clock) -> None:
         self.catalog = catalog
@@ -47,14 +50,14 @@ class LiveDevices:
         self._publish = publish
         self._clock = clock
         self._changed: dict[str, MqttDevice] = {}
-        self._holds: dict[int, tuple[Hold, MqttDevice, Member]] = {}
+        self._pending: dict[int, tuple[PendingCommand, MqttDevice, Member]] = {}
         self._due: dict[int, tuple[float, MqttDevice, Member]] = {}
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._remembered: dict[str, Received] = {}
         self._remembered_bytes = 0
 
     def take(self, received: Received) -> None:
-        """Take in a message that is no configuration. Never raises."""
+        """Process a message that is no configuration. Never raises."""
         try:
             message = Message(received.topic, received.payload, self._clock.now(), is_retained=received.is_retained)
         except Invalid as fault:
@@ -68,7 +71,7 @@ class LiveDevices:
             self._take(change)
 
     def replay(self, devices: Iterable[MqttDevice]) -> None:
-        """Show devices that were made anew what was last heard for them."""
+        """Process the newest kept messages once more, for these devices alone."""
         fresh = {id(device) for device in devices}
         for received in list(self._remembered.values()):
             if self.catalog.listens(received.topic, fresh):
@@ -78,7 +81,7 @@ class LiveDevices:
                         self._take(change)
 
     def flush(self) -> bool:
-        """Tell the home of devices that changed, of `FLUSHED_AT_ONCE` at most; whether others are left."""
+        """Publish devices that changed, `FLUSHED_AT_ONCE` at most; whether others are left."""
         for device_id in list(self._changed)[:FLUSHED_AT_ONCE]:
             device = self._changed.pop(device_id)
             if self.catalog.devices.get(device_id) is device:
@@ -86,18 +89,18 @@ class LiveDevices:
         return bool(self._changed)
 
     def tick(self) -> None:
-        """Do what time brings: values that expire, sensors that go off, states that were held back."""
+        """Do what is due: values that expire, sensors that go off, states that were kept back."""
         now = self._clock.monotonic()
         for key, (due, device, member) in list(self._due.items()):
             if now >= due:
                 del self._due[key]
                 self._expire(device, member)
-        for key, (hold, device, member) in list(self._holds.items()):
-            if hold.is_over(now) and (kept := hold.release()):
+        for key, (pending, device, member) in list(self._pending.items()):
+            if pending.is_over(now) and (kept := pending.release()):
                 self._changed[device.id] = device
                 apply(member.entity, kept)
-            if hold.is_over(now) and hold.done.is_set():
-                self._holds.pop(key, None)
+            if pending.is_over(now) and pending.done.is_set():
+                self._pending.pop(key, None)
 
     async def command(self, connection: BrokerConnection | None, device_id: str, command: Command) -> None:
         """Publish what a command means and wait for its result.
@@ -116,27 +119,27 @@ class LiveDevices:
                 intent = entity.write(command)
             except TemplateFailed as fault:
                 raise BadAnswer(f"{device_id} announces a template for {command.capability} that {fault}") from None
-            hold = Hold(intent, self._clock.monotonic(), command.transition_secs)
+            pending = PendingCommand(intent, self._clock.monotonic(), command.transition_secs)
             if intent.shows:
-                self._holds[id(entity)] = hold, device, member
+                self._pending[id(entity)] = pending, device, member
             for message in intent.messages:
                 await connection.publish(message)
-            await self._await_result(device, member, intent, hold, command)
+            await self._await_result(device, member, intent, pending, command)
 
     async def _await_result(
-        self, device: MqttDevice, member: Member, intent: Intent, hold: Hold, command: Command
+        self, device: MqttDevice, member: Member, intent: Intent, pending: PendingCommand, command: Command
     ) -> None:
         if not intent.shows:
             return
         if member.entity.is_optimistic:
-            hold.done.set()
+            pending.done.set()
             if apply(member.entity, intent.shows):
                 self._publish.device(device.observation())
             return
-        hold.judge(intent.shows, member.entity.attributes if intent.begins is None else {})
-        is_done = hold.done.is_set() or await self._clock.wait(hold.done, RESULT_SECS)
-        shown = hold.shown(member.entity.attributes)
-        hold.done.set()
+        pending.check(intent.shows, member.entity.attributes if intent.begins is None else {})
+        is_done = pending.done.is_set() or await self._clock.wait(pending.done, RESULT_SECS)
+        shown = pending.shown(member.entity.attributes)
+        pending.done.set()
         if (changed := self._changed.pop(device.id, None)) is not None:
             self._publish.device(changed.observation())
         if not is_done and (command.transition_secs or 0) < RESULT_SECS - 1:
@@ -149,31 +152,32 @@ class LiveDevices:
             self._publish.event(device.id, change.event.name, change.event.data)
             return
         update = change.update
-        if (held := self._holds.get(id(entity))) is not None:
-            update = held[0].sift(update, self._clock.monotonic())
+        pending = self._pending[id(entity)][0] if id(entity) in self._pending else None
+        if pending is not None:
+            update = pending.filter(update, self._clock.monotonic())
         if update:
             self._set_due(device, member)
         was_expired, member.is_expired = member.is_expired, member.is_expired and not update
         if apply(entity, update) or not change.update or was_expired != member.is_expired:
             self._changed[device.id] = device
-        if held is not None:
-            held[0].judge(update, entity.attributes)
+        if pending is not None:
+            pending.check(update, entity.attributes)
 
     def _is_outdated(self, message: Message) -> bool:
-        """Whether another hub has told something newer: a cluster of brokers may bring the older one later."""
+        """Whether a newer state of another hub's device came before it, as a cluster of brokers may deliver them."""
         if _HUB_STATE.fullmatch(message.topic) is None or not message.text:
             return False
         try:
-            told = message.json["boot"], message.json["seq"]
+            version = message.json["boot"], message.json["seq"]
         except (Invalid, TypeError, LookupError):
             return False
-        if not all(isinstance(each, int) for each in told):
+        if not all(isinstance(each, int) for each in version):
             return False
         known = self._sequences.get(message.topic)
-        if known is not None and told < known:
+        if known is not None and version < known:
             self.outdated += 1
             return True
-        self._sequences[message.topic] = told
+        self._sequences[message.topic] = version
         return False
 
     def _set_due(self, device: MqttDevice, member: Member) -> None:

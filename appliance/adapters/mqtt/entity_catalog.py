@@ -1,4 +1,4 @@
-"""What one broker announces: configurations, the devices that they make, and what every message means to those."""
+"""The catalog of one broker: its configurations, the devices built from them, and the changes in each message."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from appliance.adapters.mqtt import tasmota
 from appliance.adapters.mqtt.announced_devices import Member, MqttDevice, build, group
 from appliance.adapters.mqtt.announcements import Announcement, announced, config_topic
 from appliance.adapters.mqtt.entities.entity import Entity, EntityEvent, Update, render
-from appliance.adapters.mqtt.entities.table import is_left_out
+from appliance.adapters.mqtt.entities.table import is_excluded
 from appliance.adapters.mqtt.payloads import Message
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed, ValueMissing
 from appliance.adapters.mqtt.topics import Filters
@@ -20,7 +20,7 @@ MAX_DEVICES = 2_000
 """Devices of one broker."""
 
 MAX_TOPICS = 10_000
-"""Topics that are listened to, beside those of the discovery."""
+"""Topics that are subscribed to, beside those of the discovery."""
 
 MAX_CONFIGS = 60_000
 """Configurations that are kept; the devices' own limits are reached before."""
@@ -31,7 +31,7 @@ ORIGIN = "Lares"
 
 @dataclass(frozen=True, slots=True)
 class EntityChange:
-    """What a message means: new values of an entity, or something that happened at its device."""
+    """What a message changes: new values of an entity, or an event at its device."""
 
     device: MqttDevice
     member: Member
@@ -50,9 +50,9 @@ class CatalogSettings:
 
 
 class DeviceCatalog:
-    """The announcements of one broker and the devices that they make.
+    """The announcements of one broker and the devices built from them.
 
-    `refused` tells by topic or key what could not be made into anything, a sentence each.
+    `refused` has, by topic or key, a sentence on each announcement or message that could not be used.
     """
 
     def __init__(self, settings: CatalogSettings) -> None:
@@ -68,7 +68,7 @@ class DeviceCatalog:
 
     @property
     def filters(self) -> frozenset[str]:
-        """The topics to listen to."""
+        """The topics to subscribe to."""
         return frozenset(self._listeners)
 
     def is_config(self, topic: str) -> bool:
@@ -77,7 +77,7 @@ class DeviceCatalog:
         return (is_home_assistant or topic.startswith(f"{tasmota.PREFIX}/")) and topic not in self._listeners
 
     def take_config(self, topic: str, payload: bytes) -> bool:
-        """Take in a configuration; tell whether anything changed by it. Never raises."""
+        """Process a configuration; whether it changed anything. Never raises."""
         if self._payloads.get(topic, b"") == payload:
             return False
         if payload and topic not in self._payloads and len(self._payloads) >= MAX_CONFIGS:
@@ -96,41 +96,41 @@ class DeviceCatalog:
         except Invalid as fault:
             self._announced.pop(topic, None)
             self.refused[topic] = str(fault)
-        except Exception as error:  # a stranger wrote it, and nothing that it says may end the adapter
+        except Exception as error:  # whatever is announced, the adapter goes on
             self._announced.pop(topic, None)
             self.refused[topic] = _unforeseen(error)
         return True
 
     def forget_configs_but(self, topics: Container[str]) -> None:
-        """Forget the configurations of all other topics: the broker does not keep them any more."""
+        """Forget the configurations of all other topics: the broker retains them no longer."""
         for topic in [each for each in self._payloads if each not in topics]:
             self.take_config(topic, b"")
 
     def state_requests(self) -> Iterator[tuple[str, str]]:
-        """Topics and payloads that make those tell their state whose state no broker keeps."""
-        for said in self._tasmotas.values():
+        """Topics and payloads that request states which are not retained."""
+        for parts in self._tasmotas.values():
             with suppress(Invalid):
-                yield from tasmota.state_requests(said["config"]) if said.get("config") else ()
+                yield from tasmota.state_requests(parts["config"]) if parts.get("config") else ()
 
     def rebuild(self) -> list[MqttDevice]:
-        """Make the devices anew where announcements changed; the devices that are new or other than before."""
-        fresh: list[MqttDevice] = []
-        for _ in self.rebuilding(fresh):
+        """Rebuild the devices whose announcements changed; the devices that are new or other than before."""
+        rebuilt: list[MqttDevice] = []
+        for _ in self.rebuilding(rebuilt):
             pass
-        return fresh
+        return rebuilt
 
-    def rebuilding(self, fresh: list[MqttDevice]) -> Iterator[None]:
-        """As `rebuild`, a device a step: `fresh` holds the devices after the last one.
+    def rebuilding(self, rebuilt: list[MqttDevice]) -> Iterator[None]:
+        """As `rebuild`, one device a step; after the last, `rebuilt` has the devices that are new or changed.
 
-        What is announced meanwhile waits for the next time.
+        Configurations that come meanwhile count for the next rebuild.
         """
-        groups = group(self._wanted())
+        groups = group(self._included())
         built: dict[str, tuple[list[Announcement], list[MqttDevice], dict[str, str]]] = {}
         for name in sorted(groups)[:MAX_DEVICES]:
             known = self._built.get(name)
             if known is None or known[0] != groups[name]:
                 devices, refused = build(self._settings.section, name, groups[name])
-                fresh.extend(devices)
+                rebuilt.extend(devices)
                 known = (groups[name], devices, refused)
                 yield
             built[name] = known
@@ -138,16 +138,16 @@ class DeviceCatalog:
         self._note_refusals(len(groups))
         self.devices = {device.id: device for _, devices, _ in built.values() for device in devices}
         self._listen()
-        fresh += self._find_bridges(fresh)
-        fresh[:] = [device for device in fresh if self.devices.get(device.id) is device]
+        rebuilt += self._find_bridges(rebuilt)
+        rebuilt[:] = [device for device in rebuilt if self.devices.get(device.id) is device]
 
-    def _find_bridges(self, fresh: Sequence[MqttDevice]) -> list[MqttDevice]:
-        """Let each device know the one by which it is reached; those beside the fresh of which that is new."""
+    def _find_bridges(self, rebuilt: Sequence[MqttDevice]) -> list[MqttDevice]:
+        """Set the bridge of each device; the devices beside the rebuilt ones whose bridge changed."""
         by_identifier: dict[str, str] = {}
         for announcements, devices, _ in self._built.values():
             for identifier in {each for one in announcements for each in one.device.identifiers} if devices else ():
                 by_identifier[identifier] = devices[0].id
-        known, moved = {id(device) for device in fresh}, list[MqttDevice]()
+        known, moved = {id(device) for device in rebuilt}, list[MqttDevice]()
         for device in self.devices.values():
             bridge_id = by_identifier.get(device.facts.via_device, "")
             if not device.parent_id and bridge_id not in (device.id, device.bridge_id):
@@ -156,13 +156,13 @@ class DeviceCatalog:
         return moved
 
     def changes(self, message: Message) -> Iterator[EntityChange]:
-        """What a message means to the devices that listen. What cannot be read is noted in `refused`, once."""
+        """The changes that a message makes. What cannot be read is noted in `refused`, once per entity."""
         for pattern in self._filters.matching(message.topic):
             for device, member in self._listeners.get(pattern, ()):
                 yield from self._changes(pattern, message, device, member)
 
     def listens(self, topic: str, devices: Container[int]) -> bool:
-        """Whether one of these devices, given by identity, listens to a topic."""
+        """Whether one of these devices, given by identity, reads a topic."""
         patterns = self._filters.matching(topic)
         return any(id(device) in devices for pattern in patterns for device, _ in self._listeners[pattern])
 
@@ -205,19 +205,19 @@ class DeviceCatalog:
 
     def _take_tasmota(self, topic: str, payload: bytes) -> None:
         mac, part = tasmota.mac_of(topic)
-        said = self._tasmotas.setdefault(mac, {})
-        said[part] = tasmota.parse(payload)
+        parts = self._tasmotas.setdefault(mac, {})
+        parts[part] = tasmota.parse(payload)
         source = f"{tasmota.PREFIX}/{mac}/config"
-        self._announced[source] = tasmota.announced(mac, said.get("config", {}), said.get("sensors", {}))
+        self._announced[source] = tasmota.announced(mac, parts.get("config", {}), parts.get("sensors", {}))
 
     def _is_own(self, announcement: Announcement) -> bool:
         own = f"lares_{self._settings.hub_id}_"
         return announcement.origin == ORIGIN and any(each.startswith(own) for each in announcement.device.identifiers)
 
-    def _wanted(self) -> Iterator[Announcement]:
+    def _included(self) -> Iterator[Announcement]:
         for found in self._announced.values():
             for each in found:
-                if self._settings.includes_config_entities or not is_left_out(each):
+                if self._settings.includes_config_entities or not is_excluded(each):
                     yield each
 
     def _note_refusals(self, devices: int) -> None:
@@ -233,22 +233,22 @@ class DeviceCatalog:
 
     def _listen(self) -> None:
         listeners: dict[str, list[tuple[MqttDevice, Member]]] = {}
-        left_out = 0
+        ignored = 0
         for device in self.devices.values():
             for member in device.members:
                 for topic in _topics(member):
                     if topic in listeners or len(listeners) < MAX_TOPICS:
                         listeners.setdefault(topic, []).append((device, member))
                     else:
-                        left_out += 1
-        if left_out:
-            self.refused["topics"] = f"more than {MAX_TOPICS} are announced; {left_out} are not listened to"
+                        ignored += 1
+        if ignored:
+            self.refused["topics"] = f"more than {MAX_TOPICS} are announced; {ignored} are not listened to"
         self._listeners = listeners
         self._filters = Filters(listeners)
 
 
 def _unforeseen(error: Exception) -> str:
-    """What is said of something that nobody thought of."""
+    """The sentence for an unforeseen exception."""
     return f"cannot be read ({type(error).__name__}: {str(error)[:100]})"
 
 
@@ -258,7 +258,7 @@ def _topics(member: Member) -> list[str]:
 
 
 def apply(entity: Entity, update: Update) -> bool:
-    """Let new values be true; tell whether any of them is new."""
+    """Set new values; whether any of them differs from before."""
     is_new = False
     for key, value in update.items():
         if value is None:

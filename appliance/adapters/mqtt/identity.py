@@ -1,4 +1,4 @@
-"""What this hub is called on a broker, and which of its runs this is."""
+"""The id of this hub on brokers, and the number of its run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from appliance.clock import Clock
 
 
 async def hub_id_of(settings: Mqtt, secrets: Secrets) -> str:
-    """The configured name of this hub, else one that is made once and kept. Raises `StoreFailed`."""
+    """The configured `hub_id`, else one that is made once and stored. Raises `StoreFailed`."""
     if settings.hub_id is not None:
         return settings.hub_id
     if (kept := secrets.get("hub_id")) is not None:
@@ -21,7 +21,7 @@ async def hub_id_of(settings: Mqtt, secrets: Secrets) -> str:
 
 
 async def next_boot(secrets: Secrets, clock: Clock) -> int:
-    """A number for this run, higher than that of every run before, whatever was done to the clock."""
+    """A number for this run, higher than every one before, even if the clock went back. Raises `StoreFailed`."""
     kept = secrets.get("boot")
     last = int(kept) if kept is not None and kept.isdigit() else 0
     boot = max(last + 1, int(clock.now().timestamp() * 1000))

@@ -1,4 +1,4 @@
-"""The inbox: what the broker sent and nobody has looked at yet; bounded, and the newest wins."""
+"""The inbox: messages that were received and not yet processed; bounded, and newer ones replace older ones."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ MAX_WAITING_BYTES = 64 * 1024 * 1024
 """Bytes of them."""
 
 CROWDED = 1_000
-"""From how many on a topic keeps only its newest state."""
+"""Number of waiting messages from which a topic keeps only its newest one."""
 
 BURST_SECS = 0.02
-"""How long reading goes before understanding while messages keep coming: a reader that is slow loses some."""
+"""Seconds for which reading the socket goes before processing: a broker drops messages to a slow reader."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Received:
 
 
 class Inbox:
-    """Messages in the order in which they came. `dropped` counts those that made way for newer ones."""
+    """Messages in the order in which they came. `dropped` counts those that newer ones replaced."""
 
     def __init__(self, clock: Clock) -> None:
         self.dropped = 0
@@ -46,7 +46,7 @@ class Inbox:
         return len(self._waiting)
 
     def put(self, message: Received) -> None:
-        """Take in a message. Where many wait, it takes the place of an older one of its topic, or of the oldest."""
+        """Add a message. Where many wait, it replaces an older one of its topic, or the oldest."""
         self._number += 1
         if len(self._waiting) >= CROWDED and (older := self._latest.get(message.topic)) is not None:
             self._drop(older)
@@ -58,18 +58,18 @@ class Inbox:
         self._arrived.set()
 
     def clear(self) -> None:
-        """Forget what waits: it came over a connection that is no more."""
+        """Drop all messages without counting them: their connection is gone."""
         self._waiting.clear()
         self._latest.clear()
         self._bytes = 0
         self._arrived.clear()
 
     def take(self, limit: int) -> list[Received]:
-        """The oldest messages, at most so many."""
+        """Remove and return the oldest messages, at most `limit`."""
         return [self._pop(next(iter(self._waiting))) for _ in range(min(limit, len(self._waiting)))]
 
     async def wait(self) -> None:
-        """Return once messages wait and either no more are coming at this moment or they came long enough."""
+        """Return once messages wait and either no more are arriving or `BURST_SECS` have passed."""
         await self._arrived.wait()
         began, seen = self._clock.monotonic(), -1
         while self._number != seen and self._clock.monotonic() - began < BURST_SECS:

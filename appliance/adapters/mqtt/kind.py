@@ -34,9 +34,9 @@ MQTT = AdapterKind(
 async def open_outlets(
     adapters: Mapping[str, Any], secrets_of: Callable[[str], Secrets], home: HomeAccess, clock: Clock, root: Path
 ) -> list[AbstractAsyncContextManager[Any]]:
-    """What publishes the home, from entering it to leaving it: one for each section of a broker that asks for it.
+    """An outlet for each section with `publish = true`; each publishes the home while it is entered.
 
-    Raises `StoreFailed` where the number of this run cannot be kept.
+    Raises `StoreFailed` where the number of this run cannot be stored.
     """
     brokers = {name: settings for name, settings in adapters.items() if isinstance(settings, Mqtt)}
     outlets: list[AbstractAsyncContextManager[Any]] = []

@@ -23,7 +23,7 @@ def _prefix(value: Any) -> str:
 def _hub_id(value: Any) -> str:
     text = string(value)
     if re.fullmatch(r"[a-z0-9-]{1,32}", text) is None:
-        raise Mismatch('1 to 32 signs a-z, 0-9 and -, like "cellar"', value)
+        raise Mismatch('1 to 32 characters a-z, 0-9 and -, like "cellar"', value)
     return text
 
 
@@ -35,7 +35,7 @@ def _path(value: Any) -> str:
 
 
 def _secret(value: Any) -> str:
-    """A check that never tells the value."""
+    """A check whose message never shows the value."""
     if not isinstance(value, str) or value == "":
         raise Invalid("must be a string that is not empty")
     return value
@@ -64,7 +64,7 @@ class Mqtt:
     include_config_entities: bool = key(boolean, default=False)
 
     def located(self, root: Path) -> Mqtt:
-        """The same with files found from this folder on."""
+        """The same with relative paths of files resolved from this folder."""
 
         def found(path: str | None) -> str | None:
             return None if path is None else str(root / path)

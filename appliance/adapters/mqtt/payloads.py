@@ -1,4 +1,4 @@
-"""Messages of a broker: what came in, read at most once, and what goes out."""
+"""Messages of a broker: received ones, whose JSON is parsed once, and those to publish."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _refuse_depth(value: Any) -> None:
 
 
 class Message:
-    """A message that came in at `at`. `is_retained`: the broker kept it; it may be of any age."""
+    """A message received at `at`. A retained one may be of any age."""
 
     __slots__ = ("_json", "at", "is_retained", "text", "topic")
 
@@ -78,7 +78,7 @@ class Message:
         return self._json
 
     def rendered(self, template: Template | None, names: Mapping[str, Any] | None = None) -> str:
-        """The payload as a template shows it, or as it is; raises `TemplateFailed`."""
+        """The payload rendered by the template, or as it is; raises `TemplateFailed`."""
         if template is None:
             return self.text
         known: dict[str, Any] = {"value": self.text, **(names or {})}

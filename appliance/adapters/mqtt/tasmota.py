@@ -1,4 +1,4 @@
-"""Tasmota's own discovery: from `tasmota/discovery/<MAC>/config` and `/sensors` to announcements like all others."""
+"""Tasmota's native discovery: `tasmota/discovery/<MAC>/config` and `/sensors` are turned into announcements."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PREFIX = "tasmota/discovery"
 FILTERS = (f"{PREFIX}/+/config", f"{PREFIX}/+/sensors")
 
 _STATE_MODES = (1, 2, 9, 10, 13, 14)
-"""Switch modes that follow the switch; in the others it is pressed, held or toggled."""
+"""Values of `SwitchMode` in which the switch has a state; in the others it reports presses."""
 
 _MAC = re.compile(r"[0-9A-Fa-f]{12}")
 
@@ -42,12 +42,12 @@ def parse(payload: bytes) -> dict[str, Any]:
 
 
 def announced(mac: str, config: Mapping[str, Any], sensors: Mapping[str, Any]) -> list[Announcement]:
-    """What one Tasmota announces by both messages; nothing without the first. Raises `Invalid`."""
+    """The announcements in both messages of one Tasmota; none without the first. Raises `Invalid`."""
     return list(_Tasmota(mac, config).announcements(sensors)) if config else []
 
 
 def state_requests(config: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Topics and payloads that make a Tasmota tell its state and its sensors."""
+    """Topics and payloads that request the state and the sensors of a Tasmota. Raises `Invalid`."""
     tasmota = _Tasmota("", config)
     return [(tasmota.command("STATE"), ""), (tasmota.command("STATUS"), "10")]
 
@@ -240,13 +240,13 @@ class _Tasmota:
         return self._announcement("event", f"button_{number}", f"Button {number}", config)
 
     def _switch(self, number: int, *, shows_state: bool) -> Announcement:
-        """A wall switch that moves no relay: what it shows, or what is done with it."""
+        """A wall switch that is detached from the relays (SetOption114): its state, or its presses."""
         names = self._config.get("swn")
         name = names[number - 1] if isinstance(names, list) and len(names) >= number else None
         shown, at = f"value_json.Switch{number}", self._topic(1, "RESULT")
         if shows_state:
-            told = f"{shown}.Action if {shown}.Action is defined else {shown}"
-            value = f"value_json.StatusSNS.Switch{number} if value_json.StatusSNS is defined else ({told})"
+            action = f"{shown}.Action if {shown}.Action is defined else {shown}"
+            value = f"value_json.StatusSNS.Switch{number} if value_json.StatusSNS is defined else ({action})"
             config = {
                 "state_topic": at,
                 "_state_topics": [self._topic(2, "SENSOR"), self._topic(1, "STATUS10")],
@@ -258,8 +258,10 @@ class _Tasmota:
             action = f"{shown}.Action | is_defined | lower"
             text = f"{{{{ {{'event_type': ({action}), 'switch': {number}}} | to_json }}}}"
             config = {"state_topic": at, "value_template": text}
-        sort = "binary_sensor" if shows_state else "event"
-        return self._announcement(sort, f"switch_{number}", str(name)[:200] if name else f"Switch {number}", config)
+        component = "binary_sensor" if shows_state else "event"
+        return self._announcement(
+            component, f"switch_{number}", str(name)[:200] if name else f"Switch {number}", config
+        )
 
     def _sensor(self, path: SensorPath) -> Announcement:
         config = {

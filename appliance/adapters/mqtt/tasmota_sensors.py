@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 SensorPath = tuple[str, ...]
-"""Where a value stands in what a Tasmota tells: `("BME280", "Temperature")`."""
+"""Where a value stands in a sensor message: `("BME280", "Temperature")`."""
 
 MAX_KEYS = 100
-"""Keys of one object that are looked at."""
+"""Keys of one object that are read."""
 
 MAX_PATH_KEYS = 4
+"""Levels of objects that are read."""
 
 _SENSORS: Mapping[str, tuple[str, str]] = {
     "Temperature": ("temperature", "°C"),

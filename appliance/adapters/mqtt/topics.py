@@ -1,4 +1,4 @@
-"""Topics and filters: what may be one, and which filters a topic matches."""
+"""Topics and topic filters: which are valid, and which filters a topic matches."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ MAX_TOPIC_BYTES = 1_024
 
 
 def is_topic(text: str) -> bool:
-    """Whether one may publish to this: no wildcard, nothing of the broker's own."""
+    """Whether this is a topic to publish to: no wildcard, none of the broker's own (`$…`)."""
     return is_filter(text) and "+" not in text and "#" not in text
 
 
 def is_filter(text: str) -> bool:
-    """Whether one may subscribe to this because a configuration says so: `+` and `#` where they may stand."""
+    """Whether this is a filter that a configuration may name: wildcards where MQTT allows them, not all topics."""
     if not text or text.startswith("$") or "\0" in text or not text.isprintable():
         return False
     if len(text.encode(errors="replace")) > MAX_TOPIC_BYTES or text == "#":
@@ -24,18 +24,18 @@ def is_filter(text: str) -> bool:
 
 
 def matches(pattern: str, topic: str) -> bool:
-    """Whether a topic is one of those that a filter names."""
-    wanted, given = pattern.split("/"), topic.split("/")
-    for at, level in enumerate(wanted):
+    """Whether a filter matches a topic, as MQTT defines it."""
+    levels, given = pattern.split("/"), topic.split("/")
+    for at, level in enumerate(levels):
         if level == "#":
             return True
         if at >= len(given) or level not in ("+", given[at]):
             return False
-    return len(wanted) == len(given)
+    return len(levels) == len(given)
 
 
 class Filters:
-    """Many filters, and quickly those that match a topic."""
+    """A set of filters, with a fast look-up of those without wildcards."""
 
     def __init__(self, filters: Iterable[str] = ()) -> None:
         self._exact: set[str] = set()

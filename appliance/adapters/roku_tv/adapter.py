@@ -1,4 +1,4 @@
-"""A Roku TV as a device: one `Switch` whose power is a key press away."""
+"""A Roku TV as a device: one `Switch`, switched by key presses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ READ_AT = (0.0, 1.0, 2.0, 4.0)
 """Seconds after a key press at which the TV is read, until its power has changed."""
 
 MARGIN = 0.1
-"""Seconds kept back of the command's limit, so that a slow reading does not undo a press that was answered."""
+"""Seconds before the command's limit at which reading ends, so that it cannot fail a press that was answered."""
 
 
 class RokuAdapter(PollingAdapter):
@@ -44,28 +44,28 @@ class RokuAdapter(PollingAdapter):
         check_offered(device_id, COMMANDS, command)
         deadline = self.clock.monotonic() + COMMAND_TIMEOUT_SECS - MARGIN
         was_on = (await self._client.fetch_info()).is_on
-        wanted = {"on": True, "off": False, "toggle": not was_on}[command.action]
+        expected = {"on": True, "off": False, "toggle": not was_on}[command.action]
         await self._client.press(KEYS[command.action])
-        info = await self._watch(wanted, deadline)
+        info = await self._watch(expected, deadline)
         return CommandResult(report=None if info is None else self._report(info))
 
     @property
     def operations(self) -> Mapping[str, Operation]:
-        """`info` returns what the TV tells of itself."""
+        """`info` returns every field of `device-info`."""
         return {"info": self._info}
 
     async def _info(self, _: Mapping[str, Value]) -> Value:
         return (await self._client.fetch_info()).fields
 
-    async def _watch(self, wanted: bool, deadline: float) -> DeviceInfo | None:
-        """The last reading that came before the deadline; reading ends early when the power is as wanted."""
+    async def _watch(self, expected: bool, deadline: float) -> DeviceInfo | None:
+        """The last reading before the deadline; reading ends early when the power is the expected one."""
         pressed, info = self.clock.monotonic(), None
         try:
             async with asyncio.timeout(deadline - pressed):
                 for moment in READ_AT:
                     await self.clock.sleep(pressed + moment - self.clock.monotonic())
                     info = await self._read(info)
-                    if info is not None and info.is_on == wanted:
+                    if info is not None and info.is_on == expected:
                         break
         except TimeoutError:
             pass

@@ -20,7 +20,7 @@ FORBIDDEN = 403
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceInfo:
-    """What a TV tells of itself; `fields` holds every element of the answer by its name."""
+    """The answer to `device-info`; `fields` has the text of every element by its name."""
 
     power_mode: str | None
     friendly_name: str | None
@@ -29,12 +29,12 @@ class DeviceInfo:
 
     @property
     def is_on(self) -> bool:
-        """Whether the TV is on; a stick that says nothing of power and answers is."""
+        """Whether the TV is on; a stick that answers without a power mode is."""
         return self.power_mode in (None, "PowerOn")
 
     @property
     def facts(self) -> Info:
-        """Who made the TV, what it is, and where its owner said that it stands."""
+        """Maker, model, firmware, serial number, and the location that its owner entered."""
         return Info(
             manufacturer=self.fields.get("vendor-name") or None,
             model=self.model_name,
@@ -46,7 +46,7 @@ class DeviceInfo:
 
     @staticmethod
     def parse(xml: bytes) -> DeviceInfo:
-        """What an answer to `/query/device-info` tells; `BadAnswer` when it is not that."""
+        """The parsed answer to `/query/device-info`; raises `BadAnswer` for anything else."""
         root = _parse_safely(xml)
         if root.tag != "device-info":
             raise BadAnswer("answered with XML that is not a device-info")
@@ -66,7 +66,7 @@ class RokuClient:
         self._http = http
 
     async def fetch_info(self) -> DeviceInfo:
-        """What the TV tells of itself now."""
+        """Read `device-info`, with a second try if it is not answered."""
         answer = await self._request("GET", "/query/device-info")
         try:
             return DeviceInfo.parse(answer)
@@ -74,7 +74,7 @@ class RokuClient:
             raise BadAnswer(f"{self._http.address} {error}") from None
 
     async def press(self, key: str) -> None:
-        """Press a key, once: a press that was not answered may have been done, so it is never repeated."""
+        """Press a key, once: a press without an answer may have had its effect, so it is never repeated."""
         await self._request("POST", f"/keypress/{key}", repeat=False)
 
     async def _request(self, method: str, path: str, *, repeat: bool = True) -> bytes:

@@ -1,4 +1,7 @@
-"""A WLED strip as devices: the whole of it, and each of its segments with its own colour and effect."""
+"""A WLED strip as devices: the whole strip, and each segment with its own colour and effect.
+
+Protocol: WLED's JSON API, https://kno.wled.ge/interfaces/json-api/, and its WebSocket `/ws`.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,8 @@ from appliance.tasks import run_together
 
 EFFECT = "custom.wled.effect"
 RECONNECT_SECS, SILENCE_SECS, MAX_FADE_SECS = 30.0, 20.0, 65.5
+"""Seconds before the WebSocket is opened again, before a ping is sent, and of the longest fade that WLED takes."""
+
 MALFORMED = (AttributeError, KeyError, TypeError, ValueError, IndexError, OverflowError)
 
 WHOLE = (
@@ -49,13 +54,13 @@ class WledAdapter(PollingAdapter):
         self._unreadable: set[str] = set()
 
     async def run(self) -> None:
-        """Poll, and take what the strip pushes meanwhile."""
+        """Poll, and receive what the strip pushes meanwhile."""
         await run_together(super().run(), self._listen())
 
     async def poll(self) -> Report:
         """The strip as it describes itself."""
-        told = parse_json(await self.http.request("GET", "/json"), self.http.address)
-        return self._report(told, told.get("effects") if isinstance(told, dict) else None)
+        found = parse_json(await self.http.request("GET", "/json"), self.http.address)
+        return self._report(found, found.get("effects") if isinstance(found, dict) else None)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
         """Write the change, and compare it with the state that the strip answers."""
@@ -77,18 +82,18 @@ class WledAdapter(PollingAdapter):
         while True:
             try:
                 async with self.http.messages("/ws", silence_secs=SILENCE_SECS) as messages:
-                    async for told in messages:
-                        if self._effects and not self.gate.commands_under_way and isinstance(told, dict):
-                            self.publish.report(self._report(told, self._effects))
+                    async for pushed in messages:
+                        if self._effects and not self.gate.commands_under_way and isinstance(pushed, dict):
+                            self.publish.report(self._report(pushed, self._effects))
                             self.publish.answered()
             except AdapterFailed as error:
                 log.debug("%s: no push: %s", self.name, error)
             await self.clock.sleep(RECONNECT_SECS)
 
-    def _report(self, told: Any, effects: Any) -> Report:
-        """What an object of state and info tells of the strip and its segments."""
+    def _report(self, answer: Any, effects: Any) -> Report:
+        """The strip and its segments, from an object of state and info; raises `BadAnswer`."""
         try:
-            state, self._info, self._effects = told["state"], told["info"], [str(each) for each in effects]
+            state, self._info, self._effects = answer["state"], answer["info"], [str(each) for each in effects]
             segments = {self._segment_id(each): each for each in state["seg"] if each.get("stop", 1) > 0}
             seen = [self._whole(state)]
         except MALFORMED:
@@ -141,11 +146,11 @@ def _light(part: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _mismatch(report: Report, device_id: str, command: Command) -> str | None:
-    """What the device shows instead of what it was told, None where it obeyed."""
+    """What the device shows instead of the command's value, as a sentence; None where it shows that."""
     seen = next((each for each in report.observations if each.device_id == device_id), None)
     if seen is None:
         return f"{device_id} is not there any more, or cannot be read"
-    told, read = command.value or command.action, seen.attributes.get(command.capability)
-    if command.action == "toggle" or told == read:
+    asked, read = command.value or command.action, seen.attributes.get(command.capability)
+    if command.action == "toggle" or asked == read:
         return None
-    return f"{device_id} was told {command.capability} {shown(told)} but shows {shown(read)}"
+    return f"{device_id} was told {command.capability} {shown(asked)} but shows {shown(read)}"

@@ -1,1 +1,1 @@
-"""What announced entities show and take: one module for each sort, one table of all."""
+"""Announced entities: how states are read and commands written, a module for each kind, and one table of all."""

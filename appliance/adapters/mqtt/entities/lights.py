@@ -82,7 +82,7 @@ class LightEntity(Entity):
         return next((each for each in self._effects if each.lower() == effect), "")
 
     def _kelvin_range(self) -> tuple[int, int]:
-        """What the light takes, within what a capability may hold."""
+        """The kelvin that the light takes, within the range of the capability."""
         warm, cold = self.config.number("max_mireds", 0), self.config.number("min_mireds", 0)
         low = self.config.number("min_kelvin", 1e6 / warm if warm > 0 else 0)
         high = self.config.number("max_kelvin", 1e6 / cold if cold > 0 else 1e6)
@@ -98,7 +98,7 @@ class LightEntity(Entity):
         return max(round(percent * self._scale / 100), 1 if percent else 0)
 
     def kelvin_of(self, raw: float) -> Value:
-        """A colour temperature as announced, in kelvin, within what the capability may hold."""
+        """A colour temperature as announced, in kelvin, within the range of the capability."""
         kelvin = raw if self.config.flag("color_temp_kelvin") else 1e6 / max(raw, 1)
         return {"value": clamped(kelvin, *KELVIN_RANGE), "unit": "kelvin"}
 

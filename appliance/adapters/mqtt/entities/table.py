@@ -1,4 +1,4 @@
-"""The table of components: what each announced entity becomes."""
+"""The table of components: the class of each announced entity."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ COMPONENTS: Mapping[str, type[Entity]] = {
     "valve": Valve,
     "water_heater": Input,
 }
-"""The components that become something."""
+"""The class by the component of the discovery topic."""
 
 _LIGHTS: Mapping[str, type[Entity]] = {"json": JsonLight, "template": TemplateLight, "tasmota": TasmotaLight}
 
 
 def build_entity(announcement: Announcement) -> Entity:
-    """The entity of an announcement; `Invalid` says why nothing can be made of it."""
+    """The entity of an announcement; raises `Invalid` with the reason why it cannot be used."""
     kind = COMPONENTS.get(announcement.component)
     if kind is None:
         raise Invalid(f"the component {announcement.component[:60]!r} is not taken in")
@@ -59,8 +59,8 @@ def build_entity(announcement: Announcement) -> Entity:
     return kind(announcement)
 
 
-def is_left_out(announcement: Announcement) -> bool:
-    """Whether it concerns the device's own configuration or health, or is announced as not of use to most."""
+def is_excluded(announcement: Announcement) -> bool:
+    """Whether it is of category config or diagnostic, batteries excepted, or announced as disabled by default."""
     config = announcement.config
     if str(config.get("enabled_by_default", True)).lower() == "false":
         return True

@@ -58,7 +58,7 @@ class TemplateLight(LightEntity):
 
     @property
     def is_optimistic(self) -> bool:
-        """Without a template for its power nobody says what was done."""
+        """Without a template for its power no message confirms a command."""
         return self.config.flag("optimistic", "state_template" not in self.config or not self.readers)
 
     def write(self, command: Command) -> Intent:

@@ -79,7 +79,7 @@ class TopicLight(LightEntity):
 
     @property
     def is_optimistic(self) -> bool:
-        """Without a topic for its power no message confirms what was done."""
+        """Without a topic for its power no message confirms a command."""
         return self.config.flag("optimistic", self.config.topic("state_topic") is None)
 
     def write(self, command: Command) -> Intent:

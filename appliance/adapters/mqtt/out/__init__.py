@@ -1,1 +1,1 @@
-"""Out: this hub's own devices, scenes and automations on the broker, in the format that announcers use."""
+"""Publishing: this hub's own devices, scenes and automations on a broker, announced by Home Assistant's discovery."""

@@ -1,4 +1,4 @@
-"""From a device of this hub, and from the hub itself, to what announces it."""
+"""The discovery configurations of this hub's devices and of the hub itself."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def announcement(device: Device, room: str | None, topics: HubTopics, events: tu
 
 
 def origin() -> dict[str, str]:
-    """Who announces."""
+    """The object `origin` of a configuration."""
     return {"name": "Lares", "sw_version": VERSION}
 
 

@@ -1,4 +1,4 @@
-"""The topics of a hub that publishes, and what stands in them."""
+"""The topics of a hub that publishes, and how ids are written in them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ESCAPED = {"%": "%25", "/": "%2F", "+": "%2B", "#": "%23"}
 
 def encoded(id_: str) -> str:
     """An id as a level of a topic: `/`, `+`, `#` and `%` percent-encoded."""
-    return "".join(_ESCAPED.get(sign, sign) for sign in id_)
+    return "".join(_ESCAPED.get(char, char) for char in id_)
 
 
 def decoded(level: str) -> str:
@@ -21,7 +21,7 @@ def decoded(level: str) -> str:
 
 def discovery_id(id_: str) -> str:
     """An id as a level of a discovery topic, which knows only letters, digits, `_` and `-`; no two ids share one."""
-    return re.sub(r"[^a-zA-Z0-9-]", lambda sign: "_" if sign[0] == "_" else f"_{ord(sign[0]):x}_", id_)[:200]
+    return re.sub(r"[^a-zA-Z0-9-]", lambda char: "_" if char[0] == "_" else f"_{ord(char[0]):x}_", id_)[:200]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,23 +33,23 @@ class HubTopics:
 
     @property
     def status(self) -> str:
-        """Where the broker says whether the hub is there."""
+        """Retained `online` or `offline`."""
         return f"lares/{self.hub_id}/status"
 
     @property
     def events(self) -> str:
-        """Where everything that happens is told, as the event stream tells it."""
+        """Every event, in the frames of the event stream."""
         return f"lares/{self.hub_id}/events"
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """What the hub listens to."""
+        """The topics of commands to the hub."""
         base = f"lares/{self.hub_id}"
         return f"{base}/devices/+/set", f"{base}/scenes/+/run", f"{base}/automations/+/set"
 
     @property
     def leftovers(self) -> tuple[str, ...]:
-        """Where an earlier run may have left what is not true any more."""
+        """The topics where an earlier run may have left outdated messages."""
         return self.config("+"), self.device("+", "state"), self.automation("+", "state")
 
     def device(self, level: str, last: str) -> str:
@@ -57,7 +57,7 @@ class HubTopics:
         return f"lares/{self.hub_id}/devices/{level}/{last}"
 
     def scene(self, level: str) -> str:
-        """Where a scene is run."""
+        """The topic that runs a scene."""
         return f"lares/{self.hub_id}/scenes/{level}/run"
 
     def automation(self, level: str, last: str) -> str:
@@ -65,9 +65,9 @@ class HubTopics:
         return f"lares/{self.hub_id}/automations/{level}/{last}"
 
     def config(self, level: str) -> str:
-        """Where a device is announced."""
+        """The topic of a device's configuration."""
         return f"{self.prefix}/device/lares_{self.hub_id}/{level}/config"
 
     def identifier(self, device_id: str) -> str:
-        """By what other hubs know a device of this one."""
+        """The identifier of a device in its configuration."""
         return f"lares_{self.hub_id}_{device_id}"

@@ -1,4 +1,4 @@
-"""The outlet: tells a broker of this hub's devices, scenes and automations, and takes commands from there."""
+"""The outlet: publishes this hub's devices, scenes and automations on a broker, and takes commands from there."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GATHER_SECS = 0.05
 """Seconds for which the changes of a device are gathered before they are published."""
 
 CATALOG_SECS = 1.0
-"""Seconds between two looks at scenes and automations."""
+"""Seconds between two comparisons of scenes and automations with what was published."""
 
 MAX_EVENTS = 50
 """Names of events that are remembered of one device."""
@@ -41,7 +41,7 @@ log = logging.getLogger("adapters")
 class Outlet:
     """Publishes from entering the context to leaving it. Devices of `brokers`, sections of MQTT, are not announced.
 
-    `boot` is higher at each start, so that whoever hears of two runs of this hub knows the later one.
+    `boot` is higher at each start, so that subscribers can order the states of two runs.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Outlet:
         await keep_connected(self._broker, self._clock, self._session, lambda error: log.debug("out: %s", error))
 
     async def _session(self, connection: BrokerConnection) -> None:
-        """Tell everything, then every change, until the connection is lost."""
+        """Publish everything, then every change, until the connection is lost."""
         self._inbox.clear()
         self._frames.clear()
         self._announced.clear()
@@ -191,7 +191,7 @@ class Outlet:
         self._tasks.start(self._try(self._connection, message), f"event of {device_id}")
 
     async def _publish_catalogs(self, connection: BrokerConnection) -> None:
-        """Announce scenes and automations where there are others than before, and say which are enabled."""
+        """Publish the scenes and automations, and which are enabled, where that differs from before."""
         scenes, automations = self._home.scenes(), self._home.automations()
         names = {id_: name for id_, (name, _) in automations.items()}
         if self._catalogs != (scenes, names):
@@ -214,7 +214,7 @@ class Outlet:
             await self._clock.sleep(0)
 
     def _on_message(self, connection: BrokerConnection, received: Received) -> None:
-        """A command, or what an earlier run left behind and is not true any more."""
+        """Run a command, or clear an outdated message that an earlier run left."""
         levels = received.topic.split("/")
         if received.topic.startswith(f"{self._topics.prefix}/") or levels[-1] == "state":
             if received.is_retained and received.payload and not self._is_current(received.topic, levels):
@@ -240,11 +240,11 @@ class Outlet:
             return decoded(levels[3]) in self._automations
         return self._find(decoded(levels[3])) is not None
 
-    async def _run_command(self, connection: BrokerConnection, sort: str, id_: str, payload: bytes) -> None:
+    async def _run_command(self, connection: BrokerConnection, target: str, id_: str, payload: bytes) -> None:
         try:
-            if sort == "scenes":
+            if target == "scenes":
                 self._home.run_scene(id_)
-            elif sort == "automations":
+            elif target == "automations":
                 if payload not in (b"on", b"off"):
                     raise Invalid("must be on or off")
                 await self._home.switch(id_, payload == b"on")
@@ -254,10 +254,10 @@ class Outlet:
         except Unreachable as error:
             log.debug("out: %s", error)
         except LaresError as error:
-            log.info("out: %s %s: %s", sort, id_, error)
+            log.info("out: %s %s: %s", target, id_, error)
 
     async def _command(self, connection: BrokerConnection, device_id: str, payload: bytes) -> None:
-        """Send a command to a device and say what became of it."""
+        """Send a command to a device and publish its result."""
         try:
             device = self._find(device_id)
             if device is None:

@@ -84,7 +84,7 @@ def multiplied(run: Rendering, value: Any, amount: Any, default: Any = NOT_GIVEN
 
 
 def to_bool(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
-    """Yes or no, of a word or number that says so."""
+    """The boolean of a word or number."""
     if isinstance(value, bool | int | float):
         return bool(value)
     word = str(value).strip().lower() if isinstance(value, str) else ""
@@ -102,13 +102,13 @@ def to_json(run: Rendering, value: Any) -> Any:
 
 
 def html_safe_json(run: Rendering, value: Any) -> Any:
-    """JSON as Jinja's own filter writes it: spaces after `,` and `:`, keys in order, signs of HTML escaped."""
+    """JSON as Jinja's own filter writes it: spaces after `,` and `:`, keys sorted, `<`, `>`, `&`, `'` escaped."""
     try:
         text = json.dumps(run.weigh(value), sort_keys=True)
     except (TypeError, ValueError):
         return or_default(value, NOT_GIVEN, "something that JSON can hold")
-    for sign in "<>&'":
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    for char in "<>&'":
+        text = text.replace(char, f"\\u{ord(char):04x}")
     return run.bounded(text)
 
 

@@ -108,15 +108,15 @@ def _item(value: Any, key: Any) -> Any:
         return UNDEFINED
 
 
-def _selected(*, wanted: bool, by_item: bool) -> Function:
+def _selected(*, keeps: bool, by_item: bool) -> Function:
     def select(run: Rendering, value: Any, *arguments: Any) -> Any:
         key, arguments = (arguments[0], arguments[1:]) if by_item else (None, arguments)
         test, rest = arguments[:1], arguments[1:]
-        holds = TESTS[test[0]] if test else lambda run, value: bool(value)
+        matches = TESTS[test[0]] if test else lambda run, value: bool(value)
         return [
             each
             for each in run.elements(value)
-            if bool(holds(run, _item(each, key) if by_item else each, *rest)) is wanted
+            if bool(matches(run, _item(each, key) if by_item else each, *rest)) is keeps
         ]
 
     return select
@@ -170,12 +170,12 @@ FILTERS: Mapping[str, Function] = {
     "multiply": multiplied,
     "regex_findall": _findall,
     "regex_replace": _regex_replace,
-    "reject": _selected(wanted=False, by_item=False),
-    "rejectattr": _selected(wanted=False, by_item=True),
+    "reject": _selected(keeps=False, by_item=False),
+    "rejectattr": _selected(keeps=False, by_item=True),
     "replace": _replace,
     "round": rounded,
-    "select": _selected(wanted=True, by_item=False),
-    "selectattr": _selected(wanted=True, by_item=True),
+    "select": _selected(keeps=True, by_item=False),
+    "selectattr": _selected(keeps=True, by_item=True),
     "string": lambda run, value: run.text(value),
     "timestamp_local": timestamp_text,
     "timestamp_utc": timestamp_text,
@@ -237,12 +237,12 @@ METHODS: Mapping[type, Mapping[str, Function]] = {
     str: {
         "endswith": lambda run, text, end: text.endswith(end),
         "lower": lambda run, text: text.lower(),
-        "lstrip": lambda run, text, signs=None: text.lstrip(signs),
+        "lstrip": lambda run, text, chars=None: text.lstrip(chars),
         "replace": replaced,
-        "rstrip": lambda run, text, signs=None: text.rstrip(signs),
+        "rstrip": lambda run, text, chars=None: text.rstrip(chars),
         "split": _split,
         "startswith": lambda run, text, start: text.startswith(start),
-        "strip": lambda run, text, signs=None: text.strip(signs),
+        "strip": lambda run, text, chars=None: text.strip(chars),
         "title": lambda run, text: text.title(),
         "upper": lambda run, text: text.upper(),
     },

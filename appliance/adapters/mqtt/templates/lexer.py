@@ -33,7 +33,7 @@ class PartKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TemplateToken:
-    """One word of an expression: `kind` is number, name, string, operator or end; `value` is what it stands for."""
+    """One token of an expression: `kind` is number, name, string, operator or end; `value` is that of a literal."""
 
     kind: str
     text: str
@@ -50,7 +50,7 @@ class TemplatePart:
 
 
 def parts_of(text: str) -> Iterator[TemplatePart]:
-    """The parts of a template in order; `TemplateFailed` where a brace is never closed or a sign means nothing."""
+    """The parts of a template in order; `TemplateFailed` for a brace that is not closed and unknown characters."""
     at, trims = 0, False
     while at < len(text):
         opening = _OPENINGS.search(text, at)

@@ -1,4 +1,4 @@
-"""What the parts of an expression do when it is evaluated: each is a function of the rendering."""
+"""The parts of an expression, compiled to functions of the rendering."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Arguments = tuple[list[Expression], dict[str, Expression]]
 
 
 def item(value: Any, key: Any) -> Any:
-    """What an object, list or text holds under a key or index; `ValueMissing` where there is nothing to look into."""
+    """The element of an object, list or text under a key or index; raises `ValueMissing` for an undefined value."""
     if isinstance(value, Undefined):
         raise ValueMissing(f"looks for {str(key)[:60]!r} in what is not there")
     if isinstance(value, Namespace):

@@ -1,4 +1,4 @@
-"""A template, read once and rendered often: the text that Jinja would make of it, or the reason why not."""
+"""A template, parsed once and rendered often: the text that Jinja would give, or the reason why not."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Template:
             return run.bounded("".join(output)).strip()
         except TemplateFailed:
             raise
-        except Exception as error:  # whatever Python says to values of a wrong type
+        except Exception as error:  # values of wrong types
             raise TemplateFailed(f"fails: {str(error)[:200]}") from None
 
 
@@ -67,7 +67,7 @@ def template(text: str) -> Template:
 
 
 class _Blocks:
-    """Reads statements and literal text, up to the word that ends the block."""
+    """Parses statements and literal text, up to the word that ends the block."""
 
     def __init__(self, parts: Iterator[TemplatePart], budget: Budget) -> None:
         self._parts = parts
@@ -210,7 +210,7 @@ def _bound(names: list[str], value: Any) -> dict[str, Any]:
     if len(names) == 1:
         return {names[0]: value}
     if not isinstance(value, list | tuple) or len(value) != len(names):
-        raise TemplateFailed("a loop takes apart what does not have as many parts")
+        raise TemplateFailed("a loop unpacks a value that does not have as many parts")
     return dict(zip(names, value, strict=True))
 
 

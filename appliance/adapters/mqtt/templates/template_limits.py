@@ -1,4 +1,4 @@
-"""What a template may cost, and how it fails: steps, sizes, and the one value that stands for what is not there."""
+"""The limits of templates, their errors, the undefined value, and the state of one rendering."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class TemplateFailed(Exception):
 
 
 class ValueMissing(TemplateFailed):
-    """A template asked for what the payload does not hold. That is normal: the value stays as it was."""
+    """A template asked for what the payload does not contain. That is normal: the value stays as it was."""
 
 
 class Undefined:
-    """What is not there: empty text, false, no elements. Anything else done with it raises `ValueMissing`."""
+    """A missing value: empty text, false, no elements. Any other use of it raises `ValueMissing`."""
 
     def __str__(self) -> str:
         return ""

@@ -18,11 +18,10 @@ from appliance.home.bus import Bus
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.command_specs import CommandSpec, check_offered
 from appliance.home.commands import Command
-from appliance.home.events import CommandEnded
 from appliance.home.model import Device, DeviceKind, Observation, Report
 from appliance.home.registry import ONLINE, UNAVAILABLE, Registry
 from appliance.home.values import Value
-from appliance.lua.context import Context, MoreCall
+from appliance.lua.context import Context
 from appliance.lua.execution import UNCOUNTED
 from appliance.lua.executor import Execution, ExecutionRequest, Executor
 from appliance.lua.runner import Runner
@@ -139,8 +138,6 @@ class SimulatedDispatcher(Dispatcher):
     def __init__(self, registry: Registry, bus: Bus, clock: Clock, sections: Iterable[str]) -> None:
         super().__init__((), bus, clock)
         self._registry = registry
-        self._news = bus
-        self._time = clock
         self._sections = frozenset(sections)
 
     async def send(self, devices: Sequence[Device], command: Command, source: str) -> list[Outcome]:
@@ -162,16 +159,7 @@ class SimulatedDispatcher(Dispatcher):
         except LaresError as error:
             status = Status.UNSUPPORTED if isinstance(error, Unsupported) else Status.ERROR
             outcome = Outcome(device_id=device.id, status=status, message=str(error), error=error)
-        ended = CommandEnded(
-            at=self._time.now(),
-            source=source,
-            room_id=device.room_id,
-            device_id=device.id,
-            command=command,
-            status=outcome.status,
-            message=outcome.message,
-        )
-        self._news.publish(ended)
+        self._publish(outcome, device.room_id, command, source)
         if outcome.status is Status.OK:
             value = _after(command, device.attributes.get(command.capability))
             shown = {} if value is None else {command.capability: value}
@@ -195,38 +183,25 @@ def _after(command: Command, before: Value) -> Value:
 class SimulatedContext(Context):
     """A `Context` that reports log lines, messages and operations; while it waits, others take their turn."""
 
-    def __init__(
-        self,
-        registry: Registry,
-        dispatcher: Dispatcher,
-        clock: Clock,
-        source: str,
-        more: Mapping[str, MoreCall],
-        on_action: OnAction,
-        turns: Turns,
-    ) -> None:
-        super().__init__(registry, dispatcher, clock, source, more)
-        self._on_action = on_action
-        self._turns = turns
+    on_action: OnAction
+    turns: Turns
 
     async def call(self, operation: str, arguments: Sequence[Any]) -> Any:
         """As in `Context`; a message to people is reported."""
         if operation == "notify":
-            self._on_action(
-                self.source, f"notifies: {arguments[0]}", {"notify": arguments[0], "fields": arguments[1]}
-            )
+            self.on_action(self.source, f"notifies: {arguments[0]}", {"notify": arguments[0], "fields": arguments[1]})
         call = super().call(operation, arguments)
-        return await (self._turns.wait(call) if operation in UNCOUNTED else call)
+        return await (self.turns.wait(call) if operation in UNCOUNTED else call)
 
     async def invoke(self, target: str, payload: Mapping[str, Any]) -> Any:
         """As in `Context`; it is reported."""
         words = f"invokes {target} {json.dumps(payload)}"
-        self._on_action(self.source, words, {"invoke": target, "payload": payload})
+        self.on_action(self.source, words, {"invoke": target, "payload": payload})
         return await super().invoke(target, payload)
 
     def log(self, level: str, message: str, fields: Any) -> None:
         """Report the line."""
-        self._on_action(self.source, f"logs {level}: {message}", {"log": message, "level": level, "fields": fields})
+        self.on_action(self.source, f"logs {level}: {message}", {"log": message, "level": level, "fields": fields})
 
 
 def add_missing_devices(registry: Registry, events: Iterable[FileEvent]) -> dict[str, int]:

@@ -89,7 +89,9 @@ async def open_simulation(
 
     def new_context(label: str) -> Context:
         printer.on_start(label)
-        return SimulatedContext(registry, dispatcher, clock, label, calls, printer.print_action, turns)
+        context = SimulatedContext(registry, dispatcher, clock, label, calls)
+        context.on_action, context.turns = printer.print_action, turns
+        return context
 
     async with build_runner(settings.scripts, limits, settings.locale.timezone, settings.root, clock) as runner:
         turns = Turns(lambda: runner.running)

@@ -91,15 +91,25 @@ class Turns:
             self._queue.popleft()()
 
     async def wait(self, work: Awaitable[T]) -> T:
-        """What the work, during which its execution only waits, returns or raises, once its turn has come again."""
+        """What the work, during which its execution only waits, returns or raises, once its turn has come again.
+
+        An execution that is cancelled ends at once.
+        """
         self.waiting += 1
         self.look()
+        is_cancelled = False
         try:
             return await work
+        except asyncio.CancelledError:
+            is_cancelled = True
+            raise
         finally:
-            turn = asyncio.Event()
-            self.ask(partial(self._resume, turn))
-            await turn.wait()
+            if is_cancelled:
+                self.waiting -= 1
+            else:
+                turn = asyncio.Event()
+                self.ask(partial(self._resume, turn))
+                await turn.wait()
 
     def _resume(self, turn: asyncio.Event) -> None:
         self.waiting -= 1

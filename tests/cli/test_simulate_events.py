@@ -222,3 +222,16 @@ def test_what_runs_at_one_instant_runs_one_after_another(tmp_path: Path) -> None
     steps = ("fires", *(f"logs info: {{id}}{n}" for n in (1, 2, 3)))
     expected = [f"{id_}  {step.format(id=id_)}" for id_ in "abcdef" for step in steps]
     assert words == [*expected, *(f"{id_}  logs info: slept" for id_ in "abcdef")] * 4
+
+
+def test_it_ends_while_executions_and_their_scenes_sleep(tmp_path: Path) -> None:
+    at = "{ type = 'cron', expression = '0 0 18 * * *', timezone = 'local' }"
+    bodies = ("ctx:run_scene('slow')", "ctx:sleep(3600)", "ctx:run_scene('slow')", "ctx:sleep(3600)")
+    furnish(tmp_path, BERLIN, *(automation(f"a{n}", at, body=body) for n, body in enumerate(bodies)))
+    slow = "return { id = 'slow', name = 'slow', execute = function(ctx) ctx:sleep(3600) end }"
+    write(tmp_path, {"scenes/slow.lua": slow})
+    said = ended(tmp_path, "simulate", "--run", "--from", "2026-12-24T17:59", "--hours", "0.5")
+    assert (said.code, said.err) == (0, "automations: 4, runs: 4, commands: 0\n")
+    assert [line.split("CET  ")[1] for line in said.out.splitlines()] == [
+        *("a0  fires", "scene slow  runs", "a1  fires", "a2  fires", "scene slow  runs", "a3  fires")
+    ]

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from appliance.errors import NotFound
 from appliance.home import events
@@ -77,22 +78,18 @@ class Health:
         """The adapters whose first poll has not ended, by name; the hub is ready once there are none."""
         return [health.name for health in self.list_adapters() if not health.has_started]
 
-    def _on_dropped(self, event: events.ObservationDropped) -> None:
-        log.warning("%s: %s of %s was dropped: %s", event.adapter, event.attribute, event.device_id, event.reason)
-        health = self._adapters.get(event.adapter)
-        if health is not None:
-            self._adapters[event.adapter] = replace(health, dropped=(*health.dropped, event)[:MAX_LISTED_DROPS])
-
     def _on_event(self, event: events.Event) -> None:
         match event:
-            case events.ObservationDropped():
-                self._on_dropped(event)
+            case events.ObservationDropped(adapter=name):
+                log.warning("%s: %s of %s was dropped: %s", name, event.attribute, event.device_id, event.reason)
+                if name in self._adapters:
+                    self._update(name, dropped=(*self._adapters[name].dropped, event)[:MAX_LISTED_DROPS])
             case events.AdapterStarted(adapter=name):
-                self._adapters[name] = replace(self._adapters[name], has_started=True)
+                self._update(name, has_started=True)
             case events.AdapterAnswered(adapter=name, at=at, secs=secs):
                 known = self._adapters[name]
-                self._adapters[name] = replace(
-                    known,
+                self._update(
+                    name,
                     is_well=True,
                     message=None,
                     last_updated=at,
@@ -102,12 +99,10 @@ class Health:
                     timed_secs=known.timed_secs + (secs or 0.0),
                 )
             case events.AdapterErrored(adapter=name, message=message, at=at):
-                known = self._adapters[name]
-                self._adapters[name] = replace(
-                    known,
-                    is_well=False,
-                    message=message,
-                    last_updated=at,
-                    last_error=message,
-                    failures=known.failures + 1,
+                failures = self._adapters[name].failures + 1
+                self._update(
+                    name, is_well=False, message=message, last_updated=at, last_error=message, failures=failures
                 )
+
+    def _update(self, name: str, **changes: Any) -> None:
+        self._adapters[name] = replace(self._adapters[name], **changes)

@@ -112,8 +112,7 @@ def error_body(message: str, code: str, **more: Any) -> dict[str, Any]:
 
 def refusal_body(failed: errors.ConfigFailed) -> dict[str, Any]:
     """The body that lists the faults of files."""
-    faults = [{"file": each.file, "line": each.line, "message": each.message} for each in failed.faults]
-    return error_body(str(failed), errors.ScriptFailed.code, errors=faults)
+    return error_body(str(failed), errors.ScriptFailed.code, errors=failed.faults)
 
 
 def failed_run_body(what: str, result: RunEntry) -> dict[str, Any]:

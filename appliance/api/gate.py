@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable
 from functools import cached_property
 from urllib.parse import unquote
@@ -29,13 +28,10 @@ class Gate:
         self._authenticator = authenticator
         self._buckets = buckets
         self._cors = cors
-        self._fixed: defaultdict[str, list[frozenset[str]]] = defaultdict(list)
         self._routes = [(route.path, route.methods) for route in routes]
-        for path, methods in self._routes:
-            self._fixed[path].append(methods)
 
     @cached_property
-    def _methods(self) -> list[tuple[re.Pattern[str], frozenset[str]]]:
+    def _patterns(self) -> list[tuple[re.Pattern[str], frozenset[str]]]:
         """The methods of every path, as a pattern: for requests that match no route."""
         return [(re.compile(re.sub(r"<\w+>", "[^/]+", re.escape(path))), methods) for path, methods in self._routes]
 
@@ -76,7 +72,8 @@ class Gate:
         except LaresError as refusal:
             return refusal
         path = "*" if request.raw_url == b"*" else request.path  # Sanic routes it as "/"
-        fitting = self._fixed.get(path) or [methods for pattern, methods in self._methods if pattern.fullmatch(path)]
+        fixed = [methods for each, methods in self._routes if each == path]
+        fitting = fixed or [methods for pattern, methods in self._patterns if pattern.fullmatch(path)]
         if not fitting:
             return NotFound()
         return MethodNotAllowed(method=request.method, allowed_methods=sorted(set().union(*fitting)))

@@ -31,11 +31,11 @@ class UsesApi:
     async def show(self, call: Call, device_id: str) -> HTTPResponse:
         """The automations and scenes whose files name the device."""
         self._registry.get_device(device_id)
-        found = {
-            "device_id": device_id,
-            "automations": _naming(device_id, self._automations.catalog.list_assets()),
-            "scenes": _naming(device_id, self._scenes.catalog.list_assets()),
-        }
+        found = USES.of(
+            device_id=device_id,
+            automations=_naming(device_id, self._automations.catalog.list_assets()),
+            scenes=_naming(device_id, self._scenes.catalog.list_assets()),
+        )
         return json_response(found)
 
 

@@ -17,10 +17,9 @@ from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, text
 from appliance.lua.context import Context
 from appliance.lua.executor import CANCELLED, Execution, ExecutionRequest, Executor
 from appliance.lua.lua_catalog import Catalog, Inspect, find_nothing
-from appliance.lua.lua_fields import function
 from appliance.lua.lua_setup import folder_of
 from appliance.lua.modes import Mode, ModeType, mode_check
-from appliance.lua.runner import Runner
+from appliance.lua.runner import Runner, function
 from appliance.tables.checks import string
 from appliance.tables.fields import Field, Fields, Table
 

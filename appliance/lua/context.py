@@ -1,4 +1,4 @@
-"""Context: what `ctx` of one execution does in the home, and what its commands came to."""
+"""Context: what `ctx` of one execution does in the home, what its commands came to, and its trace."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from appliance.home.model import Device
 from appliance.home.registry import Registry
 from appliance.home.texts import MAX_ID_CHARS
 from appliance.log_buffer import own_fields
-from appliance.lua.trace import Trace
 
 log = logging.getLogger("scripts")
 
@@ -26,6 +25,11 @@ MAX_SLEEP_SECS = 3600
 MAX_RESULTS = 1_000
 MAX_RESULT_BYTES = 256 << 10
 """What is kept of what an execution's commands came to, the latest of very many."""
+
+MAX_STEPS = 200
+MAX_LOG_STEPS = 50
+MAX_TEXT = 200
+"""Characters that are kept of a text in a step."""
 
 LEVELS: Mapping[str, int] = {
     "trace": logging.DEBUG,
@@ -38,6 +42,34 @@ LEVELS: Mapping[str, int] = {
 
 MoreCall = Callable[..., Awaitable[Any]]
 """A call of another room: it is given the context and the three arguments, and answers in JSON data."""
+
+
+class Trace:
+    """Keeps the newest steps, of lines of the log fewer. `at_ms` counts from when the trace was made."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._began = clock.monotonic()
+        self._steps: deque[Mapping[str, Any]] = deque(maxlen=MAX_STEPS)
+
+    def add(self, step: str, **fields: Any) -> None:
+        """Note a step, `command`, `invoke`, `sleep`, `log`, `scene` or `wait`, and what is told of it."""
+        at_ms = round((self._clock.monotonic() - self._began) * 1000)
+        self._steps.append({"at_ms": at_ms, "step": step, **{key: _short(value) for key, value in fields.items()}})
+        if step == "log":
+            logged = [index for index, each in enumerate(self._steps) if each["step"] == "log"]
+            if len(logged) > MAX_LOG_STEPS:
+                del self._steps[logged[0]]
+
+    def list_steps(self) -> tuple[Mapping[str, Any], ...]:
+        """The steps that are kept, the oldest first."""
+        return tuple(self._steps)
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _short(each) for key, each in value.items()}
+    return f"{value[: MAX_TEXT - 1]}…" if isinstance(value, str) and len(value) > MAX_TEXT else value
 
 
 class Context:

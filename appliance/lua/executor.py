@@ -13,12 +13,11 @@ from typing import Any
 from appliance.clock import Clock
 from appliance.errors import RunCancelled
 from appliance.history.execution_history import RunEntry, RunStatus
-from appliance.lua.context import Context
+from appliance.lua.context import MAX_STEPS, Context
 from appliance.lua.execution import Failure, LuaExecution
 from appliance.lua.modes import ConcurrencyGate, Decision, Mode
 from appliance.lua.runner import Runner
 from appliance.lua.source import Source
-from appliance.lua.trace import MAX_STEPS
 
 REPLACED = "a later execution replaced it (mode restart)"
 STOPPED = "the hub stopped"
@@ -138,21 +137,23 @@ class Executor:
             self._end(execution, RunStatus.SKIPPED, because)
 
     def _start(self, execution: Execution) -> None:
-        try:
-            self._begin(execution)
-        except Exception as error:  # what cannot begin must not keep its place among those that run
-            reason = f"it could not begin: {type(error).__name__}: {error}"
-            log.error("'%s' failed: %s", execution.request.label, reason, exc_info=error)
-            self._leave(execution, RunStatus.ERROR, reason)
-
-    def _begin(self, execution: Execution) -> None:
         request = execution.request
         execution.at, execution.began = self._clock.now(), self._clock.monotonic()
-        execution.context = context = self._new_context(request.label)
-        context.chain, context.after = (*request.chain, request.label), request.after
-        on_end = partial(self._on_lua_end, execution)
-        execution.lua = self._runner.start(request.source, context, request.event, name=request.label, on_end=on_end)
-        self._running[execution] = None
+        try:
+            execution.context = context = self._new_context(request.label)
+            context.chain, context.after = (*request.chain, request.label), request.after
+            execution.lua = self._runner.start(
+                request.source,
+                context,
+                request.event,
+                name=request.label,
+                on_end=partial(self._on_lua_end, execution),
+            )
+            self._running[execution] = None
+        except Exception as error:  # what cannot begin must not keep its place among those that run
+            reason = f"it could not begin: {type(error).__name__}: {error}"
+            log.error("'%s' failed: %s", request.label, reason, exc_info=error)
+            self._leave(execution, RunStatus.ERROR, reason)
 
     def _cancel(self, execution: Execution, because: str) -> None:
         """End one that runs as soon as its Lua lets it, and one that waits at once."""

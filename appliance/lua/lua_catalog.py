@@ -12,8 +12,10 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from appliance.errors import ConfigFailed, Fault, NotFound, Resource, ScriptFailed
 from appliance.lua.folder import Folder, read_folder
-from appliance.lua.lua_fields import Parse, read
+from appliance.lua.hints import ErrorContext, hint_of
 from appliance.lua.source import Source
+from appliance.tables.checks import LUA
+from appliance.tables.fields import Findings, Problem, Table, located
 
 AT_ONCE = 4
 """Files that are described at once, so that one that computes for ever does not hold up the others."""
@@ -34,6 +36,9 @@ log = logging.getLogger("lua")
 Describe = Callable[[Source], Awaitable[Mapping[str, Any]]]
 """Runs a file's top-level code and tells what it returned; `ScriptFailed` where that cannot be had."""
 
+
+Parse = Callable[[Table], T | None]
+"""Reads what a file returned; None where something is wrong with it, which is noted in the table's findings."""
 
 Inspect = Callable[[Source], Iterable[Fault]]
 """What the writer of a text may not have meant."""
@@ -178,7 +183,7 @@ class Catalog(Generic[T]):
             return failed.faults
 
     def _check_fields(self, source: Source, described: Mapping[str, Any]) -> Asset[T]:
-        definition, warnings = read(described, source, self._parse)
+        definition, warnings = read_definition(described, source, self._parse)
         return Asset(definition=definition, source=source, warnings=(*warnings, *self._inspect(source)))
 
 
@@ -223,3 +228,24 @@ def _duplicates(assets: tuple[Asset[T], ...]) -> tuple[Fault, ...]:
             faults.append(Fault(file, line, f"the id '{id_}' is already that of {first[id_]}; give each its own"))
         first.setdefault(id_, file)
     return tuple(faults)
+
+
+def read_definition(described: Any, source: Source, parse: Parse[T]) -> tuple[T, tuple[Fault, ...]]:
+    """What a file defines that returned this, and warnings; `ConfigFailed` holds every fault."""
+    findings = Findings(LUA)
+    definition = None
+    if isinstance(described, Mapping) or described == []:  # in Lua an empty list is an empty table
+        definition = parse(Table(described or {}, findings))
+    else:
+        findings.faults.append(Problem((), "must return a table with named fields, not a list"))
+    if definition is None or findings.faults:
+        raise ConfigFailed(_located(findings.faults, source))
+    return definition, tuple(_located(findings.warnings, source))
+
+
+def _located(problems: Iterable[Problem], source: Source) -> list[Fault]:
+    """The problems in order of place, with hints; what has no line is at the `return` of the table."""
+    faults = located(problems, source.name, lambda path: source.line_of(*map(str, path)))
+    at = source.line_of_return
+    hinted = ((fault.line or at, fault.message + hint_of(ErrorContext(message=fault.message))) for fault in faults)
+    return sorted(Fault(source.name, line, message) for line, message in hinted)

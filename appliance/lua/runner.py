@@ -22,6 +22,7 @@ from appliance.lua.folder import Folder
 from appliance.lua.source import Source
 from appliance.lua.worker import Worker
 from appliance.lua_worker.protocol import FrameKind
+from appliance.tables.checks import Mismatch
 from appliance.tasks import Tasks
 
 MAX_DRAIN_SECS = 60.0
@@ -46,6 +47,13 @@ class Function:
 
     def __str__(self) -> str:
         return "a function"
+
+
+def function(value: Any) -> Function:
+    """A check: a Lua function."""
+    if not isinstance(value, Function):
+        raise Mismatch("a function", value)
+    return value
 
 
 class Runner:

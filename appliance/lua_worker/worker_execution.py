@@ -42,7 +42,7 @@ class WorkerExecution:
     the next frame is taken; `_lock` settles whether that or the end of the job comes first.
     """
 
-    def __init__(self, max_memory: int, send: Callable[[bytes], None], forget: Callable[[int], None]) -> None:
+    def __init__(self, max_memory: int, send: Callable[[bytes], None], forget: Callable[[int], object]) -> None:
         self.number = 0
         self.place = b""
         """The user's line where Lua was when it last told, as `file:line`."""

@@ -183,7 +183,4 @@ class WorkerLoop:
         self._send(encode(FrameKind.PONG, number, MEMORY_USE.pack(largest, memory), place))
 
     def _new_execution(self) -> WorkerExecution:
-        return WorkerExecution(self._max_memory, self._send, self._forget)
-
-    def _forget(self, number: int) -> None:
-        self._executions.pop(number, None)
+        return WorkerExecution(self._max_memory, self._send, lambda number: self._executions.pop(number, None))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from appliance.errors import ConfigFailed
-from appliance.lua.lua_fields import read
+from appliance.lua.lua_catalog import read_definition
 from appliance.lua.modes import Mode, ModeType
 from appliance.lua.runner import Function
 from appliance.lua.source import Source
@@ -22,7 +22,7 @@ WHOLE = {"id": "x", "name": "X", "description": "Y", "execute": EXECUTE, "mode":
 def parse(described: dict[str, Any], text: str = "") -> Scene:
     """The scene that this is."""
     stated = {name: value for name, value in described.items() if value is not None}
-    return read(stated, Source(name="x.lua", text=text.encode()), scene_parser(8))[0]
+    return read_definition(stated, Source(name="x.lua", text=text.encode()), scene_parser(8))[0]
 
 
 def faults(described: dict[str, Any], text: str = "") -> list[str]:
@@ -85,7 +85,7 @@ return {
 def test_a_list_is_no_definition_and_an_empty_one_is_an_empty_table() -> None:
     def faults_of(described: Any) -> list[str]:
         with pytest.raises(ConfigFailed) as refused:
-            read(described, Source(name="x.lua", text=b"return {}"), scene_parser(8))
+            read_definition(described, Source(name="x.lua", text=b"return {}"), scene_parser(8))
         return [str(fault) for fault in refused.value.faults]
 
     assert faults_of([1]) == ["x.lua:1: must return a table with named fields, not a list"]

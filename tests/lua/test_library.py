@@ -19,7 +19,7 @@ from appliance.home.capabilities import CAPABILITIES, Capability
 from appliance.home.commands import Command
 from appliance.home.model import DeviceKind
 from appliance.lua.context import LEVELS, OPERATIONS, Context
-from appliance.lua.lua_fields import read
+from appliance.lua.lua_catalog import read_definition
 from appliance.lua.modes import ModeType
 from appliance.lua.runner import Function, Runner
 from appliance.scenes import scene_parser
@@ -219,7 +219,7 @@ def _check_shape(check: Callable[[Any], Any], sample: dict[str, Any]) -> None:
 def test_the_fields_of_a_scene_are_those_that_are_read() -> None:
     def faults(described: dict[str, Any]) -> list[str]:
         with pytest.raises(ConfigFailed) as failed:
-            read(described, file("return {}"), scene_parser(8))
+            read_definition(described, file("return {}"), scene_parser(8))
         return [fault.message for fault in failed.value.faults]
 
     stub = LIBRARY.classes["Scene"]
@@ -233,7 +233,7 @@ def test_the_modes_are_those_there_are() -> None:
     assert list(LIBRARY.words["ModeType"]) == [*ModeType]
     with pytest.raises(ConfigFailed, match="has no field 0"):
         described = {"id": "x", "name": "X", "execute": Function(1), "mode": {"type": "queued", "max": 1, "0": 1}}
-        read(described, file("return {}"), scene_parser(8))
+        read_definition(described, file("return {}"), scene_parser(8))
     assert set(LIBRARY.classes["ModeTable"]) == {"type", "max"}
 
 

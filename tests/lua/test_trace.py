@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from appliance.lua.trace import MAX_LOG_STEPS, MAX_STEPS, MAX_TEXT, Trace
+from appliance.lua.context import MAX_LOG_STEPS, MAX_STEPS, MAX_TEXT, Trace
 from tests.fakes.clock import VirtualClock
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sqlite3
 from pathlib import Path
 
@@ -11,7 +12,9 @@ import pytest
 
 from appliance.store.replacement import PENDING, prepare, read_document
 from tests.cli.test_reports import lares
-from tests.fakes.process import running
+from tests.fakes.process import ROOT, running
+
+PAGE = ROOT / "docs" / "moving.md"
 
 SCHEMA = """
 CREATE TABLE schema_metadata (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -69,6 +72,11 @@ def other(tmp_path: Path) -> Path:
     return root
 
 
+def timeless(text: str) -> set[str]:
+    """The lines without what is of this home: addresses and numbers."""
+    return {re.sub(r"http://[\d.:]+|\d+", "N", line) for line in text.splitlines()}
+
+
 async def test_what_can_be_taken_is_taken_and_a_hub_begins_with_it(other: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
@@ -98,6 +106,8 @@ async def test_what_can_be_taken_is_taken_and_a_hub_begins_with_it(other: Path, 
         "room 'bad'",
         "API keys (1)",
     }
+    [shown] = re.findall(r"^\$ lares import .*\n(.*?)```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    assert timeless(shown) <= timeless(done.stdout), "the page shows what comes"
     assert "the-other-hub-s-own-secret" not in done.stdout + (home / "config" / "default.toml").read_text()
     assert lares(home, "check").returncode == 0
     async with running(home) as hub:

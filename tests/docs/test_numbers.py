@@ -87,7 +87,10 @@ def numbers() -> list[tuple[str, str]]:
         ("systemd.md", "Half a second later" if limits.abort_secs == 0.5 else ""),
         ("README.md", f"in order and within {stop} seconds"),
         ("README.md", f"a stop of at most {WORDS[round(MAX_LATE.total_seconds() / 60)]} minutes"),
-        ("README.md", f"sets itself off {WORDS[brake_runs]} times within {WORDS[brake_secs]} seconds is paused for"),
+        (
+            "README.md",
+            f"sets itself off more than {WORDS[brake_runs]} times within {WORDS[brake_secs]} seconds is paused for",
+        ),
         ("README.md", f"the last {MAX_LOG_ENTRIES:,} lines of the log"),
         ("README.md", f"every {WORDS[flush_secs // 60]} minutes (`persistence.flush_secs`)"),
         ("firmware/README.md", f"{WORDS[int(SEAL_AFTER_SECS)]} seconds after it began to serve"),

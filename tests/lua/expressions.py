@@ -217,6 +217,44 @@ os.time({year = 2026})
 os.time({year = 1, month = 'x', day = 1})
 os.time({year = 2026, month = 7, day = 1, hour = 12, isdst = false})
 os.difftime(10, 4)
+os.date('%j', false)
+os.date(false)
+os.date({}, 5)
+os.time(5)
+setmetatable(5, {})
+setmetatable({}, 5)
+xpcall(print, 5)
+load(5)
+load(nil)
+coroutine.create('x')
+coroutine.wrap({})
+coroutine.resume(nil)
+coroutine.close(true)
+string.pack('Xi17', 1)
+utf8.offset('äö', 1, 2)
+utf8.codepoint('x', 1, 2.5)
+table.concat({1, {}, 3})
+table.unpack({}, 1, 1e7)
+string.rep('x', '2', 5)
+math.tointeger('8')
+tonumber('7', 1)
+tonumber('9223372036854775808')
+'0x7fffffffffffffff' + 1
+'10' // '0'
+2^53 == 2^53 + 1
+math.ult(1, '-1')
+"a" < 1
+{} .. 'x'
+-{}
+#5
+(5)()
+select(0)
+string.format('%5.2s|%-5d|%+.3f', 'abc', 3, 2.5)
+string.format('%q', 0/0)
+string.format('%a', 1)
+string.format('%i', 3.5)
+string.find('a', '[a-')
+string.gsub('abc', '(a)(b)', '%3')
 math.type(os.clock())
 """
 

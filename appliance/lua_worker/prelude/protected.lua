@@ -1,21 +1,21 @@
 -- Catching errors, loading text and coroutines: as in Lua, but no stop is ever caught.
 local lares = ...
 local type, select, rawequal = type, select, rawequal
-local raw_pcall, raw_xpcall, raw_load, raw_traceback, gsub = pcall, xpcall, load, debug.traceback, string.gsub
+local raw_traceback, gsub = debug.traceback, string.gsub
 local running, yield, is_yieldable = coroutine.running, coroutine.yield, coroutine.isyieldable
-local create, wrap, resume, close = coroutine.create, coroutine.wrap, coroutine.resume, coroutine.close
+local raw, coroutine = {load = load, pcall = pcall, xpcall = xpcall}, coroutine   -- called as fields, so that Lua knows their names
 local caught, passed, watch = lares.caught, lares.passed, lares.watch
 
-lares.raw_pcall = raw_pcall
+lares.raw_pcall = pcall
 
 function lares.pcall(...)
-  return passed(raw_pcall(...))
+  return passed(raw.pcall(...))
 end
 
 -- The handler is left out where a stop passes through, for it runs inside the hook, where nothing could stop it.
 function lares.xpcall(f, handler, ...)
-  if type(handler) ~= 'function' then return raw_xpcall(f, handler) end
-  return passed(raw_xpcall(f, function(...)
+  if type(handler) ~= 'function' then return raw.xpcall(f, handler) end
+  return passed(raw.xpcall(f, function(...)
     if lares.stopped then return nil end
     return handler(...)
   end, ...))
@@ -33,7 +33,7 @@ end
 -- As load, text only; `environment` is what the chunk sees when it names none.
 function lares.load(environment, chunk, name, _, ...)
   if select('#', ...) > 0 then environment = ... end
-  local compiled, fault = raw_load(chunk, name, 't', environment)
+  local compiled, fault = raw.load(chunk, name, 't', environment)
   if compiled then return compiled end
   caught(false, fault)
   return nil, fault
@@ -43,25 +43,25 @@ end
 lares.coroutine = {status = coroutine.status}
 
 function lares.coroutine.create(f)
-  local co = create(f)
+  local co = coroutine.create(f)
   watch(co)
   return co
 end
 
 function lares.coroutine.wrap(f)
-  if type(f) ~= 'function' then return wrap(f) end
-  return wrap(function(...)
+  if type(f) ~= 'function' then return coroutine.wrap(f) end
+  return coroutine.wrap(function(...)
     watch((running()))
     return f(...)
   end)
 end
 
 function lares.coroutine.resume(...)
-  return passed(resume(...))
+  return passed(coroutine.resume(...))
 end
 
 function lares.coroutine.close(...)
-  return passed(close(...))
+  return passed(coroutine.close(...))
 end
 
 -- The outermost coroutine is ours; for users it is the main program, which cannot yield.

@@ -1,9 +1,9 @@
 -- The sandbox: the names that users see, a table of its own in each execution. Everything is Lua's own but what could
 -- leave the sandbox or would show another time than the hub's.
 local lares = ...
-local error, type, tostring, rawget, setmetatable = error, type, tostring, rawget, setmetatable
+local error, type, tostring, rawget = error, type, tostring, rawget
 local pack, concat, raw_load, raise, caught = table.pack, table.concat, load, lares.raise, lares.caught
-local os, instant = os, lares.instant        -- called as fields, so that Lua knows their names where it complains
+local os, raw, instant = os, {setmetatable = setmetatable}, lares.instant   -- fields, so that Lua knows their names where it complains
 
 string.dump = nil
 
@@ -14,13 +14,15 @@ local function time(fields)
 end
 
 local function date(form, seconds)
-  return (os.date(form or '%c', seconds or instant()))
+  if form == nil then form = '%c' end
+  if seconds == nil then seconds = instant() end
+  return (os.date(form, seconds))
 end
 
 -- __gc is refused: a finalizer also runs while the state is closed, where no hook reaches.
 local function set_metatable(object, meta)
   if type(meta) == 'table' and rawget(meta, '__gc') ~= nil then raise('__gc metamethods are not available') end
-  return setmetatable(object, meta)
+  return raw.setmetatable(object, meta)
 end
 
 local environment = {

@@ -47,7 +47,7 @@ async def test_an_automation_that_sets_itself_off_is_paused_for_a_minute_and_say
         await feed_back(it, 20, ("automation:a", "desk:light:0"))
         assert 10 <= len(it.fired) <= 12
         sentence = "it set itself off 10 times within 10 s; paused for 60 s"
-        assert ("skipped", f"brake: {sentence}") in it.told()
+        assert ("skipped", f"brake: {sentence}") in it.outcomes()
         assert f"automation 'a': {sentence}" in caplog.text
         assert it.parts.engine.figures()["a"]["braked_secs"] == 60
         count = len(it.fired)
@@ -55,7 +55,7 @@ async def test_an_automation_that_sets_itself_off_is_paused_for_a_minute_and_say
         it.show(brightness=50)
         await it.settle()
         assert len(it.fired) == count
-        assert it.told()[-1] == ("skipped", "brake: it set itself off too often; paused for 1 s more")
+        assert it.outcomes()[-1] == ("skipped", "brake: it set itself off too often; paused for 1 s more")
         await it.pass_by(2)
         it.show(brightness=51)
         await it.settle()

@@ -71,9 +71,9 @@ def test_a_missing_device_or_attribute_is_told() -> None:
 
 
 def test_presence_is_asked_as_any_state() -> None:
-    somebody = DeviceState(type="presence", device_id=LAMP, attribute="presence", matcher=Equal(value=True))
-    assert reason(somebody, {"presence": True}) == ""
-    assert reason(somebody, {"presence": False}) == "presence was false, needs true"
+    present = DeviceState(type="presence", device_id=LAMP, attribute="presence", matcher=Equal(value=True))
+    assert reason(present, {"presence": True}) == ""
+    assert reason(present, {"presence": False}) == "presence was false, needs true"
 
 
 @pytest.mark.parametrize(

@@ -56,8 +56,8 @@ async def test_a_change_of_the_wanted_attribute_fires_with_the_values_before_and
         it.show(TV, power="on")
         await it.settle()
         attributes = {"power": "on", "brightness": 20, "state": "online"}
-        told = {"attribute": "power", "value": "on", "previous_value": "off", "attributes": attributes}
-        assert it.events == [{"type": "device_state_change", "device_id": LAMP, **told}]
+        expected = {"attribute": "power", "value": "on", "previous_value": "off", "attributes": attributes}
+        assert it.events == [{"type": "device_state_change", "device_id": LAMP, **expected}]
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ async def test_what_falls_due_fires_at_its_instant(
     async with bench(tmp_path, automation(trigger)) as it:
         it.clock.recheck_secs = 3600.0
         await it.pass_by(secs(hours=within))
-        assert [each[: len(told)] for each, told in zip(it.instants, instants, strict=True)] == instants
+        assert [each[: len(expected)] for each, expected in zip(it.instants, instants, strict=True)] == instants
         assert all(more.items() <= event.items() and event["type"] == trigger["type"] for event in it.events)
         for entry, at in zip(it.entries(), it.instants, strict=True):
             assert abs((entry.executed_at - datetime.fromisoformat(at)).total_seconds()) < 1
@@ -427,7 +427,7 @@ async def test_a_box_that_does_not_know_the_time_holds_back_what_waits_for_it_an
         it.show(power="on")
         await it.pass_by(secs(hours=30))
         assert it.fired == []
-        assert it.told("w") == [("skipped", "condition 1: the clock is not trusted yet, needs 00:00 to 23:59")]
+        assert it.outcomes("w") == [("skipped", "condition 1: the clock is not trusted yet, needs 00:00 to 23:59")]
         figures = it.parts.scheduler.figures()
         assert figures["trusted"] is False
         assert figures["waits_because"] == (
@@ -506,7 +506,7 @@ async def test_what_cannot_begin_keeps_no_place(tmp_path: Path) -> None:
         it.stage.breaks.add("a")
         it.show(power="on")
         it.show(power="off")
-        assert it.told() == [("error", "it could not begin: ZeroDivisionError: by mistake")]
+        assert it.outcomes() == [("error", "it could not begin: ZeroDivisionError: by mistake")]
         it.stage.breaks.clear()
         it.show(power="on")
         await it.settle()

@@ -57,8 +57,8 @@ def test_a_name_that_is_not_there_is_warned_of(fields: dict[str, Any], warnings:
     definition = parse({**BASE, **fields}).definition
     assert definition is not None
     assert list(map(str, KNOWN.warnings_of(definition.triggers, definition.conditions))) == warnings
-    nobody = KnownNames(adapters=["elgato", "elgato_lights", "tv"])
-    assert list(nobody.warnings_of(definition.triggers, definition.conditions)) == []
+    unknown = KnownNames(adapters=["elgato", "elgato_lights", "tv"])
+    assert list(unknown.warnings_of(definition.triggers, definition.conditions)) == []
 
 
 def test_an_automation_cannot_have_the_id_of_a_path() -> None:

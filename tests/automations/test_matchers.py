@@ -41,7 +41,7 @@ def test_values_are_the_same_as_json_has_it(one: Any, other: Any, equal: bool) -
 
 
 @pytest.mark.parametrize(
-    ("wanted", "value", "holds"),
+    ("matcher", "value", "holds"),
     [
         (Anything(), 0, True),
         (Anything(), False, True),
@@ -76,8 +76,8 @@ def test_values_are_the_same_as_json_has_it(one: Any, other: Any, equal: bool) -
         (Within(above=0), math.nan, False),
     ],
 )
-def test_a_value_is_what_is_wanted_or_not(wanted: Equal, value: Any, holds: bool) -> None:
-    assert wanted.holds(value) is holds
+def test_a_value_is_what_is_wanted_or_not(matcher: Equal, value: Any, holds: bool) -> None:
+    assert matcher.holds(value) is holds
 
 
 @pytest.mark.parametrize(

@@ -119,8 +119,8 @@ def test_for_secs_counts_from_the_attributes_last_change() -> None:
         (599, "power changed 599 s ago"),
         (600, ""),
     ):
-        told = reason(house, lasting, instant=changed_at + timedelta(seconds=secs))
-        assert told == (why and f"condition 1: {why}") or (why and told.startswith(f"condition 1: {why}"))
+        refusal = reason(house, lasting, instant=changed_at + timedelta(seconds=secs))
+        assert refusal == (why and f"condition 1: {why}") or (why and refusal.startswith(f"condition 1: {why}"))
     assert "the clock is not trusted yet" in reason(house, lasting, instant=None)
     assert reason(house, lasting, instant=changed_at - timedelta(days=1)).endswith(
         "changed 0 s ago, needs 'on' for 600 s"

@@ -73,7 +73,7 @@ async def test_the_first_condition_that_does_not_hold_is_told_with_the_values_co
     holds = {"type": "device_state", "device_id": LAMP, "attribute": "power", "equals": "on"}
     async with bench(tmp_path, automation(conditions=[holds, condition])) as it:
         burst(it)
-        assert (it.fired, it.told()) == ([], [("skipped", reason)])
+        assert (it.fired, it.outcomes()) == ([], [("skipped", reason)])
         [entry] = it.entries()
         assert (entry.executed_at, entry.duration_ms, entry.results) == (NOW, 0, ())
         assert entry.trigger_payload is not None and entry.trigger_payload["value"] == "on"
@@ -84,7 +84,7 @@ async def test_conditions_are_asked_of_the_home_as_it_is_after_the_change(tmp_pa
     async with bench(tmp_path, automation(conditions=[holds])) as it:
         it.show(power="on", brightness=51)
         await it.settle()
-        assert it.told() == [OK]
+        assert it.outcomes() == [OK]
 
 
 async def test_one_that_is_switched_off_says_so_and_takes_neither_cooldown_nor_the_event(tmp_path: Path) -> None:
@@ -92,11 +92,11 @@ async def test_one_that_is_switched_off_says_so_and_takes_neither_cooldown_nor_t
     async with bench(tmp_path, automation(TICK, state=both)) as it:
         await it.parts.automations.switch("a", is_enabled=False)
         complain(it)
-        assert it.told() == [("skipped", "disabled: the automation is switched off")]
+        assert it.outcomes() == [("skipped", "disabled: the automation is switched off")]
         await it.parts.automations.switch("a", is_enabled=True)
         complain(it)
         await it.settle()
-        assert it.told()[1:] == [OK]
+        assert it.outcomes()[1:] == [OK]
 
 
 async def test_a_condition_that_does_not_hold_takes_neither_cooldown_nor_the_event(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ async def test_a_condition_that_does_not_hold_takes_neither_cooldown_nor_the_eve
         it.show(brightness=60)
         complain(it)
         await it.settle()
-        assert [status for status, _ in it.told()] == ["skipped", "ok"]
+        assert [status for status, _ in it.outcomes()] == ["skipped", "ok"]
 
 
 def complain(it: Bench, message: str = "oh") -> None:
@@ -122,13 +122,13 @@ async def test_of_a_burst_one_runs_and_each_other_is_told_why_not(tmp_path: Path
     async with bench(tmp_path, automation(**COOL)) as it:
         burst(it, 50)
         await it.settle()
-        assert it.told() == [IN_PROGRESS] * 49 + [OK]
+        assert it.outcomes() == [IN_PROGRESS] * 49 + [OK]
         await it.pass_by(20)
         burst(it)
-        assert it.told()[-1] == cooling(40)
+        assert it.outcomes()[-1] == cooling(40)
         await it.pass_by(39.9)
         burst(it)
-        assert it.told()[-1] == cooling(1)
+        assert it.outcomes()[-1] == cooling(1)
         await it.pass_by(0.1)
         burst(it)
         await it.settle()
@@ -141,11 +141,11 @@ async def test_the_cooldown_of_a_long_run_begins_at_its_end(tmp_path: Path) -> N
         burst(it)
         await it.pass_by(300)
         burst(it)
-        assert it.told() == [IN_PROGRESS]
+        assert it.outcomes() == [IN_PROGRESS]
         it.stage.plays[0].end()
         await it.pass_by(59)
         burst(it)
-        assert it.told()[-1] == cooling(1)
+        assert it.outcomes()[-1] == cooling(1)
         await it.pass_by(1)
         burst(it)
         assert len(it.fired) == 2
@@ -158,7 +158,7 @@ async def test_a_run_that_fails_gives_its_cooldown_back(status: str, tmp_path: P
         burst(it)
         it.stage.plays[0].fail(status)
         await it.settle()
-        assert it.told() == [(status, "x.lua:1: no")]
+        assert it.outcomes() == [(status, "x.lua:1: no")]
         burst(it)
         assert len(it.fired) == 2
 
@@ -170,7 +170,7 @@ async def test_a_run_that_is_cancelled_gives_its_cooldown_back(tmp_path: Path) -
         it.stage.plays[0].cancel()
         await it.settle()
         burst(it)
-        assert (len(it.fired), it.told()[0][0]) == (2, "cancelled")
+        assert (len(it.fired), it.outcomes()[0][0]) == (2, "cancelled")
 
 
 async def test_a_cooldown_survives_reload_and_restart(tmp_path: Path) -> None:
@@ -180,11 +180,11 @@ async def test_a_cooldown_survives_reload_and_restart(tmp_path: Path) -> None:
         await it.settle()
         await it.reload(automation(name="Renamed", **COOL))
         burst(it)
-        assert it.told()[-1] == cooling(60)
+        assert it.outcomes()[-1] == cooling(60)
     async with bench(tmp_path, automation(**COOL), start=NOW + timedelta(seconds=45), card=card) as it:
         it.show()
         burst(it)
-        assert it.told() == [cooling(15)]
+        assert it.outcomes() == [cooling(15)]
 
 
 async def test_a_run_that_the_restart_cut_off_holds_no_cooldown(tmp_path: Path) -> None:
@@ -192,12 +192,12 @@ async def test_a_run_that_the_restart_cut_off_holds_no_cooldown(tmp_path: Path) 
     async with bench(tmp_path, automation(**COOL), card=card) as it:
         await hold(it)
         burst(it)
-    assert it.told() == [("cancelled", "the hub stopped")]
+    assert it.outcomes() == [("cancelled", "the hub stopped")]
     async with bench(tmp_path, automation(**COOL), start=NOW + timedelta(seconds=1), card=card) as it:
         it.show()
         burst(it)
         await it.settle()
-        assert it.told() == [OK]
+        assert it.outcomes() == [OK]
 
 
 # --- dedupe --------------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ async def test_the_same_event_runs_once_in_the_window_and_others_run(tmp_path: P
         await it.pass_by(40)
         complain(it, "one")
         duplicate = "duplicate: the same event came {} s ago, {} s more"
-        assert [why for status, why in it.told() if status == "skipped"] == [
+        assert [why for status, why in it.outcomes() if status == "skipped"] == [
             *[duplicate.format(0, 60)] * 3,
             duplicate.format(40, 20),
         ]
@@ -230,15 +230,15 @@ async def test_dedupe_survives_reload_and_restart(tmp_path: Path) -> None:
     assert len(it.fired) == 1
     async with bench(tmp_path, automation(TICK, **DEDUPE), start=NOW + timedelta(seconds=30), card=card) as it:
         complain(it)
-        assert it.told() == [("skipped", "duplicate: the same event came 30 s ago, 30 s more")]
+        assert it.outcomes() == [("skipped", "duplicate: the same event came 30 s ago, 30 s more")]
         complain(it, "another")
         await it.settle()
         assert len(it.fired) == 1
 
 
 async def test_times_of_schedules_do_not_make_their_events_differ(tmp_path: Path) -> None:
-    beat = {"type": "interval", "every_secs": 10}
-    async with bench(tmp_path, automation(beat, **DEDUPE)) as it:
+    interval = {"type": "interval", "every_secs": 10}
+    async with bench(tmp_path, automation(interval, **DEDUPE)) as it:
         await it.pass_by(125)
         assert it.instants == [f"2026-06-01T12:0{each}.000Z" for each in ("0:10", "1:10")]
 
@@ -263,7 +263,7 @@ async def test_beyond_what_the_mode_admits_triggers_are_dropped_and_told(
         await hold(it)
         burst(it, 7)
         assert len(it.fired) == begin
-        assert set(it.told()) == {("dropped", reason)}
+        assert set(it.outcomes()) == {("dropped", reason)}
 
 
 async def test_queued_runs_follow_one_another_in_order_each_with_its_event(tmp_path: Path) -> None:
@@ -287,10 +287,10 @@ async def test_restart_ends_the_run_under_way_and_the_new_one_begins_at_once(tmp
         await hold(it)
         burst(it, 2)
         await it.settle()
-        assert it.told() == [("cancelled", "a later execution replaced it (mode restart)")]
+        assert it.outcomes() == [("cancelled", "a later execution replaced it (mode restart)")]
         it.stage.plays[1].end()
         await it.settle()
-        assert it.told()[-1] == OK
+        assert it.outcomes()[-1] == OK
 
 
 async def test_what_is_dropped_takes_neither_cooldown_nor_the_event(tmp_path: Path) -> None:
@@ -298,7 +298,7 @@ async def test_what_is_dropped_takes_neither_cooldown_nor_the_event(tmp_path: Pa
         await hold(it)
         complain(it, "one")
         complain(it, "two")
-        assert it.told()[-1][0] == "dropped"
+        assert it.outcomes()[-1][0] == "dropped"
         it.stage.plays[0].end()
         await it.settle()
         complain(it, "two")
@@ -312,7 +312,7 @@ async def test_a_run_under_way_survives_reloads_and_counts_against_its_ids_mode(
         await it.reload()
         await it.reload(automation(mode="single"))
         burst(it)
-        assert it.told() == [("dropped", "mode: single lets 1 run at once, and 2 do")]
+        assert it.outcomes() == [("dropped", "mode: single lets 1 run at once, and 2 do")]
         for play in it.stage.plays:
             play.end()
         await it.settle()
@@ -348,7 +348,7 @@ async def test_by_hand_conditions_apply(tmp_path: Path) -> None:
     bright = {"type": "device_state", "device_id": LAMP, "attribute": "brightness", "above": 50}
     async with bench(tmp_path, automation(conditions=[bright])) as it:
         reason = "condition 1: brightness was 20, needs above 50"
-        assert await by_hand(it) == ("skipped", reason) == it.told()[0]
+        assert await by_hand(it) == ("skipped", reason) == it.outcomes()[0]
 
 
 async def test_a_run_by_hand_takes_no_place_and_no_cooldown_from_the_others(tmp_path: Path) -> None:
@@ -361,7 +361,7 @@ async def test_a_run_by_hand_takes_no_place_and_no_cooldown_from_the_others(tmp_
         it.stage.plays[0].end()
         assert await running == OK
         burst(it)
-        assert it.told()[-1] == IN_PROGRESS
+        assert it.outcomes()[-1] == IN_PROGRESS
 
 
 async def test_an_end_that_cannot_be_noted_is_answered_and_gives_its_place_back(
@@ -372,7 +372,7 @@ async def test_an_end_that_cannot_be_noted_is_answered_and_gives_its_place_back(
         assert await by_hand(it) == OK
         assert "the end of 'automation:a' could not be noted" in caplog.text
         it.history.fails = False
-        assert await by_hand(it) == OK == it.told()[-1]
+        assert await by_hand(it) == OK == it.outcomes()[-1]
 
 
 # --- what is shown -------------------------------------------------------------------------------

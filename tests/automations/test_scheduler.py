@@ -1,4 +1,4 @@
-"""The scheduler rings what is due, once, whatever is done to the clock."""
+"""The scheduler fires what is due, once, whatever is done to the clock."""
 
 from __future__ import annotations
 
@@ -47,24 +47,24 @@ DAILY = Each(timedelta(days=1), past=timedelta(hours=12, minutes=30))
 
 
 class Bench:
-    """A scheduler on a virtual clock, and what rang."""
+    """A scheduler on a virtual clock, and what fired."""
 
     def __init__(self, clock: VirtualClock, scheduler: Scheduler) -> None:
         self.clock = clock
         self.scheduler = scheduler
-        self.rang: list[datetime] = []
-        self.rang_at: list[datetime] = []
+        self.fired: list[datetime] = []
+        self.fired_at: list[datetime] = []
         self.late: list[float] = []
 
     def note(self, occurrence: datetime) -> None:
-        """An alarm rings."""
-        self.rang.append(occurrence)
-        self.rang_at.append(self.clock.now())
+        """An alarm fires."""
+        self.fired.append(occurrence)
+        self.fired_at.append(self.clock.now())
 
     def note_late(self, late: float) -> None:
-        """A timer rings."""
+        """A timer fires."""
         self.late.append(late)
-        self.rang_at.append(self.clock.now())
+        self.fired_at.append(self.clock.now())
 
     async def pass_by(self, span: timedelta) -> None:
         """Let time go by."""
@@ -99,7 +99,7 @@ async def test_an_alarm_rings_at_each_occurrence_and_is_told_which() -> None:
     async with bench() as it:
         it.scheduler.at("a", Each(HOUR), it.note)
         await it.pass_by(3 * HOUR + MINUTE)
-        assert it.rang == it.rang_at == [NOON + n * HOUR for n in (1, 2, 3)]
+        assert it.fired == it.fired_at == [NOON + n * HOUR for n in (1, 2, 3)]
 
 
 async def test_an_alarm_that_was_cancelled_is_silent() -> None:
@@ -109,7 +109,7 @@ async def test_an_alarm_that_was_cancelled_is_silent() -> None:
         it.scheduler.cancel(alarm)
         it.scheduler.cancel(alarm)
         await it.pass_by(HOUR)
-        assert it.rang == [NOON + HOUR]
+        assert it.fired == [NOON + HOUR]
 
 
 async def test_alarms_may_cancel_and_start_each_other_while_they_ring() -> None:
@@ -123,7 +123,7 @@ async def test_alarms_may_cancel_and_start_each_other_while_they_ring() -> None:
         it.scheduler.at("a", Each(2 * HOUR, past=HOUR), swap)
         second = it.scheduler.at("b", Each(HOUR), it.note)
         await it.pass_by(HOUR + MINUTE)
-        assert it.rang == [NOON + HOUR, NOON + HOUR + MINUTE]
+        assert it.fired == [NOON + HOUR, NOON + HOUR + MINUTE]
 
 
 async def test_a_ring_that_fails_silences_nobody(caplog: pytest.LogCaptureFixture) -> None:
@@ -135,7 +135,7 @@ async def test_a_ring_that_fails_silences_nobody(caplog: pytest.LogCaptureFixtur
         it.scheduler.at("a", Each(HOUR), fail)
         it.scheduler.at("b", Each(HOUR), it.note)
         await it.pass_by(2 * HOUR)
-        assert len(it.rang) == 2
+        assert len(it.fired) == 2
     assert "a schedule failed: ZeroDivisionError: by mistake" in caplog.text
 
 
@@ -143,20 +143,20 @@ async def test_a_schedule_that_ends_is_silent_from_then_on() -> None:
     async with bench() as it:
         alarm = it.scheduler.at("a", Each(HOUR, last=NOON + 2 * HOUR), it.note)
         await it.pass_by(10 * HOUR)
-        assert len(it.rang) == 2 and alarm.due is None
+        assert len(it.fired) == 2 and alarm.due is None
 
 
 @pytest.mark.parametrize(
-    ("schedule", "keeps", "moves", "rings"),
+    ("schedule", "keeps", "moves", "fires"),
     [
-        # set forward: what is passed over by at most five minutes rings once, at once; older ones never
+        # set forward: what is passed over by at most five minutes fires once, at once; older ones never
         (Each(HOUR), False, [("set", 8 * HOUR + 30 * MINUTE)], []),
         (Each(HOUR), False, [("set", 8 * HOUR + 4 * MINUTE)], [8 * HOUR]),
         (Each(HOUR), False, [("set", 8 * HOUR + 6 * MINUTE)], []),
         (Each(SECOND), False, [("set", 4 * MINUTE)], [4 * MINUTE]),
         (DAILY, True, [("set", 8 * HOUR)], []),
         (DAILY, True, [("set", 33 * MINUTE)], [30 * MINUTE]),
-        # set back: an hourly one rings as the clock says; a daily one not a second time on the same day
+        # set back: an hourly one fires as the clock says; a daily one not a second time on the same day
         (Each(HOUR), False, [("pass", HOUR), ("set", -HOUR), ("pass", 90 * MINUTE)], [HOUR, HOUR]),
         (Each(HOUR), False, [("pass", HOUR), ("set", -6 * SECOND), ("pass", 90 * MINUTE)], [HOUR, 2 * HOUR]),
         # set back to just before an occurrence that comes before anybody has noticed
@@ -168,7 +168,7 @@ async def test_a_schedule_that_ends_is_silent_from_then_on() -> None:
         ),
         (DAILY, True, [("pass", HOUR), ("set", -HOUR), ("pass", 2 * HOUR)], [30 * MINUTE]),
         (DAILY, True, [("pass", HOUR), ("set", -HOUR), ("pass", 26 * HOUR)], [30 * MINUTE, 24.5 * HOUR]),
-        # forward by mistake and back again: what never rang still comes
+        # forward by mistake and back again: what never fired still comes
         (DAILY, True, [("set", 8 * HOUR), ("set", -8 * HOUR), ("pass", HOUR)], [30 * MINUTE]),
         # years ahead by mistake, ringing there, and back: no silence
         (
@@ -183,7 +183,7 @@ async def test_a_schedule_that_ends_is_silent_from_then_on() -> None:
     ],
 )
 async def test_steps_of_the_clock_make_neither_burst_nor_silence(
-    schedule: Each, keeps: bool, moves: list[tuple[str, timedelta]], rings: list[timedelta]
+    schedule: Each, keeps: bool, moves: list[tuple[str, timedelta]], fires: list[timedelta]
 ) -> None:
     async with bench() as it:
         it.scheduler.at("a", schedule, it.note, never_repeats=keeps)
@@ -197,9 +197,9 @@ async def test_steps_of_the_clock_make_neither_burst_nor_silence(
             else:
                 await it.set(it.clock.now() + span)
         if schedule == Each(SECOND):
-            assert it.rang[0] - NOON < 5 * MINUTE and len(it.rang) <= 16
+            assert it.fired[0] - NOON < 5 * MINUTE and len(it.fired) <= 16
         else:
-            assert [occurrence - NOON for occurrence in it.rang] == rings
+            assert [occurrence - NOON for occurrence in it.fired] == fires
 
 
 async def until(happened: Callable[[], bool]) -> None:
@@ -215,7 +215,7 @@ async def test_what_is_passed_over_is_counted_in_the_log(caplog: pytest.LogCaptu
         it.scheduler.at("automation 'tick'", Each(SECOND), it.note)
         await it.pass_by(timedelta())
         await it.set(NOON + 8.5 * HOUR)
-        assert len(it.rang) <= 16
+        assert len(it.fired) <= 16
         assert "not made up for: 1000" not in caplog.text, "very many are counted beside everything else"
         await until(lambda: "not made up for: 1000" in caplog.text)
     assert "the clock was set by +30600.0 s" in caplog.text
@@ -229,13 +229,13 @@ async def test_a_clock_that_is_not_believed_rings_nothing_until_it_is() -> None:
         timed: list[float] = []
         it.scheduler.every("b", 600, timed.append)
         await it.pass_by(2 * HOUR)
-        assert it.rang == [] and alarm.due is None and len(timed) == 12
+        assert it.fired == [] and alarm.due is None and len(timed) == 12
         assert it.scheduler.figures()["trusted"] is False
         await it.set(NOON + HOUR + MINUTE)
-        assert it.rang == [] and alarm.due == NOON + 2 * HOUR
+        assert it.fired == [] and alarm.due == NOON + 2 * HOUR
         assert it.scheduler.figures()["trusted"] is True
         await it.pass_by(HOUR)
-        assert it.rang == [NOON + 2 * HOUR]
+        assert it.fired == [NOON + 2 * HOUR]
         [step] = it.scheduler.figures()["steps"]
         assert step["seconds"] == pytest.approx((NOON - BOOT).total_seconds() - 3540)
 
@@ -246,7 +246,7 @@ async def test_one_that_keeps_resumes_after_its_last_and_counts_what_it_missed(
     async with bench() as it:
         it.scheduler.at("a", Each(HOUR), it.note, never_repeats=True, last=NOON - 5 * HOUR)
         await it.pass_by(HOUR)
-        assert it.rang == [NOON + HOUR]
+        assert it.fired == [NOON + HOUR]
     assert "a: occurrences passed over and not made up for: 5" in caplog.text
 
 
@@ -254,14 +254,14 @@ async def test_one_that_keeps_never_rings_the_same_occurrence_twice() -> None:
     async with bench() as it:
         it.scheduler.at("a", Each(HOUR), it.note, never_repeats=True, last=NOON + HOUR)
         await it.pass_by(2 * HOUR)
-        assert it.rang == [NOON + 2 * HOUR]
+        assert it.fired == [NOON + 2 * HOUR]
 
 
 async def test_one_that_keeps_forgets_an_occurrence_that_only_a_wrong_clock_can_have_shown() -> None:
     async with bench() as it:
         it.scheduler.at("a", Each(HOUR), it.note, never_repeats=True, last=NOON + 1000 * HOUR)
         await it.pass_by(HOUR)
-        assert it.rang == [NOON + HOUR]
+        assert it.fired == [NOON + HOUR]
 
 
 async def test_a_timer_rings_once_after_its_span_of_real_time_whatever_the_clock_shows() -> None:
@@ -306,7 +306,7 @@ async def test_an_interval_starts_one_span_from_now_or_when_it_is_told() -> None
         it.scheduler.every("a", 600, it.note_late)
         it.scheduler.every("b", 600, it.note_late, first=60)
         await it.pass_by(15 * MINUTE)
-        assert [at - NOON for at in it.rang_at] == [MINUTE, 10 * MINUTE, 11 * MINUTE]
+        assert [at - NOON for at in it.fired_at] == [MINUTE, 10 * MINUTE, 11 * MINUTE]
 
 
 async def test_an_interval_keeps_its_phase_over_the_machines_sleep(caplog: pytest.LogCaptureFixture) -> None:
@@ -317,7 +317,7 @@ async def test_an_interval_keeps_its_phase_over_the_machines_sleep(caplog: pytes
         await it.pass_by(15 * SECOND)
         assert it.late == [], "half an hour late is too late"
         await it.pass_by(30 * MINUTE)
-        assert [at - NOON for at in it.rang_at] == [9 * HOUR]
+        assert [at - NOON for at in it.fired_at] == [9 * HOUR]
     assert "automation 'beat': occurrences passed over and not made up for: 8" in caplog.text
 
 
@@ -346,34 +346,34 @@ async def test_what_was_missed_is_counted_once_though_the_clock_be_set_back_late
         for _ in range(3):
             await it.set(it.clock.now() - 5 * SECOND)
         await it.pass_by(HOUR)
-        assert it.rang == [NOON + HOUR]
+        assert it.fired == [NOON + HOUR]
     assert caplog.text.count("not made up for") == 1
 
 
 async def test_with_nothing_due_nobody_wakes_and_what_comes_then_is_armed_as_of_now() -> None:
     clock = VirtualClock(NOON)
-    rang: list[datetime] = []
+    fired: list[datetime] = []
     async with Scheduler(environment_of(clock, NOON + HOUR)) as scheduler:
         await clock.advance(600, sleepers=0)
         assert clock.sleepers == 0
         await clock.advance(3 * 3600, sleepers=0)
         clock.set(clock.now() - MINUTE)
-        scheduler.at("a", Each(HOUR), rang.append)
+        scheduler.at("a", Each(HOUR), fired.append)
         await clock.advance(3600, sleepers=1)
-    assert rang == [NOON + 4 * HOUR]
+    assert fired == [NOON + 4 * HOUR]
 
 
-@pytest.mark.parametrize(("minutes", "rings"), [(1, True), (5, True), (5.1, False), (60, False)])
-async def test_what_fell_into_a_stop_of_at_most_five_minutes_rings_once(minutes: float, rings: bool) -> None:
+@pytest.mark.parametrize(("minutes", "fires"), [(1, True), (5, True), (5.1, False), (60, False)])
+async def test_what_fell_into_a_stop_of_at_most_five_minutes_rings_once(minutes: float, fires: bool) -> None:
     start = NOON + 20 * SECOND
     async with bench(start, stopped_at=start - minutes * MINUTE) as it:
         it.scheduler.at("a", Each(HOUR), it.note)
         it.scheduler.at("b", Each(20 * SECOND), lambda due: None)
         await it.pass_by(SECOND)
-        assert it.rang == ([NOON] if rings else [])
+        assert it.fired == ([NOON] if fires else [])
         it.scheduler.at("c", Each(HOUR), it.note)
         await it.pass_by(MINUTE)
-        assert len(it.rang) == rings, "what is armed by a reload begins with the present"
+        assert len(it.fired) == fires, "what is armed by a reload begins with the present"
 
 
 async def test_what_fell_into_a_stop_rings_when_the_clock_is_synchronised_soon_after_the_start() -> None:
@@ -381,11 +381,11 @@ async def test_what_fell_into_a_stop_rings_when_the_clock_is_synchronised_soon_a
         it.scheduler.at("a", Each(HOUR), it.note)
         await it.pass_by(MINUTE)
         await it.set(NOON + MINUTE)
-        assert it.rang == [NOON]
+        assert it.fired == [NOON]
 
 
 async def test_a_stop_that_a_wrong_clock_dated_into_the_future_makes_nothing_ring() -> None:
     async with bench(NOON + SECOND, stopped_at=NOON + HOUR) as it:
         it.scheduler.at("a", Each(HOUR), it.note)
         await it.pass_by(MINUTE)
-        assert it.rang == []
+        assert it.fired == []

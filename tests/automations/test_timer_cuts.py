@@ -98,8 +98,8 @@ class Acting(Stage):
     def start(self, source: Any, context: Any, event: Mapping[str, Any], *, name: str, on_end: Any) -> Play:
         """Begin a run whose calls wait as those of the context it is given."""
         play = super().start(source, context, event, name=name, on_end=on_end)
-        nobody = cast("Any", None)
-        calls = Context(nobody, nobody, Clock(), name, {"act": self._act})
+        unused = cast("Any", None)
+        calls = Context(unused, unused, Clock(), name, {"act": self._act})
         calls.after = context.after
         self._acts.add(asyncio.get_running_loop().create_task(self._run(play, calls)))
         return play

@@ -205,5 +205,5 @@ async def test_of_many_that_are_restarted_and_cancelled_each_fires_when_it_is_du
             await it.parts.timers.cancel(f"t{number}")
         for _ in range(20):
             await it.pass_by(1)
-        wanted = sorted((number for number in due if number % 3), key=lambda number: due[number])
-        assert [event["name"] for event in it.events] == [f"t{number}" for number in wanted]
+        expected = sorted((number for number in due if number % 3), key=lambda number: due[number])
+        assert [event["name"] for event in it.events] == [f"t{number}" for number in expected]

@@ -176,16 +176,16 @@ def test_starts_and_errors_match_by_name_and_text(
 def path(trigger: DeviceTrigger, *shown: Any) -> list[str]:
     """What becomes of the wait as the brightness goes through these values."""
     pending: Match | None = None
-    told = []
+    matched = []
     for before, after in itertools.pairwise(shown):
         now = trigger.follow(shift(before, after), pending)
-        told.append(
+        matched.append(
             ("none" if pending is None else "ends")
             if now is None
             else ("begins" if pending is None else "goes on" if now is pending else "anew")
         )
         pending = now
-    return told
+    return matched
 
 
 RANGE = Within(above=50)

@@ -25,7 +25,7 @@ class Shelf:
 
     def __init__(self, card: Card | None = None) -> None:
         self.card = card or Card()
-        self.told: list[tuple[str, Any, Any]] = []
+        self.changes: list[tuple[str, Any, Any]] = []
         bus = Bus()
         bus.listen(self._note)
         storage = Storage(stored=self.card, remember=self.card.remember, put=self.card.put)
@@ -33,7 +33,7 @@ class Shelf:
 
     def _note(self, event: object) -> None:
         if isinstance(event, VariableChanged):
-            self.told.append((event.name, event.value, event.previous))
+            self.changes.append((event.name, event.value, event.previous))
 
 
 async def test_what_is_set_is_there_after_a_restart_and_only_changes_are_told() -> None:
@@ -44,7 +44,7 @@ async def test_what_is_set_is_there_after_a_restart_and_only_changes_are_told() 
     await shelf.variables.set_durable("n", 6, WHO)
     shelf.variables.set("gone", "x", WHO)
     shelf.variables.set("gone", None, WHO)
-    assert shelf.told[1:] == [("n", 5, None), ("n", 6, 5.0), ("gone", "x", None), ("gone", None, "x")]
+    assert shelf.changes[1:] == [("n", 5, None), ("n", 6, 5.0), ("gone", "x", None), ("gone", None, "x")]
     again = Shelf(shelf.card).variables.list_all()
     assert [(each.name, each.value) for each in again] == [("a.b_1", {"x": [1, 2.5, True]}), ("n", 6)]
 

@@ -61,7 +61,7 @@ def moments(zone: ZoneInfo, start: datetime, end: datetime) -> dict[datetime, da
     return found
 
 
-def wanted(
+def expected_times(
     found: Mapping[datetime, datetime], at_time: time, weekdays: frozenset[int], start: datetime
 ) -> list[datetime]:
     """The moments after the start at which the clocks come to this time, on the wanted local dates."""
@@ -96,7 +96,7 @@ def compare(zone: ZoneInfo, shift: Shift) -> int:
             CronTrigger(cron=cron, locale=locale),
         ):
             due = listed(trigger, start, end)
-            assert due == wanted(found, at_time, weekdays, start), (zone, shift, at_time, names, trigger.type)
+            assert due == expected_times(found, at_time, weekdays, start), (zone, shift, at_time, names, trigger.type)
             cases += 1
         on_day = DateTrigger(year=day.year, month=day.month, day=day.day, at=at_time, locale=locale)
         due_then = found.get(datetime.combine(day.date(), at_time))
@@ -139,11 +139,11 @@ def test_a_doubled_local_cron_time_fires_once_and_a_skipped_one_at_the_end_of_th
     assert autumn == [at(f"2026-10-25T00:{minute:02}:00") for minute in (0, 20, 40)]
     spring = listed(every, at("2026-03-28T23:00:00"), at("2026-03-29T22:00:00"))
     assert spring == [at("2026-03-29T01:00:00")]
-    beat = CronTrigger(cron=Cron.parse("0 */20 * * * *"), locale=BERLIN)
-    hours = listed(beat, at("2026-10-24T23:59:00"), at("2026-10-25T03:00:00"))
+    cron = CronTrigger(cron=Cron.parse("0 */20 * * * *"), locale=BERLIN)
+    hours = listed(cron, at("2026-10-24T23:59:00"), at("2026-10-25T03:00:00"))
     assert [str(due)[11:16] for due in hours] == ["00:00", "00:20", "00:40", "02:00", "02:20", "02:40"]
     every_second = CronTrigger(cron=Cron.parse("* * * * * *"), locale=BERLIN)
-    for trigger in (beat, every_second):  # asked while the clocks show times for the second time
+    for trigger in (cron, every_second):  # asked while the clocks show times for the second time
         assert trigger.next_after(at("2026-10-25T01:10:00")) == at("2026-10-25T02:00:00")
 
 

@@ -65,7 +65,7 @@ def home(folder: Path, values: Mapping[str, Any] = HOME, text: str = LOOPBACK) -
     return folder
 
 
-def told(folder: Path) -> dict[str, Any]:
+def stored_values(folder: Path) -> dict[str, Any]:
     """The state that the box's files tell."""
     return {key: orjson.loads(value) for key, value in read_document(folder / "data").values.items()}
 
@@ -87,9 +87,9 @@ class Command:
         """The code, and all that was said."""
         self._monkeypatch.chdir(folder)
         code = main(arguments)
-        said = self._capsys.readouterr()
-        assert not ANY_TRACE.search(said.out + said.err)
-        return code, said.out + said.err
+        result = self._capsys.readouterr()
+        assert not ANY_TRACE.search(result.out + result.err)
+        return code, result.out + result.err
 
 
 @pytest.fixture
@@ -120,8 +120,8 @@ def pack(file: Path, entries: Mapping[str, bytes], change: Callable[[tarfile.Tar
 
 def entries(page: Mapping[str, Any] = PAGE, state: Any = HOME) -> dict[str, bytes]:
     """The members of an archive."""
-    said = {archive.PAGE: json.dumps(page), archive.STATE: json.dumps(state), "config/default.toml": LOOPBACK}
-    return {name: text.encode() for name, text in said.items()}
+    result = {archive.PAGE: json.dumps(page), archive.STATE: json.dumps(state), "config/default.toml": LOOPBACK}
+    return {name: text.encode() for name, text in result.items()}
 
 
 class TestBackup:
@@ -132,10 +132,10 @@ class TestBackup:
         (tmp_path / "config" / "scenes" / "dusk.lua").write_text("return {}\n")
         old = os.umask(0)
         try:
-            code, said = command(tmp_path, "backup", "b.tar.gz")
+            code, result = command(tmp_path, "backup", "b.tar.gz")
         finally:
             os.umask(old)
-        assert (code, said) == (0, "b.tar.gz: 5 entries of state and 2 files of configuration\n")
+        assert (code, result) == (0, "b.tar.gz: 5 entries of state and 2 files of configuration\n")
         assert stat.S_IMODE((tmp_path / "b.tar.gz").stat().st_mode) == 0o600
         found = members(tmp_path / "b.tar.gz")
         assert found.keys() == {archive.PAGE, archive.STATE, "config/default.toml", "config/scenes/dusk.lua"}
@@ -203,14 +203,14 @@ class TestBackup:
         assert everything(tmp_path) == before
 
     def test_where_there_is_nothing_it_says_so(self, tmp_path: Path, command: Command) -> None:
-        code, said = command(tmp_path, "backup", "b")
+        code, result = command(tmp_path, "backup", "b")
         assert code == 66
-        assert said.startswith("lares: there is nothing to back up: neither ")
+        assert result.startswith("lares: there is nothing to back up: neither ")
 
     def test_a_store_that_cannot_be_read_is_not_backed_up_as_empty(self, tmp_path: Path, command: Command) -> None:
         next((home(tmp_path) / "data").glob("snapshot.*")).write_bytes(b"\0" * 100)
-        code, said = command(tmp_path, "backup", "b")
-        assert code == 65 and "no snapshot in it is whole" in said
+        code, result = command(tmp_path, "backup", "b")
+        assert code == 65 and "no snapshot in it is whole" in result
         assert not (tmp_path / "b").exists()
 
     def test_a_configuration_among_other_things_is_not_taken_for_a_folder(
@@ -219,25 +219,25 @@ class TestBackup:
         (home(tmp_path) / "mine.toml").write_text(LOOPBACK)
         for word in ("backup", "restore"):
             file = str(pack(tmp_path / "b", entries()))
-            code, said = command(tmp_path, "--config", "mine.toml", word, file)
+            code, result = command(tmp_path, "--config", "mine.toml", word, file)
             assert code == 78
-            assert said.endswith("which may hold more than configuration; move it to a folder named config\n")
+            assert result.endswith("which may hold more than configuration; move it to a folder named config\n")
 
     def test_a_configuration_that_is_too_large_for_a_restore_is_refused_now(
         self, tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(archive, "MAX_CONFIG_BYTES", 1 << 20)
         (home(tmp_path) / "config" / "film").write_bytes(bytes(2 << 20))
-        code, said = command(tmp_path, "backup", "b")
-        assert code == 65 and "move what is not configuration out of it" in said
+        code, result = command(tmp_path, "backup", "b")
+        assert code == 65 and "move what is not configuration out of it" in result
 
     def test_a_copy_that_still_holds_the_key_is_told(self, tmp_path: Path, command: Command) -> None:
         home(tmp_path, text=f'[auth]\nmaster_key = "{SECRET}"\n')
         shutil.copy(tmp_path / "config" / "default.toml", tmp_path / "config" / "old.toml")
-        code, said = command(tmp_path, "backup", "b")
+        code, result = command(tmp_path, "backup", "b")
         assert code == 0
-        assert f"warning: {tmp_path}/config/old.toml holds the master key too" in said
-        assert "default.toml holds" not in said
+        assert f"warning: {tmp_path}/config/old.toml holds the master key too" in result
+        assert "default.toml holds" not in result
 
 
 WAYS = {
@@ -301,10 +301,10 @@ class TestMasterKey:
         self, tmp_path: Path, command: Command, text: str
     ) -> None:
         home(tmp_path, text=text)
-        code, said = command(tmp_path, "backup", "b")
+        code, result = command(tmp_path, "backup", "b")
         assert code == 78
-        assert re.search(r"default\.toml:\d: auth\.master_key cannot be left out; write it as a line of its", said)
-        assert SECRET not in said and not (tmp_path / "b").exists()
+        assert re.search(r"default\.toml:\d: auth\.master_key cannot be left out; write it as a line of its", result)
+        assert SECRET not in result and not (tmp_path / "b").exists()
 
     def test_a_text_in_which_there_is_no_place_for_it_is_a_sentence(self) -> None:
         with pytest.raises(ConfigFailed, match=r"x: has no place for auth\.master_key"):
@@ -320,9 +320,9 @@ class TestMasterKey:
     ) -> None:
         pack(tmp_path / "b", entries())
         before = everything(home(tmp_path, text="[auth\n"))
-        code, said = command(tmp_path, "restore", "b")
+        code, result = command(tmp_path, "restore", "b")
         assert code == 78
-        assert "default.toml:1: is not TOML" in said and "mend the file or move it away" in said
+        assert "default.toml:1: is not TOML" in result and "mend the file or move it away" in result
         assert everything(tmp_path) == before
 
 
@@ -341,8 +341,8 @@ class TestRestore:
             ask(url, "DELETE", "/rooms/r1")
             ask(url, "DELETE", "/groups/g")
             running.stop()
-        said = ended(tmp_path, "restore", "b")
-        assert said.code == 0
+        result = ended(tmp_path, "restore", "b")
+        assert result.code == 0
         with lares(tmp_path, "run", variables=WITH_KEY) as running:
             url = running.url()
             assert [ask(url, "GET", path) for path in ("/rooms", "/groups", "/devices")] == before
@@ -363,8 +363,8 @@ class TestRestore:
         home(tmp_path, {"room/old": {"name": "Old"}}, "[logging]\nlevel = 'debug'\n")
         (tmp_path / "config" / "own.lua").write_text("-- mine")
         pack(tmp_path / "b", entries())
-        code, said = command(tmp_path, "restore", "b")
-        kept = re.findall(r"what was there is kept as (.+)", said)
+        code, result = command(tmp_path, "restore", "b")
+        kept = re.findall(r"what was there is kept as (.+)", result)
         assert code == 0
         assert [re.sub(r"\d{8}T\d{6}Z$", "T", Path(each).name) for each in kept] == [
             "config.before-restore-T",
@@ -378,13 +378,13 @@ class TestRestore:
         for each in kept[1:]:
             shutil.copy(each, back / Path(each).name.partition(".before")[0])
         assert read_document(back).values == {"room/old": b'{"name":"Old"}'}
-        assert told(tmp_path) == HOME
+        assert stored_values(tmp_path) == HOME
 
     def test_an_empty_place_works_too(self, tmp_path: Path, command: Command) -> None:
         pack(tmp_path / "b", entries())
-        code, said = command(tmp_path, "restore", "b")
-        assert (code, said) == (0, "restored the backup of 2026-01-01: 5 entries, 1 files\n")
-        assert told(tmp_path) == HOME
+        code, result = command(tmp_path, "restore", "b")
+        assert (code, result) == (0, "restored the backup of 2026-01-01: 5 entries, 1 files\n")
+        assert stored_values(tmp_path) == HOME
         assert stat.S_IMODE((tmp_path / "data").stat().st_mode) == 0o700
 
     @pytest.mark.parametrize("damage", [b"", b"\0" * 4096, b"nonsense\n", b'{"format": 99}\n'])
@@ -392,15 +392,15 @@ class TestRestore:
         for file in (home(tmp_path) / "data").glob("*.json"):
             file.write_bytes(damage)
         pack(tmp_path / "b", entries())
-        code, said = command(tmp_path, "restore", "b")
-        assert code == 0 and said.count(".json.before-restore-") == 2
-        assert told(tmp_path) == HOME
+        code, result = command(tmp_path, "restore", "b")
+        assert code == 0 and result.count(".json.before-restore-") == 2
+        assert stored_values(tmp_path) == HOME
 
     def test_the_figures_of_the_card_are_the_boxs_own(self, tmp_path: Path, command: Command) -> None:
         home(tmp_path, {"counter/card": CARD})
         pack(tmp_path / "b", entries(state={**HOME, "counter/card": {**CARD, "syncs": 1000}}))
         assert command(tmp_path, "restore", "b")[0] == 0
-        assert told(tmp_path) == {**HOME, "counter/card": CARD}
+        assert stored_values(tmp_path) == {**HOME, "counter/card": CARD}
 
     def test_a_backup_without_configuration_leaves_the_boxs_own(self, tmp_path: Path, command: Command) -> None:
         (tmp_path / "bare" / "data").mkdir(parents=True)
@@ -408,7 +408,7 @@ class TestRestore:
         home(tmp_path, text=WAYS["section"])
         assert command(tmp_path, "restore", "b")[0] == 0
         assert (tmp_path / "config" / "default.toml").read_text() == WAYS["section"]
-        assert told(tmp_path) == {}
+        assert stored_values(tmp_path) == {}
 
     def test_the_configuration_gets_the_name_that_it_has_here(self, tmp_path: Path, command: Command) -> None:
         home(tmp_path, text=WAYS["section"])
@@ -432,9 +432,9 @@ class TestRestore:
         with lares(tmp_path, "run", variables=WITH_KEY) as running:
             running.url()
             before = everything(tmp_path / "config")
-            said = ended(tmp_path, "restore", "b")
-            assert said.code == 75
-            assert said.err == (
+            result = ended(tmp_path, "restore", "b")
+            assert result.code == 75
+            assert result.err == (
                 f"lares: the data directory {tmp_path}/data is in use by another hub, process {running.process.pid}\n"
             )
             assert everything(tmp_path / "config") == before
@@ -525,8 +525,8 @@ class TestHostileArchives:
         folder.mkdir()
         file = make(tmp_path / "b")
         before = everything(home(folder))
-        code, said = command(folder, "restore", str(file))
-        assert (code, said) == (65, f"lares: {file} is not a backup of Lares, or not all of one\n")
+        code, result = command(folder, "restore", str(file))
+        assert (code, result) == (65, f"lares: {file} is not a backup of Lares, or not all of one\n")
         assert everything(folder) == before
         assert sorted(each.name for each in tmp_path.iterdir()) == ["b", "box"]
 
@@ -549,30 +549,32 @@ class TestHostileArchives:
     ) -> None:
         file = pack(tmp_path / "b", entries({**PAGE, **newer, "version": "9.1"}))
         before = everything(home(tmp_path))
-        code, said = command(tmp_path, "restore", str(file))
+        code, result = command(tmp_path, "restore", str(file))
         assert code == 78
-        assert said == f"lares: {file} was made by a newer Lares, 9.1; restore it with that version or a later one\n"
+        assert (
+            result == f"lares: {file} was made by a newer Lares, 9.1; restore it with that version or a later one\n"
+        )
         assert everything(tmp_path) == before
 
     @pytest.mark.parametrize(("name", "why"), [("gone", "No such file or directory"), ("data", "Is a directory")])
     def test_one_that_cannot_be_read_is_66(self, tmp_path: Path, command: Command, name: str, why: str) -> None:
-        code, said = command(home(tmp_path), "restore", name)
-        assert (code, said) == (66, f"lares: {name} cannot be read: {why}\n")
+        code, result = command(home(tmp_path), "restore", name)
+        assert (code, result) == (66, f"lares: {name} cannot be read: {why}\n")
 
     def test_a_bomb_does_not_fill_the_memory(self, tmp_path: Path) -> None:
         box(tmp_path)
         with gzip.open(tmp_path / "b", "wb", compresslevel=1) as stream:
             for _ in range(1024):
                 stream.write(bytes(1 << 20))
-        said = subprocess.run(
+        result = subprocess.run(
             ["bash", "-c", f"ulimit -v 900000; exec {sys.executable} -m appliance restore b"],
             cwd=tmp_path,
             env=environment(),
             capture_output=True,
             text=True,
         )
-        assert (said.returncode, said.stderr) == (65, "lares: b is not a backup of Lares, or not all of one\n")
-        assert str(ROOT) not in said.stderr
+        assert (result.returncode, result.stderr) == (65, "lares: b is not a backup of Lares, or not all of one\n")
+        assert str(ROOT) not in result.stderr
 
 
 class Refusing(Disk):
@@ -615,18 +617,18 @@ class TestHalfway:
     ) -> None:
         home(tmp_path, {"room/old": {"name": "Old"}}, WAYS["section"])
         pack(tmp_path / "b", entries())
-        before, old = everything(tmp_path), told(tmp_path)
+        before, old = everything(tmp_path), stored_values(tmp_path)
         Refusing.left = left
         monkeypatch.setattr("appliance.store.replacement.Disk", Refusing)
-        code, said = command(tmp_path, "restore", "b")
+        code, result = command(tmp_path, "restore", "b")
         monkeypatch.undo()
         if code == 0:
-            assert left > 5 and told(tmp_path) == HOME
+            assert left > 5 and stored_values(tmp_path) == HOME
             return
         assert code == 74
-        assert said == f"lares: cannot restore: {tmp_path}/data: No space left on device; everything is as it was\n"
+        assert result == f"lares: cannot restore: {tmp_path}/data: No space left on device; everything is as it was\n"
         assert everything(tmp_path) == before
-        assert told(tmp_path) == old
+        assert stored_values(tmp_path) == old
 
     def test_a_folder_of_configuration_that_cannot_be_renamed_leaves_everything(
         self, tmp_path: Path, command: Command
@@ -634,9 +636,9 @@ class TestHalfway:
         home(tmp_path)
         pack(tmp_path / "b", {**entries(), f"config/{'x' * 300}": b""})
         before = everything(tmp_path)
-        code, said = command(tmp_path, "restore", "b")
+        code, result = command(tmp_path, "restore", "b")
         assert code == 74
-        assert said.endswith("File name too long; everything is as it was\n")
+        assert result.endswith("File name too long; everything is as it was\n")
         assert everything(tmp_path) == before
         assert not (tmp_path / "config.restore-part").exists()
 

@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from appliance.cli import archive
-from tests.cli.test_backup import HOME, Command, command, entries, everything, home, members, pack, told
+from tests.cli.test_backup import HOME, Command, command, entries, everything, home, members, pack, stored_values
 from tests.cli.test_commands_line import Running, ended, lares, status_of
 
 __all__ = ["command"]
@@ -21,7 +21,7 @@ MASTER: dict[str, Any] = {"label": "the master key", "role": "admin", "hash": "$
 
 def keys_of(folder: Path) -> dict[str, Any]:
     """The keys on the box's card."""
-    return {key: value for key, value in told(folder).items() if key.startswith("key/")}
+    return {key: value for key, value in stored_values(folder).items() if key.startswith("key/")}
 
 
 def test_a_backup_holds_the_hashes_of_api_keys_and_not_the_master_keys(tmp_path: Path, command: Command) -> None:
@@ -64,8 +64,8 @@ def test_what_is_no_key_makes_an_archive_none_that_can_be_restored(
 ) -> None:
     pack(home(tmp_path) / "b", entries(state={**HOME, "key/key_a": record}))
     before = everything(tmp_path)
-    code, said = command(tmp_path, "restore", "b")
-    assert (code, said) == (65, "lares: b is not a backup of Lares, or not all of one\n")
+    code, result = command(tmp_path, "restore", "b")
+    assert (code, result) == (65, "lares: b is not a backup of Lares, or not all of one\n")
     assert everything(tmp_path) == before
 
 
@@ -91,9 +91,9 @@ def test_the_doctor_counts_them(tmp_path: Path, command: Command) -> None:
 
 def made(folder: Path) -> str:
     """A key that is made on the box."""
-    said = ended(folder, "key", "create", "--label", "tablet", "--role", "read")
-    assert said.code == 0
-    return said.out.strip()
+    result = ended(folder, "key", "create", "--label", "tablet", "--role", "read")
+    assert result.code == 0
+    return result.out.strip()
 
 
 def first_key(running: Running, folder: Path) -> str:

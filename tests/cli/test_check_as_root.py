@@ -43,8 +43,8 @@ def test_what_it_cannot_read_is_named_with_what_to_do(tmp_path: Path, name: str)
 
 def test_it_ends_the_check_with_78(tmp_path: Path) -> None:
     os.chown(furnish(tmp_path) / "default.toml", 0, 0)
-    said = ended(tmp_path, "check")
-    assert said.code == 78 and "default.toml: cannot be read by user 12345" in said.out
+    result = ended(tmp_path, "check")
+    assert result.code == 78 and "default.toml: cannot be read by user 12345" in result.out
 
 
 def test_a_box_whose_hub_is_root_s_own_has_nothing_to_hide(tmp_path: Path) -> None:

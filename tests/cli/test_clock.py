@@ -30,8 +30,8 @@ def test_a_hub_that_runs_trusts_its_clock_from_then_on_and_after_a_restart(
     with lares(tmp_path, variables=unsynchronised) as hub:
         clock = ask(hub.url(), "GET", "/diagnostics")["clock"]
         assert (clock["trusted"], clock["trusted_after"]) == (False, LATER)
-        said = ended(tmp_path, "clock", "trust")
-        assert said.code == 0 and said.out.startswith("the clock is trusted: 20"), said
+        result = ended(tmp_path, "clock", "trust")
+        assert result.code == 0 and result.out.startswith("the clock is trusted: 20"), result
         clock = ask(hub.url(), "GET", "/diagnostics")["clock"]
         assert (clock["trusted"], clock["waits_because"], clock["forgotten"]) == (True, None, LATER)
         hub.stop()
@@ -49,5 +49,5 @@ def test_where_no_hub_runs_the_next_one_trusts_it(tmp_path: Path, unsynchronised
 
 
 def test_without_a_data_directory_it_is_66_and_a_sentence(tmp_path: Path) -> None:
-    said = ended(tmp_path, "clock", "trust")
-    assert said.code == 66 and "there is no data directory" in said.err and "`lares run` makes it" in said.err
+    result = ended(tmp_path, "clock", "trust")
+    assert result.code == 66 and "there is no data directory" in result.err and "`lares run` makes it" in result.err

@@ -99,7 +99,7 @@ class Running:
         """Where it listens, once it does."""
         return self.says(r"listening at (http://[^\s\"]+)")[1]
 
-    def tell(self, number: signal.Signals) -> None:
+    def send(self, number: signal.Signals) -> None:
         """Send the signal to this process alone."""
         self.process.send_signal(number)
 
@@ -112,7 +112,7 @@ class Running:
     def stop(self, number: signal.Signals = signal.SIGTERM) -> Ended:
         """Send the signal; it ends in order and soon."""
         began = time.monotonic()
-        self.tell(number)
+        self.send(number)
         ended = self.end()
         assert ended.code == 0, ended
         assert time.monotonic() - began < 5
@@ -127,13 +127,13 @@ def lares(
     number = len(list(folder.glob("*.out")))
     out, err = folder / f"{number}.out", folder / f"{number}.err"
     command = [sys.executable, "-m", "appliance", *arguments]
-    with out.open("wb") as said, err.open("wb") as complained:
+    with out.open("wb") as done, err.open("wb") as complained:
         process = subprocess.Popen(
             command,
             cwd=folder,
             env=environment(**variables),
             stdin=subprocess.DEVNULL,
-            stdout=said if stdout is None else stdout,
+            stdout=done if stdout is None else stdout,
             stderr=complained,
         )
     try:
@@ -183,20 +183,20 @@ class TestSayings:
     """Commands that say something and end."""
 
     def test_version_tells_lares_python_and_platform(self, tmp_path: Path) -> None:
-        said = ended(tmp_path, "--version")
-        assert said.code == 0
-        first, second, third = said.out.splitlines()
+        done = ended(tmp_path, "--version")
+        assert done.code == 0
+        first, second, third = done.out.splitlines()
         assert first == f"lares {VERSION}"
         assert second == f"Python {sys.version.split()[0]}"
         assert re.fullmatch(r"cpython-3\d+-\w+-linux-\w+", third)
 
     def test_help_names_every_command(self, tmp_path: Path) -> None:
-        said = ended(tmp_path, "--help")
-        assert said.code == 0
-        assert all(re.search(rf"^ +{command} +\w", said.out, re.MULTILINE) for command in ("run", "demo", "check"))
+        done = ended(tmp_path, "--help")
+        assert done.code == 0
+        assert all(re.search(rf"^ +{command} +\w", done.out, re.MULTILINE) for command in ("run", "demo", "check"))
 
     @pytest.mark.parametrize(
-        ("arguments", "complaint"),
+        ("arguments", "message"),
         [
             (["dance"], "invalid choice: 'dance' (choose from 'run', 'demo', 'check', 'init', 'backup', "),
             (["init"], "the following arguments are required: DIR"),
@@ -207,20 +207,20 @@ class TestSayings:
             (["demo", "--port", "-1"], "argument --port: must be a port from 0 to 65535, not '-1'"),
         ],
     )
-    def test_wrong_usage_is_64_and_a_sentence(self, tmp_path: Path, arguments: list[str], complaint: str) -> None:
-        said = ended(tmp_path, *arguments)
-        assert said.code == 64
-        usage, *_, sentence = said.err.splitlines()
+    def test_wrong_usage_is_64_and_a_sentence(self, tmp_path: Path, arguments: list[str], message: str) -> None:
+        done = ended(tmp_path, *arguments)
+        assert done.code == 64
+        usage, *_, sentence = done.err.splitlines()
         assert usage.startswith("usage: lares")
-        assert sentence.startswith("lares: ") and complaint in sentence
+        assert sentence.startswith("lares: ") and message in sentence
         assert not (tmp_path / "config").exists()
 
     def test_a_reader_that_goes_away_or_never_was_is_no_reason_for_a_traceback(self, tmp_path: Path) -> None:
         command = f"{sys.executable} -m appliance --version"
         helped = command.replace("--version", "--help")
         for shell in (f"{command} | true", f"{helped} | true", f"{command} >&-", f"{command} >&- 2>&-"):
-            said = subprocess.run(["bash", "-c", shell], cwd=tmp_path, env=environment(), capture_output=True)
-            assert said.stderr == b""
+            done = subprocess.run(["bash", "-c", shell], cwd=tmp_path, env=environment(), capture_output=True)
+            assert done.stderr == b""
 
 
 class TestCheck:
@@ -233,14 +233,14 @@ class TestCheck:
 
     def test_every_fault_is_a_line_with_file_and_line_and_the_code_is_78(self, tmp_path: Path) -> None:
         file = box(tmp_path, "[api]\nbind_adress = 1\n[logging]\nlevel = 'loud'\n") / "config" / "default.toml"
-        said = ended(tmp_path, "check", LARES_MASTER_KEY="two words")
-        assert said.code == 78
-        assert said.out.splitlines() == [
+        done = ended(tmp_path, "check", LARES_MASTER_KEY="two words")
+        assert done.code == 78
+        assert done.out.splitlines() == [
             f"{file}:2: api.bind_adress is not a key of Lares; did you mean api.bind_address",
             f"{file}:4: logging.level must be one of debug, info, warning, error, not 'loud'",
             "LARES_MASTER_KEY: the master key must be a string of visible ASCII characters without spaces",
         ]
-        assert said.err == "lares: 3 faults found\n"
+        assert done.err == "lares: 3 faults found\n"
 
     def test_every_fault_of_every_lua_file_is_told_beside_those_of_the_configuration(self, tmp_path: Path) -> None:
         file = box(tmp_path, "[api]\nbind_adress = 1\n") / "config" / "default.toml"
@@ -254,7 +254,7 @@ class TestCheck:
         for name, text in lua.items():
             (tmp_path / "config" / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / "config" / name).write_text(text)
-        wanted = [
+        expected = [
             f"{file}:2: api.bind_adress is not a key of Lares; did you mean api.bind_address",
             "config/scenes/a.lua:1: name is missing",
             "config/scenes/a.lua:3: nmae is not a field; did you mean name",
@@ -263,11 +263,11 @@ class TestCheck:
             "config/scripts/deep/e.lua:1: <name> expected near '='",
         ]
         for count in (6, 5):
-            said = ended(tmp_path, "check")
-            assert (said.code, said.err) == (78, f"lares: {count} faults found\n")
-            for line, beginning in zip(said.out.splitlines(), wanted[-count:], strict=True):
+            done = ended(tmp_path, "check")
+            assert (done.code, done.err) == (78, f"lares: {count} faults found\n")
+            for line, beginning in zip(done.out.splitlines(), expected[-count:], strict=True):
                 assert line.startswith(beginning)
-            assert '["end"] =' in said.out
+            assert '["end"] =' in done.out
             box(tmp_path)
 
     def test_what_is_not_enabled_is_not_looked_at(self, tmp_path: Path) -> None:
@@ -279,19 +279,19 @@ class TestCheck:
 
     def test_a_weak_key_is_a_fault_where_others_can_reach_the_hub(self, tmp_path: Path) -> None:
         box(tmp_path, '[api]\nbind_address = "0.0.0.0:0"\n[auth]\nmaster_key = "change-me-change-me"\n')
-        said = ended(tmp_path, "check")
-        assert said.code == 78
-        assert "default.toml:4: auth.master_key is a placeholder" in said.out
-        assert "change-me" not in said.out
+        done = ended(tmp_path, "check")
+        assert done.code == 78
+        assert "default.toml:4: auth.master_key is a placeholder" in done.out
+        assert "change-me" not in done.out
 
     def test_a_warning_is_told_and_is_no_fault(self, tmp_path: Path) -> None:
-        said = ended(box(tmp_path), "check", LARES_MASTER_KEY="short")
-        assert said.code == 0
-        assert said.out.startswith("warning: LARES_MASTER_KEY: the master key is shorter than 16 characters; ")
+        done = ended(box(tmp_path), "check", LARES_MASTER_KEY="short")
+        assert done.code == 0
+        assert done.out.startswith("warning: LARES_MASTER_KEY: the master key is shorter than 16 characters; ")
 
     def test_where_there_is_no_configuration_none_is_written(self, tmp_path: Path) -> None:
-        said = ended(tmp_path, "check")
-        assert said == Ended(
+        done = ended(tmp_path, "check")
+        assert done == Ended(
             code=78,
             out="",
             err=f"lares: there is no configuration at {tmp_path}/config/default.toml; `lares run` writes one there\n",
@@ -319,9 +319,9 @@ class TestCheck:
     def test_a_name_that_is_no_text_is_shown_all_the_same(self, tmp_path: Path) -> None:
         folder = tmp_path / os.fsdecode(b"caf\xe9")
         box(folder, "[api]\nx = 1\n")
-        said = ended(folder, "check", LC_ALL="C.UTF-8")
-        assert said.code == 78
-        assert "/caf\\udce9/config/default.toml:2: api.x is not a key" in said.out
+        done = ended(folder, "check", LC_ALL="C.UTF-8")
+        assert done.code == 78
+        assert "/caf\\udce9/config/default.toml:2: api.x is not a key" in done.out
 
 
 class TestInit:
@@ -330,17 +330,17 @@ class TestInit:
     def test_it_begins_with_the_configuration_that_is_named(self, tmp_path: Path) -> None:
         file = box(tmp_path / "mine") / "config" / "home.toml"
         file.write_text(LOOPBACK + "# mine\n")
-        said = ended(tmp_path, "init", "home", "--config", "mine/config/home.toml", "--data-dir", "there")
-        assert said.code == 0 and (tmp_path / "home/config/home.toml").read_text() == file.read_text()
+        done = ended(tmp_path, "init", "home", "--config", "mine/config/home.toml", "--data-dir", "there")
+        assert done.code == 0 and (tmp_path / "home/config/home.toml").read_text() == file.read_text()
         run = f"Run it with: lares --config {tmp_path}/home/config/home.toml --data-dir {tmp_path}/there"
-        assert said.out.splitlines()[-1] == run
+        assert done.out.splitlines()[-1] == run
         assert ended(tmp_path, "init", "other", "--config", "nowhere.toml").code == 78
 
     def test_a_fresh_configuration_is_sound_and_complete(self, tmp_path: Path) -> None:
-        said = ended(tmp_path, "init", "home")
+        done = ended(tmp_path, "init", "home")
         bundled = {file.relative_to(bundled_config()) for file in bundled_config().rglob("*") if file.is_file()}
-        assert said.code == 0
-        assert {line for line in said.out.splitlines() if line.startswith("wrote ")} == {
+        assert done.code == 0
+        assert {line for line in done.out.splitlines() if line.startswith("wrote ")} == {
             f"wrote {tmp_path}/home/config/{file}" for file in bundled
         }
         assert Path("scenes/all_off.lua") in bundled
@@ -348,8 +348,8 @@ class TestInit:
 
     def test_what_exists_is_left_alone_and_what_is_missing_is_added(self, tmp_path: Path) -> None:
         box(tmp_path, "# mine\n")
-        said = ended(tmp_path, "init", ".")
-        assert "default.toml\n" not in said.out.split("Run it with")[0]
+        done = ended(tmp_path, "init", ".")
+        assert "default.toml\n" not in done.out.split("Run it with")[0]
         assert (tmp_path / "config/default.toml").read_text() == "# mine\n"
         assert (tmp_path / "config/scenes/all_off.lua").exists()
         assert "all of it is there already; nothing was changed" in ended(tmp_path, "init", ".").out
@@ -364,9 +364,9 @@ class TestRefusals:
 
     def test_a_faulty_configuration_is_78_with_every_fault(self, tmp_path: Path) -> None:
         file = box(tmp_path, "[api]\nx = 1\ny = 2\n") / "config" / "default.toml"
-        said = ended(tmp_path)
-        assert said.code == 78
-        assert [line.removeprefix("lares: ").split(" is ")[0] for line in said.err.splitlines()] == [
+        done = ended(tmp_path)
+        assert done.code == 78
+        assert [line.removeprefix("lares: ").split(" is ")[0] for line in done.err.splitlines()] == [
             f"{file}:2: api.x",
             f"{file}:3: api.y",
         ]
@@ -377,9 +377,9 @@ class TestRefusals:
         scenes.mkdir()
         for name in ("a", "b"):
             (scenes / f"{name}.lua").write_text('return { id = "x", name = "X", execute = function(ctx) end }')
-        said = ended(tmp_path, "run")
-        told = "lares: config/scenes/b.lua:1: the id 'x' is already that of config/scenes/a.lua; give each its own"
-        assert (said.code, said.err.splitlines()[-1]) == (78, told)
+        done = ended(tmp_path, "run")
+        message = "lares: config/scenes/b.lua:1: the id 'x' is already that of config/scenes/a.lua; give each its own"
+        assert (done.code, done.err.splitlines()[-1]) == (78, message)
 
     @pytest.mark.parametrize("content", [b"\xff\xfe", b"[api", b"api = 5", b"a = " + b"[" * 2000])
     def test_a_hostile_configuration_is_78_too(self, tmp_path: Path, content: bytes) -> None:
@@ -387,21 +387,21 @@ class TestRefusals:
         assert ended(tmp_path, "check").code == 78
 
     def test_a_named_configuration_that_is_not_there_is_78_and_is_not_written(self, tmp_path: Path) -> None:
-        said = ended(box(tmp_path), "run", LARES_CONFIG="gone.toml")
-        assert (said.code, said.err) == (78, f"lares: there is no configuration file {tmp_path}/gone.toml\n")
+        done = ended(box(tmp_path), "run", LARES_CONFIG="gone.toml")
+        assert (done.code, done.err) == (78, f"lares: there is no configuration file {tmp_path}/gone.toml\n")
         assert not (tmp_path / "gone.toml").exists()
 
     def test_a_data_directory_that_cannot_be_made_is_73(self, tmp_path: Path) -> None:
         (box(tmp_path) / "file").write_text("")
-        said = ended(tmp_path, "run", "--data-dir", "file/data")
-        assert said.code == 73
-        assert said.err.splitlines()[-1] == (
+        done = ended(tmp_path, "run", "--data-dir", "file/data")
+        assert done.code == 73
+        assert done.err.splitlines()[-1] == (
             f"lares: cannot make the data directory {tmp_path}/file/data: Not a directory"
         )
 
     def test_a_configuration_that_cannot_be_written_is_73(self, tmp_path: Path) -> None:
-        said = ended(tmp_path, "run", CONFIGURATION_DIRECTORY="/dev/null")
-        assert said == Ended(
+        done = ended(tmp_path, "run", CONFIGURATION_DIRECTORY="/dev/null")
+        assert done == Ended(
             code=73, out="", err="lares: cannot write the configuration to /dev/null/config: Not a directory\n"
         )
 
@@ -411,8 +411,8 @@ class TestRefusals:
             box(tmp_path, f'[api]\nbind_address = "127.0.0.1:{port}"\n')
             with lares(tmp_path, "run", variables=WITH_KEY) as running:
                 demo = ended(tmp_path, "demo", "--port", str(port), TMPDIR=str(tmp_path))
-                said = running.end()
-        for each in (said, demo):
+                done = running.end()
+        for each in (done, demo):
             assert each.code == 69
             sentence = each.err.splitlines()[-1]
             assert sentence.startswith(f"lares: port {port} is taken by another program")
@@ -421,28 +421,28 @@ class TestRefusals:
 
     def test_an_address_that_this_machine_does_not_have_is_69(self, tmp_path: Path) -> None:
         box(tmp_path, '[api]\nbind_address = "192.0.2.1:0"\n')
-        said = ended(tmp_path, "run", LARES_MASTER_KEY=KEY)
-        assert said.code == 69
-        assert said.err.splitlines()[-1].startswith("lares: cannot listen at 192.0.2.1 port 0: ")
+        done = ended(tmp_path, "run", LARES_MASTER_KEY=KEY)
+        assert done.code == 69
+        assert done.err.splitlines()[-1].startswith("lares: cannot listen at 192.0.2.1 port 0: ")
 
 
 class TestFirstConfiguration:
     """Where there is no configuration, the bundled one is written."""
 
     def test_it_is_written_and_told_even_if_the_start_then_fails(self, tmp_path: Path) -> None:
-        said = ended(tmp_path, "run", LARES_MASTER_KEY="short")
-        assert said.code == 78
-        assert said.err.splitlines()[-1].startswith("lares: LARES_MASTER_KEY: the master key is shorter than 16")
+        done = ended(tmp_path, "run", LARES_MASTER_KEY="short")
+        assert done.code == 78
+        assert done.err.splitlines()[-1].startswith("lares: LARES_MASTER_KEY: the master key is shorter than 16")
         assert not (tmp_path / "data").exists()
-        assert f"hub: there was no configuration: the bundled one is now in {tmp_path}/config\n" in said.err
+        assert f"hub: there was no configuration: the bundled one is now in {tmp_path}/config\n" in done.err
         for file in bundled_config().rglob("*.toml"):
             assert (tmp_path / "config" / file.relative_to(bundled_config())).read_bytes() == file.read_bytes()
 
     def test_a_file_that_exists_is_never_written_over(self, tmp_path: Path) -> None:
         box(tmp_path, "# mine, and faulty\nx = 1\n")
-        said = ended(tmp_path, "run")
-        assert said.code == 78
-        assert "there was no configuration" not in said.err
+        done = ended(tmp_path, "run")
+        assert done.code == 78
+        assert "there was no configuration" not in done.err
         assert (tmp_path / "config" / "default.toml").read_text() == "# mine, and faulty\nx = 1\n"
         (tmp_path / "config" / "default.toml").rename(tmp_path / "config" / "other.toml")
         assert ended(tmp_path, "run", LARES_MASTER_KEY="short").code == 78
@@ -465,8 +465,8 @@ class TestTheFirstKey:
             assert (data / "first-key").exists()
             assert status_of(url, key) == 200
             assert not (data / "first-key").exists()
-            told = running.stop()
-            assert key not in told.out + told.err and key[-43:] not in told.out + told.err
+            message = running.stop()
+            assert key not in message.out + message.err and key[-43:] not in message.out + message.err
         with lares(tmp_path, "run") as running:
             assert status_of(running.url(), key) == 200
             assert "the master key was made" not in running.stop().err
@@ -492,11 +492,11 @@ class TestTheFirstKey:
 
 def read_all(terminal: io.FileIO) -> str:
     """What the terminal was shown by those who are gone."""
-    said = b""
+    done = b""
     with contextlib.suppress(OSError):  # what Linux says when the last writer is gone
         while part := terminal.read(4096):
-            said += part
-    return said.decode()
+            done += part
+    return done.decode()
 
 
 class TestPrecedence:
@@ -552,9 +552,9 @@ class TestSignals:
             with connection(running.url()) as idle, connection(running.url()) as used:
                 used.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
                 assert used.recv(4096).startswith(b"HTTP/1.1 200")
-                told = running.stop(number).err
+                message = running.stop(number).err
                 assert idle.recv(1) == b""
-        assert [line.split(" hub: ")[1] for line in told.splitlines()[-2:]] == ["stopping", "stopped"]
+        assert [line.split(" hub: ")[1] for line in message.splitlines()[-2:]] == ["stopping", "stopped"]
 
     def test_a_second_ends_it_at_once(self, tmp_path: Path) -> None:
         with lares(box(tmp_path), "run", variables=WITH_KEY) as running:
@@ -563,11 +563,11 @@ class TestSignals:
                 head = f"POST /rooms HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\nContent-Length: 9\r\n\r\n"
                 client.sendall(head.encode())
                 assert status_of(url, KEY) == 200
-                running.tell(signal.SIGINT)
+                running.send(signal.SIGINT)
                 running.says("hub: stopping")
                 assert running.process.poll() is None
                 began = time.monotonic()
-                running.tell(signal.SIGINT)
+                running.send(signal.SIGINT)
                 assert running.end().code == 130
                 assert time.monotonic() - began < 2.5, "the first gives requests three seconds"
         lock = DirectoryLock(tmp_path / "data")
@@ -577,9 +577,9 @@ class TestSignals:
     def test_a_hangup_ends_it_neither_while_it_starts_nor_while_it_runs(self, tmp_path: Path) -> None:
         with lares(box(tmp_path), "run") as running:
             running.says("hub: Lares")
-            running.tell(signal.SIGHUP)
+            running.send(signal.SIGHUP)
             url = running.url()
-            running.tell(signal.SIGHUP)
+            running.send(signal.SIGHUP)
             running.says("hub: asked to reload")
             assert status_of(url, None, path="/health") == 200
             running.stop()
@@ -590,11 +590,11 @@ class TestSignals:
         with lares(tmp_path, "run") as running:
             running.url()
             (scenes / "x.lua").write_text('return { id = "x", name = "X", execute = function(ctx) end }')
-            running.tell(signal.SIGHUP)
+            running.send(signal.SIGHUP)
             running.says("scenes reloaded loaded=1")
             running.says("scripts reloaded loaded=0")
             (scenes / "x.lua").write_text("return {")
-            running.tell(signal.SIGHUP)
+            running.send(signal.SIGHUP)
             running.says("scenes not reloaded: config/scenes/x.lua:1: ")
             running.stop()
 
@@ -626,8 +626,8 @@ class TestLogLines:
         journal = f"{status.st_dev}:{status.st_ino}"
         with lares(tmp_path, "run", variables={"JOURNAL_STREAM": journal}) as running:
             running.url()
-            told = running.stop().err
-        lines = told.splitlines()
+            message = running.stop().err
+        lines = message.splitlines()
         assert lines[0].startswith(f"<6>hub: Lares {VERSION} starts config=")
         assert all(re.match(r"<[2-7]>\w+: .", line) for line in lines)
         assert [line for line in lines if line.startswith("<4>keys: the master key was made")]
@@ -695,9 +695,9 @@ class TestDemo:
             [*_, last] = [frame for frame in frames if frame.get("id") == "elgato_lights:light:0"]
             assert last["type"] == "device.state_changed"
             assert last["state"]["brightness"] == 80 and last["state"]["power"] == "on"
-            said = running.stop(signal.SIGINT)
-        assert said.err == ""
-        assert said.out.endswith("The demo has ended; nothing of it is left.\n")
+            done = running.stop(signal.SIGINT)
+        assert done.err == ""
+        assert done.out.endswith("The demo has ended; nothing of it is left.\n")
         assert not [name for name in names(tmp_path) if "lares" in name]
         assert not (tmp_path / "config").exists() and not (tmp_path / "data").exists()
 
@@ -714,11 +714,11 @@ class TestDemo:
             lares(tmp_path, "demo", "--port", "0", stdout=writing, variables={"TMPDIR": str(tmp_path)}) as running,
         ):
             os.close(writing)
-            said = b""
-            while b"Ctrl-C" not in said:
-                said += reader.read(4096)
+            done = b""
+            while b"Ctrl-C" not in done:
+                done += reader.read(4096)
             reader.close()
-            run_in_bash(re.findall(r"^    (curl .+)$", said.decode(), re.MULTILINE)[2])
+            run_in_bash(re.findall(r"^    (curl .+)$", done.decode(), re.MULTILINE)[2])
             assert running.end().code == 0
         assert not list(tmp_path.glob("lares-demo-*"))
 

@@ -32,8 +32,8 @@ sys.exit(main(["doctor"]))
 class Findings:
     """What doctor said: how it is and the sentence, by what was looked at."""
 
-    def __init__(self, said: tuple[int, str]) -> None:
-        self.code, text = said
+    def __init__(self, result: tuple[int, str]) -> None:
+        self.code, text = result
         lines = [re.fullmatch(r"(ok|care) +(\S+(?: \S+)?)  +(.*)", line) for line in text.splitlines()]
         assert all(lines), text
         self.all = [(each[1], each[2], each[3]) for each in lines if each is not None]
@@ -123,11 +123,11 @@ def test_a_data_directory_that_others_can_enter_needs_care(tmp_path: Path, comma
 def test_a_user_who_may_not_use_the_data_is_told_so(open_folder: Path, mode: int) -> None:
     tmp_path = open_folder
     (home(tmp_path) / "data").chmod(mode)
-    said = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", AS_NOBODY], cwd=tmp_path, env=environment(), capture_output=True, text=True
     )
-    assert said.stderr == ""
-    found = Findings((said.returncode, said.stdout))
+    assert result.stderr == ""
+    found = Findings((result.returncode, result.stdout))
     assert found.code == 1
     assert found.of("data directory") == [
         ("care", f"{tmp_path}/data (mode {mode:04o}) belongs to user 0; this user cannot use it")
@@ -140,11 +140,11 @@ def test_a_user_who_may_not_use_the_data_is_told_so(open_folder: Path, mode: int
 def test_a_user_who_may_not_enter_the_folder_is_told_so_in_a_sentence(open_folder: Path) -> None:
     home(open_folder)
     open_folder.chmod(0o700)
-    said = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", AS_NOBODY], cwd=open_folder, env=environment(), capture_output=True, text=True
     )
-    assert said.returncode == os.EX_IOERR
-    assert re.fullmatch(r"lares: \S+ may not be looked at by this user: Permission denied\n", said.stderr)
+    assert result.returncode == os.EX_IOERR
+    assert re.fullmatch(r"lares: \S+ may not be looked at by this user: Permission denied\n", result.stderr)
 
 
 def test_a_cut_write_is_told_and_needs_no_care(tmp_path: Path, command: Command) -> None:
@@ -179,11 +179,11 @@ def test_a_hub_that_runs_is_named_and_is_no_fault(tmp_path: Path) -> None:
     box(tmp_path)
     with lares(tmp_path, "run", variables=WITH_KEY) as running:
         running.url()
-        said = ended(tmp_path, "doctor")
-        found = Findings((said.code, said.out))
+        result = ended(tmp_path, "doctor")
+        found = Findings((result.code, result.out))
         running.stop()
     assert found.of("hub") == [("ok", f"process {running.process.pid} runs on it")]
-    assert said.err == "" and found.code == 0
+    assert result.err == "" and found.code == 0
 
 
 def test_an_adapter_that_is_degraded_needs_care(tmp_path: Path) -> None:
@@ -198,8 +198,8 @@ def test_an_adapter_that_is_degraded_needs_care(tmp_path: Path) -> None:
 
 
 def _cares_for_adapter(folder: Path) -> Findings | None:
-    said = ended(folder, "doctor")
-    found = Findings((said.code, said.out))
+    result = ended(folder, "doctor")
+    found = Findings((result.code, result.out))
     return found if found.of("adapter") else None
 
 
@@ -237,8 +237,8 @@ def test_a_clock_that_was_never_set_needs_care(
     [(_, sentence)] = found.of("clock")
     assert sentence.startswith("the clock shows 1970-01-01T00:00:00.000Z, nothing synchronises it, and it was ")
     assert sentence.endswith("before; set it, or say `lares clock trust` if it is right")
-    said, text = command(tmp_path, "clock", "trust")
-    assert (said, text) == (0, "the clock is trusted: 1970-01-01T00:00:00.000Z\n")
+    result, text = command(tmp_path, "clock", "trust")
+    assert (result, text) == (0, "the clock is trusted: 1970-01-01T00:00:00.000Z\n")
     monkeypatch.setattr(Clock, "now", lambda _: datetime(1970, 1, 1, 0, 1, tzinfo=UTC))
     assert not Findings(command(tmp_path, "doctor")).cares
 

@@ -158,9 +158,9 @@ async def test_a_first_key_that_cannot_be_removed_is_complained_of_and_opens_the
     box.first_key.unlink()
     (box.first_key / "in the way").mkdir(parents=True)
     assert await door.identify(key) == OWNER
-    [complaint] = [each for each in caplog.records if "cannot be removed" in each.message]
-    assert complaint.levelname == "WARNING"
-    assert str(box.first_key) in complaint.message
+    [warning] = [each for each in caplog.records if "cannot be removed" in each.message]
+    assert warning.levelname == "WARNING"
+    assert str(box.first_key) in warning.message
 
 
 class TestPrivateFiles:

@@ -130,17 +130,17 @@ def test_nothing_is_overwritten(other: Path, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root imports for somebody else")
 def test_what_root_takes_over_belongs_to_the_one_who_runs_the_hub(other: Path, open_folder: Path) -> None:
-    nobody, config, data = 65534, open_folder / "config", open_folder / "data"
+    owner, config, data = 65534, open_folder / "config", open_folder / "data"
     for folder in (config, data):
         folder.mkdir()
-        os.chown(folder, nobody, nobody)
+        os.chown(folder, owner, owner)
     prepare(data, {"room/cut": {"name": "Cut"}}, config / ".restored", "token", own=[])
     (config / ".restored").write_text("token")
     for path in (config / ".restored", data / PENDING):
-        os.chown(path, nobody, nobody)
+        os.chown(path, owner, owner)
     assert lares(open_folder, "import", "homecmdr", str(other)).returncode == 0
     made = {path: path.stat().st_uid for path in (*config.rglob("*"), *data.rglob("*"))}
-    assert set(made.values()) == {nobody}, made
+    assert set(made.values()) == {owner}, made
     assert {"room/cut", "room/office"} <= set(read_document(data).values), (
         "a restore that was cut off is finished first"
     )

@@ -130,20 +130,20 @@ class TestWithoutAHub:
             code = main(["key", *arguments])
         except SystemExit as left:
             code = int(left.code or 0)
-        said = capsys.readouterr()
-        assert code == 64 and sentence in said.err and not said.out
+        result = capsys.readouterr()
+        assert code == 64 and sentence in result.err and not result.out
 
     def test_without_a_data_directory_it_is_66(self, tmp_path: Path) -> None:
-        said = ended(box(tmp_path), "key", "list")
-        assert (said.code, said.out) == (66, "")
-        assert said.err == f"lares: there is no data directory {tmp_path}/data; `lares run` makes it\n"
+        result = ended(box(tmp_path), "key", "list")
+        assert (result.code, result.out) == (66, "")
+        assert result.err == f"lares: there is no data directory {tmp_path}/data; `lares run` makes it\n"
         assert not (tmp_path / "data").exists()
 
     def test_a_faulty_configuration_hinders_only_what_depends_on_it(self, home: Path) -> None:
         box(home, "nonsense = true\n")
         assert ended(home, *CREATE).code == 0
-        said = ended(home, "key", "reset-master")
-        assert said.code == 78 and "nonsense is not a key of Lares" in said.err
+        result = ended(home, "key", "reset-master")
+        assert result.code == 78 and "nonsense is not a key of Lares" in result.err
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
     def test_what_root_writes_belongs_to_who_owns_the_data(self, open_folder: Path) -> None:
@@ -178,9 +178,9 @@ class TestAConfiguredMasterKey:
         self, home: Path, configured: tuple[dict[str, str], str]
     ) -> None:
         variables, source = configured
-        said = ended(home, "key", "reset-master", **variables)
-        assert (said.code, said.out) == (64, "")
-        assert said.err == f"lares: the master key is the one of {source}: change it there; nothing was changed\n"
+        result = ended(home, "key", "reset-master", **variables)
+        assert (result.code, result.out) == (64, "")
+        assert result.err == f"lares: the master key is the one of {source}: change it there; nothing was changed\n"
         assert stored(home) == []
 
     def test_a_hub_says_so_whatever_the_command_itself_is_told(
@@ -189,9 +189,9 @@ class TestAConfiguredMasterKey:
         variables, source = configured
         with lares(home, "run", variables=variables) as running:
             url = running.url()
-            said = ended(home, "key", "reset-master")
-            assert (said.code, said.out) == (64, "")
-            assert f"the master key is the one of {source}: change it there" in said.err
+            result = ended(home, "key", "reset-master")
+            assert (result.code, result.out) == (64, "")
+            assert f"the master key is the one of {source}: change it there" in result.err
             assert status_of(url, CONFIGURED) == 200
 
 
@@ -253,9 +253,9 @@ class TestWithAHub:
         assert ended(home, "key", "reset-master").code == 0
 
     def test_what_is_wrong_is_said_by_the_hub_too(self, home: Path, hub: Running) -> None:
-        said = ended(home, "key", "create", "--label", "x", "--role", "owner")
-        assert (said.code, said.out) == (64, "")
-        assert "role must be one of read, write, admin, automation, not 'owner'" in said.err
+        result = ended(home, "key", "create", "--label", "x", "--role", "owner")
+        assert (result.code, result.out) == (64, "")
+        assert "role must be one of read, write, admin, automation, not 'owner'" in result.err
 
     def test_the_socket_is_for_its_owner_alone_and_goes_with_the_hub(self, home: Path, hub: Running) -> None:
         file = home / "data" / "key.sock"
@@ -298,8 +298,8 @@ class TestBothWays:
         (home / "data" / "key.sock").write_text("mine")
         with lares(home, "run") as running:
             assert status_of(running.url(), None) == 401
-            said = running.stop().err
-        assert f"`lares key` cannot reach this hub: {home}/data/key.sock: Address already in use" in said
+            result = running.stop().err
+        assert f"`lares key` cannot reach this hub: {home}/data/key.sock: Address already in use" in result
         assert (home / "data" / "key.sock").read_text() == "mine"
 
     def test_a_hub_that_does_not_answer_is_named(
@@ -338,11 +338,11 @@ class TestBothWays:
                 return await asyncio.to_thread(ended, home, *CREATE)
 
         try:
-            said = asyncio.run(create())
+            result = asyncio.run(create())
         finally:
             lock.release()
-        assert (said.code, asked) == (69, 1)
-        assert said.err == "lares: the hub has ended without an answer; `lares key list` shows what it has done\n"
+        assert (result.code, asked) == (69, 1)
+        assert result.err == "lares: the hub has ended without an answer; `lares key list` shows what it has done\n"
 
     def test_a_table_of_keys_is_aligned_whatever_their_roles(self, home: Path) -> None:
         for role in ("read", "automation"):
@@ -376,14 +376,14 @@ def test_another_user_is_hung_up_on_even_where_he_can_reach_the_socket(home: Pat
         for path in (home, *above, home / "data", file):
             path.chmod(0o755 if path != file else 0o666)
         for user, answer in ((0, '{"keys":[]}\n'), (12345, "")):
-            said = subprocess.run(
+            result = subprocess.run(
                 [sys.executable, "-c", SPEAK, str(file), str(user)],
                 env=environment(),
                 capture_output=True,
                 text=True,
                 timeout=30,
             )
-            assert (said.stdout, said.stderr) == (answer, "")
+            assert (result.stdout, result.stderr) == (answer, "")
 
 
 class TestTheSocket:
@@ -393,9 +393,9 @@ class TestTheSocket:
         with lares(home, "run") as running:
             running.url()
             path = str(home / "data" / "key.sock")
-            for said, wanted in SAYINGS:
-                reply = asyncio.run(speak(path, said))
-                assert reply.get("error", "").startswith(wanted), (said[:80], reply)
+            for result, expected in SAYINGS:
+                reply = asyncio.run(speak(path, result))
+                assert reply.get("error", "").startswith(expected), (result[:80], reply)
                 assert reply["code"] == 64
             assert asyncio.run(speak(path, b'{"do":"list"}\n')) == {"keys": []}
             assert asyncio.run(speak(path, b'{"do":"list"}')) == {"keys": []}
@@ -429,10 +429,10 @@ SAYINGS = [
 ]
 
 
-async def speak(path: str, said: bytes) -> dict[str, Any]:
+async def speak(path: str, result: bytes) -> dict[str, Any]:
     """Say this, say no more, and hear the answer."""
     reader, writer = await asyncio.open_unix_connection(path)
-    writer.write(said)
+    writer.write(result)
     writer.write_eof()
     reply: dict[str, Any] = json.loads(await reader.read())
     writer.close()

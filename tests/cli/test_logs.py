@@ -174,7 +174,7 @@ class TestStart:
     """What is logged from the start on."""
 
     @pytest.mark.parametrize(
-        ("level", "told"),
+        ("level", "expected"),
         [
             ("debug", ["debug", "info", "warning", "error"]),
             ("info", ["info", "warning", "error"]),
@@ -183,13 +183,13 @@ class TestStart:
         ],
     )
     def test_the_level_decides_what_is_told(
-        self, capsys: pytest.CaptureFixture[str], level: str, told: list[str]
+        self, capsys: pytest.CaptureFixture[str], level: str, expected: list[str]
     ) -> None:
         start_logging(Logging(level=level, format="json"), {})
         for each in ("debug", "info", "warning", "error"):
             getattr(logging.getLogger("adapters"), each)("said")
         captured = capsys.readouterr()
-        assert [json.loads(line)["level"] for line in captured.err.splitlines()] == told
+        assert [json.loads(line)["level"] for line in captured.err.splitlines()] == expected
         assert captured.out == ""
 
     def test_the_format_is_text_unless_it_is_json(self, capsys: pytest.CaptureFixture[str]) -> None:

@@ -81,5 +81,5 @@ def test_commands_that_serve_nothing_load_no_web_server() -> None:
     names = ("backup", "check", "doctor", "init", "log", "simulate", "status", "why")
     modules = ", ".join(f"appliance.cli.{name}" for name in names)
     code = f"import sys, {modules}; print(sorted({{'aiohttp', 'argon2', 'sanic'}} & set(sys.modules)))"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    assert said.stdout == "[]\n"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert result.stdout == "[]\n"

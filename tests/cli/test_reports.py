@@ -98,9 +98,9 @@ async def test_status_why_and_log_answer_in_words_and_as_json(hub: Process, tmp_
     lamp = (await asked(tmp_path, "why", LIGHT)).stdout
     assert 'device sent color_temperature set {"value": 4000, "unit": "kelvin"}: ok' in lamp
     assert "device sent power off: ok" in lamp and "it is online since" in lamp and "adapter elgato_lights" in lamp
-    told: dict[str, Any] = json.loads((await asked(tmp_path, "why", LIGHT, "--json")).stdout)
-    assert told["kind"] == "device" and 1 < len(told["decisions"]) <= 10
-    times = [each["at"] for each in told["decisions"]]
+    reply: dict[str, Any] = json.loads((await asked(tmp_path, "why", LIGHT, "--json")).stdout)
+    assert reply["kind"] == "device" and 1 < len(reply["decisions"]) <= 10
+    times = [each["at"] for each in reply["decisions"]]
     assert times == sorted(times, reverse=True)
     nobody = await asked(tmp_path, "why", "nobody")
     assert (nobody.returncode, nobody.stdout) == (67, "") and "automation 'nobody' not found" in nobody.stderr

@@ -43,9 +43,9 @@ def furnish(folder: Path, text: str, *automations: str) -> Path:
 
 def lines(folder: Path, *arguments: str) -> list[Any]:
     """What a simulation prints, as objects."""
-    said = ended(folder, "simulate", "--json", *arguments)
-    assert said.code == 0, said
-    return [json.loads(line) for line in said.out.splitlines()]
+    result = ended(folder, "simulate", "--json", *arguments)
+    assert result.code == 0, result
+    return [json.loads(line) for line in result.out.splitlines()]
 
 
 def image(folder: Path) -> Mapping[str, Any]:
@@ -60,11 +60,11 @@ def image(folder: Path) -> Mapping[str, Any]:
 
 def test_it_prints_what_would_fire_in_order_with_local_times(tmp_path: Path) -> None:
     furnish(tmp_path, BERLIN, MORNING, SUNSET, FOLLOWS)
-    said = ended(tmp_path, "simulate", "--from", "2026-12-24T00:00", "--hours", "24")
-    first, second = said.out.splitlines()
-    assert (said.code, first) == (0, "Thu 2026-12-24 07:00:00 CET  morning  fires")
+    result = ended(tmp_path, "simulate", "--from", "2026-12-24T00:00", "--hours", "24")
+    first, second = result.out.splitlines()
+    assert (result.code, first) == (0, "Thu 2026-12-24 07:00:00 CET  morning  fires")
     assert second.startswith("Thu 2026-12-24 15:4") and second.endswith(" CET  sunset  fires")
-    assert said.err.splitlines() == [
+    assert result.err.splitlines() == [
         "automations: 3, runs: 2",
         "not simulated, since they wait for what devices do or what fails: follows",
     ]
@@ -72,8 +72,8 @@ def test_it_prints_what_would_fire_in_order_with_local_times(tmp_path: Path) -> 
 
 def test_what_is_due_at_the_very_beginning_fires(tmp_path: Path) -> None:
     furnish(tmp_path, BERLIN, MORNING)
-    said = ended(tmp_path, "simulate", "--from", "2026-12-24T07:00", "--hours", "1")
-    assert said.out.splitlines() == ["Thu 2026-12-24 07:00:00 CET  morning  fires"]
+    result = ended(tmp_path, "simulate", "--from", "2026-12-24T07:00", "--hours", "1")
+    assert result.out.splitlines() == ["Thu 2026-12-24 07:00:00 CET  morning  fires"]
 
 
 def test_what_would_not_run_is_told_with_its_reason(tmp_path: Path) -> None:
@@ -99,8 +99,8 @@ def test_conditions_see_the_home_as_it_was_stored_and_switches_count(tmp_path: P
     }
     home(tmp_path, stored)
     furnish(tmp_path, "", DARK, HOURLY)
-    told = lines(tmp_path, "--from", "2026-12-24T00:00:00Z", "--hours", "1")
-    assert [(each["at"][11:16], each["automation"], each["error"]) for each in told] == [
+    expected = lines(tmp_path, "--from", "2026-12-24T00:00:00Z", "--hours", "1")
+    assert [(each["at"][11:16], each["automation"], each["error"]) for each in expected] == [
         ("00:00", "hourly", "disabled: the automation is switched off"),
         ("00:30", "dark", None),
     ], "what is due at the first instant comes, what is due at the end does not"
@@ -134,28 +134,28 @@ def test_a_day_on_which_the_clocks_change_has_each_time_once(
 
 def test_a_polar_place_has_days_without_sunset_and_the_rest_goes_on(tmp_path: Path) -> None:
     furnish(tmp_path, TROMSO, SUNSET, MORNING)
-    told = lines(tmp_path, "--from", "2027-06-01T00:00", "--hours", "240")
-    assert [each["automation"] for each in told] == ["morning"] * 10
-    told = lines(tmp_path, "--from", "2027-09-01T00:00", "--hours", "240")
-    assert [each["automation"] for each in told].count("sunset") == 10
+    expected = lines(tmp_path, "--from", "2027-06-01T00:00", "--hours", "240")
+    assert [each["automation"] for each in expected] == ["morning"] * 10
+    expected = lines(tmp_path, "--from", "2027-09-01T00:00", "--hours", "240")
+    assert [each["automation"] for each in expected].count("sunset") == 10
 
 
 @pytest.mark.slow
 def test_a_year_takes_seconds(tmp_path: Path) -> None:
     furnish(tmp_path, BERLIN, MORNING, NIGHTS, SUNSET, HOURLY, BEAT)
     began = time.monotonic()
-    told = lines(tmp_path, "--from", "2027-01-01T00:00", "--hours", str(365 * 24))
+    expected = lines(tmp_path, "--from", "2027-01-01T00:00", "--hours", str(365 * 24))
     assert time.monotonic() - began < 60
-    counts = {id_: sum(each["automation"] == id_ for each in told) for id_ in ("morning", "nights", "sunset")}
+    counts = {id_: sum(each["automation"] == id_ for each in expected) for id_ in ("morning", "nights", "sunset")}
     assert counts == {"morning": 365, "nights": 365, "sunset": 365}
-    assert [each["at"] for each in told] == sorted(each["at"] for each in told)
+    assert [each["at"] for each in expected] == sorted(each["at"] for each in expected)
 
 
 def test_broken_files_are_named_and_the_others_are_simulated(tmp_path: Path) -> None:
     furnish(tmp_path, "", MORNING, SUNSET, "return {")
-    said = ended(tmp_path, "simulate", "--from", "2026-12-24")
-    assert (said.code, len(said.out.splitlines())) == (0, 1)
-    assert said.err.splitlines() == [
+    result = ended(tmp_path, "simulate", "--from", "2026-12-24")
+    assert (result.code, len(result.out.splitlines())) == (0, 1)
+    assert result.err.splitlines() == [
         "left out: config/automations/1.lua:4: "
         "trigger.type sunset needs locale.latitude and locale.longitude in the configuration",
         "left out: config/automations/2.lua:1: unexpected symbol near <eof>",
@@ -165,18 +165,18 @@ def test_broken_files_are_named_and_the_others_are_simulated(tmp_path: Path) -> 
 
 def test_the_same_id_twice_is_78(tmp_path: Path) -> None:
     furnish(tmp_path, "", MORNING, MORNING)
-    said = ended(tmp_path, "simulate")
-    assert (said.code, said.out) == (78, "") and "the id 'morning' is already that of" in said.err
+    result = ended(tmp_path, "simulate")
+    assert (result.code, result.out) == (78, "") and "the id 'morning' is already that of" in result.err
 
 
 def test_automations_that_are_not_enabled_are_told_of(tmp_path: Path) -> None:
     furnish(tmp_path, "[automations]\nenabled = false\n", MORNING)
-    said = ended(tmp_path, "simulate")
-    assert (said.code, said.out) == (0, "") and "automations.enabled is false" in said.err
+    result = ended(tmp_path, "simulate")
+    assert (result.code, result.out) == (0, "") and "automations.enabled is false" in result.err
 
 
 @pytest.mark.parametrize(
-    ("arguments", "complaint"),
+    ("arguments", "message"),
     [
         (["--from", "tomorrow"], "--from must be a time like 2026-12-24T18:00 (local) or 2026-12-24T17:00:00Z"),
         (["--from", "2026-02-30"], "--from must be a time like"),
@@ -187,15 +187,15 @@ def test_automations_that_are_not_enabled_are_told_of(tmp_path: Path) -> None:
         (["--from"], "--from: expected one argument"),
     ],
 )
-def test_wrong_usage_is_64_and_a_sentence(arguments: list[str], complaint: str, tmp_path: Path) -> None:
+def test_wrong_usage_is_64_and_a_sentence(arguments: list[str], message: str, tmp_path: Path) -> None:
     furnish(tmp_path, "", MORNING)
-    said = ended(tmp_path, "simulate", *arguments)
-    assert said.code == 64 and said.err.splitlines()[-1].startswith("lares: ") and complaint in said.err
+    result = ended(tmp_path, "simulate", *arguments)
+    assert result.code == 64 and result.err.splitlines()[-1].startswith("lares: ") and message in result.err
 
 
 def test_without_a_configuration_it_is_78_and_none_is_written(tmp_path: Path) -> None:
-    said = ended(tmp_path, "simulate")
-    assert said.code == 78 and "there is no configuration" in said.err
+    result = ended(tmp_path, "simulate")
+    assert result.code == 78 and "there is no configuration" in result.err
     assert not (tmp_path / "config").exists() and not (tmp_path / "data").exists()
 
 
@@ -203,8 +203,8 @@ def test_a_reader_that_goes_away_ends_it(tmp_path: Path) -> None:
     furnish(tmp_path, "", automation("tick", "{ type = 'interval', every_secs = 1 }"))
     command = f"{sys.executable} -m appliance simulate --hours 8784 | head -n 3"
     began = time.monotonic()
-    said = subprocess.run(["bash", "-c", command], cwd=tmp_path, env=environment(), capture_output=True)
-    assert len(said.stdout.splitlines()) == 3 and said.stderr == b""
+    result = subprocess.run(["bash", "-c", command], cwd=tmp_path, env=environment(), capture_output=True)
+    assert len(result.stdout.splitlines()) == 3 and result.stderr == b""
     assert time.monotonic() - began < 30
 
 
@@ -215,23 +215,23 @@ def test_it_touches_nothing_also_while_the_hub_runs(tmp_path: Path) -> None:
         ask(url, "POST", "/automations/hourly/enabled", {"enabled": False})
         before = image(tmp_path)
         assert any("journal" in name for name in before)
-        told = lines(tmp_path, "--from", "2027-01-01T00:00:00Z", "--hours", "48")
-        assert sum(each["error"] == "disabled: the automation is switched off" for each in told) == 48
+        expected = lines(tmp_path, "--from", "2027-01-01T00:00:00Z", "--hours", "48")
+        assert sum(each["error"] == "disabled: the automation is switched off" for each in expected) == 48
         assert image(tmp_path) == before
         assert ask(url, "GET", "/automations/morning/history")["entries"] == []
         hub.stop()
     before = image(tmp_path)
     os.utime(tmp_path)
-    assert lines(tmp_path, "--from", "2027-01-01T00:00:00Z", "--hours", "48") == told
+    assert lines(tmp_path, "--from", "2027-01-01T00:00:00Z", "--hours", "48") == expected
     assert image(tmp_path) == before
 
 
 def test_the_readmes_example_is_what_a_fresh_home_prints(tmp_path: Path) -> None:
     assert ended(tmp_path, "init", ".").code == 0
     [block] = re.findall(r"```console\n\$ lares (simulate .*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    command, *told = block.splitlines()
-    said = ended(tmp_path, *command.split())
-    assert [*said.out.splitlines(), *said.err.splitlines()] == told
+    command, *expected = block.splitlines()
+    result = ended(tmp_path, *command.split())
+    assert [*result.out.splitlines(), *result.err.splitlines()] == expected
 
 
 def test_the_readmes_automation_is_sound(tmp_path: Path) -> None:
@@ -244,14 +244,14 @@ def test_the_readmes_automation_is_sound(tmp_path: Path) -> None:
 def test_check_judges_automations_and_warns_of_weekdays_that_are_numbers(tmp_path: Path) -> None:
     numbered = automation("work", "{ type = 'cron', expression = '0 0 7 * * 1-5' }")
     furnish(tmp_path, "", numbered)
-    said = ended(tmp_path, "check")
-    assert said.code == 0 and said.out.startswith(
+    result = ended(tmp_path, "check")
+    assert result.code == 0 and result.out.startswith(
         "warning: config/automations/0.lua:4: trigger.expression counts days from 1: "
     )
-    assert "SUN-THU" in said.out
+    assert "SUN-THU" in result.out
     furnish(tmp_path, "", numbered, SUNSET, MORNING, MORNING)
-    said = ended(tmp_path, "check")
-    assert said.code == 78 and [line.partition(": ")[0] for line in said.out.splitlines()] == [
+    result = ended(tmp_path, "check")
+    assert result.code == 78 and [line.partition(": ")[0] for line in result.out.splitlines()] == [
         "config/automations/1.lua:4",
         "config/automations/3.lua:2",
         "warning",
@@ -260,8 +260,8 @@ def test_check_judges_automations_and_warns_of_weekdays_that_are_numbers(tmp_pat
 
 def test_check_calls_no_sunset_a_fault_because_the_configuration_is(tmp_path: Path) -> None:
     furnish(tmp_path, "nonsense = 1\n", SUNSET)
-    said = ended(tmp_path, "check")
-    assert said.code == 78 and len(said.out.splitlines()) == 1 and "nonsense" in said.out
+    result = ended(tmp_path, "check")
+    assert result.code == 78 and len(result.out.splitlines()) == 1 and "nonsense" in result.out
 
 
 def test_check_knows_the_rooms_and_groups_of_the_home_and_warns_of_others(tmp_path: Path) -> None:
@@ -276,8 +276,8 @@ def test_check_knows_the_rooms_and_groups_of_the_home_and_warns_of_others(tmp_pa
     ]
     home(tmp_path, {"room/kitchen": {"name": "Kitchen"}, "group/evening": {"name": "Evening", "members": []}})
     furnish(tmp_path, "[adapters.virtual]\ntype = 'wled'\nbase_url = 'http://127.0.0.1'\n", MORNING)
-    said = ended(tmp_path, "check")
+    result = ended(tmp_path, "check")
     room = "ctx:command_room names 'kichen', and there is no such room; did you mean kitchen"
-    assert said.code == 0 and [line for line in said.out.splitlines() if line.startswith("warning: ")] == [
+    assert result.code == 0 and [line for line in result.out.splitlines() if line.startswith("warning: ")] == [
         f"warning: {file}: {message}" for file in files for message in (section, room)
     ]

@@ -64,8 +64,8 @@ def test_lua_runs_for_a_pretended_home_and_what_it_does_is_told_in_order(tmp_pat
     furnish(tmp_path, BERLIN, LIT, LATER, SEEN)
     write(tmp_path, {"scenes/all.lua": SCENE})
     before = image(tmp_path / "config")
-    said = simulate(tmp_path, EVENTS, "--run", "--hours", "2")
-    lines = [line.removeprefix("Thu 2026-12-24 ") for line in said.out.splitlines()]
+    result = simulate(tmp_path, EVENTS, "--run", "--hours", "2")
+    lines = [line.removeprefix("Thu 2026-12-24 ") for line in result.out.splitlines()]
     assert [line[:8] for line in lines] == sorted(line[:8] for line in lines)
     assert [line for line in lines if "  seen  " not in line] == [
         "18:01:00 CET  lit  fires",
@@ -83,7 +83,7 @@ def test_lua_runs_for_a_pretended_home_and_what_it_does_is_told_in_order(tmp_pat
         '18:04:40 CET  seen  invokes nobody:tell {"a": 1}',
         "18:04:40 CET  seen  fails: config/automations/2.lua:6: invoke target 'nobody:tell' is not supported",
     ]
-    assert said.code == 0 and said.err.splitlines() == [
+    assert result.code == 0 and result.err.splitlines() == [
         "events.txt:3: the home has no device 'x:hall'; it was pretended",
         "events.txt:4: the home has no device 'x:lamp'; it was pretended",
         "automations: 3, runs: 3, commands: 4",
@@ -93,8 +93,8 @@ def test_lua_runs_for_a_pretended_home_and_what_it_does_is_told_in_order(tmp_pat
 
 def test_without_run_what_would_fire_is_told_and_no_lua_runs(tmp_path: Path) -> None:
     furnish(tmp_path, BERLIN, LIT, LATER)
-    said = simulate(tmp_path, EVENTS, "--json")
-    assert [json.loads(line) for line in said.out.splitlines()] == [
+    result = simulate(tmp_path, EVENTS, "--json")
+    assert [json.loads(line) for line in result.out.splitlines()] == [
         {"at": "2026-12-24T17:01:00.000Z", "automation": "lit", "fired": True, "error": None}
     ]
 
@@ -136,9 +136,9 @@ def test_the_stored_home_is_where_it_begins(tmp_path: Path) -> None:
 18:05 x:hall motion clear
 18:06 x:hall motion detected
 """
-    said = simulate(tmp_path, events, "--run", "--hours", "0.15")
+    result = simulate(tmp_path, events, "--run", "--hours", "0.15")
     refused = "which comes to nothing: device 'x:lamp' does not offer power"
-    assert [line[21:] for line in said.out.splitlines()] == [
+    assert [line[21:] for line in result.out.splitlines()] == [
         "00 UTC  lit  fires",
         f"00 UTC  lit  commands x:lamp: power on, {refused} on",
         "00 UTC  warm  fires",
@@ -171,11 +171,11 @@ FAULTS = {
 def test_every_bad_line_is_named_with_what_is_wrong(tmp_path: Path) -> None:
     furnish(tmp_path, BERLIN, LIT)
     text = "\n".join(["# nothing", *FAULTS])
-    said = simulate(tmp_path, text, "--from", "2026-12-24", "--run")
-    assert (said.code, said.out) == (65, "")
-    told = said.err.splitlines()
-    assert len(told) == len(FAULTS), said.err
-    for number, (line, sentence) in enumerate(zip(told, FAULTS.values(), strict=True), 2):
+    result = simulate(tmp_path, text, "--from", "2026-12-24", "--run")
+    assert (result.code, result.out) == (65, "")
+    expected = result.err.splitlines()
+    assert len(expected) == len(FAULTS), result.err
+    for number, (line, sentence) in enumerate(zip(expected, FAULTS.values(), strict=True), 2):
         assert line.startswith(f"lares: events.txt:{number}: "), line
         assert sentence in line, line
 
@@ -193,16 +193,16 @@ def test_a_file_that_is_none_is_said(name: str, data: bytes | None, code: int, s
     furnish(tmp_path, "", LIT)
     if data is not None:
         (tmp_path / name).write_bytes(data)
-    said = ended(tmp_path, "simulate", "--events", name)
-    assert (said.code, said.err) == (code, f"lares: {sentence}\n")
+    result = ended(tmp_path, "simulate", "--events", name)
+    assert (result.code, result.err) == (code, f"lares: {sentence}\n")
 
 
 def test_one_that_lets_no_time_pass_is_named_and_ends_it(tmp_path: Path) -> None:
     endless = automation("endless", MOTION, body="while true do ctx:sleep(0) end")
     furnish(tmp_path, BERLIN, endless)
-    said = simulate(tmp_path, EVENTS, "--run")
+    result = simulate(tmp_path, EVENTS, "--run")
     sentence = "goes on and on and lets no time pass; let it sleep for some time, or end"
-    assert (said.code, said.err) == (78, f"lares: at 2026-12-24T17:01:00.000Z automation 'endless' {sentence}\n")
+    assert (result.code, result.err) == (78, f"lares: at 2026-12-24T17:01:00.000Z automation 'endless' {sentence}\n")
 
 
 def test_the_documents_example_is_a_sound_file(tmp_path: Path) -> None:
@@ -217,8 +217,8 @@ def test_what_runs_at_one_instant_runs_one_after_another(tmp_path: Path) -> None
   ctx:sleep(1) ctx:log('info', 'slept')"""
     hourly = "{ type = 'cron', expression = '0 0 * * * *' }"
     furnish(tmp_path, BERLIN, *(automation(id_, hourly, body=body.format(id=id_)) for id_ in "abcdef"))
-    said = ended(tmp_path, "simulate", "--run", "--from", "2026-12-24T17:30", "--hours", "4")
-    words = [line.split("CET  ")[1] for line in said.out.splitlines()]
+    result = ended(tmp_path, "simulate", "--run", "--from", "2026-12-24T17:30", "--hours", "4")
+    words = [line.split("CET  ")[1] for line in result.out.splitlines()]
     steps = ("fires", *(f"logs info: {{id}}{n}" for n in (1, 2, 3)))
     expected = [f"{id_}  {step.format(id=id_)}" for id_ in "abcdef" for step in steps]
     assert words == [*expected, *(f"{id_}  logs info: slept" for id_ in "abcdef")] * 4
@@ -230,8 +230,8 @@ def test_it_ends_while_executions_and_their_scenes_sleep(tmp_path: Path) -> None
     furnish(tmp_path, BERLIN, *(automation(f"a{n}", at, body=body) for n, body in enumerate(bodies)))
     slow = "return { id = 'slow', name = 'slow', execute = function(ctx) ctx:sleep(3600) end }"
     write(tmp_path, {"scenes/slow.lua": slow})
-    said = ended(tmp_path, "simulate", "--run", "--from", "2026-12-24T17:59", "--hours", "0.5")
-    assert (said.code, said.err) == (0, "automations: 4, runs: 4, commands: 0\n")
-    assert [line.split("CET  ")[1] for line in said.out.splitlines()] == [
+    result = ended(tmp_path, "simulate", "--run", "--from", "2026-12-24T17:59", "--hours", "0.5")
+    assert (result.code, result.err) == (0, "automations: 4, runs: 4, commands: 0\n")
+    assert [line.split("CET  ")[1] for line in result.out.splitlines()] == [
         *("a0  fires", "scene slow  runs", "a1  fires", "a2  fires", "scene slow  runs", "a3  fires")
     ]

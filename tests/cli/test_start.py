@@ -47,8 +47,8 @@ def test_the_first_answer_needs_no_module_that_is_imported_late(tmp_path: Path, 
     config.write_text(f'[api]\nbind_address = "127.0.0.1:0"\n{adapters}')
     environment = {**os.environ, "LARES_MASTER_KEY": "key", "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", START, str(tmp_path)]
-    told = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
-    imported = {name for name in json.loads(told.stdout) if name in LATE}
+    printed = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
+    imported = {name for name in json.loads(printed.stdout) if name in LATE}
     assert imported == set()
 
 

@@ -208,7 +208,7 @@ class Bench:
         write(self.folder, definitions)
         assert (await self.parts.engine.reload())[1] == []
 
-    def told(self, id_: str = "a") -> list[tuple[str, str | None]]:
+    def outcomes(self, id_: str = "a") -> list[tuple[str, str | None]]:
         """Status and error of what became of its triggers, the oldest first."""
         return [(entry.status.value, entry.error) for entry in self.entries(id_)]
 

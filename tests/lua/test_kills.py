@@ -84,7 +84,7 @@ def trigger(it: Bench) -> None:
 
 async def hit(it: Bench, runner: Runner, dice: random.Random, signals: tuple[signal.Signals, ...]) -> None:
     """Trigger all three times and hit the worker at some moment: all end as they must, and afterwards all run."""
-    before = {id_: len(it.told(id_)) for id_ in MODES}
+    before = {id_: len(it.outcomes(id_)) for id_ in MODES}
     cast("LuaStage", it.stage).bodies = BODIES
     asked = asyncio.ensure_future(describe(runner))
     for _ in range(3):
@@ -95,7 +95,7 @@ async def hit(it: Bench, runner: Runner, dice: random.Random, signals: tuple[sig
         os.kill(worker, number)
     await asked
     await until(lambda: not running(it), within=ANSWER_SECS)
-    ended = {id_: it.told(id_)[before[id_] :] for id_ in MODES}
+    ended = {id_: it.outcomes(id_)[before[id_] :] for id_ in MODES}
     for id_, (_, expected) in MODES.items():
         statuses = sorted(status for status, _ in ended[id_])
         certain = [status for status in expected if status]
@@ -124,7 +124,7 @@ async def all_run(it: Bench, *, has_cooled: bool) -> None:
     cast("LuaStage", it.stage).bodies = ("ctx:command('a', {})",)
     trigger(it)
     await until(lambda: not running(it), within=ANSWER_SECS)
-    last = {id_: it.told(id_)[-1] for id_ in MODES}
+    last = {id_: it.outcomes(id_)[-1] for id_ in MODES}
     assert last.pop("cool")[0] == ("skipped" if has_cooled else "ok"), last
     assert {status for status, _ in last.values()} == {"ok"}, last
     await it.pass_by(61)

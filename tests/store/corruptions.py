@@ -261,8 +261,8 @@ def check_newer_formats(maker: Maker) -> None:
     for name in (SNAPSHOT, JOURNAL):
         newer = reheaded(healthy()[name], format=FORMAT + 1)
         check_refused(maker, {**healthy(), name: newer}, os.EX_CONFIG)
-    told = {SNAPSHOT: healthy()[SNAPSHOT].replace(b'"format":1', b'"format":2', 1), JOURNAL: healthy()[JOURNAL]}
-    check_refused(maker, told, os.EX_CONFIG)  # where nothing else can be read, whatever its checksum is made of
+    image = {SNAPSHOT: healthy()[SNAPSHOT].replace(b'"format":1', b'"format":2', 1), JOURNAL: healthy()[JOURNAL]}
+    check_refused(maker, image, os.EX_CONFIG)  # where nothing else can be read, whatever its checksum is made of
 
 
 CHECKS = (

@@ -137,21 +137,21 @@ class _Finder(_Walker):
 class _Mutator(_Walker):
     """Takes one precaution out: a sync is not called, a check finds nothing wrong."""
 
-    def __init__(self, wanted: Site) -> None:
-        super().__init__(wanted.module)
+    def __init__(self, site: Site) -> None:
+        super().__init__(site.module)
         self.is_done = False
-        self._wanted = wanted
+        self._site = site
 
     def visit_Call(self, node: ast.Call) -> Any:
         self.generic_visit(node)
-        if _is_sync(node) and self.site(node) == self._wanted:
+        if _is_sync(node) and self.site(node) == self._site:
             self.is_done = True
             return ast.Constant(None)
         return node
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         self.generic_visit(node)
-        if _is_check(node) and self.site(node) == self._wanted:
+        if _is_check(node) and self.site(node) == self._site:
             self.is_done = True
             return ast.Constant(isinstance(node.ops[0], ast.Eq))
         return node

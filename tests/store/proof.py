@@ -74,8 +74,8 @@ class Owner:
     def put(self, changes: EncodedChanges) -> bool:
         """Change something; tells whether it was acknowledged."""
         assert self._files is not None
-        wanted = changed(self.state, changes)
-        self._perhaps.append(wanted)
+        expected = changed(self.state, changes)
+        self._perhaps.append(expected)
         self._mark()
         begin, refusals = len(self.disk.log), self.disk.refusals
         try:
@@ -88,10 +88,10 @@ class Owner:
                 assert self.disk.refusals > refusals + 1, "a refused change is not taken back"
             self._mark()
             return False
-        self.state, self._perhaps = wanted, []
+        self.state, self._perhaps = expected, []
         self._mark()
         self._files.compact()
-        assert self._files.values == wanted
+        assert self._files.values == expected
         self._check_thrift(begin)
         return True
 

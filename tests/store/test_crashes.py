@@ -137,8 +137,8 @@ async def shared_syncs() -> RecordingDisk:
     disk = RecordingDisk()
     state: Values = {}
     async with Document(disk, Clock()) as document:
-        for beat in range(4):
-            several = {f"{beat}/{number}": b"%d" % number for number in range(3)}
+        for batch in range(4):
+            several = {f"{batch}/{number}": b"%d" % number for number in range(3)}
             disk.mark(Mark((dict(state), {**state, **several})))
             await asyncio.gather(*(document.put_many({key: int(value)}) for key, value in several.items()))
             state |= several

@@ -133,8 +133,8 @@ async def test_a_refusal_is_told_to_all_who_share_it_and_nothing_of_it_counts(
     await document.put_many({"b": 2})
     assert document.figures()["failure"] is None
     assert await reread(disk) == {"a": 1, "b": 2}
-    said = [record.message for record in caplog.records if record.name == "store" and "stored" in record.message]
-    assert said == [
+    messages = [record.message for record in caplog.records if record.name == "store" and "stored" in record.message]
+    assert messages == [
         "changes cannot be stored: input/output error; the home runs on and tries again",
         "changes are stored again",
     ]
@@ -322,9 +322,9 @@ async def test_a_failure_that_is_none_of_the_card_leaves_nobody_waiting(caplog: 
         disk.is_faulty = False
         await document.put_many({"after": 1})
         assert dict(document.items("")) == await reread(disk) == {"before": 1, "after": 1}
-    told = [record.getMessage() for record in caplog.records]
-    assert told.count("changes are stored again") == 1
-    assert any("RuntimeError" in each and "tries again" in each for each in told)
+    messages = [record.getMessage() for record in caplog.records]
+    assert messages.count("changes are stored again") == 1
+    assert any("RuntimeError" in each and "tries again" in each for each in messages)
 
 
 async def test_what_is_no_json_is_refused_for_who_asked_and_for_nobody_else(
@@ -363,8 +363,8 @@ async def test_a_card_that_takes_nothing_at_the_start_is_told_and_so_is_that_it_
     async with Document(disk, Clock()) as document:
         disk.fault = lambda index, operation: None
         await document.put_many({"a": 1})
-    told = [record.getMessage() for record in caplog.records if record.name == "store"]
-    assert told[0].startswith("changes cannot be stored: ") and told[-1] == "changes are stored again"
+    messages = [record.getMessage() for record in caplog.records if record.name == "store"]
+    assert messages[0].startswith("changes cannot be stored: ") and messages[-1] == "changes are stored again"
 
 
 async def test_a_value_takes_no_more_memory_than_it_is_long(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ class Box:
 
     def __init__(self, folder: Path) -> None:
         self.disk = MoodyDisk(folder)
-        self.told: list[Event] = []
+        self.events: list[Event] = []
 
     @asynccontextmanager
     async def opened(self, *keys: Key) -> AsyncIterator[Keys]:
@@ -39,7 +39,7 @@ class Box:
         async with Document(self.disk, Clock()) as document, Keys(document, bus) as opened:
             for key in keys:
                 await opened.put(key)
-            bus.listen(self.told.append)
+            bus.listen(self.events.append)
             yield opened
 
 
@@ -54,7 +54,7 @@ async def test_a_key_that_was_put_is_found_by_its_name_and_listed_by_id(box: Box
         assert keys.find("desk") is DESK and keys.find("shelf") is SHELF
         assert keys.list_all() == [DESK, SHELF]
         assert keys.find("key_desk") is None and keys.find("nobody") is None and keys.find("") is None
-    assert box.told == []
+    assert box.events == []
 
 
 async def test_keys_outlive_their_hub_and_revoked_ones_do_not_come_back(box: Box) -> None:
@@ -71,7 +71,7 @@ async def test_a_key_is_the_same_object_for_as_long_as_it_is_good(box: Box) -> N
         other = replace(DESK, token_hash="another")
         await keys.put(other)
         assert keys.find("desk") is other
-    assert box.told == [KeyRevoked(key_id="key_desk")]
+    assert box.events == [KeyRevoked(key_id="key_desk")]
 
 
 async def test_a_revoked_key_is_gone_once_and_told_of_once(box: Box) -> None:
@@ -79,7 +79,7 @@ async def test_a_revoked_key_is_gone_once_and_told_of_once(box: Box) -> None:
         await keys.remove("key_desk")
         with pytest.raises(NotFound, match=r"^key 'key_desk' not found$"):
             await keys.remove("key_desk")
-    assert box.told == [KeyRevoked(key_id="key_desk")]
+    assert box.events == [KeyRevoked(key_id="key_desk")]
 
 
 @pytest.mark.parametrize("key_id", ["nobody", "desk", "key_", "", "master", "key_master", "key_key_desk", "KEY_DESK"])
@@ -98,7 +98,7 @@ async def test_the_master_key_is_no_key_among_others_and_can_be_replaced(box: Bo
         new = replace(MASTER, token_hash="new")
         await keys.put(new)
         assert keys.master is new
-    assert box.told == [KeyRevoked(key_id="master")]
+    assert box.events == [KeyRevoked(key_id="master")]
     async with box.opened() as keys:
         assert keys.master == new
 
@@ -113,7 +113,7 @@ async def test_what_the_card_does_not_take_never_happened(box: Box) -> None:
         box.disk.mood = None
         await keys.remove("key_desk")
         assert keys.list_all() == []
-    assert box.told == [KeyRevoked(key_id="key_desk")]
+    assert box.events == [KeyRevoked(key_id="key_desk")]
 
 
 @pytest.mark.parametrize("begin", [lambda keys: keys.put(SHELF), lambda keys: keys.remove("key_desk")])
@@ -137,4 +137,4 @@ async def test_of_two_who_revoke_the_same_key_one_is_told_that_there_is_none(box
     async with box.opened(DESK) as keys:
         both = await asyncio.gather(keys.remove("key_desk"), keys.remove("key_desk"), return_exceptions=True)
     assert [type(each) for each in both] == [type(None), NotFound]
-    assert box.told == [KeyRevoked(key_id="key_desk")]
+    assert box.events == [KeyRevoked(key_id="key_desk")]

@@ -6,6 +6,8 @@ Each prints the ports that it listens at on one line and serves until it is ende
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import socket
 import sys
 from collections.abc import Callable, Coroutine, Mapping
@@ -79,6 +81,25 @@ async def serve_broadcast(arguments: list[str]) -> None:
                 reader.write(frame)
 
 
+async def serve_polls(arguments: list[str]) -> None:
+    """Not a server: ask a lamp at each port for its state, every so many seconds; prints its process's id.
+
+    The connections are kept for so many seconds, which the second argument says.
+    """
+    poll_secs, keep_secs, *ports = (float(each) for each in arguments)
+    connector = aiohttp.TCPConnector(keepalive_timeout=keep_secs, limit=0)
+    async with aiohttp.ClientSession(connector=connector) as session:
+
+        async def poll(port: float) -> None:
+            while True:
+                async with session.get(f"http://127.0.0.1:{port:.0f}/elgato/lights") as answer:
+                    json.loads(await answer.read())
+                await asyncio.sleep(poll_secs)
+
+        _tell(os.getpid())
+        await asyncio.gather(*(poll(port) for port in ports))
+
+
 class _Reader(asyncio.Protocol):
     def __init__(self, readers: set[asyncio.Transport]) -> None:
         self._readers = readers
@@ -97,6 +118,7 @@ PEERS: Mapping[str, Callable[[list[str]], Coroutine[None, None, None]]] = {
     "broadcast": serve_broadcast,
     "fixed": serve_fixed,
     "lamps": serve_lamps,
+    "polls": serve_polls,
     "strip": serve_strip,
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -28,7 +28,7 @@ class AdapterStart:
 
     def __init__(self, sections: Mapping[str, Any]) -> None:
         self._sections = sections
-        self._begin = asyncio.Event()
+        self._begins = {name: asyncio.Event() for name in sections}
 
     def build_runners(
         self,
@@ -53,15 +53,23 @@ class AdapterStart:
                     gates=gates,
                     root=root,
                 ),
-                self._begin,
+                self._begins[name],
             )
             for name, settings in self._sections.items()
         ]
 
     async def begin(self) -> None:
-        """Import on a thread what the adapters need, then start them."""
+        """Import on a thread what the adapters need, then start them, each in a turn of the loop of its own.
+
+        A hundred in one turn would hold the loop for tens of milliseconds, and again whenever they poll.
+        """
         await import_ahead(module for settings in self._sections.values() for module in kind_of(settings).late)
-        self._begin.set()
+        self._start_next(iter(self._begins.values()))
+
+    def _start_next(self, begins: Iterator[asyncio.Event]) -> None:
+        if (begin := next(begins, None)) is not None:
+            begin.set()
+            asyncio.get_running_loop().call_soon(self._start_next, begins)
 
 
 class LateSession:

@@ -158,7 +158,7 @@ class Hub:
 
     def _report_start(self) -> None:
         """Publish what is wrong, and keep it for the first reader of events: none can have connected yet."""
-        left_out = (*self.scenes.catalog.left_out, *self.automations.catalog.left_out)
+        left_out = (*self.scenes.catalog.rejected, *self.automations.catalog.rejected)
         for fault in left_out:
             log.warning("left out: %s", fault)
         messages = (

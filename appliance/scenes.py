@@ -37,7 +37,7 @@ class Scene:
 
 
 def scene_parser(default_max: int) -> Callable[[Table], Scene]:
-    """What reads a scene from what its file returned; `default_max` holds where its mode states no max."""
+    """The parser of scenes; `default_max` is used where a mode states no max."""
     fields: Fields = {
         "id": Field(text(MAX_ID_CHARS)),
         "name": Field(text(MAX_NAME_CHARS)),
@@ -117,8 +117,8 @@ class Scenes:
         return self._history.list_runs(id_, period)
 
     def figures(self) -> dict[str, Any]:
-        """Counts of scenes and executions, and the faults of files that were left out."""
-        return {"loaded": len(self.list_scenes()), **self._executor.figures(), "left_out": self.catalog.left_out}
+        """Counts of scenes and executions, and the faults of files that were rejected."""
+        return {"loaded": len(self.list_scenes()), **self._executor.figures(), "left_out": self.catalog.rejected}
 
     def _note(self, request: ExecutionRequest, result: RunEntry) -> None:
         if result.status in (RunStatus.ERROR, RunStatus.TIMEOUT):

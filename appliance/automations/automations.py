@@ -92,7 +92,7 @@ class Automations:
             "loaded": len(self.catalog.list_definitions()),
             **self._runs.executor.figures(),
             "each": self._engine.figures(),
-            "left_out": self.catalog.left_out,
+            "left_out": self.catalog.rejected,
         }
 
 

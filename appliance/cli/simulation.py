@@ -107,7 +107,7 @@ async def open_simulation(
             bus.listen(printer.on_event)
             yield Simulation(
                 definitions=catalog.list_definitions(),
-                left_out=(*in_scenes.left_out, *catalog.left_out) if runs_lua else catalog.left_out,
+                left_out=(*in_scenes.rejected, *catalog.rejected) if runs_lua else catalog.rejected,
                 clock=clock,
                 registry=registry,
                 printer=printer,

@@ -30,7 +30,7 @@ class Calls(Protocol):
 
 
 async def answer_call(calls: Calls, operation: str, arguments: bytes) -> tuple[bytes, ...]:
-    """What a call comes to; arguments and result are JSON. An error is a sentence, whatever was raised."""
+    """The result of a call of `ctx`, or the sentence of its error; arguments and result are JSON. Raises nothing."""
     try:
         answer = orjson.dumps(await calls.call(operation, orjson.loads(arguments)))
         if len(answer) > MAX_ANSWER_BYTES:
@@ -49,6 +49,6 @@ def answer_require(scripts: Folder | None, module: bytes, files: list[Source]) -
         script = load_module(scripts, module.decode(errors="replace"))
     except Invalid as error:
         return b"", str(error).encode(errors="replace")
-    if script not in files:  # a module that fails is read anew each time
+    if script not in files:  # a module that fails is read each time
         files.append(script)
     return b"1", script.chunk, script.name.encode()

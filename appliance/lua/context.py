@@ -1,4 +1,4 @@
-"""Context: what `ctx` of one execution does in the home, what its commands came to, and its trace."""
+"""Context: what `ctx` of one execution does in the home, the results of its commands, and its trace."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ log = logging.getLogger("scripts")
 MAX_SLEEP_SECS = 3600
 MAX_RESULTS = 1_000
 MAX_RESULT_BYTES = 256 << 10
-"""What is kept of what an execution's commands came to, the latest of very many."""
+"""Results of commands that are kept of an execution; older ones are dropped."""
 
 MAX_STEPS = 200
 MAX_LOG_STEPS = 50
@@ -53,7 +53,7 @@ class Trace:
         self._steps: deque[Mapping[str, Any]] = deque(maxlen=MAX_STEPS)
 
     def add(self, step: str, **fields: Any) -> None:
-        """Note a step, `command`, `invoke`, `sleep`, `log`, `scene` or `wait`, and what is told of it."""
+        """Add a step, `command`, `invoke`, `sleep`, `log`, `scene` or `wait`, with its fields."""
         at_ms = round((self._clock.monotonic() - self._began) * 1000)
         self._steps.append({"at_ms": at_ms, "step": step, **{key: _short(value) for key, value in fields.items()}})
         if step == "log":
@@ -73,11 +73,11 @@ def _short(value: Any) -> Any:
 
 
 class Context:
-    """The `Calls` of one execution. `source` is who commands, `scene:evening`.
+    """The `Calls` of one execution. `source` is what its commands are recorded under, `scene:evening`.
 
-    `results` holds what every command to a device came to, in call order; of very many, the latest. `more` are calls
-    of other rooms. `chain` are the scenes and automations that led to the execution, its own last. No call is done
-    before `after` is set, where there is such an event.
+    `results` are those of its commands in call order, the newest `MAX_RESULTS`. `more` are calls of other rooms.
+    `chain` are the scenes and automations that led to the execution, its own last. No call is done before `after` is
+    set, where there is such an event.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Context:
         return list(self._results)
 
     async def call(self, operation: str, arguments: Sequence[Any]) -> Any:
-        """Do what `ctx:<operation>(…)` asks; a `LaresError` says why it cannot be done."""
+        """Do what `ctx:<operation>(…)` asks; raises a `LaresError` where it cannot be done."""
         if self.after is not None:
             await self.after.wait()
         if operation in _LOOKUPS:
@@ -122,12 +122,12 @@ class Context:
         return await self._more[operation](self, *arguments)
 
     async def send(self, devices: Sequence[Device], command: Command) -> list[dict[str, Any]]:
-        """Command the devices, those at different addresses at once; what came of it, which is noted, in order."""
+        """Command the devices, those at different addresses at once; their results, which are kept, in order."""
         outcomes = await self._dispatcher.send(devices, command, self.source)
         return [self._record(outcome, command) for outcome in outcomes]
 
     async def send_to(self, device_id: str, command: Command) -> dict[str, Any]:
-        """Command the device of the id; what came of it, which is noted: an error where there is no such device."""
+        """Command the device of the id; its result, which is kept: an error where there is no such device."""
         try:
             device = self._registry.get_device(device_id)
         except NotFound as error:

@@ -1,7 +1,7 @@
 """An execution: one run of a Lua file, from its start to its end.
 
-`begin` asks for a worker, which lets it `transmit` as soon as it has room and hands what Lua says to `receive`:
-requests, which are answered, and at last how the execution ended.
+`begin` asks for a worker, which lets it `transmit` as soon as it has room and gives each frame of Lua's to `receive`:
+requests, which are answered, and at last the end.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Channel(Protocol):
         """Send a frame, because of which Lua of the execution runs; False where the process has ended already."""
 
     def leave(self, execution: LuaExecution) -> None:
-        """The execution is over and holds no Lua."""
+        """The execution has ended, and its Lua state is closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +81,9 @@ class LuaExecution:
         self.is_begun = False
         """Whether its worker was given the file, and so may have run a line of it."""
         self.is_cancelled = False
-        """Whether somebody asked for its end."""
+        """Whether `cancel` was called."""
         self.description = b""
-        """What DESCRIBE came to, as JSON."""
+        """The result of DESCRIBE, as JSON."""
         self._files = [source]
         self._calls = calls
         self._settings = settings
@@ -111,13 +111,15 @@ class LuaExecution:
         assert self._task is not None
         await asyncio.wait([self._task])
         failure = self._failure(self._task)
-        if isinstance(failure, ScriptFailed):  # an error for each waiter: one that is kept holds all that it passed
+        if isinstance(
+            failure, ScriptFailed
+        ):  # a new error for each waiter: a kept one keeps the frames of its traceback
             raise ScriptFailed(failure.fault, failure.status)
         if failure is not None:
             raise RunCancelled(str(failure))
 
     def cancel(self) -> None:
-        """End it at the next `ctx` call; a sleep or a command under way returns first. Running Lua ends at once."""
+        """End it at the next `ctx` call, or at once where Lua runs; a sleep or command under way returns first."""
         if not self.is_cancelled and self.deadline < inf:  # a call may never return
             left = max(0.0, self.deadline - self._settings.machine.monotonic())
             self._abort_timer = asyncio.get_running_loop().call_later(left, self.abort)
@@ -154,11 +156,11 @@ class LuaExecution:
         self.is_begun |= self._send(secs, kind, timing, *parts)
 
     def receive(self, frame: WorkerFrame) -> bool:
-        """Take what Lua says; whether it does not run any more."""
+        """Take a frame of the execution's; True where Lua does not run any more."""
         if frame.kind is FrameKind.REQUEST:
             self.note_place(frame.parts[2])
             if self._is_stopping:
-                return False  # it crossed with the order to stop
+                return False  # it crossed with STOP
         self._is_over = frame.kind in LAST
         self.deadline = inf
         if not self._reply.done():
@@ -219,8 +221,9 @@ class LuaExecution:
         return frame
 
     async def _call(self, operation: str, arguments: bytes) -> tuple[bytes, ...]:
-        """What ANSWER holds for a call of `ctx`. Lua's running time begins anew; a call whose time does not count
-        moves the backstop, which interrupts any other.
+        """The parts of ANSWER for a call of `ctx`. The limit of running time starts again. The backstop interrupts
+        the
+        call, or moves by its duration where that does not count.
         """
         counts, began = operation not in UNCOUNTED, self._settings.machine.monotonic()
         counted = self._calls.counted_secs

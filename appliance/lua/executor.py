@@ -24,7 +24,7 @@ STOPPED = "the hub stopped"
 CANCELLED = "somebody cancelled it"
 
 MAX_WARNINGS = 20
-"""How many commands that came to nothing the history tells of an execution."""
+"""Sentences about commands that failed, kept of one execution."""
 
 log = logging.getLogger("lua")
 
@@ -33,7 +33,7 @@ log = logging.getLogger("lua")
 class ExecutionRequest:
     """What is to be run: the text, the event it is given, and the name that log and audit know it by.
 
-    One that is run `by_hand` runs whatever its mode says, and counts among no others. `chain` are the labels of the
+    One that is run `by_hand` is admitted whatever its mode, and not counted for it. `chain` are the labels of the
     executions that led to it, `steps` what the trace begins with. No call of its `ctx` is done before `after` is set.
     """
 
@@ -49,7 +49,7 @@ class ExecutionRequest:
 
 
 class Execution:
-    """One execution from its admission on; `ended` comes to its result. Until it runs it has no `lua`."""
+    """One execution from its admission on; `ended` gives its result. Until it runs it has no `lua`."""
 
     def __init__(self, request: ExecutionRequest, at: datetime) -> None:
         self.request = request
@@ -63,7 +63,7 @@ class Execution:
 
 
 class Executor:
-    """Runs requests; `on_end` is told how each ended. Leaving the context ends all, and what waits never runs."""
+    """Runs requests, and calls `on_end` with each result. Leaving the context ends all, those that wait too."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Executor:
         await asyncio.gather(*(execution.ended for execution in self._running))
 
     def abort_all(self) -> None:
-        """End what runs, in a sleep too, and what waits: who waits for an result learns that the hub stopped."""
+        """End all that run, in a sleep too, and all that wait, with the sentence that the hub stopped."""
         for execution in self._gate.empty():
             if execution.lua is None:
                 self._end(execution, RunStatus.CANCELLED, STOPPED)
@@ -101,7 +101,7 @@ class Executor:
         return {"running": len(self._running), "waiting": self._gate.waiting, "ended": ended}
 
     def submit(self, request: ExecutionRequest) -> Execution:
-        """Let the request run, wait for its turn, or be dropped, as its mode says of those of its id under way."""
+        """Start the request, queue it, or drop it, as its mode and the executions of its id decide."""
         execution = Execution(request, self._clock.now())
         if request.by_hand:
             self._start(execution)
@@ -198,6 +198,6 @@ class Executor:
         )
         try:
             self._on_end(request, entry)
-        except Exception as failure:  # who waits is answered, and the place is given back, whatever cannot be noted
+        except Exception as failure:  # waiters get the result, and the slot is freed, though `on_end` failed
             log.error("the end of '%s' could not be noted", request.label, exc_info=failure)
         execution.ended.set_result(entry)

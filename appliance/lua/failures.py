@@ -28,7 +28,7 @@ _LIMITS = {
 
 
 def failure_of(frame: WorkerFrame, files: Sequence[Source], limits: ExecutionLimits) -> ScriptFailed | RunCancelled:
-    """What FAILED, STOPPED or LOST comes to; `files` are those that the execution has read, its own first."""
+    """The error for FAILED, STOPPED or LOST; `files` are those that the execution has read, its own first."""
     if frame.kind is FrameKind.FAILED:
         return ScriptFailed(_fault(*(part.decode(errors="replace") for part in frame.parts), files=files))
     if frame.kind is FrameKind.LOST:

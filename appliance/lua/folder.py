@@ -27,7 +27,7 @@ _CIRCLE = "is a link that leads back to itself"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """What a folder holds: the files that could be read, by name, and what is wrong with the others."""
+    """The files of a folder that could be read, by name, and what is wrong with the others."""
 
     sources: tuple[Source, ...]
     faults: tuple[Fault, ...]
@@ -146,5 +146,5 @@ def load_module(scripts: Folder | None, module: str) -> Source:
 
 
 async def read_folder(folder: Folder | None) -> Contents:
-    """What the folder holds, read on a thread; nothing where there is none."""
+    """The contents of the folder, read on a thread; empty where there is none."""
     return Contents(sources=(), faults=()) if folder is None else await asyncio.to_thread(folder.read)

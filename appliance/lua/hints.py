@@ -1,4 +1,4 @@
-"""Hints: what to do about the mistakes that people make most, said behind the sentence that tells of one.
+"""Hints: what to do about the most frequent mistakes, added to the sentence about one.
 
 One table holds all of them. What needs no hint, because its sentence says what to do, is not here: a dot for a colon,
 an id that two files share, a field that is misspelt.
@@ -17,7 +17,7 @@ from appliance.lua.source import KEYWORDS
 from appliance.tables.checks import nearest
 
 MAX_MESSAGE_CHARS = 400
-"""How much of a sentence is looked at; the rest is whatever somebody wrote into it."""
+"""So much of a sentence is searched; the rest quotes the user's text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,4 +147,4 @@ _HINTS: tuple[tuple[str, str | Callable[[re.Match[str], ErrorContext], str | Non
     (r"\Arequire '(.*)': a name is", _module_name),
     (r"\Amodule '(.*\.lua|(?:config\.)?scripts\..*)' not found", _module_name),
 )
-"""What a sentence says, and what to advise; the first that has advice counts."""
+"""Patterns of sentences, and the hint for each; the first that gives one counts."""

@@ -1,5 +1,5 @@
-"""Catalogs: the definitions of a folder, each with the text that defined it. One works like any other, whatever it
-defines; what a file must return is for its own room to say.
+"""Catalogs: the definitions of a folder, each with the text that defined it. The parser that a catalog is given
+decides what a file must return.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from appliance.tables.checks import LUA
 from appliance.tables.fields import Findings, Problem, Table, located
 
 AT_ONCE = 4
-"""Files that are described at once, so that one that computes for ever does not hold up the others."""
+"""Files that are described at once, so that one that computes for ever does not block the others."""
 
 
 class LuaDefinition(Protocol):
@@ -34,18 +34,18 @@ T = TypeVar("T", bound=LuaDefinition)
 log = logging.getLogger("lua")
 
 Describe = Callable[[Source], Awaitable[Mapping[str, Any]]]
-"""Runs a file's top-level code and tells what it returned; `ScriptFailed` where that cannot be had."""
+"""Runs a file's top-level code and gives what it returned; raises `ScriptFailed` where that fails."""
 
 
 Parse = Callable[[Table], T | None]
-"""Reads what a file returned; None where something is wrong with it, which is noted in the table's findings."""
+"""Reads what a file returned; None where it has faults, which are added to the table's findings."""
 
 Inspect = Callable[[Source], Iterable[Fault]]
-"""What the writer of a text may not have meant."""
+"""Gives warnings about a file's text."""
 
 
 def find_nothing(_: Source) -> Iterable[Fault]:
-    """An `Inspect` that has nothing to say."""
+    """An `Inspect` without warnings."""
     return ()
 
 
@@ -53,7 +53,7 @@ def find_nothing(_: Source) -> Iterable[Fault]:
 class Asset(Generic[T]):
     """One definition and the text that made it, which is what an execution of it runs.
 
-    `warnings` are sentences about what its writer may not have meant.
+    `warnings` are sentences about what is probably a mistake.
     """
 
     definition: T
@@ -63,7 +63,7 @@ class Asset(Generic[T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reading(Generic[T]):
-    """What a folder came to: the sound files, what is wrong with others, and the ids that are there twice."""
+    """The definitions of a folder, the faults of its other files, and the ids that are there twice."""
 
     assets: tuple[Asset[T], ...]
     faults: tuple[Fault, ...]
@@ -75,8 +75,8 @@ class Catalog(Generic[T]):
     """The definitions in force. `what` is the word for one of them; without a folder there are none. `inspect` gives
     warnings about a sound file's text.
 
-    `left_out` names what is wrong with the files that the hub started without; with `is_complete` there are none
-    such, and the folder was there.
+    `rejected` are the faults of the files that the hub started without; with `is_complete` there are none, and the
+    folder was there.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Catalog(Generic[T]):
         parse: Parse[T],
         inspect: Inspect = find_nothing,
     ) -> None:
-        self.left_out: tuple[Fault, ...] = ()
+        self.rejected: tuple[Fault, ...] = ()
         self.is_complete = False
         self._what = what
         self._folder = folder
@@ -128,7 +128,7 @@ class Catalog(Generic[T]):
         return len(reading.assets), faults
 
     async def read(self, id_: str) -> Asset[T]:
-        """What the file of this definition says by now; changes nothing. `ConfigFailed` tells what is wrong."""
+        """The definition as its file states it now; changes nothing. Raises `ConfigFailed` with what is wrong."""
         name = self.get(id_).source.name
         contents = await read_folder(self._folder)
         if faults := [fault for fault in contents.faults if fault.file == name]:
@@ -152,7 +152,7 @@ class Catalog(Generic[T]):
         self._assets = {asset.definition.id: asset for asset in reading.assets}
         for warning in (warning for asset in reading.assets for warning in asset.warnings):
             log.warning("%s", warning)
-        self.left_out = reading.faults
+        self.rejected = reading.faults
         self.is_complete = self._folder is not None and not reading.is_missing and not reading.faults
 
     async def _read(self) -> _Reading[T]:
@@ -231,7 +231,7 @@ def _duplicates(assets: tuple[Asset[T], ...]) -> tuple[Fault, ...]:
 
 
 def read_definition(described: Any, source: Source, parse: Parse[T]) -> tuple[T, tuple[Fault, ...]]:
-    """What a file defines that returned this, and warnings; `ConfigFailed` holds every fault."""
+    """The definition of a file that returned this, and warnings; raises `ConfigFailed` with every fault."""
     findings = Findings(LUA)
     definition = None
     if isinstance(described, Mapping) or described == []:  # in Lua an empty list is an empty table

@@ -1,4 +1,4 @@
-"""Setting up: what the sections of the configuration come to here."""
+"""Setting up: a runner and folders from the sections of the configuration."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def build_runner(
     clock: Clock,
     on_kill: Callable[[str], None] = lambda _: None,
 ) -> Runner:
-    """The runner of every execution; paths start at `root`, `on_kill` is told of each worker that is lost."""
+    """The runner of every execution; paths start at `root`, `on_kill` gets a sentence for each worker lost."""
     limits = ExecutionLimits(
         max_memory_mb=scripts.max_memory_mb,
         max_cpu_secs=scripts.max_cpu_secs,

@@ -15,7 +15,7 @@ R = TypeVar("R")
 
 
 class ModeType(StrEnum):
-    """What becomes of an execution that comes while others of its id are under way."""
+    """What happens to an execution that is submitted while others of its id run or wait."""
 
     PARALLEL = "parallel"
     SINGLE = "single"
@@ -36,7 +36,7 @@ class Mode:
 
 
 def mode_check(default_max: int) -> Callable[[Any], Mode]:
-    """A check: a mode's name, or its table with a `type`; `default_max` holds where no `max` is stated."""
+    """A check: a mode's name, or its table with a `type`; `default_max` is used where no `max` is stated."""
 
     def check(value: Any) -> Mode:
         if isinstance(value, str):
@@ -70,7 +70,7 @@ def _max(value: Any) -> int:
 
 
 class Decision(StrEnum):
-    """What becomes of an execution that comes."""
+    """What happens to an execution that is submitted."""
 
     RUN = "run"
     QUEUE = "queue"
@@ -106,7 +106,7 @@ _DECIDE: Mapping[ModeType, Callable[[_Slots[Any], int], Decision]] = {
 
 
 class ConcurrencyGate(Generic[R]):
-    """Decides who runs, by id. What runs or waits counts against whatever mode the id has when the next one comes."""
+    """Decides which executions run, by id. All that run or wait count, whatever mode they were admitted with."""
 
     def __init__(self) -> None:
         self._slots: dict[str, _Slots[R]] = {}
@@ -117,7 +117,7 @@ class ConcurrencyGate(Generic[R]):
         return sum(len(slots.waiting) for slots in self._slots.values())
 
     def admit(self, id_: str, run: R, mode: Mode) -> tuple[Decision, tuple[R, ...]]:
-        """Decide on one that comes, and which others have to end; one that is to run or wait counts from now on."""
+        """The decision on one that is submitted, and which others must end; it counts from now on, unless dropped."""
         slots = self._slots.setdefault(id_, _Slots())
         decision = _DECIDE[mode.type](slots, mode.max)
         replaced = slots.clear() if mode.type is ModeType.RESTART else ()
@@ -128,14 +128,14 @@ class ConcurrencyGate(Generic[R]):
         return decision, replaced
 
     def refusal(self, id_: str, mode: Mode) -> str:
-        """Why one that comes now is dropped."""
+        """Why one that is submitted now is dropped."""
         slots = self._slots.get(id_, _Slots())
         if mode.type is ModeType.QUEUED:
             return f"queued lets {mode.max} wait, and {len(slots.waiting)} do"
         return f"{mode.type} lets {mode.max} run at once, and {len(slots.running)} do"
 
     def leave(self, id_: str, run: R) -> R | None:
-        """Note that one has ended; the one that waited longest, which runs from now on, if its turn has come."""
+        """Note that one has ended; the one that waited longest, which counts as running, where it can start now."""
         slots = self._slots.get(id_)
         if slots is None or run not in slots.running:
             return None
@@ -149,14 +149,14 @@ class ConcurrencyGate(Generic[R]):
         return slots.running[0]
 
     def take_waiting(self, id_: str) -> list[R]:
-        """Forget those of the id that wait; all that did."""
+        """Remove those of the id that wait, and return them."""
         slots = self._slots.get(id_, _Slots())
         waiting = list(slots.waiting)
         slots.waiting.clear()
         return waiting
 
     def empty(self) -> list[R]:
-        """Forget every execution; all that ran or waited."""
+        """Remove all that run or wait, and return them."""
         every = [run for slots in self._slots.values() for run in slots.clear()]
         self._slots.clear()
         return every

@@ -31,7 +31,7 @@ _ANY_CALL = re.compile(rb":\s*(?:%b)\b" % "|".join(CALLS).encode())
 _PLAIN = re.compile(r"""(["'])([^"'\\]*)\1""")
 
 _MAKERS = frozenset({"_G", "_ENV", "load", "rawset"})
-"""Whoever uses one of these may give values to globals in ways that cannot be seen."""
+"""Files that use one of these may assign globals in ways that cannot be seen."""
 
 _NAMES = b"""
 local libraries = {}

@@ -1,4 +1,4 @@
-"""Starting a worker: its interpreter, its socket, and what the system says of it."""
+"""Starting a worker: its interpreter, its socket, and its state in /proc."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def start_process(limits: ExecutionLimits, zone: ZoneInfo) -> tuple[subprocess.P
 
 
 def resident_bytes(pid: int) -> int:
-    """What the process holds in memory; 0 where that cannot be told."""
+    """Resident memory of the process; 0 where that cannot be read."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE_BYTES
     except (OSError, ValueError, IndexError):

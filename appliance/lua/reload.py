@@ -1,4 +1,4 @@
-"""Reloads: one after another for each target, and each told on the bus, in the log and to whoever asked."""
+"""Reloads: one after another for each target; the result is returned, logged and published on the bus."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Reloaded = events.CatalogReloaded | events.CatalogReloadFailed
 """How a reload ended. With faults nothing of it counts, and `loaded_count` is 0."""
 
 Work = Callable[[], Awaitable[tuple[int, list[Fault]]]]
-"""Reads a target anew and puts it in force if all is well: how many were found, and every fault."""
+"""Reads a target again, and puts it in force if there is no fault: how many were found, and every fault."""
 
 
 class Reloader:
@@ -45,7 +45,7 @@ class Reloader:
         await self._tasks.__aexit__()
 
     async def reload(self) -> Reloaded:
-        """Reload when those asked for before have ended; also if whoever asked goes away."""
+        """Reload after those that were requested before; it is finished though the caller is cancelled."""
         return await self._tasks.finish(self._reload(), f"reload of {self.target}")
 
     async def _reload(self) -> Reloaded:

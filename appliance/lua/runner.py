@@ -99,7 +99,7 @@ class Runner:
         return len(self._running)
 
     def figures(self) -> dict[str, Any]:
-        """The executions under way, the workers, and those that were lost since the start."""
+        """How many executions run, the workers, and those that were lost since the start."""
         workers = [each.figures() for each in self._workers]
         return {
             "running": self.running,
@@ -131,7 +131,7 @@ class Runner:
     ) -> LuaExecution:
         """Begin an execution of the file: its own code, then `execute(ctx)`, or `execute(ctx, event)`.
 
-        `on_end` is told once how it ended, never before this has returned.
+        `on_end` is called once with how it ended, never before this has returned.
         """
 
         def end(execution: LuaExecution, failure: Failure) -> None:
@@ -145,7 +145,7 @@ class Runner:
         return execution
 
     async def _run_file(self, kind: FrameKind, source: Source) -> bytes:
-        """What the file's own code comes to."""
+        """The result of the file's own code."""
         execution = LuaExecution(source.name, kind, source, b"", _FileCalls(source.name), self._settings, _ignore)
         execution.begin(self._place, self._tasks)
         try:

@@ -78,7 +78,7 @@ def windows_of(text: bytes, size: int) -> Iterator[tuple[LuaToken, ...]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """One file. `name` is its path as configured, `config/scenes/evening.lua`; `text` what it holds."""
+    """One file. `name` is its path as configured, `config/scenes/evening.lua`; `text` its bytes."""
 
     name: str
     text: bytes

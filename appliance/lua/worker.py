@@ -28,10 +28,10 @@ MAX_SILENT_CHECKS = 16
 """The same of one that is not, and may merely wait for the processor."""
 
 MAX_RESIDENT_BYTES = 256 << 20
-"""What one worker may hold, beside four executions at their limit."""
+"""Resident memory that one worker may use, beside four executions at their limit."""
 
 MAX_IDLE_GROWTH_BYTES = 16 << 20
-"""A worker that has nothing to do and holds so much more than when it was fresh is replaced."""
+"""An idle worker that uses so much more than when it was fresh is replaced."""
 
 READ_BYTES = 1 << 16
 
@@ -154,7 +154,7 @@ class Worker(asyncio.BufferedProtocol):
         return not self._has_hung_up
 
     def leave(self, execution: LuaExecution) -> None:
-        """The execution is over and holds no Lua."""
+        """The execution has ended, and its Lua state is closed."""
         self._executions.pop(execution.number, None)
         self._note_idle(execution)
         self._kill_if_empty()
@@ -212,7 +212,7 @@ class Worker(asyncio.BufferedProtocol):
             if execution is not None:
                 execution.note_place(parts[1])
         elif execution is None:
-            return  # what is said of an execution that was given up
+            return  # a late frame of an execution that has ended
         elif kind is FrameKind.LOG:
             execution.log(*parts)
         elif execution.receive(frame):
@@ -257,7 +257,7 @@ class Worker(asyncio.BufferedProtocol):
 
     def _check_silence(self) -> None:
         """Kill the process where it gave no sign of life for too long. One that has nothing to do gives none, but if
-        somebody halted it, executions that sleep in it would never go on.
+        it was halted, executions that sleep in it would never continue.
         """
         is_awaited = bool(self._running) or not self.is_ready
         if not is_awaited and self.condemned_for is not None:
@@ -283,10 +283,10 @@ class Worker(asyncio.BufferedProtocol):
                 self._on_stuck(self, execution.name)
 
     def _check_memory(self) -> None:
-        held = resident_bytes(self.pid)
-        if held > self._settings.limits.max_memory * 4 + MAX_RESIDENT_BYTES:
+        used = resident_bytes(self.pid)
+        if used > self._settings.limits.max_memory * 4 + MAX_RESIDENT_BYTES:
             execution = self._executions.get(self._largest[0])
             whose = "" if execution is None else f"; {execution.name} used the most of it"
-            self.kill(f"the Lua worker needed {held >> 20} MB of memory, and was killed{whose}")
-        elif not self._executions and self._fresh_bytes and held > self._fresh_bytes + MAX_IDLE_GROWTH_BYTES:
+            self.kill(f"the Lua worker needed {used >> 20} MB of memory, and was killed{whose}")
+        elif not self._executions and self._fresh_bytes and used > self._fresh_bytes + MAX_IDLE_GROWTH_BYTES:
             self.kill("it was replaced", quietly=True)

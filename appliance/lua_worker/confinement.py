@@ -23,7 +23,7 @@ def confine(parent: int, max_address_bytes: int) -> None:
 
     What the system refuses to take (a service manager may forbid it) stays as it is.
     """
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # whoever stops the hub lets the hub stop us
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # a signal to the group is the hub's to handle
         signal.signal(number, signal.SIG_IGN)
     _libc.prctl(_SET_PARENT_DEATH_SIGNAL, int(signal.SIGKILL), 0, 0, 0)
     _libc.prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0)

@@ -10,7 +10,7 @@ from struct import Struct
 from typing import NamedTuple
 
 MAX_FRAME_BYTES = 8 << 20
-"""A longer frame is a fault of whoever sends it."""
+"""A longer frame is a fault of its sender."""
 
 _HEADER = Struct("<IBI")
 _LENGTH = Struct("<I")
@@ -27,8 +27,8 @@ class FrameKind(IntEnum):
     """What a frame is for; its parts stand behind it. `prelude/driver.lua` knows these numbers, too."""
 
     EXECUTE = 1  # timing, text, name, event as JSON or nothing: run the file, then its `execute`
-    DESCRIBE = 2  # timing, text, name: run the file and tell what it returns
-    COMPILE = 3  # timing, text, name: tell whether the file is Lua
+    DESCRIBE = 2  # timing, text, name: run the file and describe what it returns
+    COMPILE = 3  # timing, text, name: only compile the file
     ANSWER = 4  # timing, is_ok as "1" or "", body, name of a module
     STOP = 5  # reason as a byte
     PING = 6  # answered by PONG about the same execution
@@ -56,7 +56,7 @@ class Reason(IntEnum):
     CANCELLED = 3
     MEMORY = 4
     STUCK = 5
-    """It did not stop in time; only the hub says so, and for which of the others."""
+    """It did not stop in time; only the hub states it, followed by one of the others."""
 
 
 class WorkerFrame(NamedTuple):

@@ -1,7 +1,7 @@
 """One execution in the worker: its fresh Lua state, what Lua can call of Python, and which thread may touch it.
 
 Three rules keep the worker's memory sound, and each is here: only texts and whole numbers cross the border; Lua never
-sees the real globals; the memory limit is lifted while Python hands something in, because Lua aborts the process
+sees the real globals; the memory limit is lifted while Python passes something in, because Lua aborts the process
 when that fails.
 """
 
@@ -28,7 +28,7 @@ TRIM_BYTES = 1 << 20
 """The memory of a state that used more is returned to the machine at once."""
 
 CALLABLE = ("poll", "emit", "ask", "take", "limit", "instant")
-"""What Lua can call. Each returns a whole number, bytes or nothing, and never raises."""
+"""Python functions for Lua. Each returns a whole number, bytes or nothing, and never raises."""
 
 Work = Callable[[], None]
 
@@ -36,16 +36,16 @@ _NO_MEMORY = b"not enough memory"
 
 
 class WorkerExecution:
-    """What the hub began under this number; `forget` is told it at the end.
+    """What the hub began under this number; `forget` is called with it at the end.
 
-    The thread that does a job owns the Lua state until it has sent what Lua said. After a request nobody does, until
+    The thread that does a job owns the Lua state until it has sent the reply. After a request no thread does, until
     the next frame is taken; `_lock` settles whether that or the end of the job comes first.
     """
 
     def __init__(self, max_memory: int, send: Callable[[bytes], None], forget: Callable[[int], object]) -> None:
         self.number = 0
         self.place = b""
-        """The user's line where Lua was when it last told, as `file:line`."""
+        """The user's line where Lua was when it last polled, as `file:line`."""
         self._send = send
         self._forget = forget
         self._lock = threading.Lock()
@@ -114,7 +114,7 @@ class WorkerExecution:
         self._run(timing)
 
     def poll(self, place: bytes | None = None) -> int | None:
-        """Why Lua should stop, if it should; `place` is where it is."""
+        """The reason to stop, if there is one; `place` is where Lua is."""
         self.place = place or self.place
         if self._reason is not None:
             return int(self._reason)
@@ -170,12 +170,12 @@ class WorkerExecution:
         self._until = self._now_at + secs
 
     def _run(self, timing: bytes) -> None:
-        """Let Lua go on, and tell the hub what it says. After a request the state is no longer this thread's."""
+        """Resume Lua, and send its reply to the hub. After a request the state is no longer this thread's."""
         self._set_timing(timing)
         self.limit()
         try:
             kind, *parts = self._step()
-        except lua54.LuaMemoryError:  # where Lua had no room left to tell
+        except lua54.LuaMemoryError:  # where Lua had no memory left for a reply
             kind, parts = FrameKind.FAILED, [_NO_MEMORY]
         if kind == FrameKind.REQUEST:
             with self._lock:
@@ -201,7 +201,7 @@ class WorkerExecution:
         self._end(FrameKind.STOPPED, bytes([reason]), place or self._find_place())
 
     def _end(self, kind: int, *parts: bytes) -> None:
-        """Say the last word."""
+        """Send the last frame."""
         self._forget(self.number)
         self._send(encode(kind, self.number, *parts))
         self.dispose()

@@ -84,10 +84,10 @@ class WorkerLoop:
         self._leader = threading.get_ident()
         self._add_thread()
         self._lead()
-        threading.Event().wait()  # whoever reads the end of the socket ends the process
+        threading.Event().wait()  # the thread that reads the end of the socket ends the process
 
     def _add_thread(self) -> None:
-        with contextlib.suppress(RuntimeError):  # no room for a further thread: whoever is done first reads on
+        with contextlib.suppress(RuntimeError):  # no memory for a further thread: the first that is done reads on
             threading.Thread(target=self._stand_by, daemon=True).start()
             self._idle += 1
 
@@ -134,7 +134,7 @@ class WorkerLoop:
         return self._frames.popleft()
 
     def _receive(self) -> bytes:
-        with contextlib.suppress(MemoryError, LuaError):  # no room: who needs a state is told
+        with contextlib.suppress(MemoryError, LuaError):  # no memory: the execution that needs a state fails
             while len(self._spares) < SPARE_EXECUTIONS:
                 try:
                     return self._connection.recv(READ_BYTES, socket.MSG_DONTWAIT)
@@ -153,7 +153,7 @@ class WorkerLoop:
             os._exit(0)
 
     def _take(self, frame: WorkerFrame) -> Work | None:
-        """What there is to do because of the frame. Frames are taken in their order, one after another."""
+        """The work that the frame asks for. Frames are taken in their order, one after another."""
         kind, number, parts = frame
         execution = self._executions.get(number)
         if kind is FrameKind.PING:
@@ -171,11 +171,11 @@ class WorkerLoop:
         try:
             job()
         except Exception as error:
-            said = f"the Lua worker failed: {type(error).__name__}: {error}"
+            message = f"the Lua worker failed: {type(error).__name__}: {error}"
             execution = self._executions.pop(number, None)
             if execution is not None:
                 execution.dispose()
-            self._send(encode(FrameKind.FAILED, number, said.encode(errors="replace"), b"", b""))
+            self._send(encode(FrameKind.FAILED, number, message.encode(errors="replace"), b"", b""))
 
     def _pong(self, number: int, place: bytes) -> None:
         used = [(each.memory, each.number) for each in list(self._executions.values())]

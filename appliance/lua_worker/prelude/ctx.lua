@@ -1,4 +1,4 @@
--- ctx: what execute is given. Each method is one request; what is wrong with its arguments is said at the user's line.
+-- ctx: what execute is given. Each method is one request; a fault in its arguments is raised at the user's line.
 local lares = ...
 local type, tostring, rawequal, sub = type, tostring, rawequal, string.sub
 local encode, decode, raise, request = lares.encode, lares.decode, lares.raise, lares.request
@@ -51,7 +51,7 @@ for name, expected in next, ARGUMENTS do
   end
 end
 
--- A line for the log. It is handed over at once, so it works everywhere, and is no request: it does not count as one.
+-- A line for the log. It is sent at once and waits for nothing, so it works everywhere and is no request.
 function lares.log(level, message, fields)
   if #message > MAX_LOG_BYTES then message = sub(message, 1, MAX_LOG_BYTES) .. '…' end
   lares.emit(level, message, fields)

@@ -47,7 +47,7 @@ local function start(kind, text, name, event)
   lares.begin()
 end
 
--- What an error says, whatever value was thrown.
+-- The text of an error, whatever value was thrown.
 local function text_of(fault)
   if type(fault) == 'string' or type(fault) == 'number' then return tostring(fault) end
   if type(fault) == 'table' then

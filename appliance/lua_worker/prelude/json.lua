@@ -153,7 +153,7 @@ put_value = function(value, depth)
   else error({'holds a ' .. kind .. ', which is not data'}, 0) end
 end
 
--- The value as JSON; or nil and a sentence that begins with `what` and the path. With `functions`, a function is told by
+-- The value as JSON; or nil and a sentence that begins with `what` and the path. With `functions`, a function becomes
 -- the line where it is defined.
 function lares.encode(value, what, functions)
   writer = {count = 0, bytes = 0, path = {}, functions = functions}

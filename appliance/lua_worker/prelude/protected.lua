@@ -12,7 +12,7 @@ function lares.pcall(...)
   return passed(raw.pcall(...))
 end
 
--- The handler is left out where a stop passes through, for it runs inside the hook, where nothing could stop it.
+-- The handler is skipped where a stop passes through: it runs inside the hook, where nothing could stop it.
 function lares.xpcall(f, handler, ...)
   if type(handler) ~= 'function' then return raw.xpcall(f, handler) end
   return passed(raw.xpcall(f, function(...)

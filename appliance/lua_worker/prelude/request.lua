@@ -1,5 +1,5 @@
 -- Requests: how Lua asks the hub for something. The outermost coroutine yields the operation and JSON, and is resumed
--- with the answer, so that whoever waits holds no thread. Where Lua cannot pause, in the user's own coroutines and in
+-- with the answer, so that waiting needs no thread. Where Lua cannot pause, in the user's own coroutines and in
 -- what a library function calls, the thread waits.
 local lares = ...
 local rawequal, running, yield, is_yieldable = rawequal, coroutine.running, coroutine.yield, coroutine.isyieldable

@@ -41,7 +41,7 @@ function environment.load(...)
   return lares.load(environment, ...)
 end
 
--- The chunk of a file that the hub hands in; a fault in it is raised with its file and line.
+-- The chunk of a file that the hub sent; a fault in it is raised with its file and line.
 function lares.compile(text, name)
   local chunk, fault = raw_load(text, '@' .. name, 't', environment)
   if chunk then return chunk end

@@ -1,6 +1,6 @@
 -- Stopping: how an execution ends when the hub wants it to.
 -- A hook looks up every so often and asks; once the answer is a reason, every further instruction raises STOP, and
--- whatever catches errors (pcall, coroutines, require) raises it anew. What the hook cannot stop, such as a library
+-- whatever catches errors (pcall, coroutines, require) raises it again. What the hook cannot stop, such as a library
 -- function that takes long, the hub ends by killing the worker.
 local lares = ...
 
@@ -60,7 +60,7 @@ local function check()
   if reason then stop(reason) end
 end
 
--- After every caught error: nobody catches a stop, and running out of memory is one. At the limit of the C stack the
+-- After every caught error: a stop cannot be caught, and running out of memory is one. At the limit of the C stack the
 -- hook itself finds no room to run, so the guard is asked here.
 local function caught(ok, fault)
   if lares.stopped then stop(lares.stopped) end

@@ -1,7 +1,7 @@
 """Schemathesis, which knows nothing of us but `/openapi.json`, finds nothing there that is not so.
 
-The long run takes `SECONDS`; `LARES_FUZZ_SECONDS=600 python3 build.py test --slow -k fuzzing` lets it take ten
-minutes.
+The quick run has `test_properties.py`. This takes `SECONDS`; `LARES_FUZZ_SECONDS=600 python3 build.py test --slow -k
+fuzzing` lets it take ten minutes.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ from appliance.api.app import ROUTES
 from tests.fakes.house import LIGHT, MASTER, TV, open_house
 
 SECONDS = 120
-"""How long the slow run looks, unless the environment says otherwise."""
+"""How long it looks, unless the environment says otherwise."""
 
-FEW = ("--max-examples", "4", "--generation-deterministic")
-LONG = ("--max-time", os.environ.get("LARES_FUZZ_SECONDS", str(SECONDS)), "--seed", "4")
+OPTIONS = ("--max-time", os.environ.get("LARES_FUZZ_SECONDS", str(SECONDS)), "--seed", "4")
 
 EXISTING = {
     "path.device_id": [LIGHT, TV],
@@ -56,9 +55,11 @@ probability = 0.7
 )
 
 
-async def fuzz(folder: Path, *options: str) -> None:
-    """Let it loose on a house that holds a little of everything; fail with its own words."""
-    (folder / "schemathesis.toml").write_text(SETTINGS)
+@pytest.mark.slow
+async def test_a_fuzzer_finds_nothing_in_a_house_that_holds_a_little_of_everything(
+    tmp_path: Path, quiet_log: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "schemathesis.toml").write_text(SETTINGS)
     async with open_house() as house:
         await house.post("/rooms", {"id": "hall", "name": "Hall"})
         await house.post(f"/devices/{LIGHT}/room", {"room_id": "hall"})
@@ -66,8 +67,8 @@ async def fuzz(folder: Path, *options: str) -> None:
         command = [sys.executable, "-m", "schemathesis.cli", "run", f"{house.url}/openapi.json", "--no-color"]
         process = await asyncio.create_subprocess_exec(
             *command,
-            *("--header", f"Authorization: Bearer {MASTER}", *options),
-            cwd=folder,
+            *("--header", f"Authorization: Bearer {MASTER}", *OPTIONS),
+            cwd=tmp_path,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )
@@ -80,12 +81,3 @@ async def fuzz(folder: Path, *options: str) -> None:
     assert process.returncode == 0, said
     # it leaves out the one that it has the document from
     assert (tested := re.search(r"Tested: +(\d+)", said)) is not None and int(tested[1]) == len(ROUTES) - 1, said
-
-
-async def test_a_short_look_finds_nothing(tmp_path: Path, quiet_log: pytest.LogCaptureFixture) -> None:
-    await fuzz(tmp_path, *FEW)
-
-
-@pytest.mark.slow
-async def test_a_long_look_finds_nothing(tmp_path: Path, quiet_log: pytest.LogCaptureFixture) -> None:
-    await fuzz(tmp_path, *LONG)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from appliance.clock import Clock
+import pytest
+import pytest_asyncio
+
+from appliance.lua.runner import Runner
 from tests.fakes.clock import VirtualClock
 from tests.lua.bench import Notes, open_runner, run
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 SCRIPTS = Path(__file__).parents[2] / "config" / "scripts"
 
@@ -71,10 +77,16 @@ class Home(Notes):
         return {"status": "ok"}
 
 
-async def play(home: Home, module: str, body: str, clock: Clock | None = None) -> list[str]:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def runner() -> AsyncIterator[Runner]:
+    """A runner that finds the bundled scripts."""
+    async with open_runner(scripts=SCRIPTS) as opened:
+        yield opened
+
+
+async def play(runner: Runner, home: Home, module: str, body: str) -> list[str]:
     """What the body printed, with the module at hand."""
-    async with open_runner(scripts=SCRIPTS, clock=clock) as runner:
-        await run(runner, f"local {module} = require('{module}')\n{body}", home)
+    await run(runner, f"local {module} = require('{module}')\n{body}", home)
     return home.printed
 
 
@@ -111,33 +123,33 @@ LIGHTS = (
 )
 
 
-async def test_lights_command_what_they_are_asked_for_within_what_each_light_takes() -> None:
+async def test_lights_command_what_they_are_asked_for_within_what_each_light_takes(runner: Runner) -> None:
     for body, expected in LIGHTS:
         home = lamps()
-        await play(home, "lights", body)
+        await play(runner, home, "lights", body)
         assert "|".join(home.commanded) == expected, body
 
 
-async def test_lights_tell_whether_all_obeyed_and_never_raise() -> None:
+async def test_lights_tell_whether_all_obeyed_and_never_raise(runner: Runner) -> None:
     home = lamps()
     home.stubborn = {"a"}
     body = "print(lights.on(ctx, 'a'), lights.on(ctx, 'd'), lights.on(ctx, 'gone'), lights.on(ctx, {'a', 'b'}))"
-    assert await play(home, "lights", body) == ["false\ttrue\tfalse\tfalse"]
+    assert await play(runner, home, "lights", body) == ["false\ttrue\tfalse\tfalse"]
 
 
-async def test_a_fade_leaves_alone_what_is_switched_off_by_hand_and_takes_its_time() -> None:
+async def test_a_fade_leaves_alone_what_is_switched_off_by_hand_and_takes_its_time(runner: Runner) -> None:
     home = lamps()
     home.by_hand = {2: "b"}
-    await play(home, "lights", "lights.fade(ctx, 'b', { to = 90, secs = 40, steps = 4 })")
+    await play(runner, home, "lights", "lights.fade(ctx, 'b', { to = 90, secs = 40, steps = 4 })")
     assert (home.commanded, home.sleeps) == (["b brightness 60"], [10, 10])
 
 
-async def test_what_is_offline_is_not_on() -> None:
+async def test_what_is_offline_is_not_on(runner: Runner) -> None:
     home = lamps()
     home.devices["b"]["attributes"]["state"] = "offline"
-    assert await play(home, "lights", "print(lights.is_on(ctx, 'b'), lights.is_on(ctx, 'c'), #lights.find(ctx))") == [
-        "false\ttrue\t3"
-    ]
+    assert await play(
+        runner, home, "lights", "print(lights.is_on(ctx, 'b'), lights.is_on(ctx, 'c'), #lights.find(ctx))"
+    ) == ["false\ttrue\t3"]
 
 
 def heating() -> Home:
@@ -162,21 +174,21 @@ CLIMATE: tuple[tuple[str, str, list[str]], ...] = (
 )
 
 
-async def test_climate_commands_what_it_is_asked_for_within_what_the_device_takes() -> None:
+async def test_climate_commands_what_it_is_asked_for_within_what_the_device_takes(runner: Runner) -> None:
     for body, printed, commanded in CLIMATE:
         home = heating()
-        assert (await play(home, "climate", f"print({body})"), home.commanded) == ([printed], commanded), body
+        assert (await play(runner, home, "climate", f"print({body})"), home.commanded) == ([printed], commanded), body
 
 
-async def test_a_pause_is_remembered_once_and_ends_as_it_began() -> None:
+async def test_a_pause_is_remembered_once_and_ends_as_it_began(runner: Runner) -> None:
     home = heating()
     twice = "for _ = 1, 2 do climate.pause(ctx, 'x:A 1') climate.pause(ctx, 'plain') end"
-    await play(home, "climate", twice)
+    await play(runner, home, "climate", twice)
     assert home.commanded == ["x:A 1 hvac_mode off", "plain target_temperature 7"]
     assert home.variables == {"climate.x_a_1": {"mode": "heat"}, "climate.plain": {"target": 21}}
     home.commanded.clear()
     home.stubborn = {"plain"}
-    await play(home, "climate", "climate.resume(ctx, 'x:A 1') climate.resume(ctx, 'plain')")
+    await play(runner, home, "climate", "climate.resume(ctx, 'x:A 1') climate.resume(ctx, 'plain')")
     assert home.commanded == ["x:A 1 hvac_mode heat", "plain target_temperature 21.0"]
     assert home.variables == {"climate.x_a_1": None, "climate.plain": {"target": 21}}
 
@@ -190,14 +202,14 @@ PRESENCE: tuple[tuple[dict[str, tuple[bool, str]], str], ...] = (
 )
 
 
-async def test_presence_concludes_nothing_from_whom_nobody_hears_of() -> None:
+async def test_presence_concludes_nothing_from_whom_nobody_hears_of(runner: Runner) -> None:
     for people, printed in PRESENCE:
         home = Home()
         home.add("lamp", POWER)
         for id_, (is_home, state) in people.items():
             home.add(id_, kind="Virtual", presence=is_home, state=state)
         body = "print(presence.home(ctx), presence.nobody(ctx), #presence.who(ctx))"
-        assert await play(home, "presence", body) == [printed], people
+        assert await play(runner, home, "presence", body) == [printed], people
 
 
 SCHEDULE = (
@@ -223,11 +235,11 @@ SCHEDULE = (
 
 async def test_schedule_goes_by_the_clocks_of_the_home_on_long_and_short_days_too() -> None:
     for at, body, printed in SCHEDULE:
-        said = await play(Home(), "schedule", f"print({body})", VirtualClock(datetime.fromisoformat(at)))
-        assert said == [printed], (at, body)
+        async with open_runner(scripts=SCRIPTS, clock=VirtualClock(datetime.fromisoformat(at))) as runner:
+            assert await play(runner, Home(), "schedule", f"print({body})") == [printed], (at, body)
 
 
-async def test_what_a_device_does_not_take_is_not_offered() -> None:
+async def test_what_a_device_does_not_take_is_not_offered(runner: Runner) -> None:
     home = lamps()
     body = "local c = ctx:get_device('c') print(offers.find(c, 'brightness', 'set'), offers.find(c, 'power', 'set'))"
-    assert await play(home, "offers", body) == ["nil\tnil"]
+    assert await play(runner, home, "offers", body) == ["nil\tnil"]

@@ -17,8 +17,10 @@ from tests.store.histories import dying, failing, plain
 from tests.store.proof import Owner, Proof, Values, make, make_roomy, silence
 
 REFUSALS: tuple[Refusal, ...] = ("ENOSPC", "EIO", "short")
-QUICK_REFUSALS: tuple[Refusal, ...] = ("EIO", "short")
 FOREVER = 10**9
+QUICK_FAILURES: tuple[tuple[Refusal, int, bool], ...] = (("EIO", FOREVER, False), ("short", 1, True))
+"""How operations are refused, how many, and whether the process dies then; the slow proofs take every combination."""
+
 COARSE = Bounds(torn_bytes=8, names=3, mixtures=3)
 """Little enough to go through every operation that is refused in seconds; the slow proof is finer."""
 
@@ -44,10 +46,9 @@ def test_a_cut_at_any_point_keeps_what_was_acknowledged(capsys: pytest.CaptureFi
     for disk, begin in dying(make, histories.brief):
         proof.prove(disk, begin)
     report("and killed processes", proof, capsys)
-    for refusal in QUICK_REFUSALS:
-        for lasts, dies in ((1, True), (FOREVER, False)):
-            for disk, begin in failing(make, histories.brief, refusal=refusal, lasts=lasts, dies=dies):
-                proof.prove(disk, begin, twice=0)
+    for refusal, lasts, dies in QUICK_FAILURES:
+        for disk, begin in failing(make, histories.brief, refusal=refusal, lasts=lasts, dies=dies):
+            proof.prove(disk, begin, twice=0)
         report(f"and operations refused with {refusal}", proof, capsys)
     assert proof.images >= 10_000
 
@@ -68,7 +69,7 @@ def test_a_cut_keeps_changes_longer_than_blocks_and_preallocation(capsys: pytest
 
 @pytest.mark.parametrize("name", ["journal.000002.json", "snapshot.000002.json"])
 def test_a_cut_while_starting_from_damage_keeps_what_was_found(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    proof = Proof(bounds=COARSE, twice=20)
+    proof = Proof(bounds=COARSE, twice=60)
     owner = damaged(name)
     histories.reopening(owner)
     proof.prove(owner.disk)

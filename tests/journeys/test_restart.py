@@ -39,7 +39,7 @@ TWO: Lamps = (*ONE, SimulatedLight(brightness=30, temperature=300))
 async def living(
     folder: Path, clock: VirtualClock, lamps: Lamps = TWO, *, interval: int = 30, late: float = 0.0
 ) -> AsyncIterator[House]:
-    """A house on the data directory. With `late` its devices answer only after so many seconds."""
+    """A house on the data directory. With `late` its devices give their first answer only after so many seconds."""
     light, tv = LightSimulator(lights=lamps, clock=clock), TvSimulator(clock=clock)
     light.faults.delay = tv.faults.delay = late
     async with open_house(
@@ -47,6 +47,7 @@ async def living(
     ) as house:
         if late:
             await until(lambda: light.requests and tv.requests and clock.sleepers >= SLEEPERS)
+            light.faults.delay = tv.faults.delay = 0.0
         yield house
 
 
@@ -376,7 +377,7 @@ async def test_what_another_kind_of_adapter_left_under_the_same_name_is_not_rest
     async with living(tmp_path, clock) as house:
         await furnish(house)
         tv = {"elgato_lights": RokuTv(ip_address="127.0.0.1", port=9, poll_interval_secs=30)}
-    async with open_house(clock=clock, data_dir=tmp_path, adapters=tv) as house:
+    async with open_house(clock=clock, data_dir=tmp_path, adapters=tv, wait_until_ready=False) as house:
         assert (await house.get("/devices")).json == []
         assert (await house.get("/groups/all")).json["members"] == [SECOND, TV, LIGHT]
 

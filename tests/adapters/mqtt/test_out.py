@@ -75,6 +75,22 @@ async def test_a_lamp_is_announced_shows_its_state_and_takes_commands(broker: Mo
         assert await heard(client, "lares/here/status") == "offline"
 
 
+async def test_a_command_that_is_retained_is_left_alone_and_the_next_one_obeyed(
+    broker: Mosquitto, caplog: pytest.LogCaptureFixture
+) -> None:
+    base = "lares/here/devices/elgato_lights:light:0"
+    async with broker.client() as client, BrokerHome(broker) as home:
+        dim = '{"capability":"brightness","action":"set","value":55}'
+        await client.publish(f"{base}/set", dim, qos=1, retain=True)
+        await client.subscribe(f"{base}/result", qos=1)
+        async with publishing(home, "here", Lamp(home.registry, LAMP)):
+            await until(lambda: f"the command at {base}/set is retained and was left alone" in caplog.text)
+            await client.publish(f"{base}/set", '{"capability":"power","action":"on"}', qos=1)
+            assert await heard(client, f"{base}/result") == {"status": "ok"}
+            shown = home.attributes(LAMP.device_id)
+            assert (shown["power"], shown["brightness"]) == ("on", 20)
+
+
 async def test_what_happens_is_told_as_the_event_stream_does_but_not_what_came_over_mqtt(
     broker: Mosquitto,
 ) -> None:

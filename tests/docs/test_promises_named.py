@@ -16,8 +16,9 @@ NAMED: Mapping[str, Mapping[str, str]] = tomli.loads(Path(__file__).with_name("p
 PAGES = ("README.md", *sorted(f"docs/{file.name}" for file in (ROOT / "docs").glob("*.md")))
 
 PROMISING = re.compile(
-    r"\b([Nn]ever|[Nn]othing|[Aa]lways|[Oo]nly|at most|within|once|none|cannot|without|no other|by itself|stays?"
-    r"|refuse[sd]?|keeps|removes|outlives?|whatever)\b"
+    r"\b([Nn]ever|[Nn]othing|[Aa]lways|[Oo]nly|at most|at once|within|once|none|cannot|without|no other|by itself"
+    r"|until|stays?|kept|keeps|stored|outlives?|restarts?|again|refuse[sd]?|removed|removes|ignored|closed|every|whatever"
+    r"|lists|counts?|answer(ed|s))\b"
 )
 """A sentence with one of these is taken for a promise."""
 

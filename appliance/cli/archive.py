@@ -20,8 +20,8 @@ import orjson
 
 from appliance.cli.paths import write_private
 from appliance.errors import StartFailed
+from appliance.store.file_names import FORMAT as STORE_FORMAT
 from appliance.store.files import MIGRATIONS
-from appliance.store.names import FORMAT as STORE_FORMAT
 from appliance.store.records import read_devices, read_layout
 from appliance.store.stored_keys import read_keys
 from appliance.version import VERSION

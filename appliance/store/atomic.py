@@ -6,7 +6,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from appliance.store.names import PART
+from appliance.store.file_names import PART
 
 
 def write_file(file: Path, data: bytes, mode: int = 0o600) -> None:

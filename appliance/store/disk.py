@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from appliance.store.names import PART
+from appliance.store.file_names import PART
 
 PRIVATE = 0o600
 

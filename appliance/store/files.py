@@ -7,10 +7,10 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from appliance.store import names, snapshot
+from appliance.store import file_names, snapshot
 from appliance.store.disk import Disk
+from appliance.store.file_names import FORMAT
 from appliance.store.journal import EncodedChanges, Journal
-from appliance.store.names import FORMAT
 from appliance.store.recovery import Migrations, Recovered, recover
 
 MIN_COMPACT_BYTES = 256 * 1024
@@ -151,7 +151,7 @@ class Files:
 
     def _reopen(self) -> Journal:
         """Open the present journal again; one that refuses it once is not trusted any more."""
-        name = names.journal(self._generation)
+        name = file_names.journal(self._generation)
         try:
             journal = Journal.reopen(self._disk, name, self._journal_end, self._sequence, self._last)
         except BaseException:
@@ -178,8 +178,8 @@ class Files:
         self._must_renew = True  # until the names are on the device, either generation may be found at the next start
         try:
             self.close()
-            for name in (names.journal(generation), names.snapshot(generation)):
-                self._disk.rename(name + names.PART, name)
+            for name in (file_names.journal(generation), file_names.snapshot(generation)):
+                self._disk.rename(name + file_names.PART, name)
             self._disk.sync_folder()
         except BaseException:
             journal.close()
@@ -192,7 +192,7 @@ class Files:
 
     def _write_parts(self, generation: int, data: bytes) -> Journal:
         """Write the files of a generation, under names that do not count yet."""
-        parts = names.snapshot(generation) + names.PART, names.journal(generation) + names.PART
+        parts = file_names.snapshot(generation) + file_names.PART, file_names.journal(generation) + file_names.PART
         try:
             snapshot.write_new(self._disk, parts[0], data)
             return Journal.create(self._disk, parts[1], generation, self._sequence)
@@ -211,7 +211,7 @@ class Files:
     def _remove_leftovers(self, *, oldest: int) -> None:
         """Remove what nothing needs; what cannot be removed now is tried again another time."""
         try:
-            for name in names.leftovers(self._disk.list_names(), oldest):
+            for name in file_names.leftovers(self._disk.list_names(), oldest):
                 self._disk.remove(name)
         except OSError as error:
             log.warning("old files cannot be removed now: %s", error.strerror)

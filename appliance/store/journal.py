@@ -18,7 +18,7 @@ import orjson
 
 from appliance.store.crc import CRC_BYTES, check_crc, with_crc
 from appliance.store.disk import Disk
-from appliance.store.names import FORMAT
+from appliance.store.file_names import FORMAT
 
 PREALLOCATED = 256 * 1024
 """Bytes that the file is longer than its records, so that an append allocates nothing and leaves the length."""

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from appliance.errors import StartFailed
-from appliance.store.names import LOCK
+from appliance.store.file_names import LOCK
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 

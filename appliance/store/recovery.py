@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from appliance.errors import StartFailed
 from appliance.home.values import to_bytes
-from appliance.store import journal, names, snapshot
+from appliance.store import file_names, journal, snapshot
 from appliance.store.crc import check_crc, parse_object
 from appliance.store.disk import Disk
 from appliance.store.journal import JournalContents
@@ -37,7 +37,7 @@ class Recovered:
     base: int = 0
     generation: int = 0
     sequence: int = 0
-    format: int = names.FORMAT
+    format: int = file_names.FORMAT
     records: int = 0
     snapshot_size: int = 0
     journal_end: int = 0
@@ -64,7 +64,7 @@ def recover(disk: Disk, migrations: Migrations) -> Recovered:
     them, and `OSError` where they cannot be read.
     """
     found = disk.list_names()
-    generations = names.generations(found)
+    generations = file_names.generations(found)
     result = Recovered()
     if not generations:
         return result
@@ -77,7 +77,7 @@ def recover(disk: Disk, migrations: Migrations) -> Recovered:
     _start_from(base, result)
     for generation in range(base.generation, newest + 1):
         _replay(journals, generation, result, migrations)
-    _migrate(result, names.FORMAT, migrations)
+    _migrate(result, file_names.FORMAT, migrations)
     result.is_clean = result.is_clean and base.generation == newest and not (result.damaged or result.outdated)
     return result
 
@@ -91,7 +91,7 @@ def _newest_whole(disk: Disk, found: Sequence[str], generations: Sequence[int], 
 
 def _check_cut_start(disk: Disk, found: Sequence[str], journals: Mapping[int, JournalContents]) -> None:
     """Let the document be empty where a first start was cut short: no more than journals' beginnings are there."""
-    snapshots = [name for each in names.generations(found) if (name := names.snapshot(each)) in found]
+    snapshots = [name for each in file_names.generations(found) if (name := file_names.snapshot(each)) in found]
     for name in snapshots:
         _refuse_newer(disk.read(name), disk, name, has_crc=False)
     if snapshots or any(each.is_damaged or each.torn or each.sequence for each in journals.values()):
@@ -108,15 +108,15 @@ def _start_from(base: Snapshot, result: Recovered) -> None:
     result.sequence = base.sequence
     result.format = base.format
     result.snapshot_size = base.size
-    if base.format < names.FORMAT:
-        result.outdated.append(names.snapshot(base.generation))
+    if base.format < file_names.FORMAT:
+        result.outdated.append(file_names.snapshot(base.generation))
 
 
 def _replay(
     journals: Mapping[int, JournalContents], generation: int, result: Recovered, migrations: Migrations
 ) -> None:
     """Replay a generation's journal as far as the next one begins; what lies behind that was never acknowledged."""
-    name = names.journal(generation)
+    name = file_names.journal(generation)
     reading = journals.get(generation)
     if reading is None:
         result.notes.append(f"{name} is missing; what it held, if anything, is lost")
@@ -144,7 +144,7 @@ def _note_begin(reading: JournalContents, name: str, result: Recovered) -> None:
     power was cut between a failed sync and the next generation.
     """
     assert reading.header is not None
-    if reading.header["format"] < names.FORMAT:
+    if reading.header["format"] < file_names.FORMAT:
         result.outdated.append(name)
     if reading.header["sequence"] != result.sequence:
         result.notes.append(f"{name} begins at record {reading.header['sequence']}, not at {result.sequence}")
@@ -198,7 +198,7 @@ def _note_damage(reading: JournalContents, name: str, result: Recovered) -> None
 
 
 def _read_snapshot(disk: Disk, found: Iterable[str], generation: int, result: Recovered) -> Snapshot | None:
-    name = names.snapshot(generation)
+    name = file_names.snapshot(generation)
     if name not in found:
         result.notes.append(f"{name} is missing")
         return None
@@ -214,7 +214,7 @@ def _read_snapshot(disk: Disk, found: Iterable[str], generation: int, result: Re
 def _read_journals(disk: Disk, found: Sequence[str], generations: Iterable[int]) -> dict[int, JournalContents]:
     result = {}
     for generation in generations:
-        if (name := names.journal(generation)) in found:
+        if (name := file_names.journal(generation)) in found:
             data = disk.read(name)
             _refuse_newer(data, disk, name)
             result[generation] = journal.read(data, generation)
@@ -228,9 +228,9 @@ def _refuse_newer(data: bytes, disk: Disk, name: str, *, has_crc: bool = True) -
     """
     line = data.partition(b"\n")[0]
     header = check_crc(line) if has_crc else parse_object(line)
-    if header is not None and isinstance(header.get("format"), int) and header["format"] > names.FORMAT:
+    if header is not None and isinstance(header.get("format"), int) and header["format"] > file_names.FORMAT:
         raise StartFailed(
             f"{disk.folder / name} was written by a newer Lares (format {header['format']}, this one reads "
-            f"{names.FORMAT}); run that version, or restore a backup made by this one",
+            f"{file_names.FORMAT}); run that version, or restore a backup made by this one",
             os.EX_CONFIG,
         )

@@ -20,7 +20,7 @@ from typing import Any
 import orjson
 
 from appliance.errors import StartFailed
-from appliance.store import names
+from appliance.store import file_names
 from appliance.store.atomic import sync_folder, write_file
 from appliance.store.disk import Disk
 from appliance.store.files import MIGRATIONS, Files
@@ -123,14 +123,14 @@ def replace_document(folder: Path, values: Mapping[str, Any], stamp: str, *, own
     failure leaves the old document or the new one.
     """
     disk, present = Disk(folder), _read_leniently(folder)
-    old = [name for name in disk.list_names() if names.generations([name])]
+    old = [name for name in disk.list_names() if file_names.generations([name])]
     kept = {name: f"{name}.before-restore-{stamp}" for name in old}
     for name in old:
         disk.link(name, kept[name])
     encoded = _combine(values, present.values, own)
     files = Files(disk, stamp)
     try:
-        files.begin(encoded, above=max(names.generations(old), default=0), sequence=present.sequence)
+        files.begin(encoded, above=max(file_names.generations(old), default=0), sequence=present.sequence)
     except OSError:
         _undo(disk, kept)
         raise
@@ -165,6 +165,6 @@ def _undo(disk: Disk, kept: Mapping[str, str]) -> None:
     """Remove the generation that could not begin, its snapshot first, and the old files' second names."""
     with contextlib.suppress(OSError):
         there = disk.list_names()
-        begun = [name for name in there if names.generations([name]) and name not in kept]
-        for name in [*sorted(begun, reverse=True), *names.leftovers(there, 0), *kept.values()]:
+        begun = [name for name in there if file_names.generations([name]) and name not in kept]
+        for name in [*sorted(begun, reverse=True), *file_names.leftovers(there, 0), *kept.values()]:
             disk.remove(name)

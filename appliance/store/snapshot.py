@@ -16,7 +16,7 @@ import orjson
 from appliance.home.values import to_bytes
 from appliance.store.crc import check_crc, with_crc
 from appliance.store.disk import Disk
-from appliance.store.names import FORMAT
+from appliance.store.file_names import FORMAT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

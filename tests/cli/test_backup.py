@@ -27,8 +27,8 @@ from appliance.cli.main import main
 from appliance.cli.master_key import LEFT_OUT, key_of, with_key, without_key
 from appliance.errors import ConfigFailed, StartFailed
 from appliance.store.disk import Disk
+from appliance.store.file_names import FORMAT as STORE_FORMAT
 from appliance.store.lock import DirectoryLock
-from appliance.store.names import FORMAT as STORE_FORMAT
 from appliance.store.recovery import recover
 from appliance.store.replacement import read_document, replace_document
 from tests.cli.test_commands_line import ANY_TRACE, KEY, LOOPBACK, ROOT, WITH_KEY, box, ended, environment, lares

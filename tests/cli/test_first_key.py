@@ -23,7 +23,7 @@ from appliance.home.bus import Bus
 from appliance.settings import Auth
 from appliance.store.disk import Disk
 from appliance.store.document import Document
-from appliance.store.names import generations
+from appliance.store.file_names import generations
 from appliance.store.stored_keys import Keys
 
 NONE = Auth(master_key=None, source="home.toml")

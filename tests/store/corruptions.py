@@ -14,8 +14,8 @@ import pytest
 
 from appliance.errors import StartFailed
 from appliance.store.crc import with_crc
+from appliance.store.file_names import FORMAT
 from appliance.store.journal import encode_header, encode_record
-from appliance.store.names import FORMAT
 from appliance.store.recovery import Recovered
 from appliance.store.snapshot import encode
 from tests.fakes.disk import Image, RecordingDisk

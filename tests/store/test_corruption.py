@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from appliance.store.disk import Disk
+from appliance.store.file_names import FORMAT
 from appliance.store.files import Files
 from appliance.store.journal import encode_header
-from appliance.store.names import FORMAT
 from appliance.store.snapshot import encode
 from tests.fakes.disk import RecordingDisk
 from tests.store.corruptions import (

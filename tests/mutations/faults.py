@@ -71,8 +71,8 @@ FAULTS = (
     fault(
         "a store of a newer format is refused",
         "store/recovery.py",
-        'header["format"] > names.FORMAT',
-        'header["format"] > names.FORMAT + 9',
+        'header["format"] > file_names.FORMAT',
+        'header["format"] > file_names.FORMAT + 9',
         "store/test_corruption.py",
     ),
     fault(

@@ -1,4 +1,4 @@
-"""Health: what the events say of each adapter."""
+"""Health: what follows from the events of each adapter."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def buffer() -> Iterator[LogBuffer]:
 
 
 def messages(buffer: LogBuffer, query: LogQuery = LogQuery(limit=MAX_LOG_ENTRIES)) -> list[str]:  # noqa: B008
-    """What the entries that match say, newest first."""
+    """The messages of the entries that match, newest first."""
     return [entry.message for entry in buffer.list_entries(query)]
 
 

@@ -14,7 +14,7 @@ from appliance.tasks import Tasks
 
 
 class Worker:
-    """Work that waits for ever, and says how it came to its end."""
+    """Work that waits for ever, and notes how it ended."""
 
     def __init__(self) -> None:
         self.diary: list[str] = []

@@ -1,4 +1,4 @@
-"""A client over a bare socket: it says exactly what it is told, and shows exactly what came back."""
+"""A client over a bare socket: it sends bytes as given, and returns the bytes that came back."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ class Caller:
         """The socket beneath."""
         return self._writer.get_extra_info("socket")
 
-    async def say(self, data: bytes) -> None:
+    async def send(self, data: bytes) -> None:
         """Send the bytes, and wait until they are on their way."""
         self._writer.write(data)
         await self._writer.drain()
 
-    def say_at_once(self, data: bytes) -> None:
+    def send_at_once(self, data: bytes) -> None:
         """Send the bytes, whenever there is room for them."""
         self._writer.write(data)
 
@@ -80,13 +80,13 @@ class Caller:
 
     async def ask(self, data: bytes, within: float = 20.0) -> Reply:
         """Send a request and wait for its answer, which is one that the OpenAPI document describes."""
-        await self.say(data)
+        await self.send(data)
         reply = await self.reply(within, to=data.partition(b" ")[0].decode("ascii", "replace"))
         contract_recorder.judge_raw(data, reply.status, dict(reply.headers), reply.body)
         return reply
 
     async def rest(self, within: float = 20.0) -> bytes:
-        """Everything until the other side hangs up, by whatever way."""
+        """Everything until the server closes or resets the connection."""
         came = bytearray()
         async with asyncio.timeout(within):
             try:
@@ -97,18 +97,18 @@ class Caller:
         return bytes(came)
 
     async def is_open(self, during: float = 0.2) -> bool:
-        """Whether the other side neither says a word nor hangs up for so long."""
+        """Whether the server sends nothing and does not close for so many seconds."""
         try:
             await self.rest(during)
         except TimeoutError:
             return True
         return False
 
-    def take_nothing(self) -> None:
-        """Read no more, and leave the system hardly room to read in our stead."""
+    def stop_reading(self) -> None:
+        """Stop reading, with a small receive buffer."""
         self._writer.transport.pause_reading()  # type: ignore[attr-defined]
 
-    def take_again(self) -> None:
+    def resume_reading(self) -> None:
         """Read again."""
         self._writer.transport.resume_reading()  # type: ignore[attr-defined]
 
@@ -134,7 +134,7 @@ class Caller:
         assert opcode == TEXT, (opcode, payload)
         return json.loads(payload)
 
-    def hang_up(self) -> None:
+    def close(self) -> None:
         """Close at once."""
         self._writer.transport.abort()
 

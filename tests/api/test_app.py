@@ -35,7 +35,7 @@ MOMENT = datetime(2026, 11, 20, 8, 9, 11, 42_999, tzinfo=UTC)
 
 
 class TestTheTableOfRoutes:
-    """Each row says all that has to be known of it, and no two say the same."""
+    """Each route is complete, and no two are the same."""
 
     def test_no_route_is_there_twice(self) -> None:
         places = [(route.method, re.sub(r"<\w+>", "<>", route.path)) for route in ROUTES]
@@ -109,24 +109,24 @@ class TestDiagnostics:
         await house.post("/rooms", {"id": "hall", "name": "Hall"})
         await house.post("/groups", {"id": "all", "name": "All"})
         async with house.stream():
-            told = (await house.get("/diagnostics")).json
+            received = (await house.get("/diagnostics")).json
         of_lua = {"clock", "scenes", "automations", "scripts", "history"}
-        assert set(told) == {"hub", "counts", "adapters", "store", "events", "sockets", "process", *of_lua}
+        assert set(received) == {"hub", "counts", "adapters", "store", "events", "sockets", "process", *of_lua}
         counts = {"adapters": 2, "devices": 2, "rooms": 1, "groups": 1, "scenes": 0, "automations": 0, "keys": 0}
-        assert told["counts"] == counts
-        assert set(told["scripts"]) == {"running", "workers", "kills", "last_kills", "last_reload"}
-        assert set(told["hub"]) == {"version", "python", "started_at", "now", "uptime_secs", "safe"}
-        assert told["hub"]["version"] == VERSION and told["hub"]["uptime_secs"] >= 0
-        assert told["hub"]["started_at"] <= told["hub"]["now"]
-        assert told["events"]["readers"] == 1 and told["events"]["dropped"] == 0
-        assert told["sockets"]["open"] >= 2 and told["sockets"]["refused"] == 0
-        assert told["process"]["resident_bytes"] > 10_000_000 and told["process"]["threads"] >= 1
+        assert received["counts"] == counts
+        assert set(received["scripts"]) == {"running", "workers", "kills", "last_kills", "last_reload"}
+        assert set(received["hub"]) == {"version", "python", "started_at", "now", "uptime_secs", "safe"}
+        assert received["hub"]["version"] == VERSION and received["hub"]["uptime_secs"] >= 0
+        assert received["hub"]["started_at"] <= received["hub"]["now"]
+        assert received["events"]["readers"] == 1 and received["events"]["dropped"] == 0
+        assert received["sockets"]["open"] >= 2 and received["sockets"]["refused"] == 0
+        assert received["process"]["resident_bytes"] > 10_000_000 and received["process"]["threads"] >= 1
         for name in ("elgato_lights", "roku_tv"):
-            assert told["adapters"][name] == (await house.get(f"/adapters/{name}")).json | {
-                "health": told["adapters"][name]["health"],
-                "last_success": told["adapters"][name]["last_success"],
+            assert received["adapters"][name] == (await house.get(f"/adapters/{name}")).json | {
+                "health": received["adapters"][name]["health"],
+                "last_success": received["adapters"][name]["last_success"],
             }
-            assert told["adapters"][name]["runtime_status"] == "running"
+            assert received["adapters"][name]["runtime_status"] == "running"
 
     async def test_published_events_are_counted(self, house: House) -> None:
         before = (await house.get("/diagnostics")).json["events"]["published"]
@@ -180,10 +180,10 @@ def plain(device: Device) -> dict[str, Any]:
 
 
 def info(device: Device) -> dict[str, str]:
-    """What its vendor says of the device as the contract writes it, by hand."""
+    """The device's info as the contract writes it, by hand."""
     words = ("manufacturer", "model", "firmware", "serial", "parent_id", "area")
-    told = {word: getattr(device.info, word) for word in words} | {"class": device.info.device_class}
-    return {word: text for word, text in told.items() if text is not None}
+    received = {word: getattr(device.info, word) for word in words} | {"class": device.info.device_class}
+    return {word: text for word, text in received.items() if text is not None}
 
 
 class TestEncodedDevices:
@@ -213,9 +213,9 @@ class TestEncodedDevices:
         kept = dict(device.attributes)
         cast("dict[str, Value]", device.attributes)["power"] = object()
         seen = replace(device, last_seen=MOMENT + timedelta(seconds=5))
-        told = orjson.loads(encoder.encode(seen))
-        assert told["attributes"] == kept and told["last_seen"] == "2026-11-20T08:09:16.042Z"
-        assert told["updated_at"] == "2026-11-20T08:09:11.042Z"
+        received = orjson.loads(encoder.encode(seen))
+        assert received["attributes"] == kept and received["last_seen"] == "2026-11-20T08:09:16.042Z"
+        assert received["updated_at"] == "2026-11-20T08:09:11.042Z"
 
     @pytest.mark.parametrize(
         "change",
@@ -245,8 +245,8 @@ class TestEncodedDevices:
         shown = {"capability": "power", "actions": ["on", "off"], "schema": {"type": "enum", "values": ["on", "off"]}}
         seen = replace(device, commands=(spec,))
         dimmed = replace(seen, attributes={})
-        for each, told in ((device, []), (seen, [shown]), (seen, [shown]), (dimmed, [shown]), (device, [])):
-            assert orjson.loads(encoder.encode_with_commands(each)) == {**plain(each), "commands": told}
+        for each, received in ((device, []), (seen, [shown]), (seen, [shown]), (dimmed, [shown]), (device, [])):
+            assert orjson.loads(encoder.encode_with_commands(each)) == {**plain(each), "commands": received}
 
     def test_a_list_is_the_bytes_of_the_same_list_encoded_anew(self) -> None:
         encoder = DeviceEncoder()
@@ -301,15 +301,15 @@ class TestEncodedDevices:
 async def test_an_assignment_is_answered_with_the_device_as_it_is_by_then(house: House) -> None:
     await house.post("/rooms", {"id": "hall", "name": "Hall"})
     async with call(house.url) as caller:
-        await caller.say(request("POST", "/devices/elgato_lights:light:0/room", KEY, "Content-Length: 19"))
+        await caller.send(request("POST", "/devices/elgato_lights:light:0/room", KEY, "Content-Length: 19"))
         await house.command("elgato_lights:light:0", "brightness", "set", 77)
-        told = (await caller.ask(b'{"room_id": "hall"}')).json
-    assert (told["room_id"], told["attributes"]["brightness"]) == ("hall", 77)
+        received = (await caller.ask(b'{"room_id": "hall"}')).json
+    assert (received["room_id"], received["attributes"]["brightness"]) == ("hall", 77)
 
 
-def frozen(told: dict[str, Any]) -> dict[str, Any]:
+def frozen(received: dict[str, Any]) -> dict[str, Any]:
     """All of a device but what the next poll moves."""
-    return {key: value for key, value in told.items() if key != "last_seen"}
+    return {key: value for key, value in received.items() if key != "last_seen"}
 
 
 def report(numbers: Iterable[int], step: int) -> Report:

@@ -1,4 +1,4 @@
-"""Who is asking: tokens become principals at the cost of one hash, and guessing ties up nobody."""
+"""Authentication: a token costs one hash, and guesses delay no other request."""
 
 from __future__ import annotations
 
@@ -198,9 +198,9 @@ class TestCost:
     ) -> None:
         keys = door()
         guesses = [keys.identify(guess(number)) for number in range(MAX_WAITING_CHECKS + 3)]
-        told = await asyncio.gather(*guesses, return_exceptions=True)
-        assert [type(each) for each in told] == [Unauthenticated] * MAX_WAITING_CHECKS + [TooManyChecks] * 3
-        assert str(told[-1]) == "too many keys wait to be checked; try again in a second"
+        received = await asyncio.gather(*guesses, return_exceptions=True)
+        assert [type(each) for each in received] == [Unauthenticated] * MAX_WAITING_CHECKS + [TooManyChecks] * 3
+        assert str(received[-1]) == "too many keys wait to be checked; try again in a second"
 
     async def test_guesses_at_one_key_do_not_shut_out_another(self, door: Callable[..., Authenticator]) -> None:
         keys = door(MASTER_KEY)
@@ -247,7 +247,7 @@ class TestCost:
 
 
 class TestFirstUse:
-    """Who wants to know of a key's first use is told."""
+    """`first_used` is called with the first use of a key."""
 
     async def test_it_is_told_once_and_of_right_tokens_only(self, door: Callable[..., Authenticator]) -> None:
         used: list[str] = []
@@ -324,8 +324,8 @@ class TestRevocation:
         new = KeyToken.make("master")
         shelf["master"] = key_of(new, Role.ADMIN)
         after = asyncio.ensure_future(keys.identify(OLD.text))
-        told = await asyncio.gather(before, after, return_exceptions=True)
-        assert [type(each) for each in told] == [Unauthenticated, Unauthenticated]
+        received = await asyncio.gather(before, after, return_exceptions=True)
+        assert [type(each) for each in received] == [Unauthenticated, Unauthenticated]
         assert await keys.identify(new.text) == Principal(key_id="master", role=Role.ADMIN)
 
     async def test_a_replaced_master_key_is_turned_away_and_the_new_one_known(

@@ -148,7 +148,7 @@ async def test_a_request_that_is_being_answered_is_not_idle() -> None:
         await sockets.dial("127.0.0.9", 39)
         body = b'{"capability":"power","action":"toggle"}'
         async with call(house.url) as waiting:
-            await waiting.say(request("POST", "/devices/elgato_lights:light:0/command", KEY, body=body))
+            await waiting.send(request("POST", "/devices/elgato_lights:light:0/command", KEY, body=body))
             await until(lambda: house.light.requests)
             await sockets.dial("127.0.0.8", 60)
             assert (await waiting.reply(SLACK)).status == 200

@@ -1,4 +1,4 @@
-"""Error codes: one for each kind of failure, the same for ever, so that a program can tell an outage from a typo."""
+"""Error codes: one for each kind of failure, stable, so that a program can tell an outage from a typo."""
 
 from __future__ import annotations
 

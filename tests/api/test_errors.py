@@ -1,4 +1,4 @@
-"""Refusals: whatever is wrong with a request, its sender hears of it in JSON, and the log has no traceback."""
+"""Refusals: every fault of a request is answered in JSON, and the log has no traceback."""
 
 from __future__ import annotations
 
@@ -108,14 +108,14 @@ MALFORMED: dict[str, tuple[bytes, int]] = {
     "a WebSocket without an upgrade": (SOCKET + b"\r\n", 426),
     "a handshake by HEAD": (request("HEAD", "/events", KEY, *UPGRADE), 426),
 }
-"""What is sent, and the status that is heard."""
+"""What is sent, and the status of the response."""
 
 GOES_ON = {"a WebSocket without an upgrade", "a handshake without Connection"}
-"""After these the connection can be used further; after the others nobody knows where the next request begins."""
+"""After these the connection can be used further; after the others the start of the next request is unknown."""
 
 
 def check(reply: Reply, *, to_head: bool = False) -> None:
-    """An error is told in JSON and nothing else, by a server that does not boast."""
+    """An error is JSON and nothing else, without a header that names the server."""
     assert reply.header("content-type") == "application/json"
     assert all(value.strip() for _, value in reply.headers), reply.headers
     assert not {"server", "x-powered-by", "alt-svc"} & {name for name, _ in reply.headers}
@@ -149,7 +149,7 @@ async def test_it_is_refused_as_well_when_it_comes_byte_by_byte(
     data, status = MALFORMED[what]
     async with call(shared.url) as caller:
         for at in range(0, len(data), max(1, len(data) // 40)):
-            caller.say_at_once(data[at : at + max(1, len(data) // 40)])
+            caller.send_at_once(data[at : at + max(1, len(data) // 40)])
             await shared.hub.clock.sleep(0)
         assert (await caller.reply(to=data[:4].decode(errors="replace"))).status == status
 
@@ -199,7 +199,7 @@ async def test_a_body_that_nobody_asked_for_does_not_become_the_next_request(
     smuggled = request("GET", "/devices", KEY)
     for path, status in (("/health", 200), ("/devices", 401), ("/nothing", 401)):
         async with call(shared.url) as caller:
-            caller.say_at_once(request("GET", path, body=smuggled) + request("GET", "/ready"))
+            caller.send_at_once(request("GET", path, body=smuggled) + request("GET", "/ready"))
             assert (await caller.reply()).status == status
             assert (await caller.reply()).json == {"status": "ok"}
             assert await caller.is_open(0.05)
@@ -208,7 +208,7 @@ async def test_a_body_that_nobody_asked_for_does_not_become_the_next_request(
 async def test_requests_in_one_breath_are_answered_in_their_order(shared: House) -> None:
     ids = [f"room-{number}" for number in range(50)]
     async with call(shared.url) as caller:
-        caller.say_at_once(b"".join(request("GET", f"/rooms/{each}", KEY) for each in ids))
+        caller.send_at_once(b"".join(request("GET", f"/rooms/{each}", KEY) for each in ids))
         for each in ids:
             assert (await caller.reply()).json == {"error": f"room '{each}' not found", "code": "room_not_found"}
 
@@ -281,10 +281,10 @@ async def send_large(caller: Caller, method: str, path: str, size: int, is_chunk
     """Send a body of blanks, reading only afterwards, as simple clients do."""
     if not is_chunked:
         return await caller.ask(request(method, path, KEY, body=b" " * size))
-    await caller.say(request(method, path, KEY, "Transfer-Encoding: chunked"))
+    await caller.send(request(method, path, KEY, "Transfer-Encoding: chunked"))
     for at in range(0, size, 60_000):
         piece = min(60_000, size - at)
-        await caller.say(b"%x\r\n%b\r\n" % (piece, b" " * piece))
+        await caller.send(b"%x\r\n%b\r\n" % (piece, b" " * piece))
     return await caller.ask(b"0\r\n\r\n")
 
 
@@ -292,11 +292,11 @@ async def test_who_asks_before_sending_hears_the_refusal_without_sending(shared:
     for headers, status in (([], 401), ([KEY, "Content-Length: 2000000"], 413)):
         length = [] if any("Content-Length" in header for header in headers) else ["Content-Length: 2"]
         async with call(shared.url) as caller:
-            await caller.say(request("POST", "/rooms", "Expect: 100-continue", *headers, *length))
+            await caller.send(request("POST", "/rooms", "Expect: 100-continue", *headers, *length))
             reply = await caller.reply()
             assert (reply if reply.status != 100 else await caller.reply()).status == status
     async with call(shared.url) as caller:
-        await caller.say(request("POST", "/rooms", KEY, "Expect: 100-continue", "Content-Length: 2"))
+        await caller.send(request("POST", "/rooms", KEY, "Expect: 100-continue", "Content-Length: 2"))
         assert (await caller.reply()).status == 100
         assert (await caller.ask(b"{}")).json == {"error": "id is missing", "code": "invalid_request"}
 
@@ -400,7 +400,7 @@ async def test_a_listing_that_breaks_inside_is_500_in_json_and_the_hub_lives_on(
         room = house.hub.registry.get_room("hall")
         object.__setattr__(room, "name", object())
         async with call(house.url) as caller:
-            await caller.say(request("GET", "/rooms", KEY))
+            await caller.send(request("GET", "/rooms", KEY))
             answer = await caller.reply()
             assert (answer.status, answer.json) == (
                 500,

@@ -1,4 +1,4 @@
-"""Clients that mean harm: the hub answers others meanwhile, and lets go of what harms it."""
+"""Hostile clients: the hub answers others meanwhile, and closes harmful connections."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SLACK = 20.0
 
 
 class Sockets:
-    """Many connections that say what they are told and read nothing, from addresses of their own."""
+    """Many connections that send what is given and read nothing, each from an address of its own."""
 
     def __init__(self, house: House) -> None:
         host, _, port = house.url.removeprefix("http://").partition(":")
@@ -63,7 +63,7 @@ class Sockets:
                 await asyncio.sleep(0)
 
     def count_closed(self) -> int:
-        """How many the other side has hung up on."""
+        """How many the server has closed."""
         return sum(_is_closed(one) for one in self.open)
 
     def close(self) -> None:
@@ -167,7 +167,7 @@ TRICKLES = [
     (request("GET", "/rooms", KEY, "Content-Length: 1000000"), b"x"),
     (request("DELETE", "/rooms/none", KEY, "Transfer-Encoding: chunked"), b"1\r\nx\r\n"),
 ]
-"""What slow clients begin with, and what they go on with: headers, bodies, and bodies that nobody asked for."""
+"""What slow clients begin with, and what they go on with: headers, bodies, and bodies that no handler reads."""
 
 
 class TestSlowClients:
@@ -207,36 +207,36 @@ async def _trickle(sockets: Sockets, drop: bytes) -> None:
 
 
 async def _send_16_mib(stream: Caller) -> None:
-    await stream.say(b"\x82\xff" + (16 << 20).to_bytes(8, "big") + bytes(4))
+    await stream.send(b"\x82\xff" + (16 << 20).to_bytes(8, "big") + bytes(4))
     for _ in range(256):
-        await stream.say(bytes(65536))
+        await stream.send(bytes(65536))
 
 
 async def _send_16_mib_in_pieces(stream: Caller) -> None:
-    await stream.say(frame(TEXT, b"x" * 4096, is_last=False))
+    await stream.send(frame(TEXT, b"x" * 4096, is_last=False))
     for _ in range(4096):
-        await stream.say(frame(CONTINUATION, b"x" * 4096, is_last=False))
+        await stream.send(frame(CONTINUATION, b"x" * 4096, is_last=False))
 
 
 async def _send_nothing_in_pieces(stream: Caller) -> None:
-    await stream.say(frame(TEXT, is_last=False))
+    await stream.send(frame(TEXT, is_last=False))
     for _ in range(200):
-        await stream.say(frame(CONTINUATION, is_last=False) * 1000)
+        await stream.send(frame(CONTINUATION, is_last=False) * 1000)
 
 
 async def _send_garbage(stream: Caller) -> None:
     for _ in range(64):
-        await stream.say(b"\xff" * 65536)
+        await stream.send(b"\xff" * 65536)
 
 
 async def _send_pings(stream: Caller) -> None:
     for _ in range(100):
-        await stream.say(frame(PING, b"x" * 125) * 200)
+        await stream.send(frame(PING, b"x" * 125) * 200)
 
 
 async def _send_whole_messages(stream: Caller) -> None:
     for _ in range(64):
-        await stream.say(frame(BINARY, bytes(65536)))
+        await stream.send(frame(BINARY, bytes(65536)))
 
 
 FLOODS: dict[str, tuple[Callable[[Caller], Coroutine[Any, Any, None]], int | None]] = {
@@ -292,7 +292,7 @@ async def test_a_hundred_floods_at_once_hold_up_nobody(quiet_log: pytest.LogCapt
 
 
 USUAL = {"content-type", "content-length", "connection", "www-authenticate", "upgrade", "sec-websocket-version"}
-"""What headers any answer may have where nobody asks for CORS."""
+"""The headers that a response may have without CORS."""
 
 READABLE = [route.path for route in ROUTES if route.method == "GET" and "<" not in route.path]
 
@@ -301,6 +301,6 @@ async def test_nothing_is_compressed_and_nobody_boasts(house: House) -> None:
     for path, token in itertools.product([*READABLE, "/nothing"], (KEY, "X: y")):
         async with call(house.url) as caller:
             reply = await caller.ask(request("GET", path, token, "Accept-Encoding: gzip, deflate, br, zstd"))
-        told = {name for name, _ in reply.headers}
-        assert told <= USUAL, (path, told)
+        received = {name for name, _ in reply.headers}
+        assert received <= USUAL, (path, received)
         assert len(reply.body) == int(reply.header("content-length") or 0), path

@@ -91,7 +91,7 @@ REFUSED: list[bytes] = [
 """Heads that must be refused."""
 
 UNKNOWN = [b"gzip", b"identity", b"xchunked", b"chunkedx", b"gzip, chunked", b"identity,chunked", b"GZIP \t, Chunked"]
-"""Transfer codings that are well said and not known."""
+"""Transfer codings that are well-formed and unknown."""
 
 CHUNKS: dict[bytes, int | None] = {
     b"0": 0, b"1": 1, b"a": 10, b"A": 10, b"ff": 255, b"000017": 23, b"7fffffffffffff": 0x7FFFFFFFFFFFFF,
@@ -103,7 +103,7 @@ CHUNKS: dict[bytes, int | None] = {
     b"1e": 30,
     b"f" * 15: 0xFFFFFFFFFFFFFFF, b"f" * 16: None, "１".encode(): None, "٣".encode(): None, NBSP + b"17": None,
 }  # fmt: skip
-"""The line in front of a chunk, and the size that it says; None where it must be refused."""
+"""The line in front of a chunk, and its size; None where it must be refused."""
 
 
 async def test_heads_that_can_be_read_in_one_way_are_read_so() -> None:
@@ -176,7 +176,7 @@ async def test_chunks_are_served_or_end_the_connection(shared: House, in_drops: 
         async with call(shared.url) as caller:
             step = 7 if in_drops else len(CHUNKED + body)
             for at in range(0, len(CHUNKED + body), step):
-                caller.say_at_once((CHUNKED + body)[at : at + step])
+                caller.send_at_once((CHUNKED + body)[at : at + step])
                 await shared.hub.clock.sleep(0)
             reply = await caller.reply()
             assert reply.status == status, (what, reply)

@@ -19,7 +19,7 @@ from appliance.api.app import ROUTES
 from tests.fakes.house import LIGHT, MASTER, TV, open_house
 
 SECONDS = 120
-"""How long it looks, unless the environment says otherwise."""
+"""Seconds that it runs, unless the environment sets them."""
 
 OPTIONS = ("--max-time", os.environ.get("LARES_FUZZ_SECONDS", str(SECONDS)), "--seed", "4")
 

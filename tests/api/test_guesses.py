@@ -1,4 +1,4 @@
-"""Guesses at a key cost next to nothing and keep nobody waiting; a valid key is never called invalid."""
+"""Guesses at a key cost little and delay no one else; a valid key is never called invalid."""
 
 from __future__ import annotations
 

@@ -47,8 +47,8 @@ class TestTheDocument:
         assert used == kept
 
     def test_it_tells_of_every_route_and_nothing_else(self) -> None:
-        told = {(method.upper(), path) for path, item in DOCUMENT["paths"].items() for method in item}
-        assert told == {(route.method, re.sub(r"<(\w+)>", r"{\1}", route.path)) for route in ROUTES}
+        stated = {(method.upper(), path) for path, item in DOCUMENT["paths"].items() for method in item}
+        assert stated == {(route.method, re.sub(r"<(\w+)>", r"{\1}", route.path)) for route in ROUTES}
 
     def test_operations_have_names_of_their_own(self) -> None:
         names = [operation(route)["operationId"] for route in ROUTES]
@@ -73,36 +73,36 @@ class TestEachOperation:
     """What holds of every row."""
 
     def test_it_names_every_status(self, route: Route) -> None:
-        told = {int(status) for status in operation(route)["responses"]}
+        stated = {int(status) for status in operation(route)["responses"]}
         assert (
-            told
+            stated
             == statuses_of(route)
             >= contract_recorder.answers_of(route) | contract_recorder.EVERYWHERE - {401, 403}
         )
-        assert (429 in told) == (route.role is not None)
+        assert (429 in stated) == (route.role is not None)
 
     def test_it_names_the_role(self, route: Route) -> None:
-        told = operation(route)["security"]
+        stated = operation(route)["security"]
         ways = ["bearer", "token"] if route.path == "/events" else ["bearer"]
-        assert told == ([] if route.role is None else [{way: [route.role]} for way in ways])
+        assert stated == ([] if route.role is None else [{way: [route.role]} for way in ways])
 
     def test_it_says_whose_keys_may(self, route: Route) -> None:
-        told = operation(route)["description"]
+        stated = operation(route)["description"]
         if route.role is None:
-            assert told == "Asks for no key."
+            assert stated == "Asks for no key."
         for role in Role if route.role is not None else ():
-            assert (route.role in REACH[role]) == (re.search(rf"\b{role}\b", told) is not None)
+            assert (route.role in REACH[role]) == (re.search(rf"\b{role}\b", stated) is not None)
 
     def test_it_names_every_parameter_of_the_path(self, route: Route) -> None:
-        told = [each["name"] for each in operation(route)["parameters"] if each["in"] == "path"]
-        assert told == re.findall(r"<(\w+)>", route.path)
+        stated = [each["name"] for each in operation(route)["parameters"] if each["in"] == "path"]
+        assert stated == re.findall(r"<(\w+)>", route.path)
 
     def test_errors_hold_an_error_and_the_headers_that_belong_to_them(self, route: Route) -> None:
         for status, answer in operation(route)["responses"].items():
             if int(status) >= 400:
                 assert answer == {"$ref": f"#/components/responses/{status}"}
-                told = DOCUMENT["components"]["responses"][status]
-                base, narrower = told["content"]["application/json"]["schema"]["allOf"]
+                stated = DOCUMENT["components"]["responses"][status]
+                base, narrower = stated["content"]["application/json"]["schema"]["allOf"]
                 assert base == {"$ref": "#/components/schemas/Error"}
                 assert narrower["properties"]["code"]["enum"] == [
                     name for name, code in CODES.items() if code.status == int(status)
@@ -110,8 +110,8 @@ class TestEachOperation:
 
 
 def test_headers_are_named_where_they_come() -> None:
-    told = {status: set(each.get("headers", ())) for status, each in DOCUMENT["components"]["responses"].items()}
-    assert {status: names for status, names in told.items() if names} == {
+    stated = {status: set(each.get("headers", ())) for status, each in DOCUMENT["components"]["responses"].items()}
+    assert {status: names for status, names in stated.items() if names} == {
         "401": {"WWW-Authenticate"},
         "405": {"Allow"},
         "426": {"Upgrade", "Sec-WebSocket-Version"},
@@ -120,8 +120,8 @@ def test_headers_are_named_where_they_come() -> None:
 
 
 def test_ids_of_the_query_may_be_repeated() -> None:
-    told, _ = DOCUMENT["paths"]["/devices"]["get"]["parameters"]
-    assert told == {"name": "ids", "in": "query", "required": False, "schema": array_of({"type": "string"})}
+    stated, _ = DOCUMENT["paths"]["/devices"]["get"]["parameters"]
+    assert stated == {"name": "ids", "in": "query", "required": False, "schema": array_of({"type": "string"})}
 
 
 JSON = st.recursive(

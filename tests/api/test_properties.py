@@ -1,4 +1,4 @@
-"""Whatever is sent to the hub, it answers in JSON or hangs up, it never fails inside, and it lives on."""
+"""Any bytes are answered in JSON or with a closed connection, without an internal error, and the hub goes on."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PATIENCE = 30.0
 
 
 class Log(logging.Handler):
-    """Keeps what nobody should see."""
+    """Collects what must not appear."""
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
@@ -141,9 +141,9 @@ def judge(answer: http.client.HTTPResponse, body: bytes, method: str) -> None:
         return
     assert answer.getheader("content-type") == "application/json"
     if method != "HEAD":
-        told = json.loads(body)
+        received = json.loads(body)
         if answer.status >= 300:
-            assert isinstance(told["error"], str) and told["error"], told
+            assert isinstance(received["error"], str) and received["error"], received
 
 
 def send(line: socket.socket, data: bytes) -> None:
@@ -153,7 +153,7 @@ def send(line: socket.socket, data: bytes) -> None:
 
 
 def say_and_check(home: Home, method: str, data: bytes) -> int | None:
-    """Send one whole request. It is answered, and then the connection can be used, or is closed as was said."""
+    """Send one whole request. It is answered, and then the connection can be used, or is closed as announced."""
     with home.dial() as line:
         send(line, data)
         heard = receive(line, method, data)

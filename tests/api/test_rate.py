@@ -24,15 +24,15 @@ HARDLY = RateLimit(enabled=True, requests_per_second=0.001, burst_size=2)
 
 
 def take(buckets: Buckets, times: int, key_id: str = "a") -> list[float]:
-    """Take so often; the seconds to wait that were told, 0 where it was allowed."""
-    told = []
+    """Take so often; the seconds to wait of each, 0 where it was allowed."""
+    received = []
     for _ in range(times):
         try:
             buckets.take(key_id)
-            told.append(0.0)
+            received.append(0.0)
         except RateLimited as refused:
-            told.append(round(refused.wait_secs, 6))
-    return told
+            received.append(round(refused.wait_secs, 6))
+    return received
 
 
 async def test_a_full_bucket_gives_its_burst_and_then_says_how_long_to_wait() -> None:

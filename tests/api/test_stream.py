@@ -1,4 +1,4 @@
-"""The event stream: every event is told once, to everybody, in order; and who cannot keep up is told what it lost."""
+"""The event stream: every reader gets every event once, in order; a slow one is told how many it lost."""
 
 from __future__ import annotations
 
@@ -179,13 +179,13 @@ def quiet_house(**more: Any) -> Any:
 
 
 def note(number: int, size: int = 0) -> SystemErrorReported:
-    """An event that can be told from others of its sort."""
+    """An event that differs from others of its class."""
     return SystemErrorReported(message=f"{number}:{'x' * size}")
 
 
-def number_of(told: dict[str, Any]) -> int:
+def number_of(received: dict[str, Any]) -> int:
     """The number of a note's frame."""
-    return int(told["message"].partition(":")[0])
+    return int(received["message"].partition(":")[0])
 
 
 class TestFrames:
@@ -196,16 +196,16 @@ class TestFrames:
         assert kinds - {Event} == {type(event) for event, _ in TOLD} == set(BY_EVENT)
 
     @pytest.mark.parametrize(("event", "told"), TOLD, ids=[type(event).__name__ for event, _ in TOLD])
-    def test_an_event_has_the_frame_of_the_contract(self, event: Event, told: dict[str, Any] | None) -> None:
-        written = json.dumps(told, separators=(",", ":"), ensure_ascii=False).encode()
-        assert frame_of(event) == (None if told is None else written)
+    def test_an_event_has_the_frame_of_the_contract(self, event: Event, received: dict[str, Any] | None) -> None:
+        written = json.dumps(received, separators=(",", ":"), ensure_ascii=False).encode()
+        assert frame_of(event) == (None if received is None else written)
 
     async def test_all_of_them_arrive_in_their_order_and_nothing_else(self) -> None:
         async with quiet_house() as house, read_events(house.url) as stream:
             for event, _ in TOLD:
                 house.hub.bus.publish(event)
-            for told in [told for _, told in TOLD if told is not None]:
-                assert await stream.event() == told
+            for received in [received for _, received in TOLD if received is not None]:
+                assert await stream.event() == received
             assert await stream.is_open(0.05)
 
     @pytest.mark.parametrize("size", [0, 125, 126, 127, 65_535, 65_536, 200_000])
@@ -261,16 +261,16 @@ ENDS_IT = (
     (frame(CLOSE, b"\x03\xee"), 1002),
     (frame(CLOSE, b"\x03\xe8\xff"), 1007),
 )
-"""What a client may not say, and the code that it is told."""
+"""What a client must not send, and the close code."""
 
 
 class TestReading:
-    """From the handshake to the goodbye."""
+    """From the handshake to the Close frame."""
 
     async def test_a_reader_is_subscribed_before_it_hears_that_it_is(self) -> None:
         async with quiet_house() as house, call(house.url) as caller:
             house.hub.bus.publish(note(0))
-            await caller.say(request("GET", "/events", KEY, *UPGRADE))
+            await caller.send(request("GET", "/events", KEY, *UPGRADE))
             number = 0
             while not (await house.get("/diagnostics")).json["events"]["readers"]:
                 number += 1
@@ -311,7 +311,7 @@ class TestReading:
         async with quiet_house() as house:
             async with read_events(house.url) as one, read_events(house.url):
                 await shown(house, "events", "readers", 2)
-                await one.say(frame(CLOSE, b"\x03\xe8bye"))
+                await one.send(frame(CLOSE, b"\x03\xe8bye"))
                 assert await one.frame() == (CLOSE, b"\x03\xe8bye")
                 assert await one.rest() == b""
                 await shown(house, "events", "readers", 1)
@@ -319,11 +319,11 @@ class TestReading:
 
     async def test_what_a_client_says_is_ignored(self, quiet_log: pytest.LogCaptureFixture) -> None:
         async with quiet_house() as house, read_events(house.url) as stream:
-            await stream.say(frame(TEXT, b'{"type": "subscribe"}') + frame(TEXT) + frame(BINARY, bytes(range(256))))
-            await stream.say(frame(BINARY, b"\xff\xfe") + frame(PONG, b"unasked") + frame(PONG))
-            await stream.say(frame(TEXT, b"x" * 65_536))
-            await stream.say(frame(TEXT, b"x" * 30_000, is_last=False) + frame(CONTINUATION, b"x" * 35_536))
-            await stream.say(frame(PING, b"there?"))
+            await stream.send(frame(TEXT, b'{"type": "subscribe"}') + frame(TEXT) + frame(BINARY, bytes(range(256))))
+            await stream.send(frame(BINARY, b"\xff\xfe") + frame(PONG, b"unasked") + frame(PONG))
+            await stream.send(frame(TEXT, b"x" * 65_536))
+            await stream.send(frame(TEXT, b"x" * 30_000, is_last=False) + frame(CONTINUATION, b"x" * 35_536))
+            await stream.send(frame(PING, b"there?"))
             assert await stream.frame() == (PONG, b"there?")
             house.hub.bus.publish(note(1))
             assert number_of(await stream.event()) == 1
@@ -335,21 +335,21 @@ class TestReading:
             for number, (said, code) in enumerate(ENDS_IT):
                 with subtests.test(str(number)):
                     async with read_events(house.url) as stream:
-                        await stream.say(said)
+                        await stream.send(said)
                         opcode, payload = await stream.frame()
                         assert (opcode, int.from_bytes(payload[:2], "big")) == (CLOSE, code)
                         assert await stream.rest() == b""
 
     async def test_what_is_said_in_one_breath_with_the_handshake_is_heard(self) -> None:
         async with quiet_house() as house, call(house.url) as caller:
-            await caller.say(request("GET", "/events", KEY, *UPGRADE) + frame(PING, b"early") + frame(CLOSE))
+            await caller.send(request("GET", "/events", KEY, *UPGRADE) + frame(PING, b"early") + frame(CLOSE))
             assert (await caller.reply()).status == 101
             assert [await caller.frame(), await caller.frame()] == [(PONG, b"early"), (CLOSE, b"")]
 
     async def test_a_frame_that_comes_byte_by_byte_is_heard(self) -> None:
         async with quiet_house() as house, read_events(house.url) as stream:
             for byte in frame(PING, b"slow"):
-                await stream.say(bytes([byte]))
+                await stream.send(bytes([byte]))
                 await asyncio.sleep(0.001)
             assert await stream.frame() == (PONG, b"slow")
 
@@ -362,10 +362,10 @@ class TestPings:
             for _ in range(6):
                 opcode, payload = await stream.frame()
                 assert opcode == PING
-                await stream.say(frame(PONG, payload))
+                await stream.send(frame(PONG, payload))
             house.hub.bus.publish(note(1))
             while (answer := await stream.frame())[0] == PING:
-                await stream.say(frame(PONG, answer[1]))
+                await stream.send(frame(PONG, answer[1]))
             assert answer[0] == TEXT
 
     async def test_pings_come_as_often_as_the_limit_says(self) -> None:
@@ -374,7 +374,7 @@ class TestPings:
             async with read_events(house.url) as stream:
                 for _ in range(3):
                     opcode, payload = await stream.frame()
-                    await stream.say(frame(PONG, payload))
+                    await stream.send(frame(PONG, payload))
                 assert opcode == PING and 3 * 0.4 <= time.monotonic() - began < 3 * 0.4 + SLACK
 
     async def test_a_reader_that_never_answers_is_cut_with_1011(self, quiet_log: pytest.LogCaptureFixture) -> None:
@@ -391,7 +391,7 @@ class TestPings:
     async def test_one_that_is_unplugged_is_cut(self) -> None:
         async with quiet_house(limits=ApiLimits(ping_secs=0.2, stop_secs=0.2)) as house:
             async with read_events(house.url) as stream:
-                stream.take_nothing()
+                stream.stop_reading()
                 await shown(house, "events", "readers", 0)
 
     async def test_a_real_client_lives(self) -> None:
@@ -403,7 +403,7 @@ class TestPings:
 
 
 class TestFallingBehind:
-    """A reader loses what it cannot take, knows how much, and harms nobody."""
+    """A slow reader loses frames, is told how many, and delays no other."""
 
     async def test_too_many_at_once_are_counted_exactly(self) -> None:
         async with quiet_house(event_capacity=10) as house, read_events(house.url) as stream:
@@ -428,21 +428,21 @@ class TestFallingBehind:
 
     async def test_a_reader_that_pauses_gets_what_was_left_and_the_exact_number_of_what_was_not(self) -> None:
         async with quiet_house(event_capacity=50) as house, read_events(house.url, small=True) as stream:
-            stream.take_nothing()
+            stream.stop_reading()
             number = 0
             while not (await house.get("/diagnostics")).json["events"]["dropped"] > 500:
                 for _ in range(20):
                     house.hub.bus.publish(note(number, 2000))
                     number += 1
-            stream.take_again()
+            stream.resume_reading()
             expected = 0
             while expected < number:
-                told = await stream.event()
-                if "dropped" in told:
-                    assert told["message"] == f"subscriber lagged: {told['dropped']} events dropped"
-                    expected += told["dropped"]
+                received = await stream.event()
+                if "dropped" in received:
+                    assert received["message"] == f"subscriber lagged: {received['dropped']} events dropped"
+                    expected += received["dropped"]
                 else:
-                    assert number_of(told) == expected
+                    assert number_of(received) == expected
                     expected += 1
             house.hub.bus.publish(note(number))
             assert number_of(await stream.event()) == number
@@ -453,7 +453,7 @@ class TestFallingBehind:
             quiet_house(limits=ApiLimits(stall_secs=0.4)) as house,
             read_events(house.url, small=True) as stream,
         ):
-            stream.take_nothing()
+            stream.stop_reading()
             fill(house)
             began = time.monotonic()
             await shown(house, "events", "readers", 0)
@@ -463,27 +463,27 @@ class TestFallingBehind:
     async def test_it_is_closed_although_nothing_happens_any_more(self) -> None:
         async with quiet_house(limits=ApiLimits(stall_secs=0.4), event_capacity=20) as house:
             async with read_events(house.url, small=True) as stream:
-                stream.take_nothing()
+                stream.stop_reading()
                 fill(house, count=20, size=20_000)
                 await shown(house, "events", "readers", 0)
 
     async def test_a_slow_reader_that_moves_is_kept(self) -> None:
         limits = ApiLimits(stall_secs=1.0, ping_secs=1.0)
         async with quiet_house(limits=limits) as house, read_events(house.url, small=True) as stream:
-            stream.take_nothing()
+            stream.stop_reading()
             fill(house)
             ends = time.monotonic() + 2.5
             while time.monotonic() < ends:
-                stream.take_again()
+                stream.resume_reading()
                 assert await stream.read(4096), "it is still open"
-                stream.take_nothing()
+                stream.stop_reading()
                 await asyncio.sleep(0.01)
             await shown(house, "events", "readers", 1)
 
     async def test_a_reader_that_is_closed_takes_nobody_with_it(self) -> None:
         async with quiet_house(limits=ApiLimits(stall_secs=0.3), event_capacity=100) as house:
             async with read_events(house.url) as good, read_events(house.url, small=True) as bad:
-                bad.take_nothing()
+                bad.stop_reading()
                 for number in range(1000):
                     house.hub.bus.publish(note(number, 1000))
                     assert number_of(await good.event()) == number
@@ -499,11 +499,11 @@ def fill(house: House, count: int = 1000, size: int = 2000) -> None:
 
 
 class TestFloods:
-    """A client that talks too much harms only itself."""
+    """A client that sends too much delays only itself."""
 
     async def test_pings_are_all_answered_in_their_order(self, quiet_log: pytest.LogCaptureFixture) -> None:
         async with quiet_house() as house, read_events(house.url) as stream:
-            stream.say_at_once(b"".join(frame(PING, b"%d" % number) for number in range(20_000)))
+            stream.send_at_once(b"".join(frame(PING, b"%d" % number) for number in range(20_000)))
             for number in range(20_000):
                 assert await stream.frame() == (PONG, b"%d" % number)
             house.hub.bus.publish(note(1))
@@ -514,9 +514,9 @@ class TestFloods:
     ) -> None:
         async with quiet_house(limits=ApiLimits(stall_secs=0.5)) as house:
             async with read_events(house.url, small=True) as stream:
-                stream.take_nothing()
+                stream.stop_reading()
                 tasks = len(asyncio.all_tasks())
-                stream.say_at_once(frame(PING, b"x" * 125) * 50_000)
+                stream.send_at_once(frame(PING, b"x" * 125) * 50_000)
                 await shown(house, "events", "readers", 0)
                 assert len(asyncio.all_tasks()) <= tasks + 5
 
@@ -530,7 +530,7 @@ class TestFloods:
     ) -> None:
         async with quiet_house() as house, read_events(house.url) as flood, read_events(house.url) as other:
             pieces = piece * (600_000 // len(piece))
-            flood.say_at_once(frame(TEXT, b"x", is_last=False) + pieces + frame(PING, b"end"))
+            flood.send_at_once(frame(TEXT, b"x", is_last=False) + pieces + frame(PING, b"end"))
             waits = []
             for number in range(30):
                 began = time.monotonic()
@@ -571,7 +571,7 @@ class Counter(asyncio.Protocol):
 async def test_two_hundred_readers_of_which_one_never_reads_lose_only_its_own_frames() -> None:
     total, loop = 4000, asyncio.get_running_loop()
     async with quiet_house() as house, read_events(house.url, small=True) as stuck:
-        stuck.take_nothing()
+        stuck.stop_reading()
         host, port = "127.0.0.1", int(house.url.rpartition(":")[2])
         readers = [await loop.create_connection(Counter, host, port) for _ in range(199)]
         await asyncio.gather(*(reader.opened for _, reader in readers))
@@ -590,7 +590,7 @@ async def test_two_hundred_readers_of_which_one_never_reads_lose_only_its_own_fr
             transport.abort()
         figures = (await house.get("/diagnostics")).json["events"]
         assert figures["dropped"] > 0, "the one that never read"
-        stuck.take_again()
+        stuck.resume_reading()
         assert await account_for(stuck, total) == figures["dropped"]
 
 
@@ -598,12 +598,12 @@ async def account_for(stream: Caller, total: int) -> int:
     """Read the notes up to this number: each came or was counted as lost, in order. The number of the lost ones."""
     expected = lost = 0
     while expected < total:
-        told = await stream.event()
-        if "dropped" in told:
-            lost += told["dropped"]
-            expected += told["dropped"]
+        received = await stream.event()
+        if "dropped" in received:
+            lost += received["dropped"]
+            expected += received["dropped"]
         else:
-            assert number_of(told) == expected
+            assert number_of(received) == expected
             expected += 1
     return lost
 

@@ -1,4 +1,4 @@
-"""What Sanic 25.12 does that one has to know, and what the hub does instead: it ends, lets go, and keeps its word."""
+"""Traps of Sanic 25.12, and what the hub does instead."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def stop(stack: AsyncExitStack, within: float) -> float:
 
 
 class TestStopping:
-    """The end never hangs, whatever is open."""
+    """A stop never hangs, whatever is open."""
 
     async def test_a_hub_that_nobody_asks_ends_at_once(self) -> None:
         async with ending(ApiLimits()) as (house, stack), call(house.url) as silent, call(house.url) as idle:
@@ -66,7 +66,7 @@ class TestStopping:
     async def test_a_request_in_progress_is_answered(self, quiet_log: pytest.LogCaptureFixture) -> None:
         async with ending(ApiLimits()) as (house, stack), call(house.url) as caller:
             house.light.faults.delay = 0.1
-            await caller.say(request("POST", f"/devices/{LIGHT}/command", KEY, body=TURN_ON))
+            await caller.send(request("POST", f"/devices/{LIGHT}/command", KEY, body=TURN_ON))
             await until(lambda: house.light.writes)
             assert await stop(stack, ApiLimits().stop_secs + SLACK) < ApiLimits().stop_secs
             assert (await caller.reply()).json == {"status": "ok"}
@@ -77,7 +77,7 @@ class TestStopping:
     ) -> None:
         async with ending(ApiLimits(stop_secs=0.2)) as (house, stack), call(house.url) as caller:
             house.light.faults.silent = True
-            await caller.say(request("POST", f"/devices/{LIGHT}/command", KEY, body=TURN_ON))
+            await caller.send(request("POST", f"/devices/{LIGHT}/command", KEY, body=TURN_ON))
             await until(lambda: house.light.writes or ("GET", "/elgato/lights") in house.light.requests)
             assert await stop(stack, SLACK) >= 0.2
             answer = await caller.reply()
@@ -87,7 +87,7 @@ class TestStopping:
     async def test_a_request_that_nothing_ends_is_cut(self, quiet_log: pytest.LogCaptureFixture) -> None:
         limits = ApiLimits(stop_secs=0.1, abort_secs=0.1)
         async with ending(limits) as (house, stack), call(house.url) as caller:
-            await caller.say(request("POST", "/rooms", KEY, "Content-Length: 10") + b"{")
+            await caller.send(request("POST", "/rooms", KEY, "Content-Length: 10") + b"{")
             assert (await house.get("/health")).status == 200
             assert await stop(stack, SLACK) >= 0.2
             assert await caller.rest() == b""
@@ -107,7 +107,7 @@ class TestStopping:
         self, quiet_log: pytest.LogCaptureFixture, half: bytes
     ) -> None:
         async with ending(ApiLimits(stop_secs=0.5)) as (house, stack), call(house.url) as caller:
-            await caller.say(half)
+            await caller.send(half)
             assert (await house.get("/health")).status == 200
             await stop(stack, SLACK)
             await caller.rest()
@@ -118,7 +118,7 @@ class TestStopping:
         async with AsyncExitStack() as readers, ending(ApiLimits(stop_secs=0.5)) as (house, stack):
             streams = [await readers.enter_async_context(read_events(house.url)) for _ in range(299)]
             stuck = await readers.enter_async_context(read_events(house.url, small=True))
-            stuck.take_nothing()
+            stuck.stop_reading()
             for _ in range(300):
                 house.hub.bus.publish(SystemErrorReported(message="x" * 1500))
             await asyncio.gather(*(take(stream, 300) for stream in streams))
@@ -129,7 +129,7 @@ class TestStopping:
     async def test_streams_that_answer_the_goodbye_do_not_hold_up_the_end(self) -> None:
         async def part(stream: Caller) -> tuple[int, bytes]:
             goodbye = await stream.frame()
-            await stream.say(frame(*goodbye))
+            await stream.send(frame(*goodbye))
             assert await stream.rest() == b""
             return goodbye
 
@@ -143,7 +143,7 @@ class TestStopping:
         tasks, apps = len(asyncio.all_tasks()), set(Sanic._app_registry)
         async with ending(ApiLimits(stop_secs=0.2)) as (house, stack):
             async with read_events(house.url), call(house.url) as caller:
-                await caller.say(b"GET /hea")
+                await caller.send(b"GET /hea")
                 await stop(stack, SLACK)
             with pytest.raises(OSError):
                 async with call(house.url):
@@ -176,7 +176,7 @@ class TestLettingGo:
 
     async def test_a_body_that_trickles_is_408_as_well(self) -> None:
         async with open_house(limits=ApiLimits(body_secs=0.3)) as house, call(house.url) as caller:
-            await caller.say(request("POST", "/rooms", KEY, "Content-Length: 1000000"))
+            await caller.send(request("POST", "/rooms", KEY, "Content-Length: 1000000"))
             trickle = asyncio.create_task(trickle_into(caller))
             assert (await caller.reply()).status == 408
             assert await caller.rest() == b""
@@ -201,14 +201,14 @@ class TestLettingGo:
     async def test_a_body_that_floods_behind_its_answer_ends(self) -> None:
         async with open_house(limits=ApiLimits(body_bytes=10_000)) as house, call(house.url) as caller:
             assert (await caller.ask(request("POST", "/rooms", "Content-Length: 1000000000"))).status == 401
-            caller.say_at_once(b"x" * 50_000)
+            caller.send_at_once(b"x" * 50_000)
             assert await caller.rest() == b""
 
     async def test_a_head_that_trickles_is_408_though_it_never_rests(
         self, quiet_log: pytest.LogCaptureFixture
     ) -> None:
         async with open_house(limits=ApiLimits(head_secs=0.3)) as house, call(house.url) as caller:
-            await caller.say(b"GET /health HTTP/1.1\r\nX: ")
+            await caller.send(b"GET /health HTTP/1.1\r\nX: ")
             trickle = asyncio.create_task(trickle_into(caller))
             reply = await caller.reply(0.3 + SLACK)
             assert (reply.status, reply.json) == (
@@ -222,7 +222,7 @@ class TestLettingGo:
         self, quiet_log: pytest.LogCaptureFixture
     ) -> None:
         async with open_house(limits=ApiLimits(head_secs=0.3)) as house, call(house.url) as caller:
-            await caller.say(b"GET /health HTTP/1.1\r\nX: ")
+            await caller.send(b"GET /health HTTP/1.1\r\nX: ")
             await asyncio.sleep(0.05)
             time.sleep(0.5)  # noqa: ASYNC251 - the loop is to be held
             assert (await caller.reply()).json["error"] == "the head did not arrive within 0.3 s"
@@ -244,8 +244,8 @@ class TestLettingGo:
     async def test_a_client_that_asks_and_never_reads_is_cut(self, quiet_log: pytest.LogCaptureFixture) -> None:
         async with open_house(limits=ApiLimits(stall_secs=0.3)) as house, call(house.url, small=True) as caller:
             make(house.hub.registry, PutRoom(room=Room(id="large", name="x" * 1000)))
-            caller.take_nothing()
-            caller.say_at_once(request("GET", "/capabilities", KEY) * 300)
+            caller.stop_reading()
+            caller.send_at_once(request("GET", "/capabilities", KEY) * 300)
             await shown(house, "sockets", "open", 1)
 
     async def test_an_upgrade_that_is_none_does_not_stop_the_clock(self) -> None:
@@ -275,9 +275,9 @@ class TestLettingGo:
 
 
 async def trickle_into(caller: Caller, drop: bytes = b"x") -> None:
-    """Say a little, again and again, until nobody is there."""
+    """Send a little, again and again, until the connection is closed."""
     while True:
-        caller.say_at_once(drop)
+        caller.send_at_once(drop)
         await asyncio.sleep(0.02)
 
 
@@ -287,9 +287,9 @@ async def test_a_command_is_finished_though_its_client_hangs_up(quiet_log: pytes
         for round_, action in enumerate(["on", "off", "on"]):
             async with call(house.url) as caller:
                 body = TURN_ON.replace(b'"on"', f'"{action}"'.encode())
-                await caller.say(request("POST", f"/devices/{LIGHT}/command", KEY, body=body))
+                await caller.send(request("POST", f"/devices/{LIGHT}/command", KEY, body=body))
                 await until(lambda: len(house.light.writes) > round_)  # noqa: B023
-                caller.hang_up()
+                caller.close()
             await until(lambda: house.hub.registry.get_device(LIGHT).attributes["power"] == action)  # noqa: B023
         assert (await house.device(LIGHT))["attributes"]["power"] == "on"
 
@@ -301,9 +301,9 @@ async def test_a_client_that_hangs_up_anywhere_leaves_no_trace(quiet_log: pytest
         for data in (asked, upgrade):
             for at in range(0, len(data) + 1, 7):
                 async with call(house.url) as caller:
-                    await caller.say(data[:at])
+                    await caller.send(data[:at])
                     await asyncio.sleep(0)
-                    caller.hang_up()
+                    caller.close()
         await shown(house, "sockets", "open", 1)
         assert (await house.get("/health")).status == 200
 

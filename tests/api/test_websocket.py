@@ -1,4 +1,4 @@
-"""The event stream as a WebSocket: the cases of the Autobahn suite that matter to a server that hardly listens.
+"""The event stream as a WebSocket: the cases of the Autobahn suite that matter to a server that ignores messages.
 
 The numbers in front of the cases are the suite's chapters: framing, pings and pongs, reserved bits, opcodes,
 fragmentation, UTF-8, close handling, limits.
@@ -38,7 +38,7 @@ PONGS = frame(PING, b"still there?")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What a client says, the payloads of the pongs that it hears, and the code that ends it, if one does."""
+    """What a client sends, the payloads of the pongs that it receives, and the close code, if there is one."""
 
     said: bytes
     pongs: tuple[bytes, ...] = ()
@@ -205,7 +205,7 @@ FAMILIES = {
 
 
 async def expect(stream: Caller, case: Case) -> None:
-    """Hear exactly what the case says, and then a last pong, or the end."""
+    """Receive exactly what the case states, and then a last pong, or the end."""
     for payload in case.pongs:
         assert await stream.frame() == (PONG, payload)
     if case.code is None:
@@ -227,7 +227,7 @@ class TestEachCase:
         for what, case in FAMILIES[family].items():
             with subtests.test(what):
                 async with read_events(shared.url) as stream:
-                    stream.say_at_once(case.said + PONGS)
+                    stream.send_at_once(case.said + PONGS)
                     await expect(stream, case)
 
     async def test_in_drops(
@@ -239,13 +239,13 @@ class TestEachCase:
                 step = max(1, len(said) // 25)
                 async with read_events(shared.url) as stream:
                     for at in range(0, len(said), step):
-                        stream.say_at_once(said[at : at + step])
+                        stream.send_at_once(said[at : at + step])
                         await shared.hub.clock.sleep(0)
                     await expect(stream, case)
 
 
 class TestGoodbye:
-    """7: a goodbye is answered with the same, and then nothing follows."""
+    """7: a Close frame is answered with the same, and then nothing follows."""
 
     @pytest.mark.parametrize("code", GOOD_CODES)
     async def test_a_code_that_may_be_sent_is_echoed(self, shared: House, code: int) -> None:
@@ -254,7 +254,7 @@ class TestGoodbye:
     @pytest.mark.parametrize("code", BAD_CODES)
     async def test_a_code_that_may_not_is_1002(self, shared: House, code: int) -> None:
         async with read_events(shared.url) as stream:
-            await stream.say(goodbye(code, b"bye") + PONGS)
+            await stream.send(goodbye(code, b"bye") + PONGS)
             await expect(stream, Case(b"", code=WRONG))
 
     @pytest.mark.parametrize("payload", [b"", b"\x03\xe8", b"\x03\xe8" + b"x" * 123, b"\x03\xe8" + GREETING])
@@ -273,7 +273,7 @@ class TestGoodbye:
     )
     async def test_one_that_is_malformed_ends_it_as_well(self, shared: House, payload: bytes, code: int) -> None:
         async with read_events(shared.url) as stream:
-            await stream.say(frame(CLOSE, payload) + PONGS)
+            await stream.send(frame(CLOSE, payload) + PONGS)
             opcode, said = await stream.frame()
             assert (opcode, int.from_bytes(said[:2], "big")) == (CLOSE, code)
             assert await stream.rest() == b""
@@ -287,9 +287,9 @@ class TestGoodbye:
         await self.part(shared, goodbye(DONE) + after, DONE.to_bytes(2, "big"))
 
     async def part(self, shared: House, said: bytes, heard: bytes) -> None:
-        """Say it, and hear that and the end."""
+        """Send it, and receive that and the end."""
         async with read_events(shared.url) as stream:
-            await stream.say(frame(PING, b"a") + said)
+            await stream.send(frame(PING, b"a") + said)
             assert [await stream.frame(), await stream.frame()] == [(PONG, b"a"), (CLOSE, heard)]
             assert await stream.rest() == b""
 
@@ -301,5 +301,5 @@ async def test_compression_is_not_taken_up(shared: House) -> None:
             asked = request("GET", "/events", KEY, *UPGRADE, f"Sec-WebSocket-Extensions: {offer}")
             reply = await caller.ask(asked)
             assert (reply.status, reply.header("sec-websocket-extensions")) == (101, None)
-            await caller.say(with_bits(frame(TEXT, b"\xf2\x48\xcd\xc9\xc9\x07\x00"), 4))
+            await caller.send(with_bits(frame(TEXT, b"\xf2\x48\xcd\xc9\xc9\x07\x00"), 4))
             await expect(caller, Case(b"", code=WRONG))

@@ -1,4 +1,4 @@
-"""The bus: order, who hears what, and the count of what it carried."""
+"""The bus: the order of events, which listeners get them, and their count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The registry: what a change leaves behind, which events tell of it in which order, and what leaves no trace."""
+"""The registry: what a change leaves behind, which events are published, in which order, and what leaves no trace."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ class Home:
         self.news()
 
     def news(self) -> list[events.Event]:
-        """What was published since the last time one asked."""
-        told = self.heard[:]
+        """What was published since the last call."""
+        published = self.heard[:]
         self.heard.clear()
-        return told
+        return published
 
     def device(self, device_id: str = "a:1") -> Device:
         """The device."""
@@ -195,8 +195,8 @@ class TestReports:
     def test_changes_are_told_in_the_order_of_the_report_and_before_removals(self) -> None:
         home = Home(report(seen("a:1"), seen("a:2"), seen("a:3"), seen("a:4")))
         home.registry.apply(report(seen("a:4", power="on"), seen("a:0"), seen("a:2", power="on"), also=["a:3"]))
-        told = [event.device.id for event in home.heard if isinstance(event, events.DeviceStateChanged)]
-        assert told == ["a:4", "a:0", "a:2"]
+        published = [event.device.id for event in home.heard if isinstance(event, events.DeviceStateChanged)]
+        assert published == ["a:4", "a:0", "a:2"]
         assert home.news()[3:] == [events.DeviceRemoved(device_id="a:1")]
 
     def test_an_event_comes_when_it_is_already_true(self) -> None:
@@ -217,7 +217,7 @@ class TestReports:
 
 
 class TestMarks:
-    """Online and offline, said of all devices of an adapter."""
+    """Online and offline, set for all devices of an adapter."""
 
     def test_offline_is_told_once_and_leaves_all_else(self) -> None:
         home = Home(report(seen("a:1", power="on"), seen("a:2")), report(seen("b:1"), adapter="b"))
@@ -228,8 +228,8 @@ class TestMarks:
         assert after.last_seen == before.last_seen
         assert after.updated_at > before.updated_at
         assert home.device("b:1") == other
-        told = [event.device.id for event in home.news() if isinstance(event, events.DeviceStateChanged)]
-        assert told == ["a:1", "a:2"]
+        published = [event.device.id for event in home.news() if isinstance(event, events.DeviceStateChanged)]
+        assert published == ["a:1", "a:2"]
 
     @pytest.mark.parametrize("state", [ONLINE, OFFLINE])
     def test_what_is_so_already_is_not_told_again(self, state: str) -> None:
@@ -364,7 +364,7 @@ class TestGroups:
         assert [device.id for device in home.registry.list_group_devices("g")] == ["a:3", "a:1", "a:2"]
 
     @pytest.mark.parametrize(
-        ("name", "members", "told"),
+        ("name", "members", "expected"),
         [
             ("All", ["a:1", "a:2"], []),
             ("All", ["a:1", "a:2", "a:1"], []),
@@ -377,14 +377,14 @@ class TestGroups:
         ],
     )
     def test_an_update_tells_the_name_and_the_members_apart(
-        self, name: str, members: list[str] | None, told: list[type[events.Event]]
+        self, name: str, members: list[str] | None, expected: list[type[events.Event]]
     ) -> None:
         home = Home(report(seen("a:1"), seen("a:2")))
         home.registry.put_group("g", "All", ["a:1", "a:2"])
         home.news()
         group = home.registry.put_group("g", name, members)
         news = home.news()
-        assert [type(event) for event in news] == told
+        assert [type(event) for event in news] == expected
         for event in news:
             if isinstance(event, events.GroupMembersChanged):
                 assert (event.group_id, event.members) == ("g", group.members)
@@ -500,7 +500,7 @@ class TestQuestions:
 class Model:
     """The registry's rules once more, in the plainest words, as something to compare with.
 
-    Devices are `[room, state, value, note]`; every step returns what must be told, or the class that it raises.
+    Devices are `[room, state, value, note]`; every step returns what must be published, or the class that it raises.
     """
 
     def __init__(self) -> None:
@@ -511,7 +511,7 @@ class Model:
 
     def apply(self, adapter: str, sightings: dict[str, tuple[int, int] | None]) -> list[Any]:
         """Value and note of each device that is there; None for one that could not be read."""
-        told: list[Any] = []
+        expected: list[Any] = []
         for name, sighting in sightings.items():
             if sighting is None:
                 continue
@@ -520,20 +520,20 @@ class Model:
             room = self.homes.get(name) if old is None else old[0]
             self.devices[name] = [room, "online", value, note]
             if old is None or old[1:3] != ["online", value]:
-                told.append(("state", name, "online", value))
+                expected.append(("state", name, "online", value))
         for name in [name for name in self.devices if name[0] == adapter and name not in sightings]:
             del self.devices[name]
-            told.append(("removed", name))
-        return told
+            expected.append(("removed", name))
+        return expected
 
     def mark(self, adapter: str, state: str) -> list[Any]:
         """Every device of the adapter is now so."""
-        told = []
+        expected = []
         for name, device in self.devices.items():
             if name[0] == adapter and device[1] != state:
                 device[1] = state
-                told.append(("state", name, state, device[2]))
-        return told
+                expected.append(("state", name, state, device[2]))
+        return expected
 
     def put_room(self, room: str, name: str) -> list[Any]:
         """Create or rename."""
@@ -572,8 +572,8 @@ class Model:
         self.groups[group] = (name, kept)
         if old is None:
             return [("group", "added", group, name, kept)]
-        told: list[Any] = [("group", "updated", group, name, kept)] if old[0] != name else []
-        return told + ([("members", group, kept)] if old[1] != kept else [])
+        expected: list[Any] = [("group", "updated", group, name, kept)] if old[0] != name else []
+        return expected + ([("members", group, kept)] if old[1] != kept else [])
 
     def set_members(self, group: str, members: list[str]) -> Any:
         """Replace the members."""
@@ -585,7 +585,7 @@ class Model:
 
 
 def told_of(event: events.Event) -> Any:
-    """The event as the model says it."""
+    """The event as the model writes it."""
     match event:
         case events.DeviceStateChanged(device=device):
             return ("state", device.id, device.attributes["state"], device.attributes["uv_index"])

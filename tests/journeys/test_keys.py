@@ -179,7 +179,7 @@ class TestRevoking:
         posts = [("/rooms", body), (f"/devices/{LIGHT}/room", b'{"room_id":null}')]
         async with call(house.url) as post, call(house.url) as assign:
             for caller, (path, sent) in zip((post, assign), posts, strict=True):
-                await caller.say(request("POST", path, key, body=sent)[:-1])
+                await caller.send(request("POST", path, key, body=sent)[:-1])
             assert (await house.get("/devices", token=made["key"])).status == 200
             assert (await house.delete(f"/auth/keys/{made['id']}")).status == 204
             for caller in (post, assign):

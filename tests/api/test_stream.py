@@ -195,7 +195,7 @@ class TestFrames:
         kinds = {kind for kind in vars(events).values() if isinstance(kind, type) and issubclass(kind, Event)}
         assert kinds - {Event} == {type(event) for event, _ in TOLD} == set(BY_EVENT)
 
-    @pytest.mark.parametrize(("event", "told"), TOLD, ids=[type(event).__name__ for event, _ in TOLD])
+    @pytest.mark.parametrize(("event", "received"), TOLD, ids=[type(event).__name__ for event, _ in TOLD])
     def test_an_event_has_the_frame_of_the_contract(self, event: Event, received: dict[str, Any] | None) -> None:
         written = json.dumps(received, separators=(",", ":"), ensure_ascii=False).encode()
         assert frame_of(event) == (None if received is None else written)

@@ -96,7 +96,7 @@ def numbers() -> list[tuple[str, str]]:
         ("firmware/README.md", f"{WORDS[int(SEAL_AFTER_SECS)]} seconds after it began to serve"),
         ("README.md", "removes the versions before it a minute after" if REMOVE_AFTER_SECS == 60 else ""),
         ("card.md", f"{WORDS[MAX_CRASHES]} within {WORDS[int(WINDOW_SECS) // 60]} minutes"),
-        ("events.md", f"One that takes nothing for {limits.stall_secs:g} s is closed"),
+        ("events.md", f"One that reads nothing for {limits.stall_secs:g} s is closed"),
         ("events.md", f"The hub pings every {limits.ping_secs:g} s"),
         ("events.md", f"a message of more than {limits.message_bytes >> 10} KiB"),
         ("events.md", f"larger than {limits.head_bytes >> 10} KiB"),

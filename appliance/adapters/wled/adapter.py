@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from appliance.adapters.base import AdapterContext, CommandResult
@@ -33,7 +34,7 @@ SEGMENT = (CommandSpec(capability="color_rgb", actions=("set",)), *WHOLE)
 
 log = logging.getLogger("adapters")
 
-CHANGES: Mapping[tuple[str, str], Callable[[Any, list[str]], dict[str, Any]]] = {
+CHANGES: Mapping[tuple[str, str], Callable[[Any, tuple[str, ...]], dict[str, Any]]] = {
     ("power", "on"): lambda _, effects: {"on": True},
     ("power", "off"): lambda _, effects: {"on": False},
     ("power", "toggle"): lambda _, effects: {"on": "t"},
@@ -49,7 +50,7 @@ class WledAdapter(PollingAdapter):
 
     def __init__(self, context: AdapterContext, http: HttpClient, poll_interval: float) -> None:
         super().__init__(context, http, poll_interval)
-        self._effects: list[str] = []
+        self._effects: tuple[str, ...] = ()
         self._info: Mapping[str, Any] = {}
         self._unreadable: set[str] = set()
 
@@ -67,7 +68,7 @@ class WledAdapter(PollingAdapter):
         if not self._effects:
             await self.poll()
         is_whole = device_id == f"{self.name}:light"
-        check_offered(device_id, WHOLE if is_whole else self._segment_commands(), command)
+        check_offered(device_id, WHOLE if is_whole else _segment_commands(self._effects), command)
         change = CHANGES[command.capability, command.action](command.value, self._effects)
         body: dict[str, Any] = change if is_whole else {"seg": [{"id": int(device_id.rpartition(":")[2]), **change}]}
         if command.transition_secs is not None:
@@ -93,12 +94,11 @@ class WledAdapter(PollingAdapter):
     def _report(self, answer: Any, effects: Any) -> Report:
         """The strip and its segments, from an object of state and info; raises `BadAnswer`."""
         try:
-            state, self._info, self._effects = answer["state"], answer["info"], [str(each) for each in effects]
-            segments = {self._segment_id(each): each for each in state["seg"] if each.get("stop", 1) > 0}
+            state, self._info, self._effects = answer["state"], answer["info"], tuple(map(str, effects))
+            segments = {f"{self.name}:segment:{int(it['id'])}": it for it in state["seg"] if it.get("stop", 1) > 0}
             seen = [self._whole(state)]
         except MALFORMED:
             raise BadAnswer(f"{self.http.address} answered with something that is not WLED's") from None
-        present = frozenset({seen[0].device_id, *segments})
         for device_id, segment in segments.items():
             try:
                 seen.append(self._segment(device_id, segment))
@@ -107,7 +107,7 @@ class WledAdapter(PollingAdapter):
                 if device_id not in self._unreadable:
                     log.warning("%s: cannot be read (%s: %s)", device_id, type(fault).__name__, fault)
                 self._unreadable.add(device_id)
-        return Report(adapter=self.name, present=present, observations=tuple(seen))
+        return Report(adapter=self.name, present=frozenset({seen[0].device_id, *segments}), observations=tuple(seen))
 
     def _whole(self, state: Mapping[str, Any]) -> Observation:
         facts = self._info
@@ -116,9 +116,6 @@ class WledAdapter(PollingAdapter):
         return Observation(
             device_id=device_id, kind=DeviceKind.LIGHT, attributes=shown_now, name=name, info=info, commands=WHOLE
         )
-
-    def _segment_id(self, segment: Mapping[str, Any]) -> str:
-        return f"{self.name}:segment:{int(segment['id'])}"
 
     def _segment(self, device_id: str, segment: Mapping[str, Any]) -> Observation:
         r, g, b = segment["col"][0][:3]
@@ -132,12 +129,14 @@ class WledAdapter(PollingAdapter):
             },
             name=segment.get("n") or f"{self._info['name']} {int(segment['id']) + 1}",
             info=Info(manufacturer="WLED", parent_id=f"{self.name}:light"),
-            commands=self._segment_commands(),
+            commands=_segment_commands(self._effects),
         )
 
-    def _segment_commands(self) -> tuple[CommandSpec, ...]:
-        names = dict.fromkeys(each for each in self._effects if each not in ("RSVD", "-"))
-        return (*SEGMENT, CommandSpec(capability=EFFECT, actions=("set",), type="enum", values=tuple(names)))
+
+@lru_cache(maxsize=32)
+def _segment_commands(effects: tuple[str, ...]) -> tuple[CommandSpec, ...]:
+    names = dict.fromkeys(each for each in effects if each not in ("RSVD", "-"))
+    return (*SEGMENT, CommandSpec(capability=EFFECT, actions=("set",), type="enum", values=tuple(names)))
 
 
 def _light(part: Mapping[str, Any]) -> dict[str, Any]:

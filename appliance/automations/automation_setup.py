@@ -26,7 +26,7 @@ from appliance.settings import AutomationsSettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What of the automations others use."""
+    """The parts that the hub and a simulation use while the automations are open."""
 
     automations: Automations
     engine: Engine

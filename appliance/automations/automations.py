@@ -39,11 +39,11 @@ class Automations:
         self._states = states
 
     def list_views(self) -> list[View]:
-        """Every automation by id."""
+        """Every automation, sorted by id."""
         return [_view(definition, self._states.of(definition.id)) for definition in self.catalog.list_definitions()]
 
     def view(self, id_: str) -> View:
-        """One automation."""
+        """The automation of the id; `NotFound` where there is none."""
         return _view(self.catalog.get(id_).definition, self._states.of(id_))
 
     async def switch(self, id_: str, *, is_enabled: bool) -> View:

@@ -95,7 +95,7 @@ class Brake:
         return f"brake: {sentence}"
 
     def note_run(self, automation_id: str, event: Mapping[str, Value]) -> None:
-        """The automation runs for the event."""
+        """Note that the automation runs for the event; a run that it caused itself counts towards `max_runs`."""
         causes = self._causes_of(event)
         if automation_id in causes:
             record = self._records.setdefault(automation_id, _Record())

@@ -164,7 +164,7 @@ class DateRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariableState:
-    """A variable matches."""
+    """The variable of this name has a value that matches."""
 
     type: ClassVar[str] = "variable"
     name: str

@@ -20,7 +20,7 @@ CHANGED = "changed/"
 
 
 class HomeView(Protocol):
-    """What conditions may ask."""
+    """What conditions read of the home; nothing of it waits or changes anything."""
 
     @property
     def registry(self) -> Registry:

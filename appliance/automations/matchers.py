@@ -59,7 +59,7 @@ def check_equal(attribute: str, value: Value) -> Value:
 
 
 def _color_temperature(value: Value) -> int:
-    """A colour temperature without its unit."""
+    """The colour temperature, in kelvin or mireds by its range; `Invalid` where it is in neither."""
     (low, high), (warm, cold) = values.KELVIN_RANGE, values.MIRED_RANGE
     number = integer(value)
     if not (low <= number <= high or warm <= number <= cold):
@@ -70,7 +70,7 @@ def _color_temperature(value: Value) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anything:
-    """Any value at all."""
+    """Matches every value."""
 
     def holds(self, value: Value) -> bool:
         """Whether there is a value."""

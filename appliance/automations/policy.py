@@ -149,7 +149,7 @@ def _plain(value: Value) -> Value:
 
 
 def read_instant(raw: Value) -> datetime | None:
-    """The instant of these milliseconds since 1970; None if they are no such thing."""
+    """The instant of these milliseconds since 1970; None for anything but a number that has one."""
     if not is_number(raw):
         return None
     try:

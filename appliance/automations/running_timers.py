@@ -62,7 +62,7 @@ class RunningTimer:
         return {**times, "payload": self.load_payload()}
 
     def load_payload(self) -> Value:
-        """The payload, None for none."""
+        """The payload as JSON data; None where the timer has none."""
         return orjson.loads(self.payload)
 
     @property

@@ -31,7 +31,7 @@ class SafeMode:
 
     @property
     def is_by_itself(self) -> bool:
-        """Whether crashes brought it about."""
+        """Whether crashes, not `--safe`, began it."""
         return self.because == BY_ITSELF
 
     def refusal_of(self, section: LuaFolder) -> Fault | None:

@@ -95,7 +95,7 @@ class Scheduler:
         return alarm
 
     def cancel(self, what: TimerHandle | Alarm) -> None:
-        """Never call it again."""
+        """Never call its `on_due` again; nothing where it was cancelled already."""
         if isinstance(what, Alarm):
             self._alarms.pop(what, None)
         elif not what.is_cancelled:

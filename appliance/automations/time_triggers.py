@@ -149,7 +149,7 @@ class DateTrigger:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval:
-    """Again and again, so many seconds apart."""
+    """Fires every `every_secs` seconds of real time."""
 
     type: ClassVar[str] = "interval"
     id: str | None = None

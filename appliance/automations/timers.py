@@ -228,7 +228,7 @@ class Timers:
 
 
 def _check(name: str, secs: float, payload: Value) -> str:
-    """The name as it is kept."""
+    """The name without white space around it; `Invalid` where name, seconds or payload are not allowed."""
     name = cut(name, MAX_ID_CHARS)
     if not is_number(secs) or not 0 <= secs <= MAX_SECS:
         raise Invalid(f"timer '{name}': must take 0 to {MAX_SECS} seconds (400 days), not {secs!r}")

@@ -26,7 +26,7 @@ class AdapterLifecycle:
     adapter: str | None = None
 
     def match(self, event: Event) -> Match | None:
-        """The event table if the event is the start of such an adapter."""
+        """The event table if the event is the start of the adapter, or of any where none is named."""
         if not isinstance(event, AdapterStarted) or self.adapter not in (None, event.adapter):
             return None
         return Match(event={"type": self.type, "adapter": event.adapter, "event": "started"})
@@ -41,7 +41,7 @@ class SystemErrorTrigger:
     contains: str | None = None
 
     def match(self, event: Event) -> Match | None:
-        """The event table if the event is such an error."""
+        """The event table if the event is an error whose message contains the text."""
         if not isinstance(event, SystemErrorReported) or (self.contains or "") not in event.message:
             return None
         return Match(event={"type": self.type, "message": event.message})
@@ -57,7 +57,7 @@ class VariableTrigger:
     matcher: Matcher = field(default_factory=Anything)
 
     def match(self, event: Event) -> Match | None:
-        """The event table if the event is such a change."""
+        """The event table if the event is a change of the variable to a value that matches."""
         if not isinstance(event, VariableChanged) or event.name != self.name or same(event.value, event.previous):
             return None
         is_removal = event.value is None and isinstance(self.matcher, Anything)

@@ -22,5 +22,5 @@ HOLDS = Verdict(holds=True)
 
 
 def refused(reason: str, branch: str = "") -> Verdict:
-    """A no with its reason."""
+    """The verdict that something does not hold, with its reason."""
     return Verdict(holds=False, reason=reason, branch=branch)

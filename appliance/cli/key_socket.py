@@ -178,7 +178,7 @@ def _reachable(folder: Path) -> Iterator[str]:
 
 
 def _uid_of(peer: socket.socket) -> int:
-    """The user at the other end."""
+    """The user id of the process at the other end."""
     size = struct.calcsize("3i")
     _, uid, _ = struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
     return int(uid)

@@ -42,7 +42,7 @@ class RepetitionLimit(logging.Filter):
         self._windows: OrderedDict[object, _Window] = OrderedDict()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether to write the line; one that stands for others says so at its end."""
+        """Whether to write the line; the first after lines held back says how many those were."""
         text, is_any_text, now = record.getMessage(), record.msg == "%s", record.created
         if len(text) > MAX_TEXT_CHARS:
             text = text[: MAX_TEXT_CHARS - 1] + "…"

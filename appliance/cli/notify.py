@@ -26,7 +26,7 @@ class Notifier:
         self._send(f"RELOADING=1\nMONOTONIC_USEC={int(self._clock.monotonic() * 1e6)}")
 
     def stopping(self) -> None:
-        """The hub is about to end."""
+        """The hub stops; `ready` must not follow."""
         self._send("STOPPING=1")
 
     async def feed_watchdog(self) -> None:

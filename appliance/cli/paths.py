@@ -33,7 +33,7 @@ class Places:
 
     @staticmethod
     def of_process(config_flag: str | None, data_flag: str | None) -> Places:
-        """The places of this process."""
+        """The places by these flags, this process's environment, working directory and executable."""
         return Places(
             config_flag=config_flag,
             data_flag=data_flag,

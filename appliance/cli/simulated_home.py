@@ -117,7 +117,7 @@ class Turns:
 
 
 class SimulatedExecutor(Executor):
-    """An `Executor` whose executions take turns."""
+    """An `Executor` whose executions begin when their turn has come, in the order in which they were admitted."""
 
     def __init__(
         self,
@@ -155,7 +155,7 @@ class SimulatedDispatcher(Dispatcher):
         return [self._send_to(device, command, source) for device in devices]
 
     async def invoke(self, target: str, payload: Mapping[str, Value]) -> Value:
-        """Do nothing; `Unsupported` where there is no such section."""
+        """Do nothing and answer nothing; `Unsupported` where there is no such section."""
         if target.partition(":")[0] not in self._sections:
             raise Unsupported(f"invoke target '{target}' is not supported")
         return None
@@ -238,7 +238,7 @@ def mark_all_observed(registry: Registry) -> None:
 
 
 def apply_event(registry: Registry, event: FileEvent) -> None:
-    """Let the event come true."""
+    """Make the event happen in the simulated home."""
     [device] = registry.find_devices([event.device_id])
     source = device.metadata.source
     if event.attribute == EVENT:

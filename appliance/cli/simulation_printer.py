@@ -43,7 +43,7 @@ class SimulationPrinter(RunHistory):
             self._print(self._clock.now(), source, "runs", {"runs": True})
 
     def add(self, entry: RunEntry) -> None:
-        """What became of a trigger."""
+        """Print what became of a trigger: that it fired, failed, or why it did not fire."""
         source = f"automation:{entry.subject}"
         if entry.status in NOT_RUN:
             fields = {"fired": False, "error": entry.error}

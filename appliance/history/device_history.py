@@ -125,7 +125,7 @@ class DeviceHistory:
             self._shrink()
 
     def _shrink(self) -> None:
-        """Thin the largest series a little."""
+        """Drop a sixteenth of the largest series' entries."""
         key = max(self._sizes, key=self._sizes.__getitem__)
         series = self._devices[key[0]][key[1]]
         if len(series) <= 1:

@@ -48,7 +48,7 @@ class Series:
 
     @property
     def size(self) -> int:
-        """Bytes that the series takes."""
+        """Bytes of memory that the series takes, its columns and forms included."""
         columns = getsizeof(self.times) + getsizeof(self._numbers) + getsizeof(self._forms_of)
         return columns + self._constants_bytes + SERIES_BYTES
 

@@ -24,11 +24,11 @@ class Disk:
         self.syncs = 0
 
     def list_names(self) -> list[str]:
-        """The names in the folder."""
+        """The names of the folder's files, sorted."""
         return sorted(each.name for each in self.folder.iterdir())
 
     def read(self, name: str) -> bytes:
-        """All of a file."""
+        """The whole content of a file; `FileNotFoundError` where there is none."""
         return (self.folder / name).read_bytes()
 
     def create(self, name: str) -> int:

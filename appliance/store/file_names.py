@@ -17,12 +17,12 @@ _HALF = re.compile(r"(?:snapshot|journal)\.\d{6,}\.json.*" + re.escape(PART))
 
 
 def snapshot(generation: int) -> str:
-    """The snapshot of a generation."""
+    """The name of a generation's snapshot."""
     return f"snapshot.{generation:06d}.json"
 
 
 def journal(generation: int) -> str:
-    """The journal of a generation."""
+    """The name of a generation's journal."""
     return f"journal.{generation:06d}.json"
 
 

@@ -109,7 +109,7 @@ class Files:
             self._was_refused = False
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close the journal, if it is open."""
         journal, self._journal = self._journal, None
         if journal is not None:
             journal.close()

@@ -90,7 +90,7 @@ def encode_header(generation: int, sequence: int) -> bytes:
 
 
 def encode_record(sequence: int, changes: EncodedChanges) -> bytes:
-    """The line of a record."""
+    """A record as a line with its checksum, newline included."""
     pairs = (b"%b:%b" % (orjson.dumps(key), b"null" if value is None else value) for key, value in changes.items())
     put = b"{%b}" % b",".join(pairs)
     return with_crc(b'{"seq":%d,"length":%d,"put":%b}' % (sequence, len(put), put))
@@ -148,7 +148,7 @@ class Journal:
         self.sequence += 1
 
     def close(self) -> None:
-        """Close the file, as it is."""
+        """Close the file; nothing is written or synced."""
         self._disk.close(self._descriptor)
 
     def _commit(self, line: bytes) -> None:

@@ -92,7 +92,7 @@ def edit_changes(edit: Edit, before: Layout) -> dict[str, Any]:
 
 
 def encode_layout(layout: Layout) -> dict[str, Any]:
-    """The layout as keys and values."""
+    """The keys and values of a whole layout, as `edit_changes` makes them of an edit."""
     whole = Edit(rooms=layout.rooms, groups=layout.groups, places=layout.places, names=layout.names)
     return edit_changes(whole, Layout())
 
@@ -128,7 +128,7 @@ def read_all(
 
 
 def read_layout(document: DocumentReader, on_fault: OnFault = refuse) -> Layout:
-    """The layout that is stored."""
+    """The layout of rooms, groups, places and names that is stored."""
     return Layout(
         rooms=read_all(document, ROOM, lambda id_, value: Room(id=id_, name=_text(value["name"])), on_fault),
         groups=read_all(document, GROUP, _group, on_fault),

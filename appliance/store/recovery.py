@@ -163,7 +163,7 @@ def _note_end(reading: JournalContents, name: str, result: Recovered) -> None:
 
 
 def _migrate(result: Recovered, format_: int, migrations: Migrations) -> None:
-    """Bring the values to this format."""
+    """Migrate the values to this format; `StartFailed` where a migration is missing."""
     for each in range(result.format, format_):
         if each not in migrations:
             raise StartFailed(f"the store is of format {each}, which this Lares cannot read any more", os.EX_CONFIG)

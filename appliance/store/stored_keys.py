@@ -112,7 +112,7 @@ class Keys:
 
 
 def read_keys(document: DocumentReader, on_fault: OnFault = refuse) -> list[Key]:
-    """The keys that are stored."""
+    """The API keys that are stored, the master key too."""
     return [*read_all(document, KEY, _decode, on_fault).values()]
 
 

@@ -16,6 +16,7 @@ from _pytest.faulthandler import fault_handler_stderr_fd_key
 from hypothesis import HealthCheck, settings
 
 from tests.fakes import contract_recorder
+from tests.fakes.clock import VirtualClock
 from tests.fakes.house import House, open_house
 
 # Hundreds of processes are started; each would compile everything anew where the environment forbids to keep it.
@@ -36,6 +37,12 @@ LIMIT_SECS, SLOW_LIMIT_SECS = 300, 1500
 
 FAULT = pytest.StashKey[str]()
 """What the contract recorder found wrong with the run."""
+
+
+@pytest.fixture
+def clock() -> VirtualClock:
+    """Time that stands still until the test moves it."""
+    return VirtualClock()
 
 
 @pytest.fixture

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import aiohttp
 import pytest
+from aioresponses import aioresponses
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.http import open_session
 from appliance.adapters.roku_tv.simulator import TvSimulator
 from tests.fakes.clock import VirtualClock
-
-
-@pytest.fixture
-def clock() -> VirtualClock:
-    """Time that stands still."""
-    return VirtualClock()
+from tests.fakes.mocked import mocked_answers
 
 
 @pytest.fixture
@@ -24,6 +20,13 @@ async def session() -> AsyncIterator[aiohttp.ClientSession]:
     """The session that the hub would open."""
     async with open_session() as session:
         yield session
+
+
+@pytest.fixture
+def answers() -> Iterator[aioresponses]:
+    """What the device answers; a request that nothing was prepared for fails."""
+    with mocked_answers() as answers:
+        yield answers
 
 
 @pytest.fixture

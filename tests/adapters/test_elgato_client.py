@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,20 +18,12 @@ from appliance.adapters.elgato_lights.client import ElgatoClient, LightState
 from appliance.adapters.http import HttpClient
 from appliance.errors import BadAnswer, Invalid, Unreachable
 from tests.fakes.clock import VirtualClock
-from tests.fakes.mocked import mocked_answers
 
 CAPTURES = Path(__file__).parents[1] / "fixtures" / "elgato"
 ADDRESS = "http://192.168.1.20:9123"
 LIGHTS = f"{ADDRESS}/elgato/lights"
 INFO = f"{ADDRESS}/elgato/accessory-info"
 IDENTIFY = f"{ADDRESS}/elgato/identify"
-
-
-@pytest.fixture
-def answers() -> Iterator[aioresponses]:
-    """What the device answers; a request that nothing was prepared for fails."""
-    with mocked_answers() as answers:
-        yield answers
 
 
 @pytest.fixture

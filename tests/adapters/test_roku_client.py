@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -18,19 +17,11 @@ from appliance.adapters.http import HttpClient
 from appliance.adapters.roku_tv.client import DeviceInfo, RokuClient
 from appliance.errors import BadAnswer, Unreachable
 from tests.fakes.clock import VirtualClock
-from tests.fakes.mocked import mocked_answers
 
 CAPTURES = Path(__file__).parents[1] / "fixtures" / "roku"
 ADDRESS = "http://192.168.1.30:8060"
 INFO = f"{ADDRESS}/query/device-info"
 POWER = f"{ADDRESS}/keypress/Power"
-
-
-@pytest.fixture
-def answers() -> Iterator[aioresponses]:
-    """What the device answers; a request that nothing was prepared for fails."""
-    with mocked_answers() as answers:
-        yield answers
 
 
 @pytest.fixture

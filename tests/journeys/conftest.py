@@ -13,12 +13,6 @@ from tests.fakes.house import House, open_house
 
 
 @pytest.fixture
-def clock() -> VirtualClock:
-    """The time of the quiet house."""
-    return VirtualClock()
-
-
-@pytest.fixture
 async def quiet(clock: VirtualClock) -> AsyncIterator[House]:
     """A house that is ready, at 12:00 UTC on the first of January 2026 until the clock is moved.
 

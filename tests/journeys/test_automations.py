@@ -36,12 +36,6 @@ FILES = {
 
 
 @pytest.fixture
-def clock() -> VirtualClock:
-    """The time of the house; it stands still."""
-    return VirtualClock()
-
-
-@pytest.fixture
 async def lua(clock: VirtualClock, tmp_path: Path) -> AsyncIterator[House]:
     """A house with automations in which time stands still, the light and the TV are off."""
     light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock)

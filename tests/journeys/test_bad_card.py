@@ -200,6 +200,14 @@ async def _seen(hub: Process) -> list[Any]:
     return [await hub.get("/rooms"), await hub.get("/groups"), device["room_id"]]
 
 
+async def _start_and_find(folder: Path, home: list[Any]) -> None:
+    """A hub that is started shows this home, and stops in order."""
+    async with running(folder) as hub:
+        await hub.ready()
+        assert await _seen(hub) == home
+        assert await hub.stop() == 0
+
+
 async def _furnish(hub: Process) -> None:
     await hub.ready()
     for method, path, body in FURNISHING:
@@ -289,10 +297,7 @@ async def test_a_card_that_takes_writes_piecemeal_is_no_trouble(
             assert (await hub.ask(*change))[0] in (200, 204, 404)
         before = await _seen(hub)
         await hub.kill()
-    async with running(tmp_path) as hub:
-        await hub.ready()
-        assert await _seen(hub) == before
-        assert await hub.stop() == 0
+    await _start_and_find(tmp_path, before)
 
 
 def _mount(folder: Path, options: list[str]) -> None:
@@ -402,10 +407,7 @@ async def test_a_filesystem_that_is_filled_to_the_brim_and_freed_again(
             assert await hub.post("/rooms", id="cellar", name="Cellar") == 200
             before = await _seen(hub)
             assert await hub.stop() == 0
-        async with running(tmp_path) as hub:
-            await hub.ready()
-            assert await _seen(hub) == before
-            assert await hub.stop() == 0
+        await _start_and_find(tmp_path, before)
 
 
 @needs_root
@@ -422,10 +424,7 @@ async def test_one_mebibyte_is_enough_to_start_and_to_work(
             assert store["generation"] >= 3, "the journal was compacted"
             before = await _seen(hub)
             assert await hub.stop() == 0
-        async with running(tmp_path) as hub:
-            await hub.ready()
-            assert await _seen(hub) == before
-            assert await hub.stop() == 0
+        await _start_and_find(tmp_path, before)
 
 
 @needs_root
@@ -450,10 +449,8 @@ async def test_a_hub_starts_on_a_card_that_is_read_only_and_heals_when_it_is_not
             assert await hub.post("/rooms", id="cellar", name="Cellar") == 200
             after = await _seen(hub)
             await hub.kill()
-        async with running(tmp_path) as hub:
-            await hub.ready()
-            assert await _seen(hub) == after != before
-            assert await hub.stop() == 0
+        assert after != before
+        await _start_and_find(tmp_path, after)
 
 
 @needs_root

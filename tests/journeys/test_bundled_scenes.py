@@ -33,12 +33,6 @@ EXAMPLES = [
 
 
 @pytest.fixture
-def clock() -> VirtualClock:
-    """The time of the home; it moves while somebody waits for an answer."""
-    return VirtualClock()
-
-
-@pytest.fixture
 async def home(clock: VirtualClock) -> AsyncIterator[House]:
     """A home with a light and a TV, both off."""
     light, tv = LightSimulator(clock=clock), TvSimulator(clock=clock, power=False)

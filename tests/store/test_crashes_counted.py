@@ -37,12 +37,6 @@ class Card:
         del self.values[key]
 
 
-@pytest.fixture
-def clock() -> VirtualClock:
-    """A clock that stands still."""
-    return VirtualClock()
-
-
 async def start(card: Card, clock: VirtualClock, *, secs: float = 10, has_crashed: bool = True) -> bool:
     """Start a hub so many seconds later; whether it should be safe."""
     clock.suspend(secs)

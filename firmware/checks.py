@@ -44,9 +44,9 @@ def run_checks(environment: Environment, arguments: Sequence[str]) -> int:
 
 
 def processes() -> int:
-    """How many processes run the tests: half as many again as there are cores, because many tests wait."""
-    cores = os.cpu_count() or 1
-    return cores + cores // 2
+    """How many processes run the tests: half as many again as there are cores to run on, because many tests wait."""
+    cores = len(os.sched_getaffinity(0))
+    return cores + (cores + 1) // 2
 
 
 def _check(

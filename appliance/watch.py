@@ -49,8 +49,8 @@ class Target:
             return self.is_deep or path.parent == self.folder
         return self.is_deep and path.suffix == ""
 
-    def look(self) -> frozenset[tuple[Path, int]]:
-        """Which Lua files there are, and when each was changed."""
+    def list_files(self) -> frozenset[tuple[Path, int]]:
+        """The Lua files that exist, each with its time of modification in nanoseconds."""
         with suppress(OSError):
             files = self.folder.rglob("*.lua") if self.is_deep else self.folder.glob("*.lua")
             return frozenset((file, file.lstat().st_mtime_ns) for file in files)
@@ -58,7 +58,7 @@ class Target:
 
 
 Changes = Iterable[tuple[object, str]]
-Look = Callable[..., Iterator[Changes]]
+WatchFunction = Callable[..., Iterator[Changes]]
 """`watchfiles.watch`, or what stands for it in a test."""
 
 
@@ -73,10 +73,10 @@ def _watch(*folders: Path, stop_event: threading.Event, **more: Any) -> Iterator
 class Watcher:
     """Watches its targets from entering the context to leaving it, on one thread; on none if there are no targets."""
 
-    def __init__(self, targets: Sequence[Target], clock: Clock, look: Look = _watch) -> None:
+    def __init__(self, targets: Sequence[Target], clock: Clock, watch: WatchFunction = _watch) -> None:
         self._targets = targets
         self._clock = clock
-        self._look = look
+        self._watch_changes = watch
         self._stop = threading.Event()
         self._ended = asyncio.Event()
         self._tasks = Tasks()
@@ -87,7 +87,7 @@ class Watcher:
             self._tasks.start(self._follow(target), f"watch of {target.folder}")
         if self._targets:
             loop = asyncio.get_running_loop()
-            self._before = await asyncio.to_thread(lambda: [target.look() for target in self._targets])
+            self._before = await asyncio.to_thread(lambda: [target.list_files() for target in self._targets])
             threading.Thread(target=self._watch, args=(loop,), daemon=True, name="watch").start()
         return self
 
@@ -138,7 +138,7 @@ class Watcher:
         if not seen:
             self._stop.wait(POLL_INTERVAL_MS / 1000)
             return
-        for changes in self._look(
+        for changes in self._watch_changes(
             *seen,
             watch_filter=None,
             debounce=100,
@@ -163,7 +163,7 @@ class Watcher:
     def _changed_early(self) -> list[Target]:
         """The targets that changed after entering the context and before the watch began; empty when called again."""
         before, self._before = self._before, []
-        return [target for target, then in zip(self._targets, before, strict=False) if target.look() != then]
+        return [target for target, then in zip(self._targets, before, strict=False) if target.list_files() != then]
 
     def _identify(self) -> dict[Path, tuple[int, int]]:
         """The folders that exist, with device and inode."""

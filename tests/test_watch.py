@@ -33,7 +33,7 @@ async def watched(folder: Path, *, is_deep: bool = False, look: Any = None) -> A
     """The folder is watched, as soon as it is there."""
     noted = Noted()
     target = Target(folder=folder, is_deep=is_deep, on_change=noted)
-    more = {} if look is None else {"look": look}
+    more = {} if look is None else {"watch": look}
     async with Watcher([target], Clock(), **more):
         await settled(folder, noted)
         yield noted
@@ -136,7 +136,7 @@ async def test_a_folder_that_was_removed_is_watched_anew_even_if_another_has_its
         stop_event.wait()
 
     noted = Noted()
-    async with Watcher([Target(folder=tmp_path, is_deep=False, on_change=noted)], Clock(), look=look):
+    async with Watcher([Target(folder=tmp_path, is_deep=False, on_change=noted)], Clock(), watch=look):
         await until(lambda: noted.count)
     assert len(begun) == 2
 
@@ -178,7 +178,7 @@ async def test_what_is_saved_while_the_watch_begins_is_noticed(tmp_path: Path) -
         stop_event.wait()
 
     noted = Noted()
-    async with Watcher([Target(folder=tmp_path, is_deep=False, on_change=noted)], Clock(), look=look):
+    async with Watcher([Target(folder=tmp_path, is_deep=False, on_change=noted)], Clock(), watch=look):
         await until(lambda: noted.count == 1)
 
 
@@ -205,7 +205,7 @@ async def test_where_the_system_cannot_watch_the_folder_is_looked_at_instead(
         stop_event.wait()
 
     noted = Noted()
-    async with Watcher([Target(folder=tmp_path, is_deep=False, on_change=noted)], Clock(), look=look):
+    async with Watcher([Target(folder=tmp_path, is_deep=False, on_change=noted)], Clock(), watch=look):
         await until(lambda: noted.count == 1)
     assert asked[:2] == [None, True]
     assert "the system cannot watch folders (OS file watch limit reached)" in caplog.text

@@ -54,11 +54,11 @@ class Publisher:
 
     def attributes(self, device_id: str, attributes: Mapping[str, Value]) -> None:
         """Some attributes of a device that was published before; its others stay."""
-        self._registry.show(self.name, device_id, attributes)
+        self._registry.update_attributes(self.name, device_id, attributes)
 
     def availability(self, device_id: str, *, is_available: bool) -> None:
         """Whether the bridge or broker reaches this device; if not, its state is `unavailable`."""
-        self._registry.mark_device(self.name, device_id, is_available=is_available)
+        self._registry.set_availability(self.name, device_id, is_available=is_available)
 
     def event(self, device_id: str, event: str, data: Mapping[str, Value] | None = None) -> None:
         """Something happened at the device that is no state; two alike are two."""
@@ -86,7 +86,7 @@ class Publisher:
         if self._is_lost:
             self._is_lost = False
             log.info("%s: answers again", self.name)
-            self._registry.mark(self.name, ONLINE)
+            self._registry.set_state(self.name, ONLINE)
             self.recovered.set()
 
     def lost(self, error: LaresError) -> None:
@@ -94,7 +94,7 @@ class Publisher:
         self.record_error(error)
         if not self._is_lost:
             self._is_lost = True
-            self._registry.mark(self.name, OFFLINE)
+            self._registry.set_state(self.name, OFFLINE)
             self._report(error, log.warning)
 
     def failed(self, error: LaresError) -> None:

@@ -100,7 +100,7 @@ class WebSocket:
         if self.is_writable:
             self.on_writable()
 
-    def lose(self) -> None:
+    def on_connection_lost(self) -> None:
         """Called when the connection is lost."""
         self._watch.cancel()
         self._inbuf.clear()
@@ -197,7 +197,7 @@ def shutdown_write(transport: asyncio.Transport) -> None:
         transport.abort()
 
 
-def shake_hands(request: Request, limits: ApiLimits) -> tuple[ServerProtocol, bytes]:
+def accept_handshake(request: Request, limits: ApiLimits) -> tuple[ServerProtocol, bytes]:
     """The protocol of a new WebSocket and the response that opens it.
 
     Raises `UpgradeRequired` or `MalformedRequest`.

@@ -173,7 +173,7 @@ class SimulatedDispatcher(Dispatcher):
         if outcome.status is Status.OK:
             value = _after(command, device.attributes.get(command.capability))
             shown = {} if value is None else {command.capability: value}
-            self._registry.show(device.metadata.source, device.id, shown)
+            self._registry.update_attributes(device.metadata.source, device.id, shown)
         return outcome
 
 
@@ -234,7 +234,7 @@ def add_missing_devices(registry: Registry, events: Iterable[FileEvent]) -> dict
 def mark_all_observed(registry: Registry) -> None:
     """Let every device be online as it was last seen, so that what it shows from now on is a change."""
     for device in registry.list_devices():
-        registry.show(device.metadata.source, device.id, {})
+        registry.update_attributes(device.metadata.source, device.id, {})
 
 
 def apply_event(registry: Registry, event: FileEvent) -> None:
@@ -244,10 +244,10 @@ def apply_event(registry: Registry, event: FileEvent) -> None:
     if event.attribute == EVENT:
         registry.publish_event(source, device.id, event.value, {})
     elif event.attribute == STATE:
-        registry.mark_device(source, device.id, is_available=event.value == ONLINE)
+        registry.set_availability(source, device.id, is_available=event.value == ONLINE)
     else:
         shown = _in_unit(event.value, device.attributes.get(event.attribute))
-        registry.show(source, device.id, {event.attribute: shown})
+        registry.update_attributes(source, device.id, {event.attribute: shown})
 
 
 def _in_unit(value: Value, before: Value) -> Value:

@@ -75,13 +75,13 @@ class CommandSpec:
 
     def _range(self) -> str:
         if self.min is not None and self.max is not None:
-            bounds = f"from {_plain(self.min)} to {_plain(self.max)}"
+            bounds = f"from {_format(self.min)} to {_format(self.max)}"
         elif self.min is not None:
-            bounds = f"at least {_plain(self.min)}"
+            bounds = f"at least {_format(self.min)}"
         else:
-            bounds = "a number" if self.max is None else f"at most {_plain(self.max)}"
+            bounds = "a number" if self.max is None else f"at most {_format(self.max)}"
         unit = "" if self.unit is None else f" {self.unit}"
-        steps = f" in steps of {_plain(self.step)}" if self.step and self.step != 1 else ""
+        steps = f" in steps of {_format(self.step)}" if self.step and self.step != 1 else ""
         return bounds + unit + steps
 
 
@@ -103,7 +103,7 @@ COMMAND_SCHEMA = Record(
 )
 
 
-def _plain(number: float) -> str:
+def _format(number: float) -> str:
     return shown(int(number) if number == int(number) else number)
 
 

@@ -100,7 +100,7 @@ class Registry:
             for device_id in [each for each in self._ids_of(report.adapter) if each not in report.present]:
                 self.remove(report.adapter, device_id)
 
-    def show(self, adapter: str, device_id: str, attributes: Mapping[str, Value]) -> None:
+    def update_attributes(self, adapter: str, device_id: str, attributes: Mapping[str, Value]) -> None:
         """Apply some attributes of one device of the adapter, which is online; the others stay as they are.
 
         A device that the adapter does not have is ignored: it must be observed in full first.
@@ -124,7 +124,7 @@ class Registry:
             self._listed = None
             self._bus.publish(events.DeviceRemoved(device_id=device_id))
 
-    def mark(self, adapter: str, state: str) -> None:
+    def set_state(self, adapter: str, state: str) -> None:
         """Set the `state` of every device of the adapter to `online` or `offline`.
 
         A device whose bridge reported it unavailable becomes `unavailable` again when the others are online.
@@ -133,7 +133,7 @@ class Registry:
             is_missing = state == ONLINE and device_id in self._unavailable
             self._mark(device_id, UNAVAILABLE if is_missing else state)
 
-    def mark_device(self, adapter: str, device_id: str, *, is_available: bool) -> None:
+    def set_availability(self, adapter: str, device_id: str, *, is_available: bool) -> None:
         """Set whether the bridge or broker of one device of the adapter reaches it."""
         if device_id in self._ids_of(adapter):
             (self._unavailable.discard if is_available else self._unavailable.add)(device_id)

@@ -24,19 +24,19 @@ def refuse_control(text: str) -> str:
     return text
 
 
-def cut(text: str, longest: int) -> str:
+def strip_text(text: str, max_chars: int) -> str:
     """The text without the white space around it, if that leaves 1 to so many characters; else `Invalid`."""
     stripped = refuse_control(text.strip(_BLANKS))
-    if not 1 <= len(stripped) <= longest:
-        raise Invalid(f"must have 1 to {longest} characters, not {len(stripped)}")
+    if not 1 <= len(stripped) <= max_chars:
+        raise Invalid(f"must have 1 to {max_chars} characters, not {len(stripped)}")
     return stripped
 
 
-def text(longest: int) -> Check:
-    """A check: a string that `cut` takes."""
+def text(max_chars: int) -> Check:
+    """A check: a string that `strip_text` takes."""
     said = "White space around it is cut; control characters are refused."
-    schema = {**TEXT, "minLength": 1, "maxLength": longest, "description": said}
-    return Check(schema=schema, run=lambda value: cut(string(value), longest))
+    schema = {**TEXT, "minLength": 1, "maxLength": max_chars, "description": said}
+    return Check(schema=schema, run=lambda value: strip_text(string(value), max_chars))
 
 
 identifier = text(MAX_ID_CHARS)

@@ -20,7 +20,7 @@ def hint_of_keys(section: str, elsewhere: Iterable[str]) -> Callable[[str, list[
     `elsewhere` are the dotted names of all keys of the file, for keys that were put into the wrong section.
     """
     prefix = f"{section}." if section else ""
-    by_last = _unmistakable(elsewhere)
+    by_last = _unique_by_last_part(elsewhere)
 
     def hint(key: str, siblings: list[str]) -> str:
         near = nearest(key, siblings, 0.6)
@@ -33,7 +33,7 @@ def hint_of_keys(section: str, elsewhere: Iterable[str]) -> Callable[[str, list[
     return hint
 
 
-def _unmistakable(names: Iterable[str]) -> dict[str, str]:
+def _unique_by_last_part(names: Iterable[str]) -> dict[str, str]:
     """The dotted names by their last part, without those that share it."""
     by_last: dict[str, list[str]] = {}
     for name in names:

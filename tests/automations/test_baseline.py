@@ -57,7 +57,7 @@ async def test_the_first_observation_sets_the_baseline_and_the_next_is_a_change(
 
 async def test_a_device_that_is_called_online_before_it_is_observed_still_has_no_baseline() -> None:
     start = Start()
-    start.registry.mark("desk", "online")
+    start.registry.set_state("desk", "online")
     await start.observe(LAMP, power="off")
     assert start.changes == []
     await start.observe(LAMP, power="on")
@@ -66,7 +66,7 @@ async def test_a_device_that_is_called_online_before_it_is_observed_still_has_no
 
 async def test_a_sighting_that_changes_nothing_sets_the_baseline_too() -> None:
     start = Start()
-    start.registry.mark("desk", "online")
+    start.registry.set_state("desk", "online")
     await start.observe(LAMP, power="on")
     await start.observe(LAMP, power="off")
     assert start.changes == [{"power": "off", "state": "online"}]

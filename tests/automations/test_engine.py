@@ -148,7 +148,7 @@ async def test_what_is_seen_first_after_a_start_only_sets_the_baseline(tmp_path:
         assert it.fired == ["a"]
         it.show(power="off")
     async with bench(tmp_path, automation(), start=NOW + timedelta(hours=1), card=card) as it:
-        it.registry.mark("desk", "offline")
+        it.registry.set_state("desk", "offline")
         it.show(power="on")
         await it.settle()
         assert it.fired == [], "nobody knows when it was switched on"

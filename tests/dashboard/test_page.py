@@ -408,7 +408,9 @@ async def test_two_hundred_devices_and_a_flood_of_events_draw_once_a_frame(brows
         sizes = []
         for count in (2_000, 10_000, 0, 0, 0, 0, 0, 0):
             for at in range(count):
-                house.hub.registry.show(ADAPTER, f"{ADAPTER}:lamp_{at % 200:03}", {"brightness": at * 7 % 101})
+                house.hub.registry.update_attributes(
+                    ADAPTER, f"{ADAPTER}:lamp_{at % 200:03}", {"brightness": at * 7 % 101}
+                )
                 if at % 50 == 0:
                     await visit.page.wait_for_timeout(1)
             await visit.page.wait_for_timeout(300)

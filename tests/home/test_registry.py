@@ -211,7 +211,7 @@ class TestReports:
         home.bus.listen(look)
         home.registry.apply(report(seen(power="on")))
         home.registry.apply(report(seen(power="off")))
-        home.registry.mark("a", OFFLINE)
+        home.registry.set_state("a", OFFLINE)
         home.registry.apply(report())
         assert shown == [True] * 4
 
@@ -222,7 +222,7 @@ class TestMarks:
     def test_offline_is_told_once_and_leaves_all_else(self) -> None:
         home = Home(report(seen("a:1", power="on"), seen("a:2")), report(seen("b:1"), adapter="b"))
         before, other = home.device(), home.device("b:1")
-        home.registry.mark("a", OFFLINE)
+        home.registry.set_state("a", OFFLINE)
         after = home.device()
         assert after.attributes == {"power": "on", "state": "offline"}
         assert after.last_seen == before.last_seen
@@ -234,16 +234,16 @@ class TestMarks:
     @pytest.mark.parametrize("state", [ONLINE, OFFLINE])
     def test_what_is_so_already_is_not_told_again(self, state: str) -> None:
         home = Home(report(seen()))
-        home.registry.mark("a", state)
+        home.registry.set_state("a", state)
         home.news()
         before = home.device()
-        home.registry.mark("a", state)
+        home.registry.set_state("a", state)
         assert home.news() == []
         assert home.device() == before
 
     def test_a_sighting_ends_the_outage_with_one_event_that_also_carries_what_changed(self) -> None:
         home = Home(report(seen(power="on")))
-        home.registry.mark("a", OFFLINE)
+        home.registry.set_state("a", OFFLINE)
         home.news()
         home.registry.apply(report(seen(power="off")))
         [event] = home.news()
@@ -253,7 +253,7 @@ class TestMarks:
 
     def test_an_adapter_without_devices_can_be_marked(self) -> None:
         home = Home()
-        home.registry.mark("a", OFFLINE)
+        home.registry.set_state("a", OFFLINE)
         assert home.news() == []
 
 
@@ -308,7 +308,7 @@ class TestRooms:
         home.registry.put_room("r", "Hall")
         home.registry.assign_room("a:1", "r")
         home.registry.apply(report(seen(power="off", note="new")))
-        home.registry.mark("a", OFFLINE)
+        home.registry.set_state("a", OFFLINE)
         assert home.device().room_id == "r"
 
     def test_a_device_that_vanished_and_returns_is_in_its_room_again(self) -> None:
@@ -457,8 +457,8 @@ class TestQuestions:
         home.registry.put_room("r", "R")
         changes = (
             lambda: home.registry.apply(report(seen("a:1", power="off"))),
-            lambda: home.registry.show("a", "a:1", {"power": "on"}),
-            lambda: home.registry.mark("a", OFFLINE),
+            lambda: home.registry.update_attributes("a", "a:1", {"power": "on"}),
+            lambda: home.registry.set_state("a", OFFLINE),
             lambda: home.registry.assign_room("a:1", "r"),
             lambda: home.registry.restore(home.registry.layout, [home.device()]),
             lambda: home.registry.remove("a", "a:1"),

@@ -8,7 +8,7 @@ from appliance.api.auth import Role
 from appliance.api.route import Call, route
 from appliance.api.sanic_http.connection import StrictConnection
 from appliance.api.stream import EventStream
-from appliance.api.websocket import shake_hands
+from appliance.api.websocket import accept_handshake
 
 
 class EventsApi:
@@ -21,7 +21,7 @@ class EventsApi:
     async def read(self, call: Call) -> None:
         """The stream of event frames, as a WebSocket."""
         assert call.principal is not None
-        protocol, answer = shake_hands(call.request, call.limits)
+        protocol, answer = accept_handshake(call.request, call.limits)
         transport: Any = call.request.transport
         connection: StrictConnection = transport.get_protocol()
         socket = connection.upgrade(protocol, answer)

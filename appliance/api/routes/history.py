@@ -63,7 +63,7 @@ class HistoryApi:
     async def list_states(self, call: Call, device_id: str) -> HTTPResponse:
         """How the device was, newest first, an entry for each change of an attribute."""
         device = self._registry.get_device(device_id)
-        period, resolution = _asked_for(call)
+        period, resolution = _parse_query(call)
         entries = self._devices.list_states(device, period, resolution)
         return json_response(_STATES.of(device_id=device_id, entries=entries))
 
@@ -73,7 +73,7 @@ class HistoryApi:
     async def list_values(self, call: Call, device_id: str, attribute: str) -> HTTPResponse:
         """What one attribute of the device showed, newest first."""
         self._registry.get_device(device_id)
-        period, resolution = _asked_for(call)
+        period, resolution = _parse_query(call)
         entries = [
             _VALUE.of(observed_at=entry.observed_at, device_id=device_id, attribute=attribute, value=entry.value)
             for entry in self._devices.list_values(device_id, attribute, period, resolution)
@@ -88,7 +88,7 @@ class HistoryApi:
         return json_response(_AUDIT.of(entries=self._audit.list_commands(Period(**query), device_id)))
 
 
-def _asked_for(call: Call) -> tuple[Period, Resolution]:
+def _parse_query(call: Call) -> tuple[Period, Resolution]:
     query = call.query()
     resolution = Resolution[(query.pop("resolution") or "all").upper()]
     return Period(**query), resolution

@@ -124,5 +124,5 @@ class StrictConnection(HttpProtocol):
         """Called by the loop at the end."""
         self._connections.remove(self._peer, self)
         if self.websocket is not None:
-            self.websocket.lose()
+            self.websocket.on_connection_lost()
         super().connection_lost(exc)  # type: ignore[no-untyped-call]

@@ -526,7 +526,7 @@ class Model:
             expected.append(("removed", name))
         return expected
 
-    def mark(self, adapter: str, state: str) -> list[Any]:
+    def set_state(self, adapter: str, state: str) -> list[Any]:
         """Every device of the adapter is now so."""
         expected = []
         for name, device in self.devices.items():
@@ -584,7 +584,7 @@ class Model:
         return [("group", "removed", group)] if self.groups.pop(group, None) else NotFound
 
 
-def told_of(event: events.Event) -> Any:
+def model_of(event: events.Event) -> Any:
     """The event as the model writes it."""
     match event:
         case events.DeviceStateChanged(device=device):
@@ -647,7 +647,7 @@ REPORTS = [
 ]
 STEPS = st.one_of(
     *REPORTS,
-    st.tuples(st.just("mark"), st.sampled_from("ab"), st.sampled_from([ONLINE, OFFLINE])),
+    st.tuples(st.just("set_state"), st.sampled_from("ab"), st.sampled_from([ONLINE, OFFLINE])),
     st.tuples(st.just("put_room"), ROOMS, LABELS),
     st.tuples(st.just("remove_room"), ROOMS),
     st.tuples(st.just("assign_room"), DEVICES, st.none() | ROOMS),
@@ -669,7 +669,7 @@ def test_whatever_happens_the_registry_does_what_the_model_says(steps: list[tupl
             assert home.news() == [], step
         else:
             do(home.registry, step)
-            assert [told_of(event) for event in home.news()] == expected, step
+            assert [model_of(event) for event in home.news()] == expected, step
         assert shown_by(home.registry) == (model.devices, model.rooms, model.groups), step
 
 

@@ -16,7 +16,7 @@ from appliance.history.period import Period
 from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, text
 from appliance.lua.context import Context
 from appliance.lua.executor import CANCELLED, Execution, ExecutionRequest, Executor
-from appliance.lua.lua_catalog import Catalog, Inspect, find_nothing
+from appliance.lua.lua_catalog import Catalog, Inspect
 from appliance.lua.lua_setup import folder_of
 from appliance.lua.modes import Mode, ModeType, mode_check
 from appliance.lua.runner import Runner, function
@@ -55,7 +55,7 @@ def scene_parser(default_max: int) -> Callable[[Table], Scene]:
 
 
 def build_catalog(
-    section: settings.ScenesSettings, root: Path, runner: Runner, default_max: int, inspect: Inspect = find_nothing
+    section: settings.ScenesSettings, root: Path, runner: Runner, default_max: int, inspect: Inspect | None = None
 ) -> Catalog[Scene]:
     """The catalog of the section's folder, empty until it is loaded; `inspect` gives warnings about a file's text."""
     return Catalog("scene", folder_of(section, root), runner.describe, scene_parser(default_max), inspect)

@@ -19,7 +19,7 @@ from appliance.automations.timers import Timers
 from appliance.clock import Clock
 from appliance.history.execution_history import RunHistory
 from appliance.home_locale import Locale
-from appliance.lua.lua_catalog import Catalog, Describe, find_nothing
+from appliance.lua.lua_catalog import Catalog, Describe
 from appliance.lua.lua_setup import folder_of
 from appliance.settings import AutomationsSettings
 
@@ -46,7 +46,7 @@ def catalog_of(
     """The catalog of the automations that the section names, not loaded yet; what names nothing that is `known` is a
     warning."""
     parse = automation_parser(locale, clock, settings.runner.default_max_concurrent, known)
-    inspect = find_nothing if known is None else known.inspect
+    inspect = None if known is None else known.inspect
     return Catalog("automation", folder_of(settings, root), describe, parse, inspect)
 
 

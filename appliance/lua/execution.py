@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 from typing import Protocol
+from zoneinfo import ZoneInfo
 
 import orjson
 
@@ -48,11 +49,12 @@ class Channel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ExecutionSettings:
-    """What all executions share. `clock` is the one that Lua sees; the limits are seconds of `machine`."""
+    """What all executions share. `clock` and `zone` are those that Lua sees; the limits are seconds of `machine`."""
 
     limits: ExecutionLimits
     scripts: Folder | None
     clock: Clock
+    zone: ZoneInfo
     machine: Clock
 
 

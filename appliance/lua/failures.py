@@ -72,11 +72,8 @@ def _file(short: str, files: Sequence[Source]) -> Source | None:
     return next((each for each in files if each.name == short or (is_cut and each.name.endswith(short[3:]))), None)
 
 
-def _lines(source: Source, line: int) -> tuple[str, str]:
-    """The line of that number and the one before it."""
-    lines = [b"", *source.chunk.split(b"\n", line), b""]
-    return (_shown(lines[line]), _shown(lines[line - 1])) if 0 < line < len(lines) - 1 else ("", "")
-
-
-def _shown(line: bytes) -> str:
-    return line[:MAX_LINE_CHARS].decode(errors="replace")
+def _lines(source: Source, number: int) -> tuple[str, str]:
+    """The line of that number and the one before it, as far as hints look."""
+    lines = [b"", *source.chunk.split(b"\n", number), b""]
+    here, previous = (lines[number], lines[number - 1]) if 0 < number < len(lines) - 1 else (b"", b"")
+    return here[:MAX_LINE_CHARS].decode(errors="replace"), previous[:MAX_LINE_CHARS].decode(errors="replace")

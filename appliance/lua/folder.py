@@ -46,19 +46,25 @@ class Folder:
         """Every `*.lua` file but hidden ones, each read whole; blocks while the disk is slow."""
         sources: list[Source] = []
         faults: list[Fault] = []
-        left = MAX_FOLDER_BYTES
         try:
-            for found in map(self._read_file, self._walk(faults)):
-                if isinstance(found, Source) and (left := left - len(found.text)) < 0:
-                    faults.append(
-                        Fault(found.name, 0, f"is left out: the files of {self.name} are too large together")
-                    )
-                elif isinstance(found, Source):
-                    sources.append(found)
-                elif found is not None:
-                    faults.append(found)
+            paths = self._walk(faults)
         except FileNotFoundError:
             return Contents(sources=(), faults=(), is_missing=True)
+        left = MAX_FOLDER_BYTES
+        for path in paths:
+            name = self._name_of(path)
+            try:
+                source = self._load(path, name)
+                if source is not None and (left := left - len(source.text)) < 0:
+                    raise Invalid(f"is left out: the files of {self.name} are too large together")
+                sources += [source] if source is not None else []
+            except OSError as error:
+                faults.append(Fault(name, 0, f"cannot be read: {error.strerror}"))
+            except UnicodeDecodeError as error:
+                line = error.object.count(b"\n", 0, error.start) + 1
+                faults.append(Fault(name, line, "is not UTF-8 text; save it as UTF-8"))
+            except Invalid as error:
+                faults.append(Fault(name, 0, str(error)))
         return Contents(sources=tuple(sources), faults=tuple(faults))
 
     def list_modules(self) -> list[str]:
@@ -91,28 +97,19 @@ class Folder:
     def _name_of(self, path: Path) -> str:
         return os.fsencode(Path(self.name, path)).decode(errors="backslashreplace")
 
-    def _read_file(self, path: Path) -> Source | Fault | None:
-        """The file's text, or what is wrong with it; None for what is no file and was never meant to be one."""
-        name = self._name_of(path)
+    def _load(self, path: Path, name: str) -> Source | None:
+        """The file; None for a folder. Raises `Invalid`, `OSError` or `UnicodeDecodeError` where it is unusable."""
         file = self.path / path
-        try:
-            mode = file.stat().st_mode
-            if stat.S_ISDIR(mode):
-                return None
-            if not stat.S_ISREG(mode):
-                return Fault(name, 0, "is not a file")
-            if self.is_deep and not file.resolve().is_relative_to(self.path.resolve()):
-                return Fault(name, 0, "leads out of the folder, where nothing can be required")
-            source = load(file, name)
-            source.text.decode()
-            return source
-        except UnicodeDecodeError as error:
-            line = error.object.count(b"\n", 0, error.start) + 1
-            return Fault(name, line, "is not UTF-8 text; save it as UTF-8")
-        except OSError as error:
-            return Fault(name, 0, f"cannot be read: {error.strerror}")
-        except Invalid as error:
-            return Fault(name, 0, str(error))
+        mode = file.stat().st_mode
+        if stat.S_ISDIR(mode):
+            return None
+        if not stat.S_ISREG(mode):
+            raise Invalid("is not a file")
+        if self.is_deep and not file.resolve().is_relative_to(self.path.resolve()):
+            raise Invalid("leads out of the folder, where nothing can be required")
+        source = load(file, name)
+        source.text.decode()
+        return source
 
 
 def load_module(scripts: Folder | None, module: str) -> Source:

@@ -48,10 +48,6 @@ def _reserved(_: re.Match[str], context: ErrorContext) -> str | None:
     return None if word is None else f'"{word[1]}" is a reserved word: write ["{word[1]}"] = …'
 
 
-def _no_module(_: re.Match[str], context: ErrorContext) -> str | None:
-    return 'a script without return gives true: does it end with "return { … }"?' if context.has_scripts else None
-
-
 def _method(found: re.Match[str], context: ErrorContext) -> str | None:
     near = nearest(found[1], {*OPERATIONS, "log"}, 0.5) if f"ctx:{found[1]}" in context.line else None
     return None if near is None else f"is it ctx:{near}?"
@@ -116,13 +112,14 @@ def _module_name(found: re.Match[str], _: ErrorContext) -> str | None:
 
 
 _RESERVED = re.compile(rf"(?:^|[{{,;\s])({'|'.join(sorted(KEYWORDS))})\s*=(?!=)")
+_NO_RETURN = 'a script without return gives true: does it end with "return { … }"?'
 _IN_QUOTES = "a number in quotes is text: take the quotes away, or use tonumber(…)"
 
 _HINTS: tuple[tuple[str, str | Callable[[re.Match[str], ErrorContext], str | None]], ...] = (
     (r" near |<eof>", _reserved),
     (r"'}' expected .* near '\w+'", "is there a comma at the end of the line before?"),
     (r"\Amust return a table, not nothing", 'does the file end with "return { … }"?'),
-    (r"\Aattempt to (?:index|call) a boolean value", _no_module),
+    (r"\Aattempt to (?:index|call) a boolean value", lambda _, context: _NO_RETURN if context.has_scripts else None),
     (
         r"\Aattempt to index a nil value \(\w+ 'ctx'\)",
         "ctx is the first parameter of execute: execute = function(ctx) … end",

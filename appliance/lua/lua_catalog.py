@@ -44,11 +44,6 @@ Inspect = Callable[[Source], Iterable[Fault]]
 """Gives warnings about a file's text."""
 
 
-def find_nothing(_: Source) -> Iterable[Fault]:
-    """An `Inspect` without warnings."""
-    return ()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asset(Generic[T]):
     """One definition and the text that made it, which is what an execution of it runs.
@@ -85,7 +80,7 @@ class Catalog(Generic[T]):
         folder: Folder | None,
         describe: Describe,
         parse: Parse[T],
-        inspect: Inspect = find_nothing,
+        inspect: Inspect | None = None,
     ) -> None:
         self.rejected: tuple[Fault, ...] = ()
         self.is_complete = False
@@ -184,7 +179,8 @@ class Catalog(Generic[T]):
 
     def _check_fields(self, source: Source, described: Mapping[str, Any]) -> Asset[T]:
         definition, warnings = read_definition(described, source, self._parse)
-        return Asset(definition=definition, source=source, warnings=(*warnings, *self._inspect(source)))
+        inspected = () if self._inspect is None else self._inspect(source)
+        return Asset(definition=definition, source=source, warnings=(*warnings, *inspected))
 
 
 Compile = Callable[[Source], Awaitable[None]]
@@ -192,7 +188,7 @@ Compile = Callable[[Source], Awaitable[None]]
 
 
 async def check_scripts(
-    compile_: Compile, folder: Folder | None, inspect: Inspect = find_nothing
+    compile_: Compile, folder: Folder | None, inspect: Inspect | None = None
 ) -> tuple[int, list[Fault]]:
     """Compile every script of the folder and of those inside it: how many there are, and every fault.
 
@@ -206,7 +202,7 @@ async def check_scripts(
         except ScriptFailed as failed:
             faults.append(_fault_of(failed, source))
             continue
-        for warning in await asyncio.to_thread(list, inspect(source)):
+        for warning in await asyncio.to_thread(list, inspect(source) if inspect else ()):
             log.warning("%s", warning)
     return len(contents.sources), sorted(faults)
 

@@ -91,16 +91,12 @@ class _Slots(Generic[R]):
         return every
 
 
-def _queue(slots: _Slots[Any], most: int) -> Decision:
-    if not slots.running:
-        return Decision.RUN
-    return Decision.QUEUE if len(slots.waiting) < most else Decision.DROP
-
-
 _DECIDE: Mapping[ModeType, Callable[[_Slots[Any], int], Decision]] = {
     ModeType.PARALLEL: lambda slots, most: Decision.RUN if len(slots.running) < most else Decision.DROP,
     ModeType.SINGLE: lambda slots, most: Decision.DROP if slots.running else Decision.RUN,
-    ModeType.QUEUED: _queue,
+    ModeType.QUEUED: lambda slots, most: (
+        Decision.RUN if not slots.running else Decision.QUEUE if len(slots.waiting) < most else Decision.DROP
+    ),
     ModeType.RESTART: lambda slots, most: Decision.RUN,
 }
 

@@ -72,8 +72,7 @@ class Runner:
         clock: Clock,
         on_kill: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._settings = ExecutionSettings(limits, scripts, clock, Clock())
-        self._zone = timezone
+        self._settings = ExecutionSettings(limits, scripts, clock, timezone, Clock())
         self._on_kill = on_kill
         self._running: set[LuaExecution] = set()
         self._tasks = Tasks()
@@ -101,12 +100,8 @@ class Runner:
     def figures(self) -> dict[str, Any]:
         """How many executions run, the workers, and those that were lost since the start."""
         workers = [each.figures() for each in self._workers]
-        return {
-            "running": self.running,
-            "workers": workers,
-            "kills": self._kill_count,
-            "last_kills": list(self._kills),
-        }
+        kills = {"kills": self._kill_count, "last_kills": list(self._kills)}
+        return {"running": self.running, "workers": workers, **kills}
 
     async def describe(self, source: Source) -> Mapping[str, Any]:
         """Run the file's own code and give what it returns as plain data, functions as `Function`.
@@ -164,7 +159,7 @@ class Runner:
     def _start_worker(self) -> Worker:
         self._current = worker = Worker(self._settings, self._condemn, self._on_end)
         self._workers.append(worker)
-        self._worker_tasks.start(worker.run(self._zone), "Lua worker")
+        self._worker_tasks.start(worker.run(), "Lua worker")
         return worker
 
     def _condemn(self, worker: Worker, culprit: str) -> None:

@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, cast
-from zoneinfo import ZoneInfo
 
 from appliance.lua.execution import ExecutionSettings, LuaExecution
 from appliance.lua.execution_limits import GRACE_SECS
@@ -96,11 +95,11 @@ class Worker(asyncio.BufferedProtocol):
             "condemned_for": self.condemned_for,
         }
 
-    async def run(self, zone: ZoneInfo) -> None:
+    async def run(self) -> None:
         """Start the process, and follow it to its end."""
         loop = asyncio.get_running_loop()
         try:
-            self._process, ours = start_process(self._settings.limits, zone)
+            self._process, ours = start_process(self._settings.limits, self._settings.zone)
             await loop.create_connection(lambda: self, sock=ours)
             self._check_later()
             await self._closed.wait()

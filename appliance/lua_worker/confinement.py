@@ -8,10 +8,6 @@ import gc
 import os
 import resource
 import signal
-from collections.abc import Callable
-
-NICE = 10
-"""How far the worker stands behind the hub where both want the processor."""
 
 _SET_PARENT_DEATH_SIGNAL, _SET_NO_NEW_PRIVILEGES = 1, 38
 _MAX_ARENAS = -8
@@ -43,14 +39,7 @@ def confine(parent: int, max_address_bytes: int) -> None:
     gc.freeze()
 
 
-def lower_priority() -> None:
-    """Let the hub come first, for good. To be called before there are threads."""
-    with contextlib.suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, 0, NICE)
-
-
 def trim_memory() -> None:
     """Let the C library return to the machine what it keeps for the next one; only glibc keeps much, and can."""
-    trim: Callable[[int], int] | None = getattr(_libc, "malloc_trim", None)
-    if trim is not None:
-        trim(0)
+    with contextlib.suppress(AttributeError):
+        _libc.malloc_trim(0)

@@ -45,8 +45,6 @@ class FrameKind(IntEnum):
 LAST = frozenset({FrameKind.DONE, FrameKind.STOPPED, FrameKind.FAILED, FrameKind.LOST})
 """After one of these the worker knows nothing more of the execution."""
 
-_KINDS = {int(kind): kind for kind in FrameKind}
-
 
 class Reason(IntEnum):
     """Why an execution was stopped. Small whole numbers, because these cross into Lua."""
@@ -88,12 +86,12 @@ class Decoder:
         frames, at = [], 0
         while len(buffer) - at >= _HEADER.size:
             size, kind, execution = _HEADER.unpack_from(buffer, at)
-            if size > MAX_FRAME_BYTES or kind not in _KINDS:
-                raise ValueError(f"no frame of kind {kind} has {size} bytes")
+            if size > MAX_FRAME_BYTES:
+                raise ValueError(f"a frame of kind {kind} has {size} bytes")
             end = at + _HEADER.size + size
             if end > len(buffer):
                 break
-            frames.append(WorkerFrame(_KINDS[kind], execution, _split(bytes(buffer[at + _HEADER.size : end]))))
+            frames.append(WorkerFrame(FrameKind(kind), execution, _split(bytes(buffer[at + _HEADER.size : end]))))
             at = end
         del buffer[:at]
         return frames

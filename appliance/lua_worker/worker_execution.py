@@ -10,13 +10,13 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
 from lupa import lua54
 
-from appliance.lua_worker import prelude
 from appliance.lua_worker.confinement import trim_memory
 from appliance.lua_worker.protocol import TIMING, FrameKind, Reason, encode
 
@@ -29,6 +29,9 @@ TRIM_BYTES = 1 << 20
 
 CALLABLE = ("poll", "emit", "ask", "take", "limit", "instant")
 """Python functions for Lua. Each returns a whole number, bytes or nothing, and never raises."""
+
+PRELUDE = ("stop", "json", "protected", "sandbox", "ctx", "driver")
+"""The Lua files that every state begins with, in this order; all are given one table, which they fill."""
 
 Work = Callable[[], None]
 
@@ -77,7 +80,7 @@ class WorkerExecution:
             max_memory=0,
         )
         given = self._lua.table_from({name.encode(): getattr(self, name) for name in CALLABLE})
-        functions = self._lua.execute(prelude.bytecode(), given, mode="b")
+        functions = self._lua.execute(prelude(), given, mode="b")
         self._set_answer, self._start, self._step, self._find_place = functions
         self._max_memory += self.memory  # the prelude is not the script's
 
@@ -212,6 +215,17 @@ class WorkerExecution:
         self._lua = self._set_answer = self._start = self._step = self._find_place = None  # no circle may keep it
         if was_large:
             trim_memory()
+
+
+@cache
+def prelude() -> bytes:
+    """The prelude, compiled and stripped. Frames without lines are how it knows its own from the user's."""
+    texts = [(Path(__file__).parent / "prelude" / f"{part}.lua").read_text("utf-8") for part in PRELUDE]
+    *parts, driver = [f"(function(...)\n{text}\nend)(lares);" for text in texts]
+    lua = lua54.LuaRuntime(encoding=None, register_eval=False, register_builtins=False)
+    compile_ = lua.eval(b"function(source) return string.dump(assert(load(source, '=prelude', 't')), true) end")
+    bytecode: bytes = compile_(f"local lares = ...\n{''.join(parts)}\nreturn {driver}".encode())
+    return bytecode
 
 
 def _refuse(*_: object) -> str:

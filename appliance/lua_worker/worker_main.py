@@ -15,10 +15,12 @@ from math import inf
 
 from lupa.lua54 import LuaError
 
-from appliance.lua_worker import prelude
-from appliance.lua_worker.confinement import confine, lower_priority
+from appliance.lua_worker.confinement import confine
 from appliance.lua_worker.protocol import MEMORY_USE, Decoder, FrameKind, Reason, WorkerFrame, encode
-from appliance.lua_worker.worker_execution import Work, WorkerExecution
+from appliance.lua_worker.worker_execution import Work, WorkerExecution, prelude
+
+NICE = 10
+"""How far the worker stands behind the hub where both want the processor."""
 
 STACK_BYTES = 1 << 20
 """Of a thread: enough for Lua's deepest recursion in C; a quarter of it is not."""
@@ -41,13 +43,14 @@ def main(arguments: Sequence[str]) -> None:
     and the bytes of address space that the worker may.
     """
     parent, zone, max_memory, max_address_space = arguments
-    lower_priority()
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, NICE)
     with contextlib.suppress(OSError):
         os.chdir("/")
     os.closerange(1, 3)
     os.environ["TZ"] = f":{zone}"
     time.tzset()
-    prelude.bytecode()
+    prelude()
     confine(int(parent), int(max_address_space))
     try:
         WorkerLoop(socket.socket(fileno=0), int(max_memory)).serve()

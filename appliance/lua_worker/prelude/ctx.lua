@@ -1,21 +1,53 @@
 -- ctx: what execute is given. Each method is one request; a fault in its arguments is raised at the user's line.
 local lares = ...
 local type, tostring, rawequal, sub = type, tostring, rawequal, string.sub
-local encode, decode, raise, request = lares.encode, lares.decode, lares.raise, lares.request
+local running, yield, is_yieldable = coroutine.running, coroutine.yield, coroutine.isyieldable
+local encode, decode, raise, place_at = lares.encode, lares.decode, lares.raise, lares.place_at
+local ask, take, limit = lares.ask, lares.take, lares.limit
 
 local MAX_LOG_BYTES = 8192  -- bytes of a log message, and of its fields
 local ctx = {}
 lares.ctx = ctx
 
-local ARGUMENTS = {            -- methods, and what their arguments must be
-  command = {'string', 'table'}, command_group = {'string', 'table'}, command_room = {'string', 'table'},
-  invoke = {'string', 'table?'}, sleep = {'number'}, get_device = {'string'}, list_devices = {}, get_room = {'string'},
-  list_rooms = {}, list_room_devices = {'string'}, get_group = {'string'}, list_groups = {},
-  list_group_devices = {'string'}, get = {'string'}, set = {'string', 'any', 'table?'},
-  start_timer = {'string', 'number'}, cancel_timer = {'string'}, run_scene = {'string'},
-  wait_for = {'string', 'table'}, snapshot = {'table'}, restore = {'table'}, notify = {'string', 'table?'},
+local FIRST = {                -- methods, and what their first argument must be
+  command = 'string', command_group = 'string', invoke = 'string', sleep = 'number', get_device = 'string',
+  list_devices = 'any', get_room = 'string', list_rooms = 'any', list_room_devices = 'string', get_group = 'string',
+  list_groups = 'any', list_group_devices = 'string', command_room = 'string', get = 'string', set = 'string',
+  start_timer = 'string', cancel_timer = 'string', run_scene = 'string', wait_for = 'string', snapshot = 'table',
+  restore = 'table', notify = 'string',
 }
+local SECOND = {
+  command = 'table', command_group = 'table', command_room = 'table', invoke = 'table?', start_timer = 'number',
+  wait_for = 'table', notify = 'table?',
+}
+local THIRD = {set = 'table?'}
 local ABSENT = {get_device = 'device', get_room = 'room', get_group = 'group'}
+
+local is_ok, body, script      -- the answer
+
+function lares.answer(...)
+  is_ok, body, script = ...
+end
+
+-- The raw answer to a request: its text, and for a script also its name. The outermost coroutine yields and is resumed
+-- with the answer, so that waiting needs no thread. Where Lua cannot pause, in the user's own coroutines and in what a
+-- library function calls, the thread waits.
+function lares.request(operation, payload)
+  if lares.stopped then lares.stop(lares.stopped) end
+  local place = place_at(4)
+  if is_yieldable() and rawequal(running(), lares.main) then
+    yield(operation, payload, place)
+  else
+    local answer = ask(operation, payload, place)
+    if not answer then lares.check() end
+    is_ok, body, script = answer == 1, take(), take()
+    limit()
+  end
+  local text, name = body, script
+  body, script = nil, nil
+  if is_ok then return text, name end
+  raise(text)
+end
 
 local function check_self(self, name)
   if not rawequal(self, ctx) then raise('call it with a colon: ctx:' .. name .. '(...), not ctx.' .. name .. '(...)') end
@@ -35,19 +67,23 @@ local function encoded(value, what)
   return text
 end
 
-for name, expected in next, ARGUMENTS do
-  local what = 'ctx:' .. name .. ': argument #'
+local function call(name, first, second, third)
+  check_argument(first, FIRST[name], 1, name)
+  check_argument(second, SECOND[name], 2, name)
+  check_argument(third, THIRD[name], 3, name)
+  local what = 'ctx:' .. name
+  local arguments = '[' .. encoded(first, what .. ': argument #1') .. ',' .. encoded(second, what .. ': argument #2')
+    .. ',' .. encoded(third, what .. ': argument #3') .. ']'
+  if name == 'sleep' and first >= 1 then collectgarbage('collect') end    -- the state stays for that long
+  local answer = decode(lares.request(name, arguments))
+  if answer == nil and ABSENT[name] then lares.absent = ABSENT[name] .. " '" .. sub(first, 1, 100) .. "'" end
+  return answer
+end
+
+for name in next, FIRST do
   ctx[name] = function(self, first, second, third)
     check_self(self, name)
-    check_argument(first, expected[1], 1, name)
-    check_argument(second, expected[2], 2, name)
-    check_argument(third, expected[3], 3, name)
-    local arguments = '[' .. encoded(first, what .. 1) .. ',' .. encoded(second, what .. 2) .. ','
-      .. encoded(third, what .. 3) .. ']'
-    if name == 'sleep' and first >= 1 then collectgarbage('collect') end    -- the state stays for that long
-    local answer = decode(request(name, arguments))
-    if answer == nil and ABSENT[name] then lares.absent = ABSENT[name] .. " '" .. sub(first, 1, 100) .. "'" end
-    return answer
+    return call(name, first, second, third)
   end
 end
 

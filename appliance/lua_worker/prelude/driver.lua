@@ -17,24 +17,21 @@ end
 local function definition_of(text, name)
   local definition = lares.compile(text, name)()
   if type(definition) ~= 'table' then
-    error({is_definition = true, 'must return a table, not ' .. (definition == nil and 'nothing' or 'a ' .. type(definition))}, 0)
+    error('must return a table, not ' .. (definition == nil and 'nothing' or 'a ' .. type(definition)), 0)
   end
   return definition
 end
 
 local function execute(text, name, event)
   local run = definition_of(text, name).execute
-  if type(run) ~= 'function' then
-    error({is_definition = true, 'execute must be a function, not ' .. type(run)}, 0)
-  end
+  if type(run) ~= 'function' then error('execute must be a function, not ' .. type(run), 0) end
   lares.poll(name .. ':' .. lares.line_of(run))
   if event ~= '' then run(lares.ctx, lares.decode(event)) else run(lares.ctx) end
 end
 
 local function describe(text, name)
   local description, fault = lares.encode(definition_of(text, name), 'the returned table', true)
-  if not description then error({is_definition = true, fault}, 0) end
-  return description
+  return description or error(fault, 0)
 end
 
 local function start(kind, text, name, event)
@@ -51,7 +48,6 @@ end
 local function text_of(fault)
   if type(fault) == 'string' or type(fault) == 'number' then return tostring(fault) end
   if type(fault) == 'table' then
-    if rawget(fault, 'is_definition') then return rawget(fault, 1) end
     local meta = metatable_of(fault)
     if type(meta) == 'table' and rawget(meta, '__tostring') then
       local ok, text = lares.raw_pcall(tostring, fault)

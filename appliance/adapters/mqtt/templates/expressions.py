@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from appliance.adapters.mqtt.templates.filters import FILTERS, FUNCTIONS, TESTS
-from appliance.adapters.mqtt.templates.lexer import TemplateToken
+from appliance.adapters.mqtt.templates.lexer import Budget, TemplateToken, TokenReader
 from appliance.adapters.mqtt.templates.nodes import (
     Arguments,
     Expression,
@@ -26,7 +26,6 @@ from appliance.adapters.mqtt.templates.nodes import (
 )
 from appliance.adapters.mqtt.templates.operators import ARITHMETIC, COMPARISONS
 from appliance.adapters.mqtt.templates.template_limits import MAX_DEPTH, UNDEFINED, TemplateFailed
-from appliance.adapters.mqtt.templates.template_tokens import Budget, TokenReader
 
 _CONSTANTS = {"true": True, "True": True, "false": False, "False": False, "none": None, "None": None}
 _OPERATORS = (("+", "-"), ("~",), ("*", "/", "//", "%"))
@@ -170,23 +169,23 @@ class Reader(TokenReader):
         self.expect(",")
         return self._node(sequence([first, *self._items(")")], tuple))
 
-    def _items(self, closing: str) -> list[Expression]:
-        items: list[Expression] = []
+    def _separated(self, closing: str) -> Iterator[None]:
+        """One step for each item up to the closing bracket, with commas between; one behind the last is allowed."""
+        is_first = True
         while not self.accept(closing):
-            if items and self.accept(",") and self.accept(closing):
-                break
-            if items and self._tokens[self._at - 1].text != ",":
+            if not is_first:
                 self.expect(",")
-            items.append(self.expression())
-        return items
+                if self.accept(closing):
+                    return
+            is_first = False
+            yield
+
+    def _items(self, closing: str) -> list[Expression]:
+        return [self.expression() for _ in self._separated(closing)]
 
     def _object(self) -> Expression:
         pairs: list[tuple[Expression, Expression]] = []
-        while not self.accept("}"):
-            if pairs:
-                self.expect(",")
-                if self.accept("}"):
-                    break
+        for _ in self._separated("}"):
             key = self.expression()
             self.expect(":")
             pairs.append((key, self.expression()))
@@ -256,11 +255,7 @@ class Reader(TokenReader):
         self._budget.count()
         given: list[Expression] = []
         named: dict[str, Expression] = {}
-        while not self.accept(")"):
-            if given or named:
-                self.expect(",")
-                if self.accept(")"):
-                    break
+        for _ in self._separated(")"):
             following = self._tokens[min(self._at + 1, len(self._tokens) - 1)]
             if self.next.kind == "name" and following.text == "=" and following.kind == "operator":
                 name = self.name()

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any
 
 from appliance.adapters.mqtt.templates.expressions import Reader
-from appliance.adapters.mqtt.templates.lexer import PartKind, TemplatePart, parts_of
+from appliance.adapters.mqtt.templates.lexer import Budget, PartKind, TemplatePart, parts_of
 from appliance.adapters.mqtt.templates.nodes import Expression
 from appliance.adapters.mqtt.templates.template_limits import (
     MAX_DEPTH,
@@ -18,7 +18,6 @@ from appliance.adapters.mqtt.templates.template_limits import (
     Rendering,
     TemplateFailed,
 )
-from appliance.adapters.mqtt.templates.template_tokens import Budget
 
 
 class _Jump(Enum):

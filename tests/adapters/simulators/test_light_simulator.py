@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,6 @@ from elgato import Elgato, ElgatoConnectionError, ElgatoNoBatteryError, PowerOnB
 from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "elgato"
-
-
-@pytest.fixture
-async def light() -> AsyncIterator[LightSimulator]:
-    """One lamp of 213 mired, off, at half brightness."""
-    async with LightSimulator() as light:
-        yield light
 
 
 async def test_client_reads_the_state(elgato: Elgato) -> None:

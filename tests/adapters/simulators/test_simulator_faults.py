@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 
 import aiohttp
 import pytest
@@ -44,20 +43,6 @@ class HandClock(Clock):
 def clock() -> HandClock:
     """The time of both devices."""
     return HandClock()
-
-
-@pytest.fixture
-async def light(clock: HandClock) -> AsyncIterator[LightSimulator]:
-    """One lamp, off."""
-    async with LightSimulator(clock=clock) as light:
-        yield light
-
-
-@pytest.fixture
-async def tv(clock: HandClock) -> AsyncIterator[TvSimulator]:
-    """A TV that is on."""
-    async with TvSimulator(clock=clock) as tv:
-        yield tv
 
 
 async def test_a_late_answer_waits_for_the_clock_and_tells_the_state_of_before(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -13,13 +12,6 @@ from rokuecp import Roku, RokuError
 from appliance.adapters.roku_tv.simulator import TvSimulator
 
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "roku"
-
-
-@pytest.fixture
-async def tv() -> AsyncIterator[TvSimulator]:
-    """A TV that is on."""
-    async with TvSimulator() as tv:
-        yield tv
 
 
 async def test_client_reads_a_tv_that_is_on(tv: TvSimulator, roku: Roku) -> None:

@@ -63,7 +63,7 @@ class AdapterStart:
 
         A hundred in one turn would hold the loop for tens of milliseconds, and again whenever they poll.
         """
-        await import_ahead(module for settings in self._sections.values() for module in kind_of(settings).late)
+        await import_ahead(kind_of(settings).adapter_module for settings in self._sections.values())
         self._start_next(iter(self._begins.values()))
 
     def _start_next(self, begins: Iterator[asyncio.Event]) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -33,34 +34,46 @@ class Vendor(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindSimulation:
-    """How a kind's device is simulated. `device` makes the simulator, and imports it.
+    """A kind's simulated device: the settings of a section for it, once it is entered.
 
-    `settings` are those of a section for that device, once it is entered. `in_demo` is its name in the demo; without
-    one the demo has no such device.
+    `in_demo` is its name in the demo; without one the demo has no such device.
     """
 
-    device: Callable[[], Vendor]
     settings: Callable[[Vendor], Any]
     in_demo: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdapterKind:
-    """One kind of adapter.
+    """One kind of adapter, in the folder of its name.
 
     `settings` is the dataclass whose objects hold what its sections state beside `type` and `enabled`; each of its
-    fields is a `tables.fields.key`. `build` makes an adapter of one. `device_kinds` are the kinds of device that it
-    may publish: of what is stored, no other is restored as its own. `late` names the modules that `build` imports:
-    where a section is enabled, the hub imports them on a thread once it answers. `simulation` stands in for the
-    vendor's device, where there is one.
+    fields is a `tables.fields.key`. `device_kinds` are the kinds of device that it may publish: of what is stored, no
+    other is restored as its own. `simulation` is that of the vendor's device, where there is one.
+
+    The folder's `adapter.py` has a `build(settings, context)`, its `simulator.py` a `simulate()`. Both are imported
+    late: the adapter where a section is enabled, on a thread, once the hub answers.
     """
 
     name: str
     settings: type[Any]
     device_kinds: frozenset[DeviceKind]
-    build: Callable[[Any, AdapterContext], Adapter]
-    late: Sequence[str] = ()
     simulation: KindSimulation | None = None
+
+    @property
+    def adapter_module(self) -> str:
+        """The name of the module that `build` imports."""
+        return f"appliance.adapters.{self.name}.adapter"
+
+    def build(self, settings: Any, context: AdapterContext) -> Adapter:
+        """The adapter of a section."""
+        adapter: Adapter = import_module(self.adapter_module).build(settings, context)
+        return adapter
+
+    def simulate(self) -> Vendor:
+        """A simulated device, to be entered; only for a kind that has a `simulation`."""
+        device: Vendor = import_module(f"appliance.adapters.{self.name}.simulator").simulate()
+        return device
 
 
 def poll_interval() -> Any:
@@ -74,10 +87,3 @@ class PolledUrl:
 
     base_url: str = key(addresses.base_url)
     poll_interval_secs: int = poll_interval()
-
-
-def http_client(base_url: str, context: AdapterContext) -> Any:
-    """The HTTP client of an adapter. Its module is imported only here, where a section asks for it."""
-    from appliance.adapters.http import HttpClient
-
-    return HttpClient(context.session, base_url, context.clock)

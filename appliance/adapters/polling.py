@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from abc import abstractmethod
 from collections.abc import Awaitable
-from typing import TypeVar
+from typing import Any, Self, TypeVar
 
 from appliance.adapters.base import COMMAND_TIMEOUT_SECS, Adapter, AdapterContext
 from appliance.adapters.http import HttpClient
@@ -36,6 +36,12 @@ class PollingAdapter(Adapter):
         self.http = http
         self.poll_interval = poll_interval
         self.misses = 0
+
+    @classmethod
+    def of(cls, settings: Any, context: AdapterContext) -> Self:
+        """The adapter of a section whose settings have `base_url` and `poll_interval_secs`."""
+        http = HttpClient(context.session, settings.base_url, context.clock)
+        return cls(context, http, settings.poll_interval_secs)
 
     @abstractmethod
     async def poll(self) -> Report:

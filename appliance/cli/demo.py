@@ -72,7 +72,7 @@ async def _simulate(stack: AsyncExitStack) -> tuple[dict[str, Any], dict[str, st
     for kind in KINDS.values():
         simulation = kind.simulation
         if simulation is not None and simulation.in_demo is not None:
-            device = await stack.enter_async_context(simulation.device())
+            device = await stack.enter_async_context(kind.simulate())
             adapters[kind.name], urls[simulation.in_demo] = simulation.settings(device), device.url
     return adapters, urls
 

@@ -113,10 +113,9 @@ class Trial:
 async def trial(subject: Subject) -> AsyncIterator[Trial]:
     """An adapter of the kind that has seen its vendor once."""
     simulation = subject.kind.simulation
-    simulate, settings_for = subject.simulate, subject.settings
-    if simulation is not None:
-        simulate, settings_for = simulate or simulation.device, settings_for or simulation.settings
-    assert simulate is not None and settings_for is not None
+    simulate = subject.simulate or subject.kind.simulate
+    settings_for = subject.settings or (None if simulation is None else simulation.settings)
+    assert settings_for is not None
     async with simulate() as vendor, open_session() as session:
         it = Trial(subject, vendor)
         settings = settings_for(vendor)

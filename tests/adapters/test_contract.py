@@ -18,7 +18,8 @@ from tests.adapters.page import make_importable
 with tempfile.TemporaryDirectory(prefix="lares-page-") as folder:
     make_importable(Path(folder))
     RELAY: AdapterKind = importlib.import_module("appliance.adapters.relay.kind").RELAY
-    importlib.import_module("appliance.adapters.relay.simulator")
+    for module in ("adapter", "simulator"):
+        importlib.import_module(f"appliance.adapters.relay.{module}")
 
 
 class TestElgatoLights(AdapterContract):

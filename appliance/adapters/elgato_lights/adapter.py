@@ -205,6 +205,10 @@ class ElgatoAdapter(PollingAdapter):
         )
 
 
+build = ElgatoAdapter.of
+"""Makes the adapter of a section."""
+
+
 def _index(device_id: str) -> int:
     return int(device_id.rpartition(":")[2])
 

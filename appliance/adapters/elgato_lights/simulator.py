@@ -168,6 +168,10 @@ class LightSimulator(SimulatedDevice):
         return web.Response()
 
 
+simulate = LightSimulator
+"""Makes the simulator of the demo."""
+
+
 def _described(light: Any) -> Any:
     if not isinstance(light, SimulatedLight):
         return light

@@ -230,3 +230,8 @@ class MqttAdapter(Adapter):
             if key not in self._reported and len(self._reported) < MAX_REPORTED:
                 self._reported.add(key)
                 self.publish.dropped(key[:200], "announcement", reason[:300])
+
+
+def build(settings: Mqtt, context: AdapterContext) -> Adapter:
+    """The adapter of a section."""
+    return MqttAdapter(context, settings)

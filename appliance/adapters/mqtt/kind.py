@@ -1,4 +1,4 @@
-"""The kind `mqtt`: its settings, and the adapter that they make."""
+"""The kind `mqtt`: its row in the table of kinds, and the outlets of its sections."""
 
 from __future__ import annotations
 
@@ -7,27 +7,17 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
-from appliance.adapters.base import Adapter, AdapterContext, Secrets
+from appliance.adapters.base import Secrets
 from appliance.adapters.kind import AdapterKind
 from appliance.adapters.mqtt.hub_access import HomeAccess
 from appliance.adapters.mqtt.mqtt_settings import Mqtt
 from appliance.clock import Clock
 from appliance.home.model import DeviceKind
 
-
-def build(settings: Mqtt, context: AdapterContext) -> Adapter:
-    """The adapter of a section. The MQTT library is imported only here, where a section asks for it."""
-    from appliance.adapters.mqtt.adapter import MqttAdapter
-
-    return MqttAdapter(context, settings)
-
-
 MQTT = AdapterKind(
     name="mqtt",
     settings=Mqtt,
     device_kinds=frozenset({DeviceKind.LIGHT, DeviceKind.SWITCH, DeviceKind.SENSOR}),
-    build=build,
-    late=("appliance.adapters.mqtt.adapter",),
 )
 
 

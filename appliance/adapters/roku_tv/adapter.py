@@ -93,3 +93,7 @@ class RokuAdapter(PollingAdapter):
             commands=COMMANDS,
         )
         return Report(adapter=self.name, present=frozenset({device_id}), observations=(seen,))
+
+
+build = RokuAdapter.of
+"""Makes the adapter of a section."""

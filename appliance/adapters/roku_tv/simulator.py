@@ -197,5 +197,9 @@ class TvSimulator(SimulatedDevice):
         )
 
 
+simulate = TvSimulator
+"""Makes the simulator of the demo."""
+
+
 def _answer(xml: str) -> web.Response:
     return web.Response(text=xml, content_type=TvSimulator.content_type, charset="utf-8")

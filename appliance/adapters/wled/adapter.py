@@ -153,3 +153,7 @@ def _mismatch(report: Report, device_id: str, command: Command) -> str | None:
     if command.action == "toggle" or asked == read:
         return None
     return f"{device_id} was told {command.capability} {shown(asked)} but shows {shown(read)}"
+
+
+build = WledAdapter.of
+"""Makes the adapter of a section."""

@@ -77,15 +77,15 @@ class StaticFile:
         return packed if len(packed) < len(self.body) else None
 
 
-def load_files(folder: Path = FOLDER) -> dict[str, StaticFile]:
+def load_files() -> dict[str, StaticFile]:
     """Every file that is served, by its address.
 
     Most addresses hold a digest of all files, so that a browser keeps them for good and never mixes two versions; the
     page, the service worker and the manifest are given that digest in the place of `{{version}}`.
     """
     bodies = {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
+        path.relative_to(FOLDER).as_posix(): path.read_bytes()
+        for path in sorted(FOLDER.rglob("*"))
         if path.suffix in TYPES and path.is_file()
     }
     version = _digest(bodies)

@@ -91,7 +91,7 @@ async def play(runner: Runner, home: Home, module: str, body: str) -> list[str]:
 
 
 def lamps() -> Home:
-    """Lamp a is off, b on at 50 %, c is on and only switches; d tells warmth in mireds and is off."""
+    """Lamp a is off, b on at 50 %, c is on and only switches; d states its warmth in mireds and is off."""
     home = Home()
     home.add("a", POWER, BRIGHTNESS, WARMTH, power="off", brightness=20)
     home.add("b", POWER, BRIGHTNESS, power="on", brightness=50)
@@ -130,7 +130,7 @@ async def test_lights_command_what_they_are_asked_for_within_what_each_light_tak
         assert "|".join(home.commanded) == expected, body
 
 
-async def test_lights_tell_whether_all_obeyed_and_never_raise(runner: Runner) -> None:
+async def test_lights_return_whether_all_obeyed_and_never_raise(runner: Runner) -> None:
     home = lamps()
     home.stubborn = {"a"}
     body = "print(lights.on(ctx, 'a'), lights.on(ctx, 'd'), lights.on(ctx, 'gone'), lights.on(ctx, {'a', 'b'}))"
@@ -202,7 +202,7 @@ PRESENCE: tuple[tuple[dict[str, tuple[bool, str]], str], ...] = (
 )
 
 
-async def test_presence_concludes_nothing_from_whom_nobody_hears_of(runner: Runner) -> None:
+async def test_presence_concludes_nothing_from_devices_that_are_unavailable(runner: Runner) -> None:
     for people, printed in PRESENCE:
         home = Home()
         home.add("lamp", POWER)

@@ -16,7 +16,7 @@ from tests.lua.expressions import EXPRESSIONS
 PLAIN = shutil.which("lua5.4")
 
 PROGRAM = """
-local function told(ok, ...)
+local function described(ok, ...)
   local parts = {ok and 'is' or 'fails'}
   for index = 1, select('#', ...) do
     local value = select(index, ...)
@@ -28,7 +28,7 @@ local function told(ok, ...)
 end
 for number, text in ipairs(EXPRESSIONS) do
   local f, fault = load('return ' .. text, '=e')
-  if f then print(number .. ' ' .. told(pcall(f))) else print(number .. ' ' .. told(false, fault)) end
+  if f then print(number .. ' ' .. described(pcall(f))) else print(number .. ' ' .. described(false, fault)) end
 end
 """
 
@@ -78,9 +78,9 @@ async def test_the_library_gives_what_the_plain_interpreter_gives() -> None:
     if PLAIN is None:
         warnings.warn("lua5.4 is not installed: conformance with the plain interpreter is NOT tested", stacklevel=1)
         pytest.skip("lua5.4 is not installed: conformance with the plain interpreter is NOT tested")
-    wanted, got = list(map(bare, plainly())), list(map(bare, await ours()))
-    assert len(got) == len(wanted) == len(EXPRESSIONS)
+    expected, got = list(map(bare, plainly())), list(map(bare, await ours()))
+    assert len(got) == len(expected) == len(EXPRESSIONS)
     differences = [
-        f"{EXPRESSIONS[n]}: {a!r}, not {b!r}" for n, (a, b) in enumerate(zip(got, wanted, strict=True)) if a != b
+        f"{EXPRESSIONS[n]}: {a!r}, not {b!r}" for n, (a, b) in enumerate(zip(got, expected, strict=True)) if a != b
     ]
     assert differences == [], "\n".join(differences)

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 ON = '{capability = "power", action = "on"}'
 
 
-class Told(Context):
+class RecordingContext(Context):
     """A context that keeps what is printed."""
 
     def __init__(self, home: InstantHome, clock: VirtualClock, source: str) -> None:
@@ -44,11 +44,11 @@ class Stage:
         self.runner = runner
         self.home = home
         self.clock = clock
-        self.context = Told(home, clock, "scene:evening")
+        self.context = RecordingContext(home, clock, "scene:evening")
 
     async def play(self, body: str, source: str = "scene:evening") -> list[str]:
         """Run the body; what it printed."""
-        self.context = Told(self.home, self.clock, source)
+        self.context = RecordingContext(self.home, self.clock, source)
         await self.clock.run(self.runner.start(scene(body), self.context, name=source).wait())
         return self.context.printed
 

@@ -153,7 +153,7 @@ async def test_thirty_two_levels_pass(runner: Runner) -> None:
     assert len(notes.asked) == 1
 
 
-async def test_an_answer_that_json_cannot_hold_is_an_error_and_not_the_hubs(runner: Runner) -> None:
+async def test_an_answer_that_is_not_json_is_an_error_of_the_call_and_not_of_the_hub(runner: Runner) -> None:
     with pytest.raises(ScriptFailed, match="ctx:invoke failed inside the hub"):
         await run(runner, "ctx:invoke('x')", Notes(lambda *_: object()))
 
@@ -170,6 +170,6 @@ async def test_the_event_is_a_table_of_its_own(runner: Runner) -> None:
 
 @given(floats)
 @settings(max_examples=100, deadline=None)
-async def test_is_same_tells_numbers_apart(number: float) -> None:
+async def test_is_same_distinguishes_numbers(number: float) -> None:
     assert is_same(number, number)
     assert not is_same(number, math.floor(number))

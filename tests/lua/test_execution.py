@@ -1,4 +1,4 @@
-"""An execution inside the worker, on the test's own thread: what arrives while it still tells the hub something."""
+"""An execution inside the worker, on the test's own thread: what arrives while it still sends a frame."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ ARRIVALS: tuple[tuple[Callable[[WorkerExecution], Callable[[], None] | None], Fr
 
 
 @pytest.mark.parametrize(("arrival", "last"), ARRIVALS)
-def test_what_the_hub_says_may_come_before_the_request_is_quite_sent(
+def test_frames_of_the_hub_may_come_before_send_of_the_request_has_returned(
     arrival: Callable[[WorkerExecution], Callable[[], None] | None], last: FrameKind
 ) -> None:
     """Another thread may end the execution, and free its state, while the one that made the request is in `send`."""
-    told: list[FrameKind] = []
+    sent: list[FrameKind] = []
 
     def send(data: bytes) -> None:
         [frame] = Decoder().feed(data)
-        told.append(frame.kind)
+        sent.append(frame.kind)
         if frame.kind is FrameKind.REQUEST:
             job = arrival(execution)
             assert job is not None
@@ -37,14 +37,14 @@ def test_what_the_hub_says_may_come_before_the_request_is_quite_sent(
     over: list[int] = []
     execution = WorkerExecution(1 << 24, send, over.append)
     execution.begin(FrameKind.EXECUTE, (NOW, TEXT, b"x.lua", b""))
-    assert told == [FrameKind.REQUEST, last]
+    assert sent == [FrameKind.REQUEST, last]
     assert over == [execution.number] and execution.memory == 0
 
 
-def test_an_execution_that_is_told_to_stop_before_it_asks_asks_nothing() -> None:
-    told: list[bytes] = []
-    execution = WorkerExecution(1 << 24, told.append, lambda _: None)
+def test_an_execution_that_is_stopped_before_its_first_request_makes_none() -> None:
+    sent: list[bytes] = []
+    execution = WorkerExecution(1 << 24, sent.append, lambda _: None)
     assert execution.take_stop(Reason.BACKSTOP) is None
     execution.begin(FrameKind.EXECUTE, (NOW, TEXT, b"x.lua", b""))
-    [frame] = Decoder().feed(b"".join(told))
+    [frame] = Decoder().feed(b"".join(sent))
     assert (frame.kind, frame.parts[0][0]) == (FrameKind.STOPPED, Reason.BACKSTOP)

@@ -66,7 +66,7 @@ AT_RUN: tuple[tuple[str, int, str], ...] = (
 
 
 @pytest.mark.parametrize(("body", "line", "message"), AT_RUN)
-async def test_a_failing_run_says_where_and_what(runner: Runner, body: str, line: int, message: str) -> None:
+async def test_a_failing_run_names_the_line_and_the_error(runner: Runner, body: str, line: int, message: str) -> None:
     with pytest.raises(ScriptFailed) as failure:
         await run(runner, body)
     assert str(failure.value).startswith(f"{FILE}:{line}: {message}")
@@ -94,7 +94,7 @@ AT_LOAD: tuple[tuple[str, int, str], ...] = (
 
 
 @pytest.mark.parametrize(("text", "line", "message"), AT_LOAD)
-async def test_a_file_that_cannot_be_described_says_where_and_what(
+async def test_a_file_that_cannot_be_described_fails_with_the_line_and_the_error(
     runner: Runner, text: str, line: int, message: str
 ) -> None:
     with pytest.raises(ScriptFailed) as failure:
@@ -125,7 +125,7 @@ async def test_a_description_is_data_with_functions_by_their_lines(runner: Runne
     }
 
 
-async def test_a_limit_of_time_is_a_timeout_and_tells_the_line() -> None:
+async def test_a_limit_of_time_is_a_timeout_and_names_the_line() -> None:
     async with open_runner(ExecutionLimits(max_cpu_secs=0.1)) as runner:
         with pytest.raises(ScriptFailed) as failure:
             await run(runner, "\n\nwhile true do\nend")
@@ -135,7 +135,7 @@ async def test_a_limit_of_time_is_a_timeout_and_tells_the_line() -> None:
     assert failure.value.status == "timeout"
 
 
-async def test_a_limit_of_memory_tells_the_line() -> None:
+async def test_a_limit_of_memory_names_the_line() -> None:
     async with open_runner() as runner:
         with pytest.raises(ScriptFailed, match="needed more than 16 MB") as failure:
             await run(runner, "\nlocal t = {}\nwhile true do\nt[#t + 1] = {} end")
@@ -143,7 +143,7 @@ async def test_a_limit_of_memory_tells_the_line() -> None:
     assert failure.value.status == "error"
 
 
-async def test_the_backstop_tells_the_line_of_the_call() -> None:
+async def test_the_backstop_names_the_line_of_the_call() -> None:
     async with open_runner(ExecutionLimits(backstop_secs=0.1)) as runner:
         with pytest.raises(ScriptFailed, match=r"took more than 0\.1 s in all") as failure:
             await run(runner, "\nwhile true do\nctx:get_device('x') end", Notes(lambda *_: None))

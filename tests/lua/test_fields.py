@@ -77,9 +77,9 @@ return {
   colour = "red",
 }"""
     described = {"id": "", "name": 7, "mode": {"type": "single", "max": 3}, "colour": "red"}
-    told = faults(described, text)
-    assert told[1] == "x.lua:3: execute is missing"
-    assert [each.split(":")[1] for each in told[2:]] == ["5", "6", "8"]
+    found = faults(described, text)
+    assert found[1] == "x.lua:3: execute is missing"
+    assert [each.split(":")[1] for each in found[2:]] == ["5", "6", "8"]
 
 
 def test_a_list_is_no_definition_and_an_empty_one_is_an_empty_table() -> None:

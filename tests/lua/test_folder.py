@@ -53,7 +53,7 @@ def test_folders_are_read_however_deep_and_links_to_folders_are_not_followed(tmp
     assert len(contents(tmp_path, is_deep=True).sources) == 1
 
 
-def test_a_name_that_is_no_text_can_be_told(tmp_path: Path) -> None:
+def test_a_name_that_is_no_text_is_escaped(tmp_path: Path) -> None:
     (tmp_path / os.fsdecode(b"caf\xe9.lua")).write_bytes(b"\xff")
     [fault] = contents(tmp_path).faults
     assert fault == Fault("config/scripts/caf\\xe9.lua", 1, "is not UTF-8 text; save it as UTF-8")

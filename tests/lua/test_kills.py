@@ -104,7 +104,7 @@ async def hit(it: Bench, runner: Runner, dice: random.Random, signals: tuple[sig
         assert all(any(each in error for each in SENTENCES) for error in errors), errors
     if worker and number in DEADLY:
         await until(lambda: worker not in pids(runner))
-    while not await describe(runner):  # one that was halted is only missed when somebody needs it
+    while not await describe(runner):  # one that was halted is only noticed when it is needed
         pass
     await all_run(it, has_cooled=any(status == "ok" for status, _ in ended["cool"]))
 

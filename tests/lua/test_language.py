@@ -30,7 +30,7 @@ LANGUAGE: tuple[tuple[str, str], ...] = (
         " return table.concat(log) == 'ba'",
     ),
     (
-        "close tells the error",
+        "close returns the error",
         "local seen local ok = pcall(function() local a <close> = setmetatable({}, {__close ="
         " function(_, e) seen = e end}) error('x', 0) end) return not ok and seen == 'x'",
     ),

@@ -1,4 +1,4 @@
-"""What the editor is told is what there is, both ways: ctx, values, capabilities, definitions, and Lua itself."""
+"""The editor's library documents what there is, and nothing else: ctx, values, capabilities, definitions, Lua."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_what_no_capability_covers_can_be_commanded_and_shown_too() -> None:
 
 
 @pytest.mark.parametrize("entry", CAPABILITIES.values(), ids=lambda entry: entry.key)
-def test_each_capability_tells_its_actions_and_the_shape_of_its_value(entry: Capability) -> None:
+def test_each_capability_documents_its_actions_and_the_shape_of_its_value(entry: Capability) -> None:
     assert LIBRARY.words["Capability"][entry.key] == f"{entry.description} {', '.join(entry.actions)}"
     shown = LIBRARY.classes["Attributes"][entry.key]
     assert (shown.is_optional, shown.text) == (True, entry.description)
@@ -252,24 +252,24 @@ end
 """
 
 
-async def test_the_functions_of_lua_that_are_kept_and_gone_are_told() -> None:
+async def test_the_functions_of_lua_that_are_kept_and_removed_are_documented() -> None:
     plain = lua54.LuaRuntime(register_eval=False, register_builtins=False)
     plain.execute("python = nil")
     stock = set(plain.execute(f"{WALK} return table.concat(names, ' ')").split())
     async with open_runner() as runner:
         kept = set((await run(runner, f"{WALK} print(table.concat(names, ' '))")).printed[0].split())
-    told = {name: function for name, function in LIBRARY.functions.items() if not name.startswith("Context:")}
+    documented = {name: function for name, function in LIBRARY.functions.items() if not name.startswith("Context:")}
     off = {name for name, state in SETTINGS["runtime.builtin"].items() if state == "disable"}
     assert kept <= stock
 
-    def is_told(name: str) -> bool:
+    def is_documented(name: str) -> bool:
         """Whether the editor offers the function: as declared here, else as the library it comes from."""
-        if name in told:
-            return not told[name].is_deprecated
+        if name in documented:
+            return not documented[name].is_deprecated
         return ("package" if name == "require" else name.split(".", maxsplit=1)[0]) not in off
 
-    assert {name for name in stock | set(told) if is_told(name)} == kept
-    assert {name for name, function in told.items() if function.is_deprecated} <= stock - kept
+    assert {name for name in stock | set(documented) if is_documented(name)} == kept
+    assert {name for name, function in documented.items() if function.is_deprecated} <= stock - kept
 
 
 async def test_the_editor_looks_for_modules_where_require_does() -> None:

@@ -1,4 +1,4 @@
-"""What the editor is told of automations is what there is, both ways: definitions, triggers, conditions, events."""
+"""The editor's library documents automations as they are: definitions, triggers, conditions, events."""
 
 from __future__ import annotations
 

@@ -16,10 +16,10 @@ def hold(seed: int, count: int, within: float) -> None:
     command = [sys.executable, "-X", "faulthandler", "-m", "tests.lua.memory", str(seed), str(count)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=within, check=False)
     assert ended.returncode == 0, ended.stderr[-2000:]
-    told = re.match(r"killed \d+, trivial (\d+), beyond the limit (-?[\d.]+) MiB", ended.stdout)
-    assert told is not None, ended.stdout
-    assert int(told[1]) == count
-    assert float(told[2]) < BEYOND_MIB
+    figures = re.match(r"killed \d+, trivial (\d+), beyond the limit (-?[\d.]+) MiB", ended.stdout)
+    assert figures is not None, ended.stdout
+    assert int(figures[1]) == count
+    assert float(figures[2]) < BEYOND_MIB
 
 
 def test_scripts_end_under_random_limits_of_memory() -> None:

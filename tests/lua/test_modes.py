@@ -61,8 +61,8 @@ def test_two_of_them_take_a_max(name: str, most: float) -> None:
 def test_what_is_no_mode_is_a_fault_with_a_sentence(written: Any, fault: str) -> None:
     with pytest.raises(Invalid) as refused:
         mode_check(DEFAULT_MAX)(written)
-    told = refused.value.in_words(LUA) if isinstance(refused.value, Mismatch) else str(refused.value)
-    assert told == fault
+    message = refused.value.in_words(LUA) if isinstance(refused.value, Mismatch) else str(refused.value)
+    assert message == fault
 
 
 PARALLEL, QUEUED = Mode(type=ModeType.PARALLEL, max=2), Mode(type=ModeType.QUEUED, max=2)
@@ -136,7 +136,7 @@ def test_one_that_was_replaced_leaves_without_letting_anybody_in() -> None:
     assert gate.leave("x", "new") == "waits"
 
 
-def test_an_emptied_gate_names_all_that_ran_or_waited_and_begins_anew() -> None:
+def test_an_emptied_gate_returns_all_that_ran_or_waited_and_starts_from_zero() -> None:
     gate = gate_with(2, 1)
     assert gate.empty() == ["r0", "r1", "w0"]
     assert gate.leave("x", "r0") is None

@@ -37,7 +37,7 @@ async def test_dots_are_folders_and_a_script_knows_its_name_and_file(scripts: Pa
         assert (await run(runner, "print(require('a.b'))")).printed == ["a.b config/scripts/a/b.lua"]
 
 
-async def test_a_script_is_run_once_an_execution_and_read_anew_in_the_next(scripts: Path) -> None:
+async def test_a_script_is_run_once_an_execution_and_read_again_in_the_next(scripts: Path) -> None:
     write(scripts, "m.lua", "print('run') return {}")
     async with open_runner(scripts=scripts) as runner:
         assert (await run(runner, "print(require 'm' == require 'm')")).printed == ["run", "true"]
@@ -79,7 +79,7 @@ async def test_a_script_that_does_not_compile_fails_with_its_own_file_and_line(s
     assert (failure.value.file, failure.value.line, failure.value.status) == ("config/scripts/m.lua", 2, "error")
 
 
-async def test_an_error_in_a_script_tells_its_own_file_and_line(scripts: Path) -> None:
+async def test_an_error_in_a_script_names_its_own_file_and_line(scripts: Path) -> None:
     write(scripts, "m.lua", "return function(ctx)\n  ctx:sleep(-1)\nend")
     async with open_runner(scripts=scripts) as runner:
         with pytest.raises(ScriptFailed, match=r"config/scripts/m\.lua:2: ctx:sleep"):
@@ -117,7 +117,7 @@ async def test_a_script_that_is_too_large_is_refused(scripts: Path) -> None:
             await run(runner, "require 'm'")
 
 
-async def test_where_scripts_are_disabled_require_says_so() -> None:
+async def test_require_fails_with_a_sentence_where_scripts_are_disabled() -> None:
     async with open_runner() as runner:
         with pytest.raises(ScriptFailed, match=r"test\.lua:2: require 'm': scripts are disabled"):
             await run(runner, "require 'm'")
@@ -146,7 +146,7 @@ async def test_require_works_while_a_file_is_described(scripts: Path) -> None:
             await runner.describe(file("return require 'm'"))
 
 
-async def test_a_long_name_is_told_in_full(scripts: Path) -> None:
+async def test_a_long_name_is_shown_in_full(scripts: Path) -> None:
     name = "_".join(["long"] * 20)
     write(scripts, f"{name}.lua", "\nerror('here')")
     async with open_runner(scripts=scripts) as runner:

@@ -1,4 +1,4 @@
-"""An execution: ended from outside, outlived by its waiters, outlasted by nobody."""
+"""An execution: cancelled from outside, with and without waiters, and what is freed at its end."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ async def test_a_cancel_after_the_end_changes_nothing(runner: Runner) -> None:
     await execution.wait()
 
 
-async def test_a_run_goes_on_when_nobody_waits_any_more(runner: Runner) -> None:
+async def test_an_execution_continues_without_a_waiter(runner: Runner) -> None:
     gate = Gate()
     execution = runner.start(scene("ctx:get_device('a') print('done')"), gate, name="x")
     waiting = asyncio.ensure_future(execution.wait())
@@ -162,7 +162,7 @@ async def test_the_time_in_a_sleep_does_not_count() -> None:
     assert len(notes.asked) == 3
 
 
-async def test_each_call_of_ctx_gives_running_time_anew_and_logging_does_not() -> None:
+async def test_each_call_of_ctx_resets_the_limit_of_running_time_and_logging_does_not() -> None:
     spin = "local until_ = os.clock() + 0.06 while os.clock() < until_ do end "
     async with open_runner(ExecutionLimits(max_cpu_secs=0.3)) as runner:
         with pytest.raises(ScriptFailed, match="without a ctx call"):
@@ -182,7 +182,7 @@ async def test_a_long_line_is_cut(runner: Runner) -> None:
     assert len(notes.printed[0]) < 10_000
 
 
-async def test_hundreds_asleep_hold_no_thread() -> None:
+async def test_hundreds_that_sleep_use_no_thread() -> None:
     gate = Gate()
     async with open_runner() as runner:
         runs = [runner.start(scene(SLEEPER), gate, name=f"{each}") for each in range(300)]
@@ -283,13 +283,13 @@ async def test_a_process_ends_though_threads_are_at_work() -> None:
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "left\n", "")
 
 
-async def test_the_limits_are_the_machines_whatever_the_hubs_clock_says() -> None:
+async def test_limits_count_the_machines_seconds_whatever_the_hubs_clock_shows() -> None:
     async with open_runner(ExecutionLimits(max_cpu_secs=0.1), clock=VirtualClock()) as runner:
         with pytest.raises(ScriptFailed, match="without a ctx call"):
             await run(runner, "while true do end")
 
 
-async def test_limits_are_what_the_contract_says() -> None:
+async def test_limits_are_those_of_the_contract() -> None:
     limits = ExecutionLimits()
     assert (limits.max_memory, limits.max_cpu_secs, limits.backstop_secs) == (16 << 20, 5.0, 3600.0)
     assert ROOMY.max_memory_mb == 16

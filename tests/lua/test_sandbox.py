@@ -148,7 +148,7 @@ ESCAPES: tuple[tuple[str, str, str], ...] = (
     ("the stop is no secret door", "local ok, e = pcall(error) print(e)", "nil"),
     ("ctx can be changed, for oneself", "ctx.command = nil ctx.get_device = print print(ctx.command)", "nil"),
     (
-        "traceback tells nothing of the host",
+        "traceback shows nothing of the host",
         "print((debug.traceback('x'):gsub('\\n', '|')))",
         r"x\|stack traceback:\|",
     ),

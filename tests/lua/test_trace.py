@@ -34,7 +34,7 @@ def test_of_all_steps_the_newest_two_hundred_are_kept_and_lines_that_went_make_r
     assert len(kept(trace, "command")) == MAX_STEPS - 30
 
 
-def test_a_step_tells_when_it_was_and_a_long_text_is_cut() -> None:
+def test_a_step_has_its_time_and_a_long_text_is_cut() -> None:
     clock = VirtualClock()
     trace = Trace(clock)
     clock.suspend(1.5)

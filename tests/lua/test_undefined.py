@@ -1,4 +1,4 @@
-"""Names that nobody gives a value are found without running anything, and nothing that may be right is blamed."""
+"""Names that no file gives a value are found without running anything, and nothing that may be right is reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worker is killed, crashes or hangs at any moment: everybody gets an answer, and the next execution runs."""
+"""The worker is killed, crashes or hangs at any moment: every execution gets an answer, and the next one runs."""
 
 from __future__ import annotations
 
@@ -30,9 +30,11 @@ def pid_of(runner: Runner) -> int:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
-async def test_who_sleeps_is_told_at_once_that_the_worker_is_gone_and_so_is_the_bus(number: signal.Signals) -> None:
-    told: list[str] = []
-    async with open_runner(on_kill=told.append) as runner:
+async def test_executions_that_sleep_end_at_once_with_their_worker(
+    number: signal.Signals,
+) -> None:
+    reasons: list[str] = []
+    async with open_runner(on_kill=reasons.append) as runner:
         asleep = Notes(lambda *_: asyncio.Event().wait())
         running = [runner.start(scene("ctx:sleep(1)"), asleep, name="scene:x") for _ in range(3)]
         await until(lambda: len(asleep.asked) == 3)
@@ -42,7 +44,7 @@ async def test_who_sleeps_is_told_at_once_that_the_worker_is_gone_and_so_is_the_
                 await each.wait()
         assert (await run(runner, TRIVIAL)).asked
         figures = runner.figures()
-    assert len(told) == 1 and number.name in told[0]
+    assert len(reasons) == 1 and number.name in reasons[0]
     assert figures["kills"] == 1 and number.name in figures["last_kills"][0]["reason"]
 
 
@@ -111,7 +113,7 @@ STUCK_AT = (
 """Files that are stuck, and the line where each was seen last: its function, a call of ctx, a line that took long."""
 
 
-async def test_who_is_stuck_is_told_the_line_where_it_was_seen_last() -> None:
+async def test_a_stuck_execution_names_the_line_where_it_was_seen_last() -> None:
     async def line_of(text: str) -> int:
         async with open_runner(ExecutionLimits(max_cpu_secs=0.4)) as runner:
             with pytest.raises(ScriptFailed, match="could not be stopped") as failure:
@@ -122,13 +124,13 @@ async def test_who_is_stuck_is_told_the_line_where_it_was_seen_last() -> None:
     assert lines == [line for _, line in STUCK_AT]
 
 
-async def test_who_is_stuck_is_told_the_limit_that_it_passed() -> None:
+async def test_a_stuck_execution_names_the_limit_that_it_passed() -> None:
     async with open_runner(ExecutionLimits(max_cpu_secs=60.0, backstop_secs=0.3)) as runner:
         with pytest.raises(ScriptFailed, match=r"took more than 0\.3 s in all, .* could not be stopped"):
             await runner.start(scene(STUCK), Notes(), name="scene:stuck").wait()
 
 
-async def test_who_is_stuck_when_it_is_cancelled_was_cancelled() -> None:
+async def test_a_stuck_execution_that_is_cancelled_ends_as_cancelled() -> None:
     async with open_runner() as runner:
         notes = Notes()
         execution = runner.start(scene("print('on');" + STUCK), notes, name="scene:stuck")
@@ -151,7 +153,7 @@ async def test_others_in_a_condemned_worker_come_to_their_end_and_new_ones_run_e
         assert failure.value.status == "timeout"
         old, fresh = runner.figures()["workers"]
         assert (old["condemned_for"], old["executions"], fresh["condemned_for"]) == ("scene:culprit", 1, None)
-        await until(lambda: _state_of(old["pid"]) == "T")  # it does not burn while nobody in it has anything to do
+        await until(lambda: _state_of(old["pid"]) == "T")  # it is stopped while no execution in it has anything to do
         assert (await run(runner, TRIVIAL)).asked
         opened.set()
         await innocent.wait()
@@ -258,7 +260,7 @@ def _thread_count(pid: int) -> int:
     return len(list(Path(f"/proc/{pid}/task").iterdir()))
 
 
-async def test_a_worker_that_cannot_be_started_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_worker_that_cannot_be_started_is_an_error_of_each_execution(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/nonexistent/python")
     async with open_runner() as runner:
         for _ in range(2):

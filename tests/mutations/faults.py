@@ -394,14 +394,14 @@ FAULTS = (
         "lua_worker/worker_execution.py",
         "return self._reason_then if monotonic() > self._until else None",
         "return None",
-        "lua/test_failures.py::test_a_limit_of_time_is_a_timeout_and_tells_the_line",
+        "lua/test_failures.py::test_a_limit_of_time_is_a_timeout_and_names_the_line",
     ),
     fault(
         "a script's memory is limited",
         "lua_worker/worker_execution.py",
         "self._lua.set_max_memory(self._max_memory)",
         "pass",
-        "lua/test_failures.py::test_a_limit_of_memory_tells_the_line",
+        "lua/test_failures.py::test_a_limit_of_memory_names_the_line",
     ),
     fault(
         "no script reaches the box",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -13,14 +12,9 @@ from tests.fakes.house import open_house
 from tests.fakes.lua import scene, write
 from tests.lua.mistakes import AT_CHECK, AT_RUN, Mistake
 
-NEEDS_AUTOMATIONS = pytest.mark.skipif(find_spec("appliance.automations") is None, reason="there are no automations")
-KINDS = ["scenes", pytest.param("automations", marks=NEEDS_AUTOMATIONS)]
+KINDS = ["scenes", "automations"]
 CHECKED = [
-    pytest.param(
-        kind, mistake, id=f"{kind}, {mistake.name}", marks=NEEDS_AUTOMATIONS if kind == "automations" else []
-    )
-    for mistake in AT_CHECK
-    for kind in mistake.kinds
+    pytest.param(kind, mistake, id=f"{kind}, {mistake.name}") for mistake in AT_CHECK for kind in mistake.kinds
 ]
 TRIGGERS = {"scenes": "", "automations": 'trigger = { type = "interval", every_secs = 3600 },'}
 

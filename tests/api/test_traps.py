@@ -35,7 +35,7 @@ LIGHT = "elgato_lights:light:0"
 TURN_ON = b'{"capability": "power", "action": "on"}'
 GOING_AWAY, INTERNAL_ERROR = b"\x03\xe9", b"\x03\xf3"
 
-SLACK = 5.0
+SLACK = 20.0
 """Seconds that a busy machine may need for what takes none."""
 
 

@@ -6,12 +6,11 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.address_gates import AddressGates
-from appliance.adapters.base import AdapterContext, HttpSession, Secrets
+from appliance.adapters.base import AdapterContext, Secrets
 from appliance.adapters.kinds import kind_of
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
@@ -36,7 +35,7 @@ class AdapterStart:
         bus: Bus,
         clock: Clock,
         secrets: Callable[[str], Secrets],
-        session: HttpSession,
+        open_session: Callable[[], Any],
         root: Path,
     ) -> list[AdapterRunner]:
         """A runner for each section, in the order of the configuration."""
@@ -49,7 +48,7 @@ class AdapterStart:
                     clock=clock,
                     publish=Publisher(name, registry, bus, clock),
                     secrets=secrets(name),
-                    session=session,
+                    open_session=open_session,
                     gates=gates,
                     root=root,
                 ),
@@ -73,7 +72,7 @@ class AdapterStart:
 
 
 class LateSession:
-    """A `base.HttpSession` that is opened when first used: a hub without HTTP adapters imports no HTTP client."""
+    """The HTTP session of all adapters, opened when first asked for: without HTTP adapters no client is imported."""
 
     def __init__(self) -> None:
         self._session: Any = None
@@ -81,23 +80,12 @@ class LateSession:
     async def __aenter__(self) -> LateSession:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._session is not None:
             await self._session.close()
 
-    @property
-    def request(self) -> Any:
-        """As that of `aiohttp.ClientSession`."""
-        return self._open().request
-
-    @property
-    def ws_connect(self) -> Any:
-        """As that of `aiohttp.ClientSession`."""
-        return self._open().ws_connect
-
-    def _open(self) -> Any:
+    def open(self) -> Any:
+        """The one `aiohttp.ClientSession`; leaving the context closes it."""
         if self._session is None:
             from appliance.adapters.http import open_session
 

@@ -36,30 +36,19 @@ class Secrets(Protocol):
         """Store the text; it is on the card when this returns. Raises `StoreFailed`."""
 
 
-class HttpSession(Protocol):
-    """The methods of `aiohttp.ClientSession` that adapters use."""
-
-    @property
-    def request(self) -> Any:
-        """Send a request."""
-
-    @property
-    def ws_connect(self) -> Any:
-        """Open a WebSocket."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdapterContext:
     """What an adapter is given. `name` is its section's, and the first part of its devices' ids.
 
-    Relative paths in the section start at `root`.
+    `open_session` gives the `aiohttp.ClientSession` of all adapters, opened by the first call. Relative paths in the
+    section start at `root`.
     """
 
     name: str
     clock: Clock
     publish: Publisher
     secrets: Secrets
-    session: HttpSession
+    open_session: Callable[[], Any]
     gates: AddressGates
     root: Path = Path()
 

@@ -19,7 +19,6 @@ import orjson
 from aiohttp import ClientHandlerType, ClientMiddlewareType, ClientRequest, ClientResponse
 from aiohttp.tracing import Trace
 
-from appliance.adapters.base import HttpSession
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer, Unreachable
 
@@ -133,7 +132,9 @@ class HttpClient:
     unanswered which came soon after another gets a new connection per request from then on: it may close them early.
     """
 
-    def __init__(self, session: HttpSession, address: str, clock: Clock, access: HttpAccess | None = None) -> None:
+    def __init__(
+        self, session: aiohttp.ClientSession, address: str, clock: Clock, access: HttpAccess | None = None
+    ) -> None:
         self.address = address
         self.answers = 0
         self._answered_at = -math.inf

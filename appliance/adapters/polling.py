@@ -40,7 +40,7 @@ class PollingAdapter(Adapter):
     @classmethod
     def of(cls, settings: Any, context: AdapterContext) -> Self:
         """The adapter of a section whose settings have `base_url` and `poll_interval_secs`."""
-        http = HttpClient(context.session, settings.base_url, context.clock)
+        http = HttpClient(context.open_session(), settings.base_url, context.clock)
         return cls(context, http, settings.poll_interval_secs)
 
     @abstractmethod

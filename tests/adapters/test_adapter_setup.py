@@ -46,7 +46,7 @@ async def test_no_two_adapters_begin_in_one_turn_of_the_loop() -> None:
     bus, clock, turns = Bus(), Clock(), Turns()
     start = AdapterStart({f"lamp{each}": ElgatoLights(base_url="http://lamp") for each in range(LAMPS)})
     unused: Any = None
-    runners = start.build_runners(Registry(bus, clock), bus, clock, lambda _: unused, turns, Path())
+    runners = start.build_runners(Registry(bus, clock), bus, clock, lambda _: unused, lambda: turns, Path())
     async with AsyncExitStack() as stack, asyncio.timeout(5):
         for runner in runners:
             await stack.enter_async_context(runner)

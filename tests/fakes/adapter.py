@@ -28,7 +28,7 @@ class StubAdapter(PollingAdapter):
     """
 
     def __init__(self, context: AdapterContext, *, address: str = "") -> None:
-        http = HttpClient(context.session, address or f"http://{context.name}", context.clock)
+        http = HttpClient(context.open_session(), address or f"http://{context.name}", context.clock)
         super().__init__(context, http, 10.0)
         self.polls: list[asyncio.Future[Report]] = []
         self.commands: list[asyncio.Future[CommandResult]] = []

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from appliance.adapters.address_gates import AddressGates
-from appliance.adapters.base import AdapterContext, HttpSession
+from appliance.adapters.base import AdapterContext
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.home.bus import Bus
@@ -27,7 +29,7 @@ class KeptInMemory:
 
 def context_of(
     name: str,
-    session: HttpSession,
+    session: Any,
     clock: Clock,
     *,
     registry: Registry | None = None,
@@ -41,6 +43,6 @@ def context_of(
         clock=clock,
         publish=Publisher(name, registry or Registry(bus, clock), bus, clock),
         secrets=KeptInMemory(),
-        session=session,
+        open_session=lambda: session,
         gates=gates or AddressGates(),
     )

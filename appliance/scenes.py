@@ -28,7 +28,7 @@ log = logging.getLogger("scenes")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """What one file of scenes defines, beside the flow itself."""
+    """What one file of scenes defines, except its function."""
 
     id: str
     name: str
@@ -62,7 +62,7 @@ def build_catalog(
 
 
 class Scenes:
-    """The scenes in force, their executions, and the history of these."""
+    """The scenes in use, their executions, and the history of these."""
 
     def __init__(
         self, catalog: Catalog[Scene], runner: Runner, new_context: Callable[[str], Context], clock: Clock

@@ -1,4 +1,4 @@
-"""Answers: what the hub gives to Lua that calls `ctx` or `require`, as the parts of ANSWER behind its timing."""
+"""Answers: the results of calls of `ctx` and of `require`, as the parts of ANSWER after its timing."""
 
 from __future__ import annotations
 

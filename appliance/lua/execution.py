@@ -59,7 +59,7 @@ class ExecutionSettings:
 
 
 class LuaExecution:
-    """One run of a file, known to people by its `name`. It goes on whether or not anybody waits for it.
+    """One run of a file, known to people by its `name`. It continues with or without a waiter.
 
     `kind` says what of the file is run, with an `event` in JSON where it is EXECUTE. `on_end` is called once, never
     before `begin` has returned.
@@ -79,7 +79,7 @@ class LuaExecution:
         self.number = 0
         """What the worker knows it by."""
         self.deadline = inf
-        """When what goes on now has reached its limit, in seconds of the machine's clock."""
+        """When the present step has reached its limit, in seconds of the machine's clock."""
         self.is_begun = False
         """Whether its worker was given the file, and so may have run a line of it."""
         self.is_cancelled = False
@@ -96,7 +96,7 @@ class LuaExecution:
         self._task: asyncio.Task[Failure] | None = None
         self._abort_timer: asyncio.TimerHandle | None = None
         self._is_stopping = self._is_over = False
-        self._last_word: WorkerFrame | None = None
+        self._final_frame: WorkerFrame | None = None
         self._place = b""
         self._backstop = inf
         self._cpu_until: float | None = None
@@ -134,7 +134,7 @@ class LuaExecution:
 
     @property
     def counted_secs(self) -> float:
-        """How much of the backstop is over."""
+        """How many seconds count for the backstop so far."""
         limits, now = self._settings.limits, self._settings.machine.monotonic()
         return limits.backstop_secs - (self._backstop - now) if self.is_begun else 0.0
 
@@ -162,7 +162,7 @@ class LuaExecution:
         if frame.kind is FrameKind.REQUEST:
             self.note_place(frame.parts[2])
             if self._is_stopping:
-                return False  # it crossed with STOP
+                return False  # it was sent before STOP arrived
         self._is_over = frame.kind in LAST
         self.deadline = inf
         if not self._reply.done():
@@ -184,11 +184,11 @@ class LuaExecution:
         """The deadline has passed: Lua could not be stopped, or waits for the hub beyond the backstop."""
         self.deadline = inf
         reasons = (Reason.STUCK, self._limit) if is_running else (Reason.BACKSTOP,)
-        last_word = WorkerFrame(FrameKind.STOPPED, 0, (bytes(reasons), self._place))
-        (self.receive if is_running else self._interrupt)(last_word)
+        final_frame = WorkerFrame(FrameKind.STOPPED, 0, (bytes(reasons), self._place))
+        (self.receive if is_running else self._interrupt)(final_frame)
 
     def lose(self, sentence: str) -> None:
-        """The worker is gone."""
+        """The worker has ended; the sentence says why."""
         if not self._is_over:
             self.receive(WorkerFrame(FrameKind.LOST, 0, (sentence.encode(errors="replace"),)))
 
@@ -200,15 +200,15 @@ class LuaExecution:
                 self.description = frame.parts[0]
                 return None
         except asyncio.CancelledError:
-            if self._last_word is None:
+            if self._final_frame is None:
                 raise
-            frame = self._last_word
+            frame = self._final_frame
         if self.is_cancelled and frame.kind is FrameKind.STOPPED:
             frame = _CANCELLED
         return await asyncio.to_thread(failure_of, frame, self._files, self._settings.limits)
 
     async def _converse(self) -> WorkerFrame:
-        """Answer each request; Lua's last word."""
+        """Answer each request; the final frame."""
         while (frame := await self._reply).kind is FrameKind.REQUEST:
             operation, arguments = frame.parts[0].decode(), frame.parts[1]
             if operation == "require":
@@ -242,7 +242,7 @@ class LuaExecution:
         return self._channel.send(self, encode(kind, self.number, *parts))
 
     def _stop(self) -> None:
-        """End Lua in the worker, whatever it does. Its last word comes all the same."""
+        """End Lua in the worker, whatever it does. Its final frame still arrives."""
         if self._is_over or self._is_stopping:
             return
         if self.is_begun:
@@ -252,16 +252,16 @@ class LuaExecution:
             self.receive(_CANCELLED)
             self._channel.leave(self)
 
-    def _interrupt(self, last_word: WorkerFrame) -> None:
-        if self._last_word is None and self._task is not None:
-            self._last_word = last_word
+    def _interrupt(self, final_frame: WorkerFrame) -> None:
+        if self._final_frame is None and self._task is not None:
+            self._final_frame = final_frame
             self._task.cancel()
 
     def _end(self, task: asyncio.Task[Failure]) -> None:
         if self._abort_timer is not None:
             self._abort_timer.cancel()
         self._stop()
-        on_end, self._on_end = self._on_end, _ignore  # no circle may keep what is over
+        on_end, self._on_end = self._on_end, _ignore  # a reference cycle would keep what has ended
         on_end(self, self._failure(task))
 
     def _failure(self, task: asyncio.Task[Failure]) -> Failure:

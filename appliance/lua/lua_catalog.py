@@ -67,8 +67,8 @@ class _Reading(Generic[T]):
 
 
 class Catalog(Generic[T]):
-    """The definitions in force. `what` is the word for one of them; without a folder there are none. `inspect` gives
-    warnings about a sound file's text.
+    """The definitions in use. `what` is the word for one of them; without a folder there are none. `inspect` gives
+    warnings about the text of a valid file.
 
     `rejected` are the faults of the files that the hub started without; with `is_complete` there are none, and the
     folder was there.
@@ -106,14 +106,14 @@ class Catalog(Generic[T]):
         return [self._assets[id_].definition for id_ in sorted(self._assets)]
 
     async def load(self) -> None:
-        """Put every sound file in force, for the start; `ConfigFailed` where two of them have the same id."""
+        """Use every valid file, for the start; raises `ConfigFailed` where two of them have the same id."""
         reading = await self._read()
         if reading.duplicates:
             raise ConfigFailed(list(reading.duplicates))
         self._accept(reading)
 
     async def reload(self) -> tuple[int, list[Fault]]:
-        """Put every file in force if all are sound, else change nothing: how many there are, and every fault."""
+        """Use every file if all are valid, else change nothing: how many there are, and every fault."""
         reading = await self._read()
         faults = [*reading.faults, *reading.duplicates]
         if reading.is_missing and self._assets and self._folder is not None:
@@ -192,7 +192,7 @@ async def check_scripts(
 ) -> tuple[int, list[Fault]]:
     """Compile every script of the folder and of those inside it: how many there are, and every fault.
 
-    What `inspect` finds in those that are sound is logged.
+    Warnings of `inspect` about the valid ones are logged.
     """
     contents = await read_folder(folder)
     faults = list(contents.faults)

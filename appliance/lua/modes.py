@@ -1,4 +1,4 @@
-"""Execution modes: how many executions of one scene or automation run at once, and what becomes of the others."""
+"""Execution modes: how many executions of one scene or automation run at once, wait, or are dropped."""
 
 from __future__ import annotations
 

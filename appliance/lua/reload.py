@@ -19,7 +19,7 @@ Reloaded = events.CatalogReloaded | events.CatalogReloadFailed
 """How a reload ended. With faults nothing of it counts, and `loaded_count` is 0."""
 
 Work = Callable[[], Awaitable[tuple[int, list[Fault]]]]
-"""Reads a target again, and puts it in force if there is no fault: how many were found, and every fault."""
+"""Reads a target again, and uses it if there is no fault: how many were found, and every fault."""
 
 
 class Reloader:

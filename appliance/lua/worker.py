@@ -122,7 +122,7 @@ class Worker(asyncio.BufferedProtocol):
     def condemn(self, culprit: str) -> None:
         """Let no execution begin in it any more; it is killed when those that are in it have ended."""
         self.condemned_for = culprit
-        self._freeze_or_thaw()
+        self._stop_or_continue()
         self._kill_if_empty()
 
     def kill(self, because: str, *, quietly: bool = False) -> None:
@@ -146,7 +146,7 @@ class Worker(asyncio.BufferedProtocol):
         """Send a frame, because of which Lua of the execution runs; False where the process has ended already."""
         self._running.add(execution)
         if self.condemned_for is not None:
-            self._freeze_or_thaw()
+            self._stop_or_continue()
         if self._check_timer is None:
             self._check_later()
         self._write(data)
@@ -224,7 +224,7 @@ class Worker(asyncio.BufferedProtocol):
         """Lua of the execution does not run any more."""
         self._running.discard(execution)
         if self.condemned_for is not None:
-            self._freeze_or_thaw()
+            self._stop_or_continue()
         self._start_waiting()
 
     def _start_waiting(self) -> None:
@@ -235,7 +235,7 @@ class Worker(asyncio.BufferedProtocol):
         if self.condemned_for is not None and not self._executions:
             self.kill("every other execution in it has ended", quietly=True)
 
-    def _freeze_or_thaw(self) -> None:
+    def _stop_or_continue(self) -> None:
         """A condemned worker runs only while one of the others in it has something to do."""
         if self._process is not None and self.ended_because is None:
             with suppress(ProcessLookupError):

@@ -15,7 +15,7 @@ _libc = ctypes.CDLL(None)
 
 
 def confine(parent: int, max_address_bytes: int) -> None:
-    """Give up what the worker does not need, for good; exits where the hub, process `parent`, is gone already.
+    """Give up what the worker does not need, for good; exits where the hub, process `parent`, has ended already.
 
     What the system refuses to take (a service manager may forbid it) stays as it is.
     """

@@ -24,7 +24,7 @@ MEMORY_USE = Struct("<IQ")
 
 
 class FrameKind(IntEnum):
-    """What a frame is for; its parts stand behind it. `prelude/driver.lua` knows these numbers, too."""
+    """What a frame is for, and its parts. `prelude/driver.lua` knows these numbers, too."""
 
     EXECUTE = 1  # timing, text, name, event as JSON or nothing: run the file, then its `execute`
     DESCRIBE = 2  # timing, text, name: run the file and describe what it returns
@@ -39,7 +39,7 @@ class FrameKind(IntEnum):
     STOPPED = 20  # reason as a byte, place
     FAILED = 21  # message, place, what a look-up did not find
     PONG = 22  # MEMORY_USE, place
-    LOST = 23  # a sentence; never sent: what stands for the last word where the worker is gone
+    LOST = 23  # a sentence; never sent: stands for the final frame where the worker has ended
 
 
 LAST = frozenset({FrameKind.DONE, FrameKind.STOPPED, FrameKind.FAILED, FrameKind.LOST})

@@ -1,6 +1,6 @@
 """One execution in the worker: its fresh Lua state, what Lua can call of Python, and which thread may touch it.
 
-Three rules keep the worker's memory sound, and each is here: only texts and whole numbers cross the border; Lua never
+Three rules protect the worker's memory, and each is here: only texts and whole numbers cross the border; Lua never
 sees the real globals; the memory limit is lifted while Python passes something in, because Lua aborts the process
 when that fails.
 """
@@ -99,7 +99,7 @@ class WorkerExecution:
         return partial(self._answer, parts)
 
     def take_stop(self, reason: Reason) -> Work | None:
-        """Lua is to end for this reason: at once where it waits for the hub, else as soon as its hook looks up."""
+        """Lua is to end for this reason: at once where it waits for the hub, else at the next poll of its hook."""
         with self._lock:
             self._reason = reason
             is_suspended, self._is_suspended = self._is_suspended, False

@@ -26,7 +26,7 @@ STACK_BYTES = 1 << 20
 """Of a thread: enough for Lua's deepest recursion in C; a quarter of it is not."""
 
 MAX_IDLE_THREADS = 8
-PATIENCE_SECS = 0.002
+TAKEOVER_SECS = 0.002
 """When one frame has taken so long, another thread reads on."""
 
 SPARE_EXECUTIONS = 4
@@ -91,14 +91,14 @@ class WorkerLoop:
 
     def _add_thread(self) -> None:
         with contextlib.suppress(RuntimeError):  # no memory for a further thread: the first that is done reads on
-            threading.Thread(target=self._stand_by, daemon=True).start()
+            threading.Thread(target=self._follow, daemon=True).start()
             self._idle += 1
 
-    def _stand_by(self) -> None:
+    def _follow(self) -> None:
         while True:
             signal.sigwait(_ALARM)
             with self._leading:
-                if time.monotonic() - self._busy_since < PATIENCE_SECS / 2:  # the alarm was for a frame before
+                if time.monotonic() - self._busy_since < TAKEOVER_SECS / 2:  # the alarm was for a frame before
                     continue
                 self._leader = threading.get_ident()
                 self._busy_since = inf
@@ -120,7 +120,7 @@ class WorkerLoop:
             if job is None:
                 continue
             self._busy_since = time.monotonic()
-            signal.setitimer(signal.ITIMER_REAL, PATIENCE_SECS)
+            signal.setitimer(signal.ITIMER_REAL, TAKEOVER_SECS)
             self._do(job, frame.execution)
             del job
             with self._leading:
@@ -152,7 +152,7 @@ class WorkerLoop:
         try:
             with self._sending:
                 self._connection.sendall(data)
-        except OSError:  # the hub is gone
+        except OSError:  # the hub has ended
             os._exit(0)
 
     def _take(self, frame: WorkerFrame) -> Work | None:

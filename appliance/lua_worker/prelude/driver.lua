@@ -73,7 +73,7 @@ local function failed(fault)
   lares.watch(teller)
   local ok, text = resume(teller, fault)
   if lares.stopped then return STOPPED, lares.stopped, lares.place or '' end
-  if not ok or type(text) ~= 'string' then text = 'the error cannot be told' end
+  if not ok or type(text) ~= 'string' then text = 'the error has no text' end
   return FAILED, sub(text, 1, MAX_MESSAGE_BYTES), place(), lares.absent or ''
 end
 

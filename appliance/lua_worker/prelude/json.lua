@@ -17,7 +17,7 @@ local function unescape(kind, digits)
   return (ESCAPES[kind] or kind) .. digits
 end
 
--- The string that begins behind the quote, and where the text goes on.
+-- The string that begins behind the quote, and the position behind it.
 local function read_string(text, start)
   local from, is_plain = start, true
   while true do

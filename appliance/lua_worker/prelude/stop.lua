@@ -1,5 +1,5 @@
 -- Stopping: how an execution ends when the hub wants it to.
--- A hook looks up every so often and asks; once the answer is a reason, every further instruction raises STOP, and
+-- A hook polls every so often; once the answer is a reason, every further instruction raises STOP, and
 -- whatever catches errors (pcall, coroutines, require) raises it again. What the hook cannot stop, such as a library
 -- function that takes long, the hub ends by killing the worker.
 local lares = ...

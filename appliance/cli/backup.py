@@ -11,7 +11,7 @@ import orjson
 
 from appliance.cli import archive
 from appliance.cli.archive import Archive
-from appliance.cli.master_key import key_of, without_key
+from appliance.cli.master_key import decode, key_of, without_key
 from appliance.cli.paths import MARKER, Places, config_folder
 from appliance.cli.terminal import progress
 from appliance.clock import Clock, timestamp
@@ -89,11 +89,3 @@ def _gather(config: Path) -> tuple[dict[PurePosixPath, bytes], list[str]]:
     key = key_of(text, str(config))
     copies = [path for path, data in files.items() if key and key.encode() in data]
     return files, [f"{folder / path} holds the master key too, and so does the backup" for path in copies]
-
-
-def decode(data: bytes, file: Path) -> str:
-    """The text of a configuration file; `StartFailed` where it is none."""
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise StartFailed(f"{file} is not UTF-8 text; `lares check` tells where", os.EX_CONFIG) from None

@@ -12,8 +12,8 @@ from pathlib import Path
 from appliance import config
 from appliance.automations.automation_setup import catalog_of
 from appliance.automations.known_names import KnownNames
+from appliance.cli.hub_client import read_state
 from appliance.cli.paths import Places
-from appliance.cli.simulate import present_state
 from appliance.clock import Clock
 from appliance.config import Config
 from appliance.errors import ConfigFailed, Fault, LaresError
@@ -98,7 +98,7 @@ async def _check_lua(settings: Config, data_dir: Path) -> tuple[list[Fault], lis
 async def _known_names(settings: Config, data_dir: Path) -> KnownNames:
     """The adapters' sections, and the rooms and groups of the home; of these nothing where it has left no store."""
     try:
-        stored = await present_state(data_dir)
+        stored = await read_state(data_dir)
         layout = read_layout(DocumentSnapshot(stored), lambda key, error: None)
     except (OSError, LaresError):  # whether the store is sound is for `lares doctor` to say
         stored = {}

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import orjson
 
-from appliance.cli.key import Reply, ask
+from appliance.cli.hub_client import Reply, ask_or_act
 from appliance.cli.owner import act_as_owner
 from appliance.cli.paths import Places
 from appliance.clock import Clock, ClockTrust, timestamp
-from appliance.errors import StartFailed
 from appliance.store.disk import Disk
 from appliance.store.document import Document
 from appliance.store.records import CARD
@@ -24,9 +23,7 @@ def clock(arguments: argparse.Namespace) -> int:
     """Trust the clock, through the hub where one runs; the exit code."""
     data_dir = Places.of_process(arguments.config, arguments.data_dir).need_data_dir()
     act_as_owner(data_dir)
-    reply = asyncio.run(ask(data_dir, {"do": "trust-clock"}, lambda: _trust_alone(data_dir)))
-    if "error" in reply:
-        raise StartFailed(reply["error"], reply["code"])
+    reply = asyncio.run(ask_or_act(data_dir, {"do": "trust-clock"}, lambda: _trust_alone(data_dir)))
     print(f"the clock is trusted: {reply['now']}")
     return os.EX_OK
 

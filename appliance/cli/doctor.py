@@ -13,7 +13,7 @@ from pathlib import Path
 import orjson
 
 from appliance import config
-from appliance.cli import key_socket
+from appliance.cli.hub_client import ask
 from appliance.cli.paths import Places
 from appliance.clock import Clock, ClockTrust, timestamp
 from appliance.errors import ConfigFailed, StartFailed
@@ -78,7 +78,7 @@ def _check_data(places: Places) -> Iterator[Finding]:
 def _check_lua(folder: Path) -> Iterator[Finding]:
     """The Lua workers that the running hub has lost since its start."""
     try:
-        figures = asyncio.run(key_socket.ask(folder, {"do": "lua"}))
+        figures = asyncio.run(ask(folder, {"do": "lua"}))
     except (OSError, StartFailed):
         return
     for kill in figures.get("last_kills", []):
@@ -93,9 +93,10 @@ def _check_lua(folder: Path) -> Iterator[Finding]:
 def _check_adapters(folder: Path) -> Iterator[Finding]:
     """What the running hub answers about its adapters and its card."""
     try:
-        reply = asyncio.run(key_socket.ask(folder, {"do": "status"}))
-    except OSError as error:
-        yield "care", "hub", f"it does not answer on its socket: {error.strerror or 'too late'}"
+        reply = asyncio.run(ask(folder, {"do": "status"}))
+    except (OSError, StartFailed) as error:
+        reason = error if isinstance(error, StartFailed) else error.strerror or "too late"
+        yield "care", "hub", f"it does not answer on its socket: {reason}"
         return
     for adapter in reply.get("adapters", []):
         if adapter["status"] == "degraded":

@@ -6,33 +6,26 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from appliance import config
 from appliance.api.key_access import Access
-from appliance.cli import key_socket
+from appliance.cli.hub_client import Reply, ask_or_act
 from appliance.cli.key_commands import KeyCommands
 from appliance.cli.owner import act_as_owner
 from appliance.cli.paths import Places
 from appliance.clock import Clock
-from appliance.errors import LaresError, StartFailed
+from appliance.errors import LaresError
 from appliance.home.bus import Bus
 from appliance.settings import Auth
 from appliance.store.disk import Disk
 from appliance.store.document import Document
-from appliance.store.lock import DirectoryLock
-from appliance.store.replacement import finish_at_start
 from appliance.store.stored_keys import Keys
 
-PATIENCE_SECS = 10.0
-"""How long a hub may take to start, or another command to end."""
-
-TRY_EVERY = 0.05
 NO_AUTH = Auth(master_key=None, source="")
-Reply = dict[str, Any]
 ONLY_NOW = "this is the only time that it is shown"
 
 
@@ -45,9 +38,7 @@ def key(arguments: argparse.Namespace) -> int:
     auth = _read_auth(places) if arguments.do == "reset-master" else NO_AUTH
     act_as_owner(data_dir)
     request = {"do": arguments.do, **stated}
-    reply = asyncio.run(ask(data_dir, request, lambda: _answer_alone(data_dir, request, auth)))
-    if "error" in reply:
-        raise StartFailed(reply["error"], reply["code"])
+    reply = asyncio.run(ask_or_act(data_dir, request, lambda: _answer_alone(data_dir, request, auth)))
     SHOW[arguments.do](reply)
     return os.EX_OK
 
@@ -59,34 +50,6 @@ def _read_auth(places: Places) -> Auth | LaresError:
         return (config.load(file, os.environ) if file.exists() else config.parse("", str(file), os.environ)).auth
     except LaresError as error:
         return error
-
-
-async def ask(data_dir: Path, request: dict[str, Any], alone: Callable[[], Awaitable[Reply]]) -> Reply:
-    """The answer of the hub that holds the data directory, or that of `alone`, which has the store to itself.
-
-    A restore that was cut off is finished first, else it would undo what `alone` changes.
-    Raises `StartFailed` where neither can be had within ten seconds.
-    """
-    clock = Clock()
-    deadline = clock.monotonic() + PATIENCE_SECS
-    while True:
-        try:
-            lock = DirectoryLock(data_dir, is_brief=True)
-        except StartFailed as in_use:
-            if in_use.exit_code != os.EX_TEMPFAIL:
-                raise
-            try:
-                return await key_socket.ask(data_dir, request)
-            except OSError:
-                if clock.monotonic() > deadline:
-                    raise StartFailed(f"{in_use}, which does not answer; try again", os.EX_TEMPFAIL) from None
-        else:
-            try:
-                finish_at_start(data_dir, clock.now())
-                return await alone()
-            finally:
-                lock.release()
-        await clock.sleep(TRY_EVERY)
 
 
 async def _answer_alone(data_dir: Path, request: dict[str, Any], auth: Auth | LaresError) -> Reply:

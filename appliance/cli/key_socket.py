@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import logging
@@ -10,26 +9,20 @@ import os
 import socket
 import stat
 import struct
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from appliance.cli.paths import Places
+from appliance.cli.hub_client import SOCKET, socket_path
 from appliance.clock import Clock
-from appliance.errors import StartFailed
 from appliance.tasks import Tasks
-
-NAME = "key.sock"
-MAX_PATH_BYTES = 107
-"""Bytes that the name of a socket may have."""
 
 MAX_REQUEST_BYTES = 4096
 PATIENCE_SECS = 2.0
 """How long a client may take to send its request, and to read the answer."""
 
-ANSWER_SECS = 60.0
 RETRY_SECS = 1.0
 MAX_CONNECTIONS = 8
 ROOT = 0
@@ -56,7 +49,7 @@ class KeySocket:
         try:
             self._listener = _listen(self._folder)
         except OSError as error:
-            log.warning("`lares key` cannot reach this hub: %s: %s", self._folder / NAME, error.strerror or error)
+            log.warning("`lares key` cannot reach this hub: %s: %s", self._folder / SOCKET, error.strerror or error)
         else:
             self._tasks.start(self._accept(self._listener), "the socket of `lares key`")
         return self
@@ -66,7 +59,7 @@ class KeySocket:
         if self._listener is not None:
             self._listener.close()
             with contextlib.suppress(OSError):
-                (self._folder / NAME).unlink()
+                (self._folder / SOCKET).unlink()
 
     async def _accept(self, listener: socket.socket) -> None:
         """Accept up to MAX_CONNECTIONS; others wait, also while no more files may be opened."""
@@ -97,40 +90,6 @@ class KeySocket:
             await asyncio.get_running_loop().sock_sendall(peer, reply)
 
 
-async def ask(data_dir: Path, request: dict[str, Any]) -> dict[str, Any]:
-    """What the hub on this data directory answers; raises `OSError` where none does, and nothing was asked.
-
-    `StartFailed`: it was asked, and went away.
-    """
-    with _reachable(data_dir) as path:
-        reader, writer = await asyncio.open_unix_connection(path)
-    try:
-        async with asyncio.timeout(ANSWER_SECS):
-            writer.write(orjson.dumps(request) + b"\n")
-            reply: dict[str, Any] = orjson.loads(await reader.read(-1))
-            return reply
-    except (OSError, ValueError):
-        raise StartFailed(
-            "the hub has ended without an answer; `lares key list` shows what it has done", os.EX_UNAVAILABLE
-        ) from None
-    finally:
-        writer.close()
-
-
-def ask_hub(arguments: argparse.Namespace, request: dict[str, Any]) -> dict[str, Any]:
-    """What the hub answers; `StartFailed` where none runs, or where it says that it cannot do what was asked."""
-    folder = Places.of_process(arguments.config, arguments.data_dir).find_data_dir()
-    try:
-        reply = asyncio.run(ask(folder, request))
-    except PermissionError:
-        raise StartFailed(f"the hub of {folder} answers only its own user and root", os.EX_NOPERM) from None
-    except OSError:
-        raise StartFailed(f"no hub answers on {folder}; `lares run` starts one", os.EX_UNAVAILABLE) from None
-    if "error" in reply:
-        raise StartFailed(reply["error"], reply["code"])
-    return reply
-
-
 async def _read_line(peer: socket.socket) -> Any:
     """The request, or None where it is none."""
     received = b""
@@ -147,13 +106,13 @@ async def _read_line(peer: socket.socket) -> Any:
 
 def _listen(folder: Path) -> socket.socket:
     """A listening socket of mode 0600 from its first moment, in place of one that a killed hub left."""
-    path = folder / NAME
+    path = folder / SOCKET
     if path.exists() and stat.S_ISSOCK(path.lstat().st_mode):
         path.unlink()
     listener = socket.socket(socket.AF_UNIX)
     try:
         os.fchmod(listener.fileno(), 0o600)  # Linux gives this mode to the name
-        with _reachable(folder) as short:
+        with socket_path(folder) as short:
             listener.bind(short)
         listener.listen(MAX_CONNECTIONS)
         listener.setblocking(False)
@@ -161,20 +120,6 @@ def _listen(folder: Path) -> socket.socket:
         listener.close()
         raise
     return listener
-
-
-@contextlib.contextmanager
-def _reachable(folder: Path) -> Iterator[str]:
-    """The socket's path; where it is too long for a socket's name, by way of the open folder."""
-    path = str(folder / NAME)
-    if len(os.fsencode(path)) <= MAX_PATH_BYTES:
-        yield path
-        return
-    descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        yield f"/proc/self/fd/{descriptor}/{NAME}"
-    finally:
-        os.close(descriptor)
 
 
 def _uid_of(peer: socket.socket) -> int:

@@ -9,7 +9,7 @@ import sys
 import time
 from typing import Any
 
-from appliance.cli.key_socket import ask_hub
+from appliance.cli.hub_client import ask_hub
 from appliance.cli.logs import one_line
 from appliance.cli.terminal import local_time, paint
 

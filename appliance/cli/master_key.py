@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+from pathlib import Path
 from typing import Any
 
 from appliance.config import MASTER_KEY, parse_toml
-from appliance.errors import ConfigFailed, Fault
+from appliance.errors import ConfigFailed, Fault, StartFailed
 from appliance.tables.fields import line_at
 from appliance.tables.sections import line_finder
 
 LEFT_OUT = "# master_key: left out of the backup; restoring keeps the one on the box"
 
 _SECTION = re.compile(r"\s*\[\s*auth\s*\]\s*(#.*)?")
+
+
+def decode(data: bytes, file: Path) -> str:
+    """The text of a configuration file; `StartFailed` where it is none."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise StartFailed(f"{file} is not UTF-8 text; `lares check` tells where", os.EX_CONFIG) from None
 
 
 def key_of(text: str, name: str) -> str | None:

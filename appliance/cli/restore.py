@@ -14,8 +14,7 @@ from typing import Any
 
 from appliance.cli import archive
 from appliance.cli.archive import Archive
-from appliance.cli.backup import decode
-from appliance.cli.master_key import key_of, with_key, without_key
+from appliance.cli.master_key import decode, key_of, with_key, without_key
 from appliance.cli.owner import as_owner
 from appliance.cli.paths import MARKER, STAGE, Places, config_folder, make_data_dir
 from appliance.cli.terminal import progress

@@ -7,20 +7,18 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-
-import orjson
 
 from appliance import config
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.states import AUTOMATION
 from appliance.automations.time_triggers import TimedTrigger
 from appliance.automations.timers import TIMER
-from appliance.cli import key_socket
 from appliance.cli.device_events import FileEvent, first_instant, read_events, read_instant
+from appliance.cli.hub_client import read_state
 from appliance.cli.paths import Places
 from appliance.cli.simulation import Simulation, open_simulation
 from appliance.cli.simulation_printer import SimulationPrinter
@@ -29,7 +27,6 @@ from appliance.config import Config
 from appliance.errors import Invalid, StartFailed
 from appliance.home_locale import Locale
 from appliance.store.records import DocumentSnapshot
-from appliance.store.replacement import read_present
 
 MAX_EVENTS_BYTES = 16 << 20
 """How large the file of device events may be."""
@@ -52,7 +49,7 @@ def simulate(arguments: argparse.Namespace) -> int:
     text = "" if arguments.events is None else _read(arguments.events)
     period = _period(arguments.start, arguments.hours, text, settings.locale)
     events = _events(text, arguments.events, settings.locale, period)
-    stored = asyncio.run(present_state(places.find_data_dir()))
+    stored = asyncio.run(read_state(places.find_data_dir()))
     if not period.is_present:
         stored = {key: value for key, value in stored.items() if not key.startswith((AUTOMATION, TIMER))}
     clock = SimulatedClock(period.start)
@@ -91,15 +88,6 @@ def _events(text: str, name: str, locale: Locale, period: _Period) -> list[FileE
     if faults:
         raise StartFailed("\nlares: ".join(map(str, faults)), os.EX_DATAERR)
     return events
-
-
-async def present_state(data_dir: Path) -> Mapping[str, bytes]:
-    """The state of the running hub, by document key; where none runs, what the card holds."""
-    try:
-        reply = await key_socket.ask(data_dir, {"do": "state"})
-        return {key: orjson.dumps(value) for key, value in reply["values"].items()}
-    except (OSError, KeyError, StartFailed):
-        return read_present(data_dir).values
 
 
 async def _simulate(

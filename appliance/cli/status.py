@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from appliance.cli.key_socket import ask_hub
+from appliance.cli.hub_client import ask_hub
 from appliance.cli.logs import one_line
 from appliance.cli.terminal import local_time, paint, size, span
 

@@ -7,7 +7,7 @@ import json
 import os
 import re
 
-from appliance.cli.key_socket import ask_hub
+from appliance.cli.hub_client import ask_hub
 from appliance.cli.terminal import local_time
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")

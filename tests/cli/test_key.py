@@ -18,8 +18,7 @@ import aiohttp
 import pytest
 
 from appliance.api.key_tokens import KeyToken
-from appliance.cli import key as key_command
-from appliance.cli import key_socket
+from appliance.cli import hub_client, key_socket
 from appliance.cli.main import main
 from appliance.store.lock import DirectoryLock
 from appliance.store.replacement import read_document
@@ -307,7 +306,7 @@ class TestBothWays:
     ) -> None:
         monkeypatch.chdir(home)
         monkeypatch.delenv("LARES_DATA_DIR", raising=False)
-        monkeypatch.setattr(key_command, "PATIENCE_SECS", 0.0)
+        monkeypatch.setattr(hub_client, "START_SECS", 0.0)
         lock = DirectoryLock(home / "data")
         try:
             assert main(["key", "list"]) == 75

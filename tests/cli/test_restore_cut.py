@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 from appliance.cli.archive import read
-from appliance.cli.simulate import present_state
+from appliance.cli.hub_client import read_state
 from appliance.store.lock import DirectoryLock
 from appliance.store.replacement import PENDING, finish, prepare, read_document
 from tests.cli.test_backup import Command, command, home
@@ -118,7 +118,7 @@ def test_between_a_cut_and_the_next_start_every_command_sees_the_new_home(
     (old / "config" / ".restored").write_text("token")
     command(old, "backup", str(tmp_path / "meanwhile"))
     assert read(tmp_path / "meanwhile").values == NEW
-    assert asyncio.run(present_state(old / "data")) == {"room/new": b'{"name":"New"}'}
+    assert asyncio.run(read_state(old / "data")) == {"room/new": b'{"name":"New"}'}
     assert "the next start of the hub finishes it" in command(old, "doctor")[1]
     assert (old / "data" / PENDING).exists(), "who only reads changes nothing"
     command(old, "key", "create", "--label", "x", "--role", "read")

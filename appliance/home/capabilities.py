@@ -51,7 +51,7 @@ class Capability:
         """The value in canonical form; raises `Invalid`, which says what the type expects."""
         if self.type == "enum":
             return one_of(*self.values)(value)
-        return values.CHECKS[self.type](value)
+        return values.CHECKS[self.type].run(value)
 
 
 def _in_domain(domain: str, *rows: Capability) -> tuple[Capability, ...]:

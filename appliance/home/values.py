@@ -93,10 +93,11 @@ def _integer_between(low: int, high: int) -> Check:
 
 def _object(title: str, /, **fields: Check) -> Check:
     """A check for an object of these fields; others that it holds are dropped."""
+    checks = {name: check.run for name, check in fields.items()}
 
     def run(value: Value) -> dict[str, Value]:
-        stated = _fields(value, *fields)
-        return {name: _in(name, check, stated) for name, check in fields.items()}
+        stated = _fields(value, *checks)
+        return {name: _in(name, check, stated) for name, check in checks.items()}
 
     properties = {name: check.schema for name, check in fields.items()}
     schema = {"title": title, "type": "object", "required": [*fields], "properties": properties}

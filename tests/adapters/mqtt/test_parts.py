@@ -16,7 +16,8 @@ from appliance.adapters.mqtt.broker import _Client
 from appliance.adapters.mqtt.broker_session import LiveDevices
 from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
 from appliance.adapters.mqtt.inbox import CROWDED, MAX_MESSAGES, Inbox, Received
-from appliance.adapters.mqtt.out.out_topics import decoded, encoded
+from appliance.adapters.mqtt.out.announcing import hub_announcement
+from appliance.adapters.mqtt.out.out_topics import HubTopics, decoded, encoded
 from appliance.adapters.mqtt.payloads import Outgoing
 from tests.adapters.mqtt.captures import Sent, capture
 from tests.adapters.mqtt.homes import PLAIN
@@ -58,6 +59,15 @@ def test_the_device_by_which_another_is_reached_is_its_parent_whenever_it_is_ann
     catalog.take_config(sensor("bridge").topic, b"")
     assert [device.id for device in catalog.rebuild()] == ["mqtt:bulb", "mqtt:itself"]
     assert set(parents(catalog).values()) == {None}
+
+
+def test_what_a_hub_itself_announced_is_not_taken_in_and_what_another_did_is() -> None:
+    topics = HubTopics("here", "homeassistant")
+    sent = Sent(topics.config("hub"), hub_announcement({"evening": "Evening"}, {}, topics), retain=True)
+    for hub_id, found in (("here", []), ("there", ["mqtt:lares_here_hub"]), ("her", ["mqtt:lares_here_hub"])):
+        catalog = new_catalog(hub_id)
+        take(catalog, (sent,))
+        assert list(catalog.devices) == found, hub_id
 
 
 def test_a_lock_that_asks_for_a_code_can_be_read_and_not_commanded() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import resource
 import socket
@@ -14,7 +15,8 @@ import pytest
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.api.api_limits import ApiLimits
 from appliance.api.connections import EMPTY_CONNECTIONS_EXPIRED_PER_SEC, MAX_EMPTY_CONNECTIONS, Connections
-from tests.api.caller import KEY, call, read_events, request
+from appliance.api.sanic_http.connection import StrictConnection
+from tests.api.caller import KEY, UPGRADE, call, read_events, request, shown
 from tests.api.test_floods import SLACK, is_well, is_well_anew, sockets_to
 from tests.fakes.house import open_house
 from tests.fakes.patience import until
@@ -140,6 +142,18 @@ async def test_idle_ones_of_four_addresses_yield_to_newcomers_and_those_who_read
         await house.post("/rooms", {"id": "den", "name": "Den"})
         while (await reader.event())["type"] != "room.added":
             pass
+
+
+@pytest.mark.parametrize("more", [(), ("Connection: close",), UPGRADE])
+async def test_nothing_keeps_a_connection_that_is_over(more: tuple[str, ...]) -> None:
+    async with open_house() as house:
+        for _ in range(20):
+            async with call(house.url) as caller:
+                assert (await caller.ask(request("GET", "/rooms", *more))).status == 401
+        await shown(house, "sockets", "open", 1)
+        loop = asyncio.get_running_loop()
+        kept = [each for each in gc.get_objects() if isinstance(each, StrictConnection) and each.loop is loop]
+        assert len(kept) <= 3
 
 
 async def test_a_request_that_is_being_answered_is_not_idle() -> None:

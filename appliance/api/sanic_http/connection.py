@@ -27,7 +27,7 @@ class StrictConnection(HttpProtocol):
 
     HTTP_CLASS = StrictHttp1
 
-    __slots__ = ("_connections", "_is_lingering", "_peer", "limits", "websocket")
+    __slots__ = ("_connections", "_linger_timer", "_peer", "limits", "websocket")
 
     def __init__(self, *, app: Sanic[Any, Any], peer: str, **more: Any) -> None:
         super().__init__(app=app, **more)
@@ -35,7 +35,7 @@ class StrictConnection(HttpProtocol):
         self.websocket: WebSocket | None = None
         self._connections: Connections = app.ctx.connections
         self._peer = peer
-        self._is_lingering = False
+        self._linger_timer: asyncio.TimerHandle | None = None
 
     @property
     def is_answering(self) -> bool:
@@ -88,12 +88,11 @@ class StrictConnection(HttpProtocol):
 
     def close(self, timeout: float | None = None) -> None:
         """Close: after the last response once the client has closed or `LINGER_SECS` later, otherwise at once."""
-        has_ended = self._task is None and self.websocket is None
-        if has_ended and not self._is_lingering and self.transport is not None and not self.transport.is_closing():
-            self._is_lingering = True
+        has_ended = self._task is None and self.websocket is None and self._linger_timer is None
+        if has_ended and self.transport is not None and not self.transport.is_closing():
             self.transport.resume_reading()
             shutdown_write(self.transport)
-            self.loop.call_later(LINGER_SECS, self.close)
+            self._linger_timer = self.loop.call_later(LINGER_SECS, self.close)
         else:
             super().close(timeout)
 
@@ -105,7 +104,7 @@ class StrictConnection(HttpProtocol):
         """Called by the loop with what arrived."""
         if self.websocket is not None:
             self.websocket.receive(data)
-        elif not self._is_lingering:
+        elif self._linger_timer is None:
             super().data_received(data)
 
     def pause_writing(self) -> None:
@@ -123,6 +122,9 @@ class StrictConnection(HttpProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Called by the loop at the end."""
         self._connections.remove(self._peer, self)
+        for timer in (self._linger_timer, self._callback_check_timeouts):
+            if timer is not None:
+                timer.cancel()  # or it would hold the connection until then
         if self.websocket is not None:
             self.websocket.on_connection_lost()
         super().connection_lost(exc)  # type: ignore[no-untyped-call]

@@ -26,7 +26,7 @@ def describe_events(frames: Sequence[EventFrame]) -> dict[str, Any]:
             "name": frame.type,
             "summary": frame.when,
             "contentType": "application/json",
-            "payload": hoist_schemas(frame.schema, named),
+            "payload": hoist_schemas(frame.record, named),
         }
         for frame in frames
     }

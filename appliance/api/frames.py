@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass
 
 import orjson
 
@@ -16,27 +15,19 @@ from appliance.tables.shapes import ANY, COUNT, OBJECT, TEXT, Part, Record, Sche
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventFrame:
-    """One type of frame. `when` is a sentence; `optional` are fields that only some frames of the type hold."""
+    """One type of frame: when it is sent, as a sentence, and what it is as JSON."""
 
     type: str
     when: str
     record: Record
-    optional: Mapping[str, Schema] = field(default_factory=dict)
-
-    @property
-    def schema(self) -> Schema:
-        """What the whole frame looks like."""
-        properties = {**self.record["properties"], **self.optional}
-        return {**self.record, "description": self.when, "properties": properties}
-
-    def build(self, event: events.Event) -> Any:
-        """The event as JSON."""
-        return self.record(event)
 
 
-def _frame(type_: str, when: str, /, **fields: Schema | Part) -> EventFrame:
+def _frame(
+    type_: str, when: str, optional: Mapping[str, Schema | Part] | None = None, /, **fields: Schema | Part
+) -> EventFrame:
     title = "".join(word.capitalize() for word in type_.replace("_", ".").split(".")) + "Frame"
-    return EventFrame(type=type_, when=when, record=Record(title, {"type": only(type_), **fields}))
+    record = Record(title, {"type": only(type_), **fields}, optional, when)
+    return EventFrame(type=type_, when=when, record=record)
 
 
 _DEVICE_ID = Part(TEXT, "device_id")
@@ -49,7 +40,10 @@ RELOAD_PREFIXES: Mapping[str, str] = {
 }
 """How the types of the frames of each target's reloads begin."""
 
-DROPPED: Schema = {**COUNT, "description": "How many frames this reader has lost, because it was too slow."}
+DROPPED = Part(
+    {**COUNT, "description": "How many frames this reader has lost, because it was too slow."}, lambda _: None
+)
+"""A field of `lag_frame` alone."""
 
 
 def _reload_frames(end: str, when: str, fields: Mapping[str, Schema | Part]) -> Mapping[str, EventFrame]:
@@ -115,14 +109,12 @@ BY_EVENT: Mapping[type[events.Event], EventFrame | Mapping[str, EventFrame] | No
         value=ANY,
     ),
     events.TimerFired: None,
-    events.SystemErrorReported: replace(
-        _frame(
-            "system.error",
-            "Something is wrong in an adapter or in the hub: once when it begins, not again while it lasts. Also "
-            "what a reader is told that was too slow: it lost `dropped` frames, and goes on with those that follow.",
-            message=TEXT,
-        ),
-        optional={"dropped": DROPPED},
+    events.SystemErrorReported: _frame(
+        "system.error",
+        "Something is wrong in an adapter or in the hub: once when it begins, not again while it lasts. Also "
+        "what a reader is told that was too slow: it lost `dropped` frames, and goes on with those that follow.",
+        {"dropped": DROPPED},
+        message=TEXT,
     ),
     events.CatalogReloadStarted: _reload_frames("_started", "A reload of the {} begins.", {"target": _TARGET}),
     events.CatalogReloaded: _reload_frames(
@@ -155,7 +147,7 @@ def frame_of(event: events.Event) -> bytes | None:
         assert isinstance(found, Mapping)
         found = found[event.target]
     assert found is None or isinstance(found, EventFrame)
-    return None if found is None else orjson.dumps(found.build(event))
+    return None if found is None else orjson.dumps(found.record(event))
 
 
 def lag_frame(dropped: int) -> bytes:

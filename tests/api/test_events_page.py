@@ -71,8 +71,9 @@ def rows_of_codes() -> list[str]:
 
 
 def _fields(frame: EventFrame) -> str:
-    needed = [f"`{name}`" for name in frame.record["required"] if name != "type"]
-    return ", ".join([*needed, *(f"`{name}` (sometimes)" for name in frame.optional)])
+    required = frame.record["required"]
+    names = [name for name in frame.record["properties"] if name != "type"]
+    return ", ".join(f"`{name}`" if name in required else f"`{name}` (sometimes)" for name in names)
 
 
 def test_the_page_has_every_frame_and_every_code_and_no_other() -> None:

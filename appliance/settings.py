@@ -10,7 +10,7 @@ from typing import Any
 from appliance.errors import Invalid
 from appliance.home_locale import Locale
 from appliance.tables.addresses import Address, address, origin
-from appliance.tables.checks import Mismatch, boolean, listed, number_within, one_of, string, whole
+from appliance.tables.checks import boolean, listed, matching, number_within, one_of, whole
 from appliance.tables.fields import Fields, fields_of, key
 
 DEFAULT_ADDRESS = Address(host="127.0.0.1", port=3000)
@@ -24,18 +24,8 @@ def check_master_key(value: Any) -> str:
     return value
 
 
-def _directory(value: Any) -> str:
-    text = string(value)
-    if not text or "\0" in text:
-        raise Mismatch('a folder like "config/scenes"', value)
-    return text
-
-
-def _target(value: Any) -> str:
-    """A check: an operation of an adapter, `<section>:<operation>`."""
-    if re.fullmatch(r"[a-z0-9_]+:[a-z0-9_]+", string(value)) is None:
-        raise Mismatch('operations like "phone:send"', value)
-    return string(value)
+_directory = matching(r"[^\0]+", 'a folder like "config/scenes"')
+_target = matching(r"[a-z0-9_]+:[a-z0-9_]+", 'operations like "phone:send"')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ The message goes on after the name of the value: `must be a string, not 7`.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -124,6 +125,18 @@ def number_within(low: float, high: float) -> Callable[[Any], float]:
         if not is_number(value) or not low <= value <= high:
             raise Mismatch(f"a number from {low} to {high}", value)
         return float(value)
+
+    return check
+
+
+def matching(pattern: str, expected: str) -> Callable[[Any], str]:
+    """A check: a string that the regular expression matches as a whole."""
+    compiled = re.compile(pattern)
+
+    def check(value: Any) -> str:
+        if compiled.fullmatch(string(value)) is None:
+            raise Mismatch(expected, value)
+        return string(value)
 
     return check
 

@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from appliance.errors import Invalid
 from appliance.tables import addresses
-from appliance.tables.checks import Mismatch, boolean, string, whole
+from appliance.tables.checks import boolean, matching, whole
 from appliance.tables.fields import key
 
-
-def _prefix(value: Any) -> str:
-    text = string(value)
-    if re.fullmatch(r"[^+#$\0\s/]+(/[^+#\0\s/]+)*", text) is None or len(text) > 200:
-        raise Mismatch('the first part of topics like "homeassistant"', value)
-    return text
-
-
-def _hub_id(value: Any) -> str:
-    text = string(value)
-    if re.fullmatch(r"[a-z0-9-]{1,32}", text) is None:
-        raise Mismatch('1 to 32 characters a-z, 0-9 and -, like "cellar"', value)
-    return text
-
-
-def _path(value: Any) -> str:
-    text = string(value)
-    if not text or "\0" in text:
-        raise Mismatch("the path of a file", value)
-    return text
+_prefix = matching(r"(?=.{1,200}\Z)[^+#$\0\s/]+(/[^+#\0\s/]+)*", 'the first part of topics like "homeassistant"')
+_hub_id = matching(r"[a-z0-9-]{1,32}", '1 to 32 characters a-z, 0-9 and -, like "cellar"')
+_path = matching(r"[^\0]+", "the path of a file")
 
 
 def _secret(value: Any) -> str:

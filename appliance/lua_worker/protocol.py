@@ -45,6 +45,8 @@ class FrameKind(IntEnum):
 LAST = frozenset({FrameKind.DONE, FrameKind.STOPPED, FrameKind.FAILED, FrameKind.LOST})
 """After one of these the worker knows nothing more of the execution."""
 
+_KINDS = {int(kind): kind for kind in FrameKind}
+
 
 class Reason(IntEnum):
     """Why an execution was stopped. Small whole numbers, because these cross into Lua."""
@@ -86,12 +88,12 @@ class Decoder:
         frames, at = [], 0
         while len(buffer) - at >= _HEADER.size:
             size, kind, execution = _HEADER.unpack_from(buffer, at)
-            if size > MAX_FRAME_BYTES:
-                raise ValueError(f"a frame of kind {kind} has {size} bytes")
+            if size > MAX_FRAME_BYTES or kind not in _KINDS:
+                raise ValueError(f"no frame of kind {kind} has {size} bytes")
             end = at + _HEADER.size + size
             if end > len(buffer):
                 break
-            frames.append(WorkerFrame(FrameKind(kind), execution, _split(bytes(buffer[at + _HEADER.size : end]))))
+            frames.append(WorkerFrame(_KINDS[kind], execution, _split(bytes(buffer[at + _HEADER.size : end]))))
             at = end
         del buffer[:at]
         return frames
@@ -101,7 +103,9 @@ def _split(body: bytes) -> tuple[bytes, ...]:
     parts, at = [], 0
     while at < len(body):
         start = at + _LENGTH.size
-        at = start + int.from_bytes(body[at:start], "little")
+        if start > len(body):
+            raise ValueError("a frame ends within a length")
+        at = start + _LENGTH.unpack_from(body, at)[0]
         if at > len(body):
             raise ValueError("a part is longer than its frame")
         parts.append(body[start:at])

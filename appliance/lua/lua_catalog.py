@@ -56,7 +56,7 @@ class Asset(Generic[T]):
     warnings: tuple[Fault, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Reading(Generic[T]):
     """The definitions of a folder, the faults of its other files, and the ids that are there twice."""
 
@@ -129,9 +129,9 @@ class Catalog(Generic[T]):
         if faults := [fault for fault in contents.faults if fault.file == name]:
             raise ConfigFailed(faults)
         source = next((source for source in contents.sources if source.name == name), None)
-        loaded = [Fault(name, 0, "is gone")] if source is None else await self._load(source)
-        if not isinstance(loaded, Asset):
-            raise ConfigFailed(loaded)
+        if source is None:
+            raise ConfigFailed([Fault(name, 0, "is gone")])
+        loaded = await self._load(source)
         others = tuple(asset for asset in self._assets.values() if asset.source.name != name)
         if duplicates := _duplicates((*others, loaded)):
             raise ConfigFailed(list(duplicates))
@@ -152,30 +152,28 @@ class Catalog(Generic[T]):
 
     async def _read(self) -> _Reading[T]:
         contents = await read_folder(self._folder)
-        turns = asyncio.Semaphore(AT_ONCE)
+        faults = list(contents.faults)
+        slots = asyncio.Semaphore(AT_ONCE)
 
-        async def load(source: Source) -> Asset[T] | list[Fault]:
-            async with turns:
-                return await self._load(source)
+        async def load(source: Source) -> Asset[T] | None:
+            async with slots:
+                try:
+                    return await self._load(source)
+                except ConfigFailed as failed:
+                    faults.extend(failed.faults)
+                    return None
 
         loaded = await asyncio.gather(*[load(source) for source in contents.sources])
-        assets = tuple(each for each in loaded if isinstance(each, Asset))
-        faults = [fault for each in loaded if not isinstance(each, Asset) for fault in each]
-        return _Reading(
-            assets=assets,
-            faults=tuple(sorted([*contents.faults, *faults])),
-            duplicates=_duplicates(assets),
-            is_missing=contents.is_missing,
-        )
+        assets = tuple(each for each in loaded if each is not None)
+        return _Reading(assets, tuple(sorted(faults)), _duplicates(assets), contents.is_missing)
 
-    async def _load(self, source: Source) -> Asset[T] | list[Fault]:
+    async def _load(self, source: Source) -> Asset[T]:
+        """The definition of one file; raises `ConfigFailed`."""
         try:
             described = await self._describe(source)
-            return await asyncio.to_thread(self._check_fields, source, described)
         except ScriptFailed as failed:
-            return [_fault_of(failed, source)]
-        except ConfigFailed as failed:
-            return failed.faults
+            raise ConfigFailed([_fault_of(failed, source)]) from None
+        return await asyncio.to_thread(self._check_fields, source, described)
 
     def _check_fields(self, source: Source, described: Mapping[str, Any]) -> Asset[T]:
         definition, warnings = read_definition(described, source, self._parse)
@@ -219,10 +217,9 @@ def _duplicates(assets: tuple[Asset[T], ...]) -> tuple[Fault, ...]:
     faults = []
     for asset in assets:
         id_, file = asset.definition.id, asset.source.name
-        if id_ in first:
-            line = asset.source.line_of("id")
-            faults.append(Fault(file, line, f"the id '{id_}' is already that of {first[id_]}; give each its own"))
-        first.setdefault(id_, file)
+        if (other := first.setdefault(id_, file)) != file:
+            message = f"the id '{id_}' is already that of {other}; give each its own"
+            faults.append(Fault(file, asset.source.line_of("id"), message))
     return tuple(faults)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from dataclasses import dataclass
 from typing import Any, cast
@@ -12,6 +13,7 @@ from sanic import Request
 
 from appliance import errors
 from appliance.api.error_responses import CODES, ERROR_HEADERS, error_response, status_of
+from appliance.api.sanic_http.http1 import CHUNKS_A_TURN
 from tests.api.caller import KEY, UPGRADE, Caller, Reply, call, request
 from tests.fakes.house import House, open_house
 
@@ -259,6 +261,17 @@ async def test_a_body_may_have_one_mebibyte_and_not_a_byte_more(
             check(reply)
             assert (await caller.ask(request("GET", "/health"))).status == 200, "and the connection lives on"
     assert (await shared.ask("POST", path, data=b" " * (limit + 1))).status == 413
+
+
+async def test_while_a_body_of_many_chunks_is_read_the_loop_turns(shared: House) -> None:
+    chunks, turns = 20_000, 0
+    async with call(shared.url) as caller:
+        asking = asyncio.ensure_future(caller.ask(CHUNKED + b"1\r\n \r\n" * chunks + b"0\r\n\r\n"))
+        while not asking.done():
+            await asyncio.sleep(0)
+            turns += 1
+    assert asking.result().status == 400
+    assert turns >= chunks // CHUNKS_A_TURN
 
 
 @pytest.mark.parametrize("is_chunked", [False, True], ids=["with its length", "in chunks"])

@@ -18,6 +18,9 @@ MAX_DISCARDED_BODIES = 4
 
 MAX_CHUNK_LINE_BYTES = 64
 
+CHUNKS_A_TURN = 128
+"""Chunks of a body that one turn of the loop reads: other clients would wait for thousands of one byte each."""
+
 EXPECTATION_FAILED = 417
 
 _CRLF = b"\r\n"
@@ -32,7 +35,7 @@ class StrictHttp1(Http):
     arrive within `head_secs`. The unread rest of a body is discarded for at most `body_secs` after the response.
     """
 
-    __slots__ = ("HEADER_MAX_SIZE", "_connection", "_discard_until", "_discarded", "_head", "_limits")
+    __slots__ = ("HEADER_MAX_SIZE", "_chunks", "_connection", "_discard_until", "_discarded", "_head", "_limits")
 
     recv_buffer: bytearray
     request_body: Any
@@ -50,6 +53,7 @@ class StrictHttp1(Http):
     def init_for_request(self) -> None:
         """Forget the request before."""
         super().init_for_request()  # type: ignore[no-untyped-call]
+        self._chunks = 0
         self._discarded = 0
         self._discard_until: float | None = None
 
@@ -190,6 +194,11 @@ class StrictHttp1(Http):
 
     async def _begin_chunk(self) -> int:
         """The size of the next chunk; 0 for the last one, whose trailers are read too."""
+        self._chunks += 1
+        if self._chunks % CHUNKS_A_TURN == 0:
+            turn = asyncio.Event()
+            asyncio.get_running_loop().call_soon(turn.set)
+            await turn.wait()
         if await self._take_line(0):
             raise BadRequest("a chunk is longer than it says")
         size = parse_chunk(await self._take_line(MAX_CHUNK_LINE_BYTES))

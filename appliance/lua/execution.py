@@ -223,10 +223,7 @@ class LuaExecution:
         return frame
 
     async def _call(self, operation: str, arguments: bytes) -> tuple[bytes, ...]:
-        """The parts of ANSWER for a call of `ctx`. The limit of running time starts again. The backstop interrupts
-        the
-        call, or moves by its duration where that does not count.
-        """
+        """The parts of ANSWER for a call. Running time starts again; time that does not count moves the backstop."""
         counts, began = operation not in UNCOUNTED, self._settings.machine.monotonic()
         counted = self._calls.counted_secs
         self.deadline = self._backstop if counts else inf

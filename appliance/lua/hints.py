@@ -22,8 +22,7 @@ MAX_MESSAGE_CHARS = 400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorContext:
-    """A sentence about a Lua file, and what is known beside it: the line that it means and the one before, what a
-    look-up did not find, and whether scripts were required."""
+    """A sentence about a Lua file, its line and the one before, what a look-up missed, and whether it has scripts."""
 
     message: str
     line: str = ""

@@ -1,6 +1,4 @@
-"""Catalogs: the definitions of a folder, each with the text that defined it. The parser that a catalog is given
-decides what a file must return.
-"""
+"""Catalogs: the definitions of a folder, each with the text that defined it."""
 
 from __future__ import annotations
 
@@ -46,10 +44,7 @@ Inspect = Callable[[Source], Iterable[Fault]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asset(Generic[T]):
-    """One definition and the text that made it, which is what an execution of it runs.
-
-    `warnings` are sentences about what is probably a mistake.
-    """
+    """A definition, the text that made it and that is run, and sentences about what is probably a mistake."""
 
     definition: T
     source: Source
@@ -188,10 +183,7 @@ Compile = Callable[[Source], Awaitable[None]]
 async def check_scripts(
     compile_: Compile, folder: Folder | None, inspect: Inspect | None = None
 ) -> tuple[int, list[Fault]]:
-    """Compile every script of the folder and of those inside it: how many there are, and every fault.
-
-    Warnings of `inspect` about the valid ones are logged.
-    """
+    """Compile every script of the folder, and log warnings: how many there are, and every fault."""
     contents = await read_folder(folder)
     faults = list(contents.faults)
     for source in contents.sources:

@@ -1,7 +1,4 @@
-"""Names: what the text of Lua files names, seen without running them.
-
-These are ids in calls of `ctx`, and globals that no file gives a value, which are most often typos inside `execute`.
-"""
+"""Names: ids in calls of `ctx`, and globals that no file gives a value, found in the text of Lua files."""
 
 from __future__ import annotations
 

@@ -104,10 +104,7 @@ class Runner:
         return {"running": self.running, "workers": workers, **kills}
 
     async def describe(self, source: Source) -> Mapping[str, Any]:
-        """Run the file's own code and give what it returns as plain data, functions as `Function`.
-
-        `ScriptFailed` where it fails, ends at a limit, or returns anything but a table of data.
-        """
+        """What the file's own code returns, as plain data with `Function` for functions; raises `ScriptFailed`."""
         description = await self._run_file(FrameKind.DESCRIBE, source)
         return await asyncio.to_thread(_read_description, description)
 

@@ -40,10 +40,7 @@ _TOKEN = re.compile(
 
 
 class LuaToken(NamedTuple):
-    """One word, its kind (name, text, number or symbol), and where it begins: lines count from 1, columns from 0.
-
-    A text has its quotes.
-    """
+    """One word (a text with its quotes), its kind (name, text, number, symbol), line from 1 and column from 0."""
 
     kind: str
     word: str

@@ -255,13 +255,11 @@ class Worker(asyncio.BufferedProtocol):
         self._check_memory()
 
     def _check_silence(self) -> None:
-        """Kill the process where it gave no sign of life for too long. One that has nothing to do gives none, but if
-        it was halted, executions that sleep in it would never continue.
-        """
+        """Kill the process after too long a silence; where nothing is awaited of it, only if it was halted."""
         is_awaited = bool(self._running) or not self.is_ready
         if not is_awaited and self.condemned_for is not None:
             return  # it was halted by us
-        has_halted = is_halted(self.pid)
+        has_halted = is_halted(self.pid)  # executions that sleep in it would never continue
         if self._silent_checks >= (MAX_HALTED_CHECKS if has_halted else MAX_SILENT_CHECKS):
             secs = self._silent_checks * CHECK_INTERVAL_SECS
             self.kill(f"the Lua worker gave no sign of life for {secs:g} s, and was killed")

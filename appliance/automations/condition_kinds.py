@@ -13,14 +13,13 @@ from appliance.automations.conditions import (
     DateRange,
     DeviceState,
     PlaceState,
-    SunCondition,
     TimeWindow,
     VariableState,
     Weekday,
 )
 from appliance.automations.sun import SunEvent
-from appliance.automations.sun_position import Edge, SunPosition
-from appliance.automations.wall_clock import Window, parse_time
+from appliance.automations.sun_position import Edge, SunCondition
+from appliance.automations.wall_clock import parse_time
 from appliance.home_locale import Locale
 from appliance.tables.checks import one_of
 from appliance.tables.fields import Table
@@ -88,7 +87,7 @@ def _time_window(table: Table, locale: Locale) -> Condition | None:
         return None
     if start == end:
         table.fault("end", "must differ from start; a window that is always open needs no condition")
-    return TimeWindow(window=Window(start=start, end=end), locale=locale)
+    return TimeWindow(start=start, end=end, locale=locale)
 
 
 def _place_state(kind: str, table: Table, locale: Locale) -> Condition | None:
@@ -111,7 +110,7 @@ def _sun_position(table: Table, locale: Locale) -> Condition | None:
     if not locale.is_placed:
         table.fault("type", "sun_position needs locale.latitude and locale.longitude in the configuration")
         return None
-    return SunCondition(position=SunPosition(after=after, before=before), locale=locale)
+    return SunCondition(after=after, before=before, locale=locale)
 
 
 def _edge(table: Table, end: str) -> Edge | None:

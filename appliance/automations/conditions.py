@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 from typing import ClassVar
 
 from appliance.automations.automation_fields import WEEKDAYS
 from appliance.automations.home_view import HomeView
 from appliance.automations.matchers import Matcher, Within, describe, number_in
-from appliance.automations.sun_position import SunPosition
-from appliance.automations.verdict import HOLDS, Verdict, refused
-from appliance.automations.wall_clock import Window
+from appliance.automations.sun_position import SunCondition
+from appliance.automations.verdict import HOLDS, Verdict, refused, untrusted
 from appliance.clock import EPOCH
 from appliance.errors import NotFound
 from appliance.home.model import Device
 from appliance.home.values import Value
 from appliance.home_locale import Locale
-
-UNTRUSTED = "the clock is not trusted yet"
-"""Why a condition that depends on the time is false while the clock is not trusted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,13 +46,13 @@ class DeviceState:
 
     def _has_lasted(self, home: HomeView, device: Device, instant: datetime | None) -> Verdict:
         """Whether the attribute has not changed for so long; false while the clock is not trusted."""
-        needs = f"needs {self.matcher} for {self.for_secs:g} s"
+        needs = f"{self.matcher} for {self.for_secs:g} s"
         if instant is None:
-            return refused(f"{UNTRUSTED}, {needs}")
+            return untrusted(needs)
         since = max(timedelta(), instant - home.changed_at(device, self.attribute))
         if since >= timedelta(seconds=self.for_secs):
             return HOLDS
-        return refused(f"{self.attribute} changed {since.total_seconds():.0f} s ago, {needs}")
+        return refused(f"{self.attribute} changed {since.total_seconds():.0f} s ago, needs {needs}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,34 +88,26 @@ class PlaceState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeWindow:
-    """The clocks in the home show a time within the window."""
+    """The clocks in the home show a time from `start`, included, to `end`, excluded; midnight may lie within."""
 
     type: ClassVar[str] = "time_window"
-    window: Window
+    start: time
+    end: time
     locale: Locale
 
     def holds(self, home: HomeView, instant: datetime | None) -> Verdict:
         """Whether it is so; false while the clock is not trusted."""
         if instant is None:
-            return refused(f"{UNTRUSTED}, needs {self.window}")
-        if self.window.holds(instant, self.locale):
-            return HOLDS
-        return refused(f"time was {self.locale.clock(instant)}, needs {self.window}")
+            return untrusted(self)
+        now = self.locale.local(instant).time()
+        if self.start < self.end:
+            is_within = self.start <= now < self.end
+        else:
+            is_within = now >= self.start or now < self.end
+        return HOLDS if is_within else refused(f"time was {self.locale.clock(instant)}, needs {self}")
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SunCondition:
-    """It is after, before or between sunrise and sunset."""
-
-    type: ClassVar[str] = "sun_position"
-    position: SunPosition
-    locale: Locale
-
-    def holds(self, home: HomeView, instant: datetime | None) -> Verdict:
-        """Whether it is so; false while the clock is not trusted."""
-        if instant is None:
-            return refused(f"{UNTRUSTED}, needs {self.position}")
-        return self.position.holds(instant, self.locale)
+    def __str__(self) -> str:
+        return f"{self.start:%H:%M} to {self.end:%H:%M}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,11 +120,11 @@ class Weekday:
 
     def holds(self, home: HomeView, instant: datetime | None) -> Verdict:
         """Whether it is so; false while the clock is not trusted."""
-        needs = f"needs {', '.join(WEEKDAYS[day] for day in sorted(self.days))}"
+        needs = ", ".join(WEEKDAYS[day] for day in sorted(self.days))
         if instant is None:
-            return refused(f"{UNTRUSTED}, {needs}")
+            return untrusted(needs)
         today = self.locale.local(instant).weekday()
-        return HOLDS if today in self.days else refused(f"day was {WEEKDAYS[today]}, {needs}")
+        return HOLDS if today in self.days else refused(f"day was {WEEKDAYS[today]}, needs {needs}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,16 +138,16 @@ class DateRange:
 
     def holds(self, home: HomeView, instant: datetime | None) -> Verdict:
         """Whether it is so; false while the clock is not trusted."""
-        needs = f"needs {_shown_day(self.first)} to {_shown_day(self.last)}"
+        needs = f"{_shown_day(self.first)} to {_shown_day(self.last)}"
         if instant is None:
-            return refused(f"{UNTRUSTED}, {needs}")
+            return untrusted(needs)
         local = self.locale.local(instant)
         today = local.month, local.day
         if self.first <= self.last:
             is_within = self.first <= today <= self.last
         else:
             is_within = today >= self.first or today <= self.last
-        return HOLDS if is_within else refused(f"date was {_shown_day(today)}, {needs}")
+        return HOLDS if is_within else refused(f"date was {_shown_day(today)}, needs {needs}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

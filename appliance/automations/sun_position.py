@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import ClassVar
 
+from appliance.automations.home_view import HomeView
 from appliance.automations.sun import SunDay, SunEvent, sun_day
-from appliance.automations.verdict import HOLDS, Verdict, refused
+from appliance.automations.verdict import HOLDS, Verdict, refused, untrusted
 from appliance.home_locale import Locale
 
 _DAYS_BEFORE, _DAYS_AFTER = 3, 2
@@ -30,23 +32,27 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SunPosition:
+class SunCondition:
     """One edge divides the local date into before and after; two bound a part of the day, over midnight too.
 
     A polar night is after sunset and before sunrise, a polar day the reverse.
     """
 
+    type: ClassVar[str] = "sun_position"
     after: Edge | None = None
     before: Edge | None = None
+    locale: Locale
 
-    def holds(self, instant: datetime, locale: Locale) -> Verdict:
-        """Whether the instant lies there. The home must have coordinates."""
-        today = sun_day(locale, locale.local(instant).date())
+    def holds(self, home: HomeView, instant: datetime | None) -> Verdict:
+        """Whether the instant lies there; false while the clock is not trusted. The home must have coordinates."""
+        if instant is None:
+            return untrusted(self)
+        today = sun_day(self.locale, self.locale.local(instant).date())
         if self.after is None or self.before is None:
             is_there = self._splits(today, instant)
         else:
-            is_there = self._bounds(self.after, self.before, instant, locale)
-        return HOLDS if is_there else refused(self._why_not(today, instant, locale))
+            is_there = self._bounds(self.after, self.before, instant)
+        return HOLDS if is_there else refused(self._why_not(today, instant))
 
     def __str__(self) -> str:
         ends = (("after", self.after), ("before", self.before))
@@ -57,19 +63,19 @@ class SunPosition:
             self.before is None or not _is_past(self.before, today, instant)
         )
 
-    def _bounds(self, after: Edge, before: Edge, instant: datetime, locale: Locale) -> bool:
+    def _bounds(self, after: Edge, before: Edge, instant: datetime) -> bool:
         """Whether of the edges that have passed by now the last one is `after`."""
-        days = [sun_day(locale, day) for day in locale.days_around(instant, _DAYS_BEFORE, _DAYS_AFTER)]
+        days = [sun_day(self.locale, day) for day in self.locale.days_around(instant, _DAYS_BEFORE, _DAYS_AFTER)]
         edges = [(edge.instant_on(day), edge is after) for day in days for edge in (after, before)]
         passed = [(due, is_after) for due, is_after in edges if due is not None and due <= instant]
         if passed:
             return max(passed)[1]
         return self._splits(days[_DAYS_BEFORE - 1], instant)
 
-    def _why_not(self, today: SunDay, instant: datetime, locale: Locale) -> str:
+    def _why_not(self, today: SunDay, instant: datetime) -> str:
         ends = ((word, edge) for word, edge in (("after", self.after), ("before", self.before)) if edge is not None)
-        needs = " and ".join(f"{word} {edge}{_clock(edge, today, locale)}" for word, edge in ends)
-        return f"time was {locale.clock(instant)}{_polar_note(today)}, needs {needs}"
+        needs = " and ".join(f"{word} {edge}{_clock(edge, today, self.locale)}" for word, edge in ends)
+        return f"time was {self.locale.clock(instant)}{_polar_note(today)}, needs {needs}"
 
 
 def _is_past(edge: Edge, day: SunDay, instant: datetime) -> bool:

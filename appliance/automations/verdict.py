@@ -21,6 +21,11 @@ HOLDS = Verdict(holds=True)
 """A yes, which needs no reason."""
 
 
+def untrusted(needs: object) -> Verdict:
+    """The verdict on what depends on the time, and needs this, while the clock is not trusted."""
+    return refused(f"the clock is not trusted yet, needs {needs}")
+
+
 def refused(reason: str, branch: str = "") -> Verdict:
     """The verdict that something does not hold, with its reason."""
     return Verdict(holds=False, reason=reason, branch=branch)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
@@ -58,24 +57,6 @@ def next_wall_clock(
             if found is not None and found > instant:
                 return found
     return None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
-    """A part of the day by the clocks in the home: `start` belongs to it, `end` does not; midnight may lie within."""
-
-    start: time
-    end: time
-
-    def holds(self, instant: datetime, locale: Locale) -> bool:
-        """Whether the home's clocks show a time within the window."""
-        now = locale.local(instant).time()
-        if self.start < self.end:
-            return self.start <= now < self.end
-        return now >= self.start or now < self.end
-
-    def __str__(self) -> str:
-        return f"{self.start:%H:%M} to {self.end:%H:%M}"
 
 
 def _is_skipped(local: datetime, zone: ZoneInfo) -> bool:

@@ -11,15 +11,13 @@ from appliance.automations.conditions import (
     Condition,
     DeviceState,
     PlaceState,
-    SunCondition,
     TimeWindow,
     check_all,
 )
 from appliance.automations.matchers import Anything, Equal, Matcher, Within
 from appliance.automations.sun import SunEvent
-from appliance.automations.sun_position import Edge, SunPosition
+from appliance.automations.sun_position import Edge, SunCondition
 from appliance.automations.verdict import HOLDS
-from appliance.automations.wall_clock import Window
 from tests.automations.homes import BERLIN, LAMP, NOW, at, device, home
 
 
@@ -104,8 +102,8 @@ def test_a_room_that_does_not_exist_is_told() -> None:
     assert reason(PlaceState(place_id="attic", max_devices=5), None) == "room 'attic' not found"
 
 
-NIGHT = TimeWindow(window=Window(start=time(22), end=time(6)), locale=BERLIN)
-DARK = SunCondition(position=SunPosition(after=Edge(event=SunEvent.SUNSET)), locale=BERLIN)
+NIGHT = TimeWindow(start=time(22), end=time(6), locale=BERLIN)
+DARK = SunCondition(after=Edge(event=SunEvent.SUNSET), locale=BERLIN)
 
 
 @pytest.mark.parametrize(

@@ -10,18 +10,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from appliance.automations.condition_kinds import CONDITION_KINDS
-from appliance.automations.conditions import DeviceState, PlaceState, SunCondition, TimeWindow
+from appliance.automations.conditions import DeviceState, PlaceState, TimeWindow
 from appliance.automations.cron import Cron
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.device_triggers import Devices, DeviceTrigger
 from appliance.automations.matchers import Anything, Equal, Within
 from appliance.automations.policy import Policy
 from appliance.automations.sun import SunEvent
-from appliance.automations.sun_position import Edge, SunPosition
+from appliance.automations.sun_position import Edge, SunCondition
 from appliance.automations.time_triggers import CronTrigger, Interval, SunTrigger, WallClock
 from appliance.automations.trigger_kinds import TRIGGER_KINDS
 from appliance.automations.triggers import AdapterLifecycle, SystemErrorTrigger, Trigger
-from appliance.automations.wall_clock import Window
 from appliance.lua.modes import Mode, ModeType
 from appliance.lua.runner import Function
 from tests.automations.homes import BERLIN, LAMP, NOWHERE, Parsed, parse
@@ -145,7 +144,9 @@ def test_each_kind_of_trigger_becomes_its_value(raw: dict[str, Any], trigger: Tr
     assert definition(trigger=raw).triggers == (trigger,)
 
 
-SUN = SunPosition(after=Edge(event=SunEvent.SUNSET, offset_mins=-15), before=Edge(event=SunEvent.SUNRISE))
+SUN = SunCondition(
+    after=Edge(event=SunEvent.SUNSET, offset_mins=-15), before=Edge(event=SunEvent.SUNRISE), locale=BERLIN
+)
 
 
 @pytest.mark.parametrize(
@@ -177,12 +178,12 @@ SUN = SunPosition(after=Edge(event=SunEvent.SUNSET, offset_mins=-15), before=Edg
         ),
         (
             {"type": "time_window", "start": "22:00", "end": "06:00"},
-            TimeWindow(window=Window(start=time(22), end=time(6)), locale=BERLIN),
+            TimeWindow(start=time(22), end=time(6), locale=BERLIN),
         ),
         ({"type": "room_state", "room_id": "hall"}, PlaceState(place_id="hall")),
         (
             {"type": "sun_position", "after": "sunset", "after_offset_mins": -15, "before": "sunrise"},
-            SunCondition(position=SUN, locale=BERLIN),
+            SUN,
         ),
     ],
 )

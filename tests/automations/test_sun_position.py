@@ -7,10 +7,11 @@ from datetime import datetime, timedelta
 import pytest
 
 from appliance.automations.sun import SunEvent, sun_day
-from appliance.automations.sun_position import Edge, SunPosition
+from appliance.automations.sun_position import Edge, SunCondition
 from appliance.home_locale import Locale, load_zone
-from tests.automations.homes import BERLIN, TROMSO, at
+from tests.automations.homes import BERLIN, TROMSO, at, home
 
+HOME = home()
 REYKJAVIK = Locale(timezone=load_zone("Atlantic/Reykjavik"), latitude=64.13, longitude=-21.9)
 
 
@@ -22,9 +23,9 @@ def edge(text: str | None) -> Edge | None:
     return Edge(event=SunEvent(name), offset_mins=int(text.removeprefix(name) or 0))
 
 
-def position(after: str | None, before: str | None) -> SunPosition:
+def position(after: str | None, before: str | None, locale: Locale = BERLIN) -> SunCondition:
     """The position between these edges."""
-    return SunPosition(after=edge(after), before=edge(before))
+    return SunCondition(after=edge(after), before=edge(before), locale=locale)
 
 
 def local(text: str, locale: Locale = BERLIN) -> datetime:
@@ -55,7 +56,7 @@ def local(text: str, locale: Locale = BERLIN) -> datetime:
 def test_the_hours_of_a_day_that_lie_there(after: str | None, before: str | None, holding: list[str]) -> None:
     hours = ["00", "06", "07", "12", "18", "23"]
     where = position(after, before)
-    assert [hour for hour in hours if where.holds(local(f"2026-03-01T{hour}:00"), BERLIN).holds] == holding
+    assert [hour for hour in hours if where.holds(HOME, local(f"2026-03-01T{hour}:00")).holds] == holding
 
 
 @pytest.mark.parametrize("offset", [-45, 0, 45])
@@ -67,10 +68,15 @@ def test_the_second_of_the_edge_is_after_it_and_the_one_before_is_not(event: Sun
     other = SunEvent.SUNSET if event is SunEvent.SUNRISE else SunEvent.SUNRISE
     this = Edge(event=event, offset_mins=offset)
     for instant, is_after in ((due - timedelta(seconds=1), False), (due, True)):
-        assert SunPosition(after=this).holds(instant, BERLIN).holds is is_after
-        assert SunPosition(before=this).holds(instant, BERLIN).holds is not is_after
-        assert SunPosition(after=this, before=Edge(event=other)).holds(instant, BERLIN).holds is is_after
-        assert SunPosition(after=Edge(event=other), before=this).holds(instant, BERLIN).holds is not is_after
+        assert SunCondition(after=this, locale=BERLIN).holds(HOME, instant).holds is is_after
+        assert SunCondition(before=this, locale=BERLIN).holds(HOME, instant).holds is not is_after
+        assert (
+            SunCondition(after=this, before=Edge(event=other), locale=BERLIN).holds(HOME, instant).holds is is_after
+        )
+        assert (
+            SunCondition(after=Edge(event=other), before=this, locale=BERLIN).holds(HOME, instant).holds
+            is not is_after
+        )
 
 
 POLAR_NIGHT, POLAR_DAY = at("2026-12-21T11:00"), at("2026-06-21T23:00")
@@ -91,27 +97,27 @@ POLAR_NIGHT, POLAR_DAY = at("2026-12-21T11:00"), at("2026-06-21T23:00")
 def test_a_polar_night_is_after_sunset_and_before_sunrise_and_a_polar_day_the_reverse(
     after: str | None, before: str | None, in_polar_night: bool, on_polar_day: bool
 ) -> None:
-    assert position(after, before).holds(POLAR_NIGHT, TROMSO).holds is in_polar_night
-    assert position(after, before).holds(POLAR_DAY, TROMSO).holds is on_polar_day
+    assert position(after, before, TROMSO).holds(HOME, POLAR_NIGHT).holds is in_polar_night
+    assert position(after, before, TROMSO).holds(HOME, POLAR_DAY).holds is on_polar_day
 
 
 def test_day_and_night_share_every_hour_of_a_polar_year() -> None:
-    day, night = position("sunrise", "sunset"), position("sunset", "sunrise")
+    day, night = position("sunrise", "sunset", TROMSO), position("sunset", "sunrise", TROMSO)
     hours = (at("2026-01-01T00:30") + timedelta(hours=n) for n in range(365 * 24))
     changes, was_day = 0, None
     for hour in hours:
-        is_day = day.holds(hour, TROMSO).holds
-        assert night.holds(hour, TROMSO).holds is not is_day, hour
+        is_day = day.holds(HOME, hour).holds
+        assert night.holds(HOME, hour).holds is not is_day, hour
         changes += is_day is not was_day
         was_day = is_day
     assert 400 < changes < 600
 
 
 def test_while_the_sun_is_up_after_midnight_it_is_not_yet_night() -> None:
-    night, minute = position("sunset", "sunrise"), timedelta(minutes=1)
+    night, minute = position("sunset", "sunrise", REYKJAVIK), timedelta(minutes=1)
     midnight = local("2026-06-22T00:00", REYKJAVIK)
-    assert not night.holds(midnight + minute, REYKJAVIK).holds
-    assert night.holds(midnight + 10 * minute, REYKJAVIK).holds
+    assert not night.holds(HOME, midnight + minute).holds
+    assert night.holds(HOME, midnight + 10 * minute).holds
 
 
 @pytest.mark.parametrize(
@@ -132,6 +138,6 @@ def test_while_the_sun_is_up_after_midnight_it_is_not_yet_night() -> None:
 def test_a_no_tells_the_times_compared(
     after: str | None, before: str | None, instant: datetime, locale: Locale, reason: str
 ) -> None:
-    verdict = position(after, before).holds(instant, locale)
+    verdict = position(after, before, locale).holds(HOME, instant)
     assert not verdict.holds
     assert verdict.reason == reason

@@ -16,10 +16,12 @@ from zoneinfo import ZoneInfo
 import astral.sun
 import pytest
 
+from appliance.automations.conditions import TimeWindow
 from appliance.automations.cron import Cron
 from appliance.automations.sun import SunEvent, next_event, sun_day
-from appliance.automations.wall_clock import Window, instant_of, next_wall_clock
+from appliance.automations.wall_clock import instant_of, next_wall_clock
 from appliance.home_locale import Locale, load_zone, zone_names
+from tests.automations.homes import home
 
 FIRST, LAST = datetime(2025, 1, 1, tzinfo=UTC), datetime(2029, 1, 1, tzinfo=UTC)
 
@@ -110,14 +112,15 @@ def sweep_days(zone: ZoneInfo, at: time) -> int:
 def sweep_windows(zone: ZoneInfo, change: datetime) -> int:
     """Windows that begin or end near what the clocks show at the change hold in the minutes that they list."""
     minutes = list(walk(change - AROUND, change + AROUND, zone))
-    locale, cases = Locale(timezone=zone), 0
+    nothing, locale, cases = home(), Locale(timezone=zone), 0
     for begin in (minutes[n].shown.hour * 60 + minutes[n].shown.minute for n in (60, 119, 120, 180)):
         for length in LENGTHS:
-            window = Window(start=clock(begin), end=clock(begin + length))
+            window = TimeWindow(start=clock(begin), end=clock(begin + length), locale=locale)
             listed = {clock(begin + n) for n in range(length)}
             for minute in minutes:
-                assert window.holds(minute.instant, locale) is (minute.shown.time() in listed), (zone, minute, window)
-                assert window.holds(minute.instant + MINUTE - MINUTE / 60, locale) is (minute.shown.time() in listed)
+                for instant in (minute.instant, minute.instant + MINUTE - MINUTE / 60):
+                    holds = window.holds(nothing, instant).holds
+                    assert holds is (minute.shown.time() in listed), (zone, minute, window)
                 cases += 2
     return cases
 

@@ -6,16 +6,17 @@ from datetime import date, datetime, time
 
 import pytest
 
-from appliance.automations.wall_clock import Window, instant_of, next_wall_clock, parse_time
+from appliance.automations.conditions import TimeWindow
+from appliance.automations.wall_clock import instant_of, next_wall_clock, parse_time
 from appliance.errors import Invalid
 from appliance.home_locale import Locale, load_zone
-from tests.automations.homes import at
+from tests.automations.homes import BERLIN, at, home
 
 
-def window(text: str) -> Window:
+def window(text: str) -> TimeWindow:
     """The window that a text like `22:00 to 06:00` states."""
     start, _, end = text.partition(" to ")
-    return Window(start=parse_time(start), end=parse_time(end))
+    return TimeWindow(start=parse_time(start), end=parse_time(end), locale=BERLIN)
 
 
 @pytest.mark.parametrize(
@@ -94,10 +95,9 @@ def test_the_next_time_is_strictly_after_the_instant(zone: str, shown: str, afte
     ],
 )
 def test_a_window_includes_its_start_and_not_its_end(text: str, local: str, holds: bool) -> None:
-    zone = load_zone("Europe/Berlin")
     for fold in (0, 1):
-        instant = datetime.fromisoformat(local).replace(tzinfo=zone, fold=fold)
-        assert window(text).holds(instant, Locale(timezone=zone)) is holds
+        instant = datetime.fromisoformat(local).replace(tzinfo=BERLIN.timezone, fold=fold)
+        assert window(text).holds(home(), instant).holds is holds
 
 
 def test_a_window_is_told_as_it_was_written() -> None:

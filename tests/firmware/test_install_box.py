@@ -289,10 +289,12 @@ def sysupgrade(root: Root) -> None:
 @pytest.mark.slow
 def test_what_a_sysupgrade_keeps_is_a_whole_home(root: Root, single_file: Path) -> None:
     make_openwrt(root)
-    port = free_port("127.0.0.1")
-    configure(root.folder / "etc" / "lares", port=port)
+    host = "127.0.0.3"  # where nobody's connection takes the port between two starts
+    port = free_port(host)
+    config = configure(root.folder / "etc" / "lares", port=port)
+    config.write_text(config.read_text().replace("127.0.0.1", host))
     root.install_sh(put_in(root, "first.pyz", single_file))
-    box = Box(process=None, log=root.folder / "run" / "lares.log", port=port)
+    box = Box(process=None, log=root.folder / "run" / "lares.log", port=port, host=host)
     assert box.ask("POST", "/rooms", {"id": "attic", "name": "Attic"})[0] == 200
     (root.folder / "srv" / "lares" / "first-key").write_text("a key that nobody has used yet")
     for _ in range(2):  # what is kept must keep itself

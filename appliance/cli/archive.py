@@ -82,7 +82,8 @@ def pack(archive: Archive) -> bytes:
 def read(file: Path) -> Archive:
     """What the archive holds; `StartFailed` says why it is none that this Lares can restore."""
     try:
-        packed = file.read_bytes()
+        with file.open("rb") as stream:
+            packed = stream.read(MAX_CONFIG_BYTES)  # what is cut off does not unpack
     except OSError as error:
         raise StartFailed(f"{file} cannot be read: {error.strerror}", os.EX_NOINPUT) from None
     try:

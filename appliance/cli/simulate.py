@@ -63,7 +63,8 @@ def simulate(arguments: argparse.Namespace) -> int:
 
 def _read(name: str) -> str:
     try:
-        data = Path(name).read_bytes()
+        with Path(name).open("rb") as stream:
+            data = stream.read(MAX_EVENTS_BYTES + 1)
         if len(data) > MAX_EVENTS_BYTES:
             raise StartFailed(f"{name} is larger than {MAX_EVENTS_BYTES >> 20} MiB", os.EX_DATAERR)
         return data.decode()

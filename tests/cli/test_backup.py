@@ -498,11 +498,18 @@ HOSTILE: dict[str, Callable[[Path], Path]] = {
     "zero in a name": lambda file: pack(file, entries(), _link(tarfile.REGTYPE, pax_headers={"path": "config/a\0b"})),
     "huge": lambda file: pack(file, {**entries(), "config/x": bytes(archive.MAX_CONFIG_BYTES)}),
     "says huge": lambda file: _raw(file, _lying_size(file)),
+    "larger than all memory": lambda file: _sparse(file, 4 << 40),
 }
 
 
 def _raw(file: Path, data: bytes) -> Path:
     file.write_bytes(data)
+    return file
+
+
+def _sparse(file: Path, size: int) -> Path:
+    with file.open("wb") as stream:
+        stream.truncate(size)
     return file
 
 

@@ -60,7 +60,7 @@ class MqttDevice:
 
     @property
     def attributes(self) -> dict[str, Value]:
-        """What its entities show."""
+        """The attributes of all its entities."""
         shown: dict[str, Value] = {}
         for member in self.members:
             shown.update(member.entity.attributes)

@@ -23,7 +23,7 @@ BURST_SECS = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A message as it came."""
+    """A received message, neither decoded nor checked."""
 
     topic: str
     payload: bytes

@@ -89,7 +89,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """A message to publish."""
+    """A message to publish; `qos` from 0 to 2. A retained one is kept by the broker, an empty one clears it."""
 
     topic: str
     payload: str

@@ -85,7 +85,7 @@ class _Tasmota:
         return self._full.replace("%prefix%", self._prefixes[kind]) + last
 
     def command(self, name: str) -> str:
-        """The topic of a command."""
+        """The topic of a command, such as `cmnd/<topic>/POWER1`."""
         return self._topic(0, name)
 
     def announcements(self, sensors: Mapping[str, Any]) -> Iterator[Announcement]:

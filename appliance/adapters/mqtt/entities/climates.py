@@ -118,11 +118,11 @@ def _text_parser(attribute: str) -> Callable[[str], Update]:
     return parse
 
 
-def _in_unit(value: float, unit: str, wanted: str) -> int | float:
+def _in_unit(value: float, unit: str, expected: str) -> int | float:
     """A temperature in the device's unit; `Invalid` for a unit that is none of temperature."""
     letter = unit.replace("°", "").strip().upper()[:1]
     if letter not in ("C", "F"):
-        raise Invalid(f"target_temperature needs the unit {wanted}, not {unit[:20]!r}")
-    if letter == wanted[1]:
+        raise Invalid(f"target_temperature needs the unit {expected}, not {unit[:20]!r}")
+    if letter == expected[1]:
         return plain_number(value)
-    return plain_number(round(value * 9 / 5 + 32 if wanted == "°F" else (value - 32) * 5 / 9, 1))
+    return plain_number(round(value * 9 / 5 + 32 if expected == "°F" else (value - 32) * 5 / 9, 1))

@@ -17,7 +17,7 @@ class EventEntity(Entity):
     reports_events = True
 
     def setup(self) -> None:
-        """Read the one topic."""
+        """Read the state topic."""
         self.read("state_topic", self._parse, "value_template")
 
     def _parse(self, text: str) -> EntityEvent | None:

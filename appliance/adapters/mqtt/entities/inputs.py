@@ -31,7 +31,7 @@ class Input(Entity):
         return Offer(actions=("set",), schema=self.schema()) if self.can("command") else None
 
     def schema(self) -> dict[str, Value]:
-        """What may be set."""
+        """The type and range of the values that may be set."""
         return {"type": "string"}
 
     def parse(self, text: str) -> Update:
@@ -45,7 +45,7 @@ class Input(Entity):
 
 
 class Number(Input):
-    """A number within a range."""
+    """A number within the announced range."""
 
     def schema(self) -> dict[str, Value]:
         """The range; 1 to 100 in steps of 1 unless something else is announced."""
@@ -78,7 +78,7 @@ class Select(Input):
         super().setup()
 
     def schema(self) -> dict[str, Value]:
-        """The options."""
+        """One of the announced options."""
         return {"type": "enum", "values": list(self.config.texts("options"))}
 
 
@@ -86,7 +86,7 @@ class Text(Input):
     """A text of a length within a range."""
 
     def schema(self) -> dict[str, Value]:
-        """The lengths."""
+        """Strings of the announced lengths, 0 to 255 characters unless they say otherwise."""
         return {
             "type": "string",
             "min_length": int(self.config.number("min", 0)),
@@ -97,8 +97,8 @@ class Text(Input):
         """The text; `Invalid` where it is too short or too long."""
         schema, length = self.schema(), len(command.value)
         if not schema["min_length"] <= length <= schema["max_length"]:
-            wanted = f"{schema['min_length']} to {schema['max_length']}"
-            raise Invalid(f"value of {self.custom}: must have {wanted} characters, not {length}")
+            expected = f"{schema['min_length']} to {schema['max_length']}"
+            raise Invalid(f"value of {self.custom}: must have {expected} characters, not {length}")
         return super().write(command)
 
 
@@ -106,13 +106,13 @@ class Pressed(Entity):
     """A button or a scene: nothing to read, one thing to do."""
 
     def setup(self) -> None:
-        """Offer to press it."""
+        """The device class is the component; without a command topic there is nothing to offer."""
         self.component_class = self.announcement.component
         self.use_custom()
 
     @property
     def custom_offer(self) -> Offer | None:
-        """To press it."""
+        """The action `press`."""
         return Offer(actions=("press",)) if self.can("command") else None
 
     def write(self, command: Command) -> Intent:

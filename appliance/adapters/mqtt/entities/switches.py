@@ -41,7 +41,7 @@ class Switch(OnOff):
     """A switch or an outlet."""
 
     def setup(self) -> None:
-        """Offer power."""
+        """Read the state and offer power; the device class is `plug` for an outlet."""
         super().setup()
         self.component_class = "plug" if self.config.text("device_class") == "outlet" else "switch"
         self.read("state_topic", word_parser("power", self.states), "value_template")
@@ -60,7 +60,7 @@ class LockEntity(Entity):
     component_class = "lock"
 
     def setup(self) -> None:
-        """Offer lock and unlock."""
+        """Read the state; offer lock and unlock unless a code is needed."""
         if not self.can("command"):
             raise Invalid("has no command topic")
         states = ("locked", "unlocked", "jammed")
@@ -135,7 +135,7 @@ class Siren(OnOff):
 
     @property
     def custom_offer(self) -> Offer:
-        """True and false."""
+        """The values true and false."""
         return Offer(actions=("set",), schema={"type": "boolean"})
 
     def _parse(self, text: str) -> Update:

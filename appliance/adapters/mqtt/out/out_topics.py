@@ -26,7 +26,7 @@ def discovery_id(id_: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class HubTopics:
-    """The topics of one hub."""
+    """The topics of one hub; a `level` is an id as `encoded` writes it."""
 
     hub_id: str
     prefix: str
@@ -61,7 +61,7 @@ class HubTopics:
         return f"lares/{self.hub_id}/scenes/{level}/run"
 
     def automation(self, level: str, last: str) -> str:
-        """A topic of an automation."""
+        """A topic of an automation: `last` is `state` or `set`."""
         return f"lares/{self.hub_id}/automations/{level}/{last}"
 
     def config(self, level: str) -> str:

@@ -25,21 +25,21 @@ _TRUE = ("true", "yes", "on", "enable", "1")
 _FALSE = ("false", "no", "off", "disable", "0")
 
 
-def or_default(value: Any, default: Any, wanted: str) -> Any:
+def or_default(value: Any, default: Any, expected: str) -> Any:
     """The default if one was given; otherwise raises `TemplateFailed` with what the filter needs."""
     if default is not NOT_GIVEN:
         return default
     if isinstance(value, Undefined):
-        raise ValueMissing(f"needs {wanted} that is not there")
-    raise TemplateFailed(f"needs {wanted}, not {type(value).__name__}")
+        raise ValueMissing(f"needs {expected} that is not there")
+    raise TemplateFailed(f"needs {expected}, not {type(value).__name__}")
 
 
-def _converted(value: Any, default: Any, wanted: str, convert: Callable[[], Any]) -> Any:
+def _converted(value: Any, default: Any, expected: str, convert: Callable[[], Any]) -> Any:
     """What `convert` returns; where Python cannot convert, as `or_default`."""
     try:
         return checked(convert())
     except (TypeError, ValueError, OverflowError, OSError):
-        return or_default(value, default, wanted)
+        return or_default(value, default, expected)
 
 
 def to_float(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from appliance.adapters.mqtt.abbreviations import CONFIG, DEVICE, ORIGIN, spelled_out
-from appliance.adapters.mqtt.payloads import parse_json
+from appliance.adapters.mqtt.payloads import parse_object
 from appliance.errors import Invalid
 
 MAX_CONFIG_BYTES = 64 * 1024
@@ -79,6 +79,13 @@ def config_topic(prefix: str, topic: str) -> ConfigTopic:
     return ConfigTopic(levels[0], ids[0] if len(ids) == 2 else "", ids[-1])
 
 
+def parse_config(payload: bytes) -> dict[str, Any]:
+    """The object of a configuration; `Invalid` for anything else, and beyond `MAX_CONFIG_BYTES`."""
+    if len(payload) > MAX_CONFIG_BYTES:
+        raise Invalid(f"the configuration is larger than {MAX_CONFIG_BYTES // 1024} KiB")
+    return parse_object(payload, "the configuration")
+
+
 def announced(topic: ConfigTopic, source: str, payload: bytes) -> list[Announcement] | None:
     """The entities of a configuration; None for `migrate_discovery`: the topic will go, the entities stay.
 
@@ -86,12 +93,7 @@ def announced(topic: ConfigTopic, source: str, payload: bytes) -> list[Announcem
     """
     if not payload:
         return []
-    if len(payload) > MAX_CONFIG_BYTES:
-        raise Invalid(f"the configuration is larger than {MAX_CONFIG_BYTES // 1024} KiB")
-    raw = parse_json(payload)
-    if not isinstance(raw, dict):
-        raise Invalid("the configuration is no JSON object")
-    config = spelled_out(raw, CONFIG)
+    config = spelled_out(parse_config(payload), CONFIG)
     if config.get("migrate_discovery") is True:
         return None
     device, origin = _device(config.get("device")), _origin(config.get("origin"))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from appliance.adapters.mqtt import tasmota
 from appliance.adapters.mqtt.announced_devices import Member, MqttDevice, build, group
-from appliance.adapters.mqtt.announcements import Announcement, announced, config_topic
+from appliance.adapters.mqtt.announcements import Announcement, announced, config_topic, parse_config
 from appliance.adapters.mqtt.entities.entity import Entity, EntityEvent, Update, render
 from appliance.adapters.mqtt.entities.table import is_excluded
 from appliance.adapters.mqtt.payloads import Message
@@ -206,7 +206,7 @@ class DeviceCatalog:
     def _take_tasmota(self, topic: str, payload: bytes) -> None:
         mac, part = tasmota.mac_of(topic)
         parts = self._tasmotas.setdefault(mac, {})
-        parts[part] = tasmota.parse(payload)
+        parts[part] = parse_config(payload) if payload else {}
         source = f"{tasmota.PREFIX}/{mac}/config"
         self._announced[source] = tasmota.announced(mac, parts.get("config", {}), parts.get("sensors", {}))
 

@@ -34,6 +34,14 @@ def parse_json(payload: bytes | str) -> Any:
     return value
 
 
+def parse_object(payload: bytes | str, name: str) -> dict[str, Any]:
+    """The JSON object, as `parse_json`; `Invalid` for any other value. `name` is what the sentence calls it."""
+    value = parse_json(payload)
+    if not isinstance(value, dict):
+        raise Invalid(f"{name} is no JSON object")
+    return value
+
+
 def _refuse_depth(value: Any) -> None:
     level = [value]
     for _ in range(MAX_JSON_DEPTH + 1):

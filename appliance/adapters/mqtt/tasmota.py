@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from appliance.adapters.mqtt.announcements import MAX_CONFIG_BYTES, Announcement, DeviceFacts
-from appliance.adapters.mqtt.payloads import parse_json
+from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts
 from appliance.adapters.mqtt.tasmota_sensors import SensorPath, sensor_fields, sensor_paths
 from appliance.adapters.mqtt.topics import is_topic
 from appliance.errors import Invalid
@@ -27,18 +26,6 @@ def mac_of(topic: str) -> tuple[str, str]:
     if len(levels) != 2 or not _MAC.fullmatch(levels[0]) or levels[1] not in ("config", "sensors"):
         raise Invalid("is no topic of Tasmota's discovery")
     return levels[0].upper(), levels[1]
-
-
-def parse(payload: bytes) -> dict[str, Any]:
-    """The object of a discovery message, empty for an empty one; `Invalid` for anything else."""
-    if not payload:
-        return {}
-    if len(payload) > MAX_CONFIG_BYTES:
-        raise Invalid(f"the configuration is larger than {MAX_CONFIG_BYTES // 1024} KiB")
-    raw = parse_json(payload)
-    if not isinstance(raw, dict):
-        raise Invalid("the configuration is no JSON object")
-    return raw
 
 
 def announced(mac: str, config: Mapping[str, Any], sensors: Mapping[str, Any]) -> list[Announcement]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from appliance.adapters.mqtt.entities.entity import Entity, EntityEvent
-from appliance.adapters.mqtt.payloads import parse_json
+from appliance.adapters.mqtt.payloads import parse_object
 from appliance.errors import Invalid
 
 MAX_EVENT_CHARS = 100
@@ -23,9 +23,7 @@ class EventEntity(Entity):
     def _parse(self, text: str) -> EntityEvent | None:
         if text == "":
             return None
-        found = parse_json(text)
-        if not isinstance(found, dict):
-            raise Invalid("an event is no JSON object")
+        found = parse_object(text, "an event")
         name = found.pop("event_type", None)
         if not isinstance(name, str) or not name or name == "None":
             return None

@@ -9,8 +9,7 @@ import orjson
 
 from appliance.adapters.mqtt.entities.entity import Intent, Update
 from appliance.adapters.mqtt.entities.lights import RGB_MODES, LightEntity, clamp_hs, clamp_rgb, clamp_xy
-from appliance.adapters.mqtt.payloads import parse_json
-from appliance.errors import Invalid
+from appliance.adapters.mqtt.payloads import parse_object
 from appliance.home.commands import Command
 from appliance.home.values import Value
 from appliance.tables.checks import is_number
@@ -32,9 +31,7 @@ class JsonLight(LightEntity):
         self.claims = self.claims or ("power",)
 
     def _parse(self, text: str) -> Update:
-        state = parse_json(text)
-        if not isinstance(state, dict):
-            raise Invalid("a state is no JSON object")
+        state = parse_object(text, "a state")
         update: dict[str, Value] = {}
         power = str(state.get("state", "")).lower()
         if power in ("on", "off", "none"):

@@ -22,7 +22,7 @@ def answered(at: datetime = EARLY) -> events.Event:
     return events.AdapterAnswered(adapter="tv", at=at)
 
 
-def faltered(at: datetime = EARLY, message: str = "does not answer") -> events.Event:
+def errored(at: datetime = EARLY, message: str = "does not answer") -> events.Event:
     """The TV did not."""
     return events.AdapterErrored(adapter="tv", message=message, at=at)
 
@@ -41,13 +41,13 @@ def health_after(*happened: events.Event) -> Health:
     [
         ([], "starting"),
         ([answered()], "starting"),
-        ([faltered()], "starting"),
+        ([errored()], "starting"),
         ([answered(), STARTED], "running"),
         ([STARTED, answered()], "running"),
-        ([faltered(), STARTED], "degraded"),
-        ([answered(), STARTED, faltered()], "degraded"),
-        ([faltered(), STARTED, answered()], "running"),
-        ([faltered(), STARTED, answered(), faltered(), answered(LATE)], "running"),
+        ([errored(), STARTED], "degraded"),
+        ([answered(), STARTED, errored()], "degraded"),
+        ([errored(), STARTED, answered()], "running"),
+        ([errored(), STARTED, answered(), errored(), answered(LATE)], "running"),
         ([STARTED], "degraded"),
     ],
 )
@@ -66,7 +66,7 @@ def test_the_status_is_that_of_the_last_answer_once_the_first_poll_has_ended(
             AdapterHealth(name="tv", has_started=True, is_well=True, last_updated=EARLY, last_success=EARLY),
         ),
         (
-            [STARTED, answered(), faltered(LATE, "is unplugged")],
+            [STARTED, answered(), errored(LATE, "is unplugged")],
             AdapterHealth(
                 name="tv",
                 has_started=True,
@@ -78,7 +78,7 @@ def test_the_status_is_that_of_the_last_answer_once_the_first_poll_has_ended(
             ),
         ),
         (
-            [STARTED, faltered(EARLY, "is unplugged"), answered(LATE)],
+            [STARTED, errored(EARLY, "is unplugged"), answered(LATE)],
             AdapterHealth(
                 name="tv",
                 has_started=True,
@@ -114,7 +114,7 @@ def test_adapters_are_listed_by_name() -> None:
 
 def test_what_is_missing_is_named_until_every_first_poll_has_ended() -> None:
     assert health_after().list_missing() == ["light", "tv"]
-    assert health_after(faltered(), STARTED).list_missing() == ["light"]
+    assert health_after(errored(), STARTED).list_missing() == ["light"]
     assert health_after(STARTED, events.AdapterStarted(adapter="light")).list_missing() == []
     assert Health([], Bus()).list_missing() == []
 

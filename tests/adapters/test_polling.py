@@ -74,19 +74,19 @@ class Bench:
         return self.happened[before:]
 
     async def command(self, outcome: CommandResult | Exception) -> tuple[str | None, list[events.Event]]:
-        """Command, let it end so, and give the complaint and what was published meanwhile."""
+        """Command, let it end so, and give the error and what was published meanwhile."""
         number, before = len(self.adapter.commands), len(self.happened)
         task = asyncio.ensure_future(self.link.ask("stub:1", ON))
         await self.adapter.begun(self.adapter.commands, number + 1)
         _end(self.adapter.commands[number], outcome)
-        return await _complaint(task), self.happened[before:]
+        return await _error_of(task), self.happened[before:]
 
     def seen(self, power: str) -> Report:
         """The device with this power."""
         return self.adapter.seen(power=power)
 
 
-async def _complaint(commanding: asyncio.Future[None]) -> str | None:
+async def _error_of(commanding: asyncio.Future[None]) -> str | None:
     try:
         await commanding
     except AdapterFailed as error:
@@ -105,7 +105,7 @@ def _kinds(happened: list[events.Event]) -> list[type[events.Event]]:
     return [type(event) for event in happened]
 
 
-def _faltered(message: str) -> events.Event:
+def _errored(message: str) -> events.Event:
     return events.AdapterErrored(adapter="stub", message=message, at=START)
 
 
@@ -133,11 +133,11 @@ async def test_two_polls_in_a_row_without_an_answer_and_no_fewer_make_a_device_o
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
     before = bench.device
-    assert await bench.poll(GONE) == [_faltered(str(GONE))]
+    assert await bench.poll(GONE) == [_errored(str(GONE))]
     assert (bench.device, bench.link.misses, caplog.records) == (before, 1, [])
 
-    faltered, lost, said = await bench.poll(GONE)
-    assert faltered == _faltered(str(GONE))
+    errored, lost, said = await bench.poll(GONE)
+    assert errored == _errored(str(GONE))
     assert isinstance(lost, events.DeviceStateChanged)
     assert lost.device.attributes == {"power": "off", "state": "offline"}
     assert said == events.SystemErrorReported(message=f"stub: {GONE}")
@@ -187,10 +187,10 @@ async def test_an_answer_that_makes_no_sense_ends_an_outage_and_is_an_error_of_i
     await bench.poll(GONE)
     await bench.poll(GONE)
     caplog.clear()
-    back, faltered, said = await bench.poll(WRONG)
+    back, errored, said = await bench.poll(WRONG)
     assert isinstance(back, events.DeviceStateChanged)
     assert back.device.attributes == {"power": "off", "state": "online"}
-    assert (faltered, said) == (_faltered(str(WRONG)), events.SystemErrorReported(message=f"stub: {WRONG}"))
+    assert (errored, said) == (_errored(str(WRONG)), events.SystemErrorReported(message=f"stub: {WRONG}"))
     assert [record.message for record in caplog.records] == ["stub: answers again", f"stub: {WRONG}"]
 
 
@@ -207,9 +207,9 @@ async def test_wrong_answers_are_no_outage_and_told_once_until_there_was_a_good_
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
     said = events.SystemErrorReported(message=f"stub: {WRONG}")
-    assert await bench.poll(WRONG) == [_faltered(str(WRONG)), said]
+    assert await bench.poll(WRONG) == [_errored(str(WRONG)), said]
     for _ in range(5):
-        assert await bench.poll(WRONG) == [_faltered(str(WRONG))]
+        assert await bench.poll(WRONG) == [_errored(str(WRONG))]
     assert (bench.power, len(caplog.records)) == (("off", "online"), 1)
     await bench.poll(bench.seen("off"))
     assert said in await bench.poll(WRONG)
@@ -229,30 +229,30 @@ async def test_a_device_that_was_never_there_is_told_of_once(
 
 
 async def test_what_a_command_read_is_taken_in(bench: Bench) -> None:
-    complaint, happened = await bench.command(CommandResult(report=bench.seen("on")))
-    assert complaint is None
+    error, happened = await bench.command(CommandResult(report=bench.seen("on")))
+    assert error is None
     assert _kinds(happened) == [events.DeviceStateChanged, events.AdapterAnswered]
     assert bench.power == ("on", "online")
 
 
 async def test_what_a_command_read_is_taken_in_though_it_failed(bench: Bench) -> None:
     told = "was told off but shows on"
-    complaint, happened = await bench.command(CommandResult(report=bench.seen("on"), error=told))
-    assert (complaint, bench.power) == (told, ("on", "online"))
-    assert happened[-1] == _faltered(told)
+    error, happened = await bench.command(CommandResult(report=bench.seen("on"), error=told))
+    assert (error, bench.power) == (told, ("on", "online"))
+    assert happened[-1] == _errored(told)
     assert events.SystemErrorReported not in _kinds(happened)
 
 
 async def test_one_command_without_an_answer_makes_a_device_offline(bench: Bench) -> None:
-    complaint, happened = await bench.command(GONE)
-    assert complaint == str(GONE)
+    error, happened = await bench.command(GONE)
+    assert error == str(GONE)
     assert _kinds(happened) == [events.AdapterErrored, events.DeviceStateChanged, events.SystemErrorReported]
     assert bench.power == ("off", "offline")
 
 
 async def test_a_command_that_is_refused_is_no_outage_and_ends_one(bench: Bench) -> None:
-    complaint, happened = await bench.command(WRONG)
-    assert (complaint, happened) == (str(WRONG), [_faltered(str(WRONG))])
+    error, happened = await bench.command(WRONG)
+    assert (error, happened) == (str(WRONG), [_errored(str(WRONG))])
     await bench.command(GONE)
     assert bench.power == ("off", "offline")
     await bench.command(WRONG)
@@ -264,7 +264,7 @@ async def test_a_command_that_was_answered_at_first_is_no_outage(bench: Bench) -
     await bench.adapter.begun(bench.adapter.commands)
     bench.adapter.http.answers += 1
     bench.adapter.commands[0].set_exception(GONE)
-    assert await _complaint(task) == str(GONE)
+    assert await _error_of(task) == str(GONE)
     assert bench.power == ("off", "online")
 
 
@@ -328,7 +328,7 @@ async def test_what_comes_while_a_command_is_under_way_or_waits_for_its_turn_is_
     await bench.adapter.begun(bench.adapter.commands, 2)
     assert await bench.poll(bench.seen("off")) == []
     bench.adapter.commands[1].set_exception(WRONG)
-    assert await _complaint(second) == str(WRONG)
+    assert await _error_of(second) == str(WRONG)
     assert bench.power == ("on", "online")
 
 
@@ -498,9 +498,9 @@ async def test_a_command_that_waits_too_long_for_its_turn_is_not_sent(
     await bench.poll(bench.seen("off"))
     first = asyncio.ensure_future(bench.link.ask("stub:1", ON))
     await bench.adapter.begun(bench.adapter.commands, 1)
-    complaint = await _complaint(asyncio.ensure_future(bench.link.ask("stub:1", ON)))
-    assert complaint == "http://stub is busy with earlier commands; this one was not sent"
+    error = await _error_of(asyncio.ensure_future(bench.link.ask("stub:1", ON)))
+    assert error == "http://stub is busy with earlier commands; this one was not sent"
     assert len(bench.adapter.asked) == 1 and bench.power == ("off", "online")
     _end(bench.adapter.commands[0], CommandResult(report=bench.seen("on")))
-    assert await _complaint(first) is None
+    assert await _error_of(first) is None
     assert bench.power == ("on", "online")

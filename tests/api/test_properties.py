@@ -61,7 +61,7 @@ class Home:
         return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
 
     def check(self) -> None:
-        """It is alive, and has nothing to complain of.
+        """It is alive, and its log has no fault.
 
         Who has just opened and closed many connections without a request is turned away for the rest of a second.
         """

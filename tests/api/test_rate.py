@@ -20,7 +20,7 @@ from tests.fakes.clock import VirtualClock
 from tests.fakes.house import LIGHT, MASTER, READER, House, open_house
 
 TEN = RateLimit(enabled=True, requests_per_second=10, burst_size=3)
-HARDLY = RateLimit(enabled=True, requests_per_second=0.001, burst_size=2)
+TWO_AT_ALL = RateLimit(enabled=True, requests_per_second=0.001, burst_size=2)
 
 
 def take(buckets: Buckets, times: int, key_id: str = "a") -> list[float]:
@@ -118,11 +118,11 @@ def test_of_the_table_all_writes_count_but_those_of_keys_and_reloads() -> None:
 class TestOverHttp:
     """A house in which a key may write twice in a quarter of an hour."""
 
-    open = staticmethod(partial(open_house, limits=ApiLimits(rate=HARDLY)))
+    open = staticmethod(partial(open_house, limits=ApiLimits(rate=TWO_AT_ALL)))
 
     async def spend(self, house: House, token: str = MASTER) -> None:
         """Write as often as the key may."""
-        for _ in range(HARDLY.burst_size):
+        for _ in range(TWO_AT_ALL.burst_size):
             assert (await house.post("/rooms", {"id": "den", "name": "Den"}, token=token)).status == 200
 
     async def test_beyond_the_limit_it_is_429_and_says_when_to_come_back(self) -> None:

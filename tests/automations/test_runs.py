@@ -91,10 +91,10 @@ async def test_one_that_is_switched_off_says_so_and_takes_neither_cooldown_nor_t
     both = {"cooldown_secs": 60, "dedupe_window_secs": 60}
     async with bench(tmp_path, automation(TICK, state=both)) as it:
         await it.parts.automations.switch("a", is_enabled=False)
-        complain(it)
+        report_error(it)
         assert it.outcomes() == [("skipped", "disabled: the automation is switched off")]
         await it.parts.automations.switch("a", is_enabled=True)
-        complain(it)
+        report_error(it)
         await it.settle()
         assert it.outcomes()[1:] == [OK]
 
@@ -103,14 +103,14 @@ async def test_a_condition_that_does_not_hold_takes_neither_cooldown_nor_the_eve
     state = {"cooldown_secs": 60, "dedupe_window_secs": 60}
     bright = {"type": "device_state", "device_id": LAMP, "attribute": "brightness", "above": 50}
     async with bench(tmp_path, automation(TICK, conditions=[bright], state=state)) as it:
-        complain(it)
+        report_error(it)
         it.show(brightness=60)
-        complain(it)
+        report_error(it)
         await it.settle()
         assert [status for status, _ in it.outcomes()] == ["skipped", "ok"]
 
 
-def complain(it: Bench, message: str = "oh") -> None:
+def report_error(it: Bench, message: str = "oh") -> None:
     """Something fails."""
     it.bus.publish(SystemErrorReported(message=message))
 
@@ -206,16 +206,16 @@ async def test_a_run_that_the_restart_cut_off_holds_no_cooldown(tmp_path: Path) 
 async def test_the_same_event_runs_once_in_the_window_and_others_run(tmp_path: Path) -> None:
     async with bench(tmp_path, automation(TICK, **DEDUPE)) as it:
         for message in ("one", "two", "one", "two", "one"):
-            complain(it, message)
+            report_error(it, message)
         await it.pass_by(40)
-        complain(it, "one")
+        report_error(it, "one")
         duplicate = "duplicate: the same event came {} s ago, {} s more"
         assert [why for status, why in it.outcomes() if status == "skipped"] == [
             *[duplicate.format(0, 60)] * 3,
             duplicate.format(40, 20),
         ]
         await it.pass_by(20)
-        complain(it, "one")
+        report_error(it, "one")
         await it.settle()
         assert len(it.fired) == 3, "what was suppressed did not prolong the window"
 
@@ -223,15 +223,15 @@ async def test_the_same_event_runs_once_in_the_window_and_others_run(tmp_path: P
 async def test_dedupe_survives_reload_and_restart(tmp_path: Path) -> None:
     card = Card()
     async with bench(tmp_path, automation(TICK, **DEDUPE), card=card) as it:
-        complain(it)
+        report_error(it)
         await it.settle()
         await it.reload(automation(TICK, name="Renamed", **DEDUPE))
-        complain(it)
+        report_error(it)
     assert len(it.fired) == 1
     async with bench(tmp_path, automation(TICK, **DEDUPE), start=NOW + timedelta(seconds=30), card=card) as it:
-        complain(it)
+        report_error(it)
         assert it.outcomes() == [("skipped", "duplicate: the same event came 30 s ago, 30 s more")]
-        complain(it, "another")
+        report_error(it, "another")
         await it.settle()
         assert len(it.fired) == 1
 
@@ -296,12 +296,12 @@ async def test_restart_ends_the_run_under_way_and_the_new_one_begins_at_once(tmp
 async def test_what_is_dropped_takes_neither_cooldown_nor_the_event(tmp_path: Path) -> None:
     async with bench(tmp_path, automation(TICK, mode="single", **DEDUPE)) as it:
         await hold(it)
-        complain(it, "one")
-        complain(it, "two")
+        report_error(it, "one")
+        report_error(it, "two")
         assert it.outcomes()[-1][0] == "dropped"
         it.stage.plays[0].end()
         await it.settle()
-        complain(it, "two")
+        report_error(it, "two")
         assert [event["message"] for event in it.events] == ["one", "two"]
 
 

@@ -58,7 +58,7 @@ def until(happened: Callable[[], Any], what: str) -> Any:
         if result := happened():
             return result
         time.sleep(0.005)
-    raise AssertionError(f"in vain: {what}")
+    raise AssertionError(f"waited in vain for {what}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,14 +127,14 @@ def lares(
     number = len(list(folder.glob("*.out")))
     out, err = folder / f"{number}.out", folder / f"{number}.err"
     command = [sys.executable, "-m", "appliance", *arguments]
-    with out.open("wb") as done, err.open("wb") as complained:
+    with out.open("wb") as done, err.open("wb") as errors:
         process = subprocess.Popen(
             command,
             cwd=folder,
             env=environment(**variables),
             stdin=subprocess.DEVNULL,
             stdout=done if stdout is None else stdout,
-            stderr=complained,
+            stderr=errors,
         )
     try:
         yield Running(process, out, err)

@@ -50,7 +50,7 @@ class Place:
 
 @dataclass(slots=True, kw_only=True)
 class Visit:
-    """A page of the house, and what it asked for and complained of."""
+    """A page of the house, what it asked for, and its errors."""
 
     house: House | Place
     page: Page

@@ -149,14 +149,14 @@ async def _seen_in(home: House) -> list[Any]:
     return [(await home.get("/rooms")).json, (await home.get("/groups")).json, device["room_id"], device["name"]]
 
 
-class Told:
+class ReceivedFrames:
     """The frames that a process's event stream sends, noted in the background."""
 
     def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         self._socket = socket
         self.frames: list[Any] = []
 
-    def order(self) -> list[Any]:
+    def changes(self) -> list[Any]:
         """Those that tell of rooms, groups and places."""
         return [each for each in self.frames if each["type"] not in ("device.state_changed", "adapter.started")]
 
@@ -172,12 +172,12 @@ class Told:
 
 
 @asynccontextmanager
-async def listening(hub: Process) -> AsyncIterator[Told]:
+async def listening(hub: Process) -> AsyncIterator[ReceivedFrames]:
     """What the hub tells from now on."""
     async with hub.session.ws_connect(f"{hub.url}/events") as socket:
-        told = Told(socket)
-        noting = asyncio.ensure_future(told.note())
-        yield told
+        received = ReceivedFrames(socket)
+        noting = asyncio.ensure_future(received.note())
+        yield received
         noting.cancel()
 
 
@@ -222,14 +222,14 @@ async def _refuse_all(hub: Process, reason: str) -> None:
     assert await asyncio.gather(*(hub.ask(*change) for change in CHANGES)) == [refusal] * len(CHANGES)
 
 
-async def _live_on(hub: Process, light: LightSimulator, told: Told, brightness: int) -> None:
+async def _live_on(hub: Process, light: LightSimulator, received: ReceivedFrames, brightness: int) -> None:
     """Lights are switched, and what they show by themselves is read."""
     power = "off" if light.lights[0].on else "on"
     command = {"capability": "power", "action": power}
     assert await hub.ask("POST", f"/devices/{LIGHT}/command", command) == (200, {"status": "ok"})
     assert light.lights[0].on == (power == "on")
     light.lights[0].brightness = brightness
-    await until(lambda: told.has_shown(power=power, brightness=brightness))
+    await until(lambda: received.has_shown(power=power, brightness=brightness))
     assert (await hub.get(f"/devices/{LIGHT}"))["attributes"]["brightness"] == brightness
 
 
@@ -240,19 +240,19 @@ async def test_a_card_that_fails_under_a_running_hub_costs_the_changes_and_nothi
     async with running(tmp_path, card.environment) as hub:
         await _furnish(hub)
         before = await _seen(hub)
-        async with listening(hub) as told:
+        async with listening(hub) as received:
             card.switch_on(mood)
             await _refuse_all(hub, SENTENCES[mood])
-            await _live_on(hub, light, told, 77)
+            await _live_on(hub, light, received, 77)
             assert await _seen(hub) == before
-            assert told.order() == []
+            assert received.changes() == []
             assert (await hub.store())["failure"] == SENTENCES[mood]
 
             card.switch_off(mood)
             assert await hub.post("/rooms", id="cellar", name="Cellar") == 200
-            await until(told.order)
+            await until(received.changes)
             room = {"id": "cellar", "name": "Cellar"}
-            assert told.order() == [{"type": "room.added", "room": room}]
+            assert received.changes() == [{"type": "room.added", "room": room}]
         after = await _seen(hub)
         assert after == [[before[0][0], room, before[0][1]], *before[1:]]
         card.switch_on(mood)
@@ -389,16 +389,16 @@ async def test_a_filesystem_that_is_filled_to_the_brim_and_freed_again(
     with mounted(tmp_path) as data:
         async with running(tmp_path) as hub:
             await _furnish(hub)
-            async with listening(hub) as told:
+            async with listening(hub) as received:
                 filler = _fill(data)
                 held = await _change_until_refused(hub)
                 before = await _seen(hub)
-                await until(lambda: told.order()[-1]["room"] == {"id": "a", "name": held})
-                told.frames.clear()
+                await until(lambda: received.changes()[-1]["room"] == {"id": "a", "name": held})
+                received.frames.clear()
                 await _refuse_all(hub, "no space left on device")
-                await _live_on(hub, light, told, 77)
+                await _live_on(hub, light, received, 77)
                 assert await _seen(hub) == before
-                assert told.order() == []
+                assert received.changes() == []
             await hub.kill()
         async with running(tmp_path) as hub:
             await hub.ready()
@@ -440,10 +440,10 @@ async def test_a_hub_starts_on_a_card_that_is_read_only_and_heals_when_it_is_not
         _remount(data, "ro")
         async with running(tmp_path) as hub:
             await hub.ready()
-            async with listening(hub) as told:
+            async with listening(hub) as received:
                 await _refuse_all(hub, "read-only file system")
-                await _live_on(hub, light, told, 77)
-                assert told.order() == []
+                await _live_on(hub, light, received, 77)
+                assert received.changes() == []
             assert await _seen(hub) == before
             _remount(data, "rw")
             assert await hub.post("/rooms", id="cellar", name="Cellar") == 200

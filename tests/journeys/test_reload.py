@@ -233,7 +233,7 @@ async def test_a_hub_starts_without_its_broken_files_and_says_which(
         assert f"left out: {told}" in caplog.text
         fault = {"file": "config/scenes/broken.lua", "line": 2, "message": "id must be a string, not 1"}
         assert (await house.get("/diagnostics")).json["scenes"]["left_out"] == [fault]
-        write(tmp_path, {"scenes/broken.lua": scene("mended")})
+        write(tmp_path, {"scenes/broken.lua": scene("repaired")})
         assert await reload(house) == done(3)
         assert (await house.get("/diagnostics")).json["scenes"]["left_out"] == []
 

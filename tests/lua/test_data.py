@@ -119,7 +119,7 @@ async def test_an_array_that_was_emptied_stays_an_array(runner: Runner) -> None:
 
 
 @pytest.mark.parametrize(
-    ("made", "complaint"),
+    ("made", "error"),
     [
         ("{f = print}", r"argument #2\.f holds a function"),
         ("{a = {b = {c = coroutine.running()}}}", r"argument #2\.a\.b\.c holds a thread"),
@@ -139,9 +139,9 @@ async def test_an_array_that_was_emptied_stays_an_array(runner: Runner) -> None:
         ("{x = ('x'):rep(1100000)}", r"argument #2\.x is larger than 256 KiB"),
     ],
 )
-async def test_what_is_not_data_is_refused_at_the_users_line(runner: Runner, made: str, complaint: str) -> None:
+async def test_what_is_not_data_is_refused_at_the_users_line(runner: Runner, made: str, error: str) -> None:
     notes = Notes()
-    with pytest.raises(ScriptFailed, match=complaint) as failure:
+    with pytest.raises(ScriptFailed, match=error) as failure:
         await run(runner, f"\nctx:invoke('take', {made})", notes)
     assert failure.value.line == 3
     assert notes.asked == []

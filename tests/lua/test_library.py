@@ -62,7 +62,7 @@ async def test_the_parameters_are_those_that_ctx_asks_for(subtests: pytest.Subte
 
 
 async def ask_for_parameters(runner: Runner, name: str) -> None:
-    """See that the method takes what the library says, and complains of what is wrong or missing."""
+    """See that the method takes what the library says, and refuses what is wrong or missing."""
     method = METHODS[name]
     assert list(method.annotated) == list(method.parameters)
     good: list[str] = []

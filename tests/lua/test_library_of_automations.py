@@ -64,7 +64,7 @@ EITHER = {
     "device_event": {"device_id"},
     "wall_clock": {"hour", "minute"},
 }
-"""What is complained of where none is there of several fields of which one must be."""
+"""What is said where none of several fields is there of which one must be."""
 
 
 def needed(fields: dict[str, library.Field]) -> set[str]:
@@ -73,7 +73,7 @@ def needed(fields: dict[str, library.Field]) -> set[str]:
 
 
 def missing(faults: tuple[str, ...], path: str) -> set[str]:
-    """The fields of the table at this path whose absence is complained of."""
+    """The fields of the table at this path whose absence is a fault."""
     named = [fault.split(" ")[0] for fault in faults if " missing" in fault]
     return {name.removeprefix(path) for name in named if name.startswith(path)}
 

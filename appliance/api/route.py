@@ -112,14 +112,28 @@ def route(
     method: str,
     path: str,
     role: Role | None,
-    statuses: tuple[int, ...],
     response_schema: Schema | None = None,
+    *,
+    statuses: tuple[int, ...] = (200,),
+    body: Check | None = None,
+    query: RequestFields | None = None,
     **more: Any,
 ) -> Callable[[Handler], Handler]:
-    """A decorator: the method of a resource handles this route; `more` are further fields of `Route`."""
+    """A decorator: the method of a resource handles this route; `more` are further fields of `Route`.
+
+    `statuses` need not name 400 where there is a body or a query, 413 where there is a body, and 404 where the path
+    has an id; PUT creates what is not there.
+    """
+    implied = {
+        *([400, 413] if body is not None else []),
+        *([400] if query is not None else []),
+        *([404] if "<" in path and method != "PUT" else []),
+    }
 
     def mark(handler: Handler) -> Handler:
-        handler.__dict__["route"] = Route(method, path, role, handler, statuses, response_schema, **more)
+        every = tuple(sorted({*statuses, *implied}))
+        row = Route(method, path, role, handler, every, response_schema, body=body, query=query or {}, **more)
+        handler.__dict__["route"] = row
         return handler
 
     return mark

@@ -33,17 +33,17 @@ class AutomationsApi:
         self._automations = automations
         self._reloader = reloader
 
-    @route("GET", "/automations", Role.READ, (200,), array_of(schemas.AUTOMATION))
+    @route("GET", "/automations", Role.READ, array_of(schemas.AUTOMATION))
     async def list_all(self, call: Call) -> HTTPResponse:
         """Every automation by id."""
         return json_response(schemas.AUTOMATION.each(self._automations.list_views()))
 
-    @route("GET", "/automations/<automation_id>", Role.READ, (200, 404), schemas.AUTOMATION)
+    @route("GET", "/automations/<automation_id>", Role.READ, schemas.AUTOMATION)
     async def get(self, call: Call, automation_id: str) -> HTTPResponse:
         """One automation."""
         return json_response(schemas.AUTOMATION(self._automations.view(automation_id)))
 
-    @route("POST", "/automations/reload", Role.ADMIN, (200,), schemas.RELOADED)
+    @route("POST", "/automations/reload", Role.ADMIN, schemas.RELOADED)
     async def reload(self, call: Call) -> HTTPResponse:
         """Read every automation's file anew. If one has a fault, the answer lists all and nothing changes."""
         return json_response(schemas.RELOADED(await self._reloader.reload()))
@@ -52,8 +52,8 @@ class AutomationsApi:
         "POST",
         "/automations/<automation_id>/enabled",
         Role.WRITE,
-        (200, 400, 404, 413, 503),
         schemas.AUTOMATION,
+        statuses=(200, 503),
         body=SWITCH_BODY,
     )
     async def switch(self, call: Call, automation_id: str) -> HTTPResponse:
@@ -67,7 +67,6 @@ class AutomationsApi:
         "POST",
         "/automations/<automation_id>/execute",
         Role.WRITE,
-        (200, 400, 404, 413),
         schemas.AUTOMATION_RESULT,
         body=RUN_BODY,
         body_optional=True,
@@ -82,7 +81,7 @@ class AutomationsApi:
             return json_response(schemas.AUTOMATION_RESULT(ending))
         return json_response(failed_run_body(f"automation '{automation_id}'", ending), 400)
 
-    @route("POST", "/automations/<automation_id>/validate", Role.WRITE, (200, 400, 404), schemas.VALIDATED)
+    @route("POST", "/automations/<automation_id>/validate", Role.WRITE, schemas.VALIDATED, statuses=(200, 400))
     async def validate(self, call: Call, automation_id: str) -> HTTPResponse:
         """Read the automation's file as it is now, and change nothing; 400 lists its faults."""
         try:
@@ -91,26 +90,19 @@ class AutomationsApi:
             return json_response(refusal_body(failed), 400)
         return json_response(schemas.VALIDATED.of(automation=view))
 
-    @route("GET", "/automations/<automation_id>/next", Role.READ, (200, 404), schemas.AUTOMATION_NEXT)
+    @route("GET", "/automations/<automation_id>/next", Role.READ, schemas.AUTOMATION_NEXT)
     async def list_next(self, call: Call, automation_id: str) -> HTTPResponse:
         """The next times at which the automation's schedules and intervals fall due, at most ten."""
         times = self._automations.list_next(automation_id)
         return json_response(schemas.AUTOMATION_NEXT.of(automation_id=automation_id, next=times))
 
-    @route("POST", "/automations/<automation_id>/cancel", Role.WRITE, (200, 404), schemas.CANCELLED)
+    @route("POST", "/automations/<automation_id>/cancel", Role.WRITE, schemas.CANCELLED)
     async def cancel(self, call: Call, automation_id: str) -> HTTPResponse:
         """End what runs and waits of it at once, in a sleep too; `cancelled` is how many those were."""
         count = self._automations.cancel(automation_id)
         return json_response(schemas.CANCELLED.of(cancelled=count))
 
-    @route(
-        "GET",
-        "/automations/<automation_id>/history",
-        Role.READ,
-        (200, 400, 404),
-        schemas.AUTOMATION_HISTORY,
-        query=PERIOD,
-    )
+    @route("GET", "/automations/<automation_id>/history", Role.READ, schemas.AUTOMATION_HISTORY, query=PERIOD)
     async def list_history(self, call: Call, automation_id: str) -> HTTPResponse:
         """What became of the automation's triggers, the newest first; also why it did not run."""
         self._automations.view(automation_id)

@@ -25,7 +25,9 @@ class BackupApi:
         self._make = make
         self._one_at_a_time = asyncio.Semaphore()
 
-    @route("GET", "/diagnostics/backup", Role.ADMIN, (200, 400), {**TEXT, "format": "binary"}, media_type=GZIP)
+    @route(
+        "GET", "/diagnostics/backup", Role.ADMIN, {**TEXT, "format": "binary"}, statuses=(200, 400), media_type=GZIP
+    )
     async def download(self, call: Call) -> HTTPResponse:
         """The archive that `lares backup` writes and `lares restore` takes."""
         async with self._one_at_a_time:

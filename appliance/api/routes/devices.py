@@ -49,7 +49,6 @@ class DevicesApi:
         "GET",
         "/devices",
         Role.READ,
-        (200, 400),
         array_of(json_shapes.DEVICE),
         query={"ids": Field(list_of(anything), required=False), **_INCLUDE},
     )
@@ -62,16 +61,14 @@ class DevicesApi:
             return json_response(b"[%b]" % b",".join([self._encoder.encode_with_commands(each) for each in found]))
         return json_response(self._encoder.encode_list(found))
 
-    @route("GET", "/devices/<device_id>", Role.READ, (200, 400, 404), json_shapes.DEVICE, query=_INCLUDE)
+    @route("GET", "/devices/<device_id>", Role.READ, json_shapes.DEVICE, query=_INCLUDE)
     async def get(self, call: Call, device_id: str) -> HTTPResponse:
         """One device."""
         device = self._registry.get_device(device_id)
         encode = self._encoder.encode_with_commands if call.query()["include"] else self._encoder.encode
         return json_response(encode(device))
 
-    @route(
-        "POST", "/devices/<device_id>/name", Role.WRITE, (200, 400, 404, 413, 503), json_shapes.DEVICE, body=NAME_BODY
-    )
+    @route("POST", "/devices/<device_id>/name", Role.WRITE, json_shapes.DEVICE, statuses=(200, 503), body=NAME_BODY)
     async def rename(self, call: Call, device_id: str) -> HTTPResponse:
         """Give the device the name that people use, or (null) take it away."""
         device = self._registry.get_device(device_id)
@@ -81,12 +78,7 @@ class DevicesApi:
         return json_response(self._encoder.encode(replace(current, person_name=edit.names[device_id])))
 
     @route(
-        "POST",
-        "/devices/<device_id>/room",
-        Role.WRITE,
-        (200, 400, 404, 413, 503),
-        json_shapes.DEVICE,
-        body=ASSIGNMENT_BODY,
+        "POST", "/devices/<device_id>/room", Role.WRITE, json_shapes.DEVICE, statuses=(200, 503), body=ASSIGNMENT_BODY
     )
     async def assign_room(self, call: Call, device_id: str) -> HTTPResponse:
         """Put the device into a room, or (null) into none."""
@@ -100,8 +92,8 @@ class DevicesApi:
         "POST",
         "/devices/<device_id>/command",
         Role.WRITE,
-        (200, 400, 404, 413, 501),
         schemas.DONE,
+        statuses=(200, 501),
         body=json_shapes.ANY_COMMAND,
     )
     async def command(self, call: Call, device_id: str) -> HTTPResponse:

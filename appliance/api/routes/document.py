@@ -22,14 +22,12 @@ class DocumentApi:
     def __init__(self, routes: Iterable[Route]) -> None:
         self._routes = tuple(routes)
 
-    @route("GET", "/openapi.json", Role.READ, (200,), {"type": "object", "required": ["openapi", "info", "paths"]})
+    @route("GET", "/openapi.json", Role.READ, {"type": "object", "required": ["openapi", "info", "paths"]})
     async def show(self, call: Call) -> HTTPResponse:
         """The OpenAPI 3.1 document of every route."""
         return json_response(self._openapi)
 
-    @route(
-        "GET", "/asyncapi.json", Role.READ, (200,), {"type": "object", "required": ["asyncapi", "info", "channels"]}
-    )
+    @route("GET", "/asyncapi.json", Role.READ, {"type": "object", "required": ["asyncapi", "info", "channels"]})
     async def show_events(self, call: Call) -> HTTPResponse:
         """The AsyncAPI 3.0 document of the event stream: every type of frame, its fields, and when it comes."""
         return json_response(self._asyncapi)

@@ -17,7 +17,7 @@ class EventsApi:
     def __init__(self, stream: EventStream) -> None:
         self._stream = stream
 
-    @route("GET", "/events", Role.READ, (101, 400, 426), is_websocket=True)
+    @route("GET", "/events", Role.READ, statuses=(101, 400, 426), is_websocket=True)
     async def read(self, call: Call) -> None:
         """The stream of event frames, as a WebSocket."""
         assert call.principal is not None

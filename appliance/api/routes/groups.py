@@ -37,12 +37,12 @@ class GroupsApi:
         self._dispatcher = dispatcher
         self._encoder = encoder
 
-    @route("GET", "/groups", Role.READ, (200,), array_of(json_shapes.GROUP))
+    @route("GET", "/groups", Role.READ, array_of(json_shapes.GROUP))
     async def list_all(self, call: Call) -> HTTPResponse:
         """Every group by id."""
         return json_response(json_shapes.GROUP.each(self._registry.list_groups()))
 
-    @route("POST", "/groups", Role.WRITE, (200, 400, 413, 503), json_shapes.GROUP, body=GROUP_BODY)
+    @route("POST", "/groups", Role.WRITE, json_shapes.GROUP, statuses=(200, 503), body=GROUP_BODY)
     async def put(self, call: Call) -> HTTPResponse:
         """Create a group, or change the one that has this id; members left out stay as they are."""
         fields = await call.body()
@@ -50,24 +50,19 @@ class GroupsApi:
         edit = await self._changes.make(change)
         return json_response(json_shapes.GROUP(_group_of(edit)))
 
-    @route("GET", "/groups/<group_id>", Role.READ, (200, 404), json_shapes.GROUP)
+    @route("GET", "/groups/<group_id>", Role.READ, json_shapes.GROUP)
     async def get(self, call: Call, group_id: str) -> HTTPResponse:
         """One group."""
         return json_response(json_shapes.GROUP(self._registry.get_group(group_id)))
 
-    @route("DELETE", "/groups/<group_id>", Role.WRITE, (204, 404, 503))
+    @route("DELETE", "/groups/<group_id>", Role.WRITE, statuses=(204, 503))
     async def remove(self, call: Call, group_id: str) -> HTTPResponse:
         """Remove the group; its devices stay."""
         await self._changes.make(RemoveGroup(group_id=group_id))
         return no_content()
 
     @route(
-        "POST",
-        "/groups/<group_id>/members",
-        Role.WRITE,
-        (200, 400, 404, 413, 503),
-        json_shapes.GROUP,
-        body=MEMBERS_BODY,
+        "POST", "/groups/<group_id>/members", Role.WRITE, json_shapes.GROUP, statuses=(200, 503), body=MEMBERS_BODY
     )
     async def set_members(self, call: Call, group_id: str) -> HTTPResponse:
         """Replace the group's members."""
@@ -76,19 +71,12 @@ class GroupsApi:
         edit = await self._changes.make(SetMembers(group_id=group_id, members=fields["members"]))
         return json_response(json_shapes.GROUP(_group_of(edit)))
 
-    @route("GET", "/groups/<group_id>/devices", Role.READ, (200, 404), array_of(json_shapes.DEVICE))
+    @route("GET", "/groups/<group_id>/devices", Role.READ, array_of(json_shapes.DEVICE))
     async def list_devices(self, call: Call, group_id: str) -> HTTPResponse:
         """The group's devices that exist at present, in membership order."""
         return json_response(self._encoder.encode_list(self._registry.list_group_devices(group_id)))
 
-    @route(
-        "POST",
-        "/groups/<group_id>/command",
-        Role.WRITE,
-        (200, 400, 404, 413),
-        array_of(schemas.OUTCOME),
-        body=json_shapes.ANY_COMMAND,
-    )
+    @route("POST", "/groups/<group_id>/command", Role.WRITE, array_of(schemas.OUTCOME), body=json_shapes.ANY_COMMAND)
     async def command(self, call: Call, group_id: str) -> HTTPResponse:
         """Send a command to every device of the group; each has its own result."""
         self._registry.get_group(group_id)

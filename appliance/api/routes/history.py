@@ -59,7 +59,7 @@ class HistoryApi:
         self._devices = devices
         self._audit = audit
 
-    @route("GET", "/devices/<device_id>/history", Role.READ, (200, 400, 404), _STATES, query=_DEVICE_QUERY)
+    @route("GET", "/devices/<device_id>/history", Role.READ, _STATES, query=_DEVICE_QUERY)
     async def list_states(self, call: Call, device_id: str) -> HTTPResponse:
         """How the device was, newest first, an entry for each change of an attribute."""
         device = self._registry.get_device(device_id)
@@ -67,9 +67,7 @@ class HistoryApi:
         entries = self._devices.list_states(device, period, resolution)
         return json_response(_STATES.of(device_id=device_id, entries=entries))
 
-    @route(
-        "GET", "/devices/<device_id>/history/<attribute>", Role.READ, (200, 400, 404), _VALUES, query=_DEVICE_QUERY
-    )
+    @route("GET", "/devices/<device_id>/history/<attribute>", Role.READ, _VALUES, query=_DEVICE_QUERY)
     async def list_values(self, call: Call, device_id: str, attribute: str) -> HTTPResponse:
         """What one attribute of the device showed, newest first."""
         self._registry.get_device(device_id)
@@ -80,7 +78,7 @@ class HistoryApi:
         ]
         return json_response(_VALUES.of(device_id=device_id, attribute=attribute, entries=entries))
 
-    @route("GET", "/audit/commands", Role.READ, (200, 400), _AUDIT, query=_AUDIT_QUERY)
+    @route("GET", "/audit/commands", Role.READ, _AUDIT, query=_AUDIT_QUERY)
     async def list_commands(self, call: Call) -> HTTPResponse:
         """Who commanded which device, and what came of it, newest first."""
         query = call.query()

@@ -25,19 +25,19 @@ class ApiKeys:
     def __init__(self, keyring: Keyring) -> None:
         self._keyring = keyring
 
-    @route("GET", "/auth/keys", Role.ADMIN, (200,), array_of(schemas.KEY))
+    @route("GET", "/auth/keys", Role.ADMIN, array_of(schemas.KEY))
     async def list_all(self, call: Call) -> HTTPResponse:
         """Every API key by id, without its secret."""
         return json_response(schemas.KEY.each(self._keyring.list_all()))
 
-    @route("POST", "/auth/keys", Role.ADMIN, (200, 400, 413, 503), schemas.NEW_KEY, body=KEY_BODY)
+    @route("POST", "/auth/keys", Role.ADMIN, schemas.NEW_KEY, statuses=(200, 503), body=KEY_BODY)
     async def create(self, call: Call) -> HTTPResponse:
         """Make an API key with a label and a role; its secret is in this answer alone."""
         fields = await call.body()
         key, token = await self._keyring.create(fields["label"], fields["role"])
         return json_response({**schemas.KEY(key), "key": token})
 
-    @route("DELETE", "/auth/keys/<key_id>", Role.ADMIN, (204, 404, 503))
+    @route("DELETE", "/auth/keys/<key_id>", Role.ADMIN, statuses=(204, 503))
     async def revoke(self, call: Call, key_id: str) -> HTTPResponse:
         """Revoke the API key, and close the event streams that came with it."""
         await self._keyring.revoke(key_id)

@@ -30,7 +30,6 @@ class LogApi:
         "GET",
         "/diagnostics/log",
         Role.ADMIN,
-        (200, 400),
         _LOG,
         query={
             "level": LEVEL,

@@ -18,7 +18,7 @@ class MetricsPage:
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
 
-    @route("GET", "/metrics", Role.READ, (200,), TEXT, media_type=CONTENT_TYPE)
+    @route("GET", "/metrics", Role.READ, TEXT, media_type=CONTENT_TYPE)
     async def show(self, call: Call) -> HTTPResponse:
         """What the hub counts and measures, in Prometheus's text format."""
         return Response(self._metrics.expose(), 200, {"content-type": CONTENT_TYPE})

@@ -45,7 +45,7 @@ class OverviewApi:
         self._automations = automations
         self._encoder = encoder
 
-    @route("GET", "/overview", Role.READ, (200,), OVERVIEW)
+    @route("GET", "/overview", Role.READ, OVERVIEW)
     async def show(self, call: Call) -> HTTPResponse:
         """Devices, rooms, groups, scenes, automations and adapters at one moment, and the role of the key."""
         assert call.principal is not None

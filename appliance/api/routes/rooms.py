@@ -32,42 +32,35 @@ class RoomsApi:
         self._dispatcher = dispatcher
         self._encoder = encoder
 
-    @route("GET", "/rooms", Role.READ, (200,), array_of(json_shapes.ROOM))
+    @route("GET", "/rooms", Role.READ, array_of(json_shapes.ROOM))
     async def list_all(self, call: Call) -> HTTPResponse:
         """Every room by id."""
         return json_response(json_shapes.ROOM.each(self._registry.list_rooms()))
 
-    @route("POST", "/rooms", Role.WRITE, (200, 400, 413, 503), json_shapes.ROOM, body=ROOM_BODY)
+    @route("POST", "/rooms", Role.WRITE, json_shapes.ROOM, statuses=(200, 503), body=ROOM_BODY)
     async def put(self, call: Call) -> HTTPResponse:
         """Create a room, or rename the one that has this id."""
         room = Room(**await call.body())
         await self._changes.make(PutRoom(room=room))
         return json_response(json_shapes.ROOM(room))
 
-    @route("GET", "/rooms/<room_id>", Role.READ, (200, 404), json_shapes.ROOM)
+    @route("GET", "/rooms/<room_id>", Role.READ, json_shapes.ROOM)
     async def get(self, call: Call, room_id: str) -> HTTPResponse:
         """One room."""
         return json_response(json_shapes.ROOM(self._registry.get_room(room_id)))
 
-    @route("DELETE", "/rooms/<room_id>", Role.WRITE, (204, 404, 503))
+    @route("DELETE", "/rooms/<room_id>", Role.WRITE, statuses=(204, 503))
     async def remove(self, call: Call, room_id: str) -> HTTPResponse:
         """Remove the room; its devices are in none afterwards."""
         await self._changes.make(RemoveRoom(room_id=room_id))
         return no_content()
 
-    @route("GET", "/rooms/<room_id>/devices", Role.READ, (200, 404), array_of(json_shapes.DEVICE))
+    @route("GET", "/rooms/<room_id>/devices", Role.READ, array_of(json_shapes.DEVICE))
     async def list_devices(self, call: Call, room_id: str) -> HTTPResponse:
         """The devices in the room by id."""
         return json_response(self._encoder.encode_list(self._registry.list_room_devices(room_id)))
 
-    @route(
-        "POST",
-        "/rooms/<room_id>/command",
-        Role.WRITE,
-        (200, 400, 404, 413),
-        array_of(schemas.OUTCOME),
-        body=json_shapes.ANY_COMMAND,
-    )
+    @route("POST", "/rooms/<room_id>/command", Role.WRITE, array_of(schemas.OUTCOME), body=json_shapes.ANY_COMMAND)
     async def command(self, call: Call, room_id: str) -> HTTPResponse:
         """Send a command to every device in the room; each has its own result."""
         self._registry.get_room(room_id)

@@ -28,17 +28,17 @@ class ScenesApi:
         self._scenes = scenes
         self._reloader = reloader
 
-    @route("GET", "/scenes", Role.READ, (200,), array_of(schemas.SCENE))
+    @route("GET", "/scenes", Role.READ, array_of(schemas.SCENE))
     async def list_all(self, call: Call) -> HTTPResponse:
         """Every scene by id."""
         return json_response(schemas.SCENE.each(self._scenes.list_scenes()))
 
-    @route("POST", "/scenes/reload", Role.ADMIN, (200,), schemas.RELOADED)
+    @route("POST", "/scenes/reload", Role.ADMIN, schemas.RELOADED)
     async def reload(self, call: Call) -> HTTPResponse:
         """Read every scene's file anew. If one has a fault, the answer lists all faults and nothing changes."""
         return json_response(schemas.RELOADED(await self._reloader.reload()))
 
-    @route("POST", "/scenes/<scene_id>/execute", Role.WRITE, (200, 202, 400, 404, 423), schemas.EXECUTED)
+    @route("POST", "/scenes/<scene_id>/execute", Role.WRITE, schemas.EXECUTED, statuses=(200, 202, 400, 423))
     async def execute(self, call: Call, scene_id: str) -> HTTPResponse:
         """Run the scene: the result of each of its commands, in the order of the calls."""
         execution = self._scenes.execute(scene_id)
@@ -51,13 +51,13 @@ class ScenesApi:
             return json_response(schemas.EXECUTED.of(status="ok", results=ending.results))
         return json_response(failed_run_body(f"scene '{scene_id}'", ending), 400)
 
-    @route("POST", "/scenes/<scene_id>/cancel", Role.WRITE, (200, 404), schemas.CANCELLED)
+    @route("POST", "/scenes/<scene_id>/cancel", Role.WRITE, schemas.CANCELLED)
     async def cancel(self, call: Call, scene_id: str) -> HTTPResponse:
         """End what runs and waits of it at once, in a sleep too; `cancelled` is how many those were."""
         count = self._scenes.cancel(scene_id)
         return json_response(schemas.CANCELLED.of(cancelled=count))
 
-    @route("GET", "/scenes/<scene_id>/history", Role.READ, (200, 400, 404), schemas.SCENE_HISTORY, query=PERIOD)
+    @route("GET", "/scenes/<scene_id>/history", Role.READ, schemas.SCENE_HISTORY, query=PERIOD)
     async def list_history(self, call: Call, scene_id: str) -> HTTPResponse:
         """What became of the scene's executions, the newest first."""
         self._scenes.catalog.get(scene_id)

@@ -17,7 +17,7 @@ class ScriptsApi:
     def __init__(self, reloader: Reloader) -> None:
         self._reloader = reloader
 
-    @route("POST", "/scripts/reload", Role.ADMIN, (200,), schemas.RELOADED)
+    @route("POST", "/scripts/reload", Role.ADMIN, schemas.RELOADED)
     async def reload(self, call: Call) -> HTTPResponse:
         """Compile every script and list all faults. Executions read scripts when they require them."""
         return json_response(schemas.RELOADED(await self._reloader.reload()))

@@ -40,35 +40,35 @@ class SystemApi:
         self._folders = folders
         self._catalog = orjson.dumps(schemas.CATALOG.of(capabilities=CAPABILITIES.values(), ownership=OWNERSHIP))
 
-    @route("GET", "/health", None, (200,), schemas.DONE)
+    @route("GET", "/health", None, schemas.DONE)
     async def show_health(self, call: Call) -> HTTPResponse:
         """The hub's process answers."""
         return json_response(_HEALTHY)
 
-    @route("GET", "/ready", None, (200, 503), schemas.DONE)
+    @route("GET", "/ready", None, schemas.DONE, statuses=(200, 503))
     async def show_ready(self, call: Call) -> HTTPResponse:
         """The hub has started: every adapter's first poll has ended, reached or not."""
         if missing := self._health.list_missing():
             raise NotReady(f"starting: {', '.join(missing)}")
         return json_response(_HEALTHY)
 
-    @route("GET", "/capabilities", Role.READ, (200,), schemas.CATALOG)
+    @route("GET", "/capabilities", Role.READ, schemas.CATALOG)
     async def list_capabilities(self, call: Call) -> HTTPResponse:
         """The capability catalog."""
         return json_response(self._catalog)
 
-    @route("GET", "/diagnostics", Role.ADMIN, (200,), schemas.DIAGNOSTICS)
+    @route("GET", "/diagnostics", Role.ADMIN, schemas.DIAGNOSTICS)
     async def show_diagnostics(self, call: Call) -> HTTPResponse:
         """How the hub is inside: counts, and the figures of each part."""
         return json_response({name: probe() for name, probe in self._probes.items()})
 
-    @route("POST", "/diagnostics/clock/trust", Role.ADMIN, (200, 503), schemas.DONE)
+    @route("POST", "/diagnostics/clock/trust", Role.ADMIN, schemas.DONE, statuses=(200, 503))
     async def trust_clock(self, call: Call) -> HTTPResponse:
         """Trust the clock as it is now, also after restarts, where nothing synchronises it."""
         await self._trust_clock()
         return json_response(_HEALTHY)
 
-    @route("GET", "/diagnostics/reload_watch", Role.ADMIN, (200,), schemas.WATCHES)
+    @route("GET", "/diagnostics/reload_watch", Role.ADMIN, schemas.WATCHES)
     async def show_reload_watch(self, call: Call) -> HTTPResponse:
         """Which folders of Lua files are watched, so that a saved file is loaded."""
         watches = [

@@ -18,12 +18,12 @@ class TimersApi:
     def __init__(self, timers: Parts) -> None:
         self._timers = timers
 
-    @route("GET", "/timers", Role.READ, (200,), array_of(schemas.TIMER))
+    @route("GET", "/timers", Role.READ, array_of(schemas.TIMER))
     async def list_all(self, call: Call) -> HTTPResponse:
         """Every timer that is under way, by name."""
         return json_response(schemas.TIMER.each(self._timers.list_all()))
 
-    @route("DELETE", "/timers/<name>", Role.WRITE, (204, 404, 503))
+    @route("DELETE", "/timers/<name>", Role.WRITE, statuses=(204, 503))
     async def remove(self, call: Call, name: str) -> HTTPResponse:
         """Cancel the timer."""
         await self._timers.remove(name)

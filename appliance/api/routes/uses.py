@@ -27,7 +27,7 @@ class UsesApi:
         self._automations = automations
         self._scenes = scenes
 
-    @route("GET", "/devices/<device_id>/uses", Role.READ, (200, 404), USES)
+    @route("GET", "/devices/<device_id>/uses", Role.READ, USES)
     async def show(self, call: Call, device_id: str) -> HTTPResponse:
         """The automations and scenes whose files name the device."""
         self._registry.get_device(device_id)

@@ -25,24 +25,24 @@ class VariablesApi:
     def __init__(self, variables: Parts) -> None:
         self._variables = variables
 
-    @route("GET", "/variables", Role.READ, (200,), array_of(schemas.VARIABLE))
+    @route("GET", "/variables", Role.READ, array_of(schemas.VARIABLE))
     async def list_all(self, call: Call) -> HTTPResponse:
         """Every variable by name."""
         return json_response(schemas.VARIABLE.each(self._variables.list_all()))
 
-    @route("GET", "/variables/<name>", Role.READ, (200, 404), schemas.VARIABLE)
+    @route("GET", "/variables/<name>", Role.READ, schemas.VARIABLE)
     async def get(self, call: Call, name: str) -> HTTPResponse:
         """One variable."""
         return json_response(schemas.VARIABLE(self._variables.get(name)))
 
-    @route("PUT", "/variables/<name>", Role.WRITE, (200, 400, 413, 503), schemas.VARIABLE, body=VARIABLE_BODY)
+    @route("PUT", "/variables/<name>", Role.WRITE, schemas.VARIABLE, statuses=(200, 503), body=VARIABLE_BODY)
     async def put(self, call: Call, name: str) -> HTTPResponse:
         """Set the variable; it is on the card before this is answered."""
         body = await call.body()
         await self._variables.set_durable(name, body["value"], SOURCE)
         return json_response(schemas.VARIABLE.of(name=name, value=body["value"]))
 
-    @route("DELETE", "/variables/<name>", Role.WRITE, (204, 404, 503))
+    @route("DELETE", "/variables/<name>", Role.WRITE, statuses=(204, 503))
     async def remove(self, call: Call, name: str) -> HTTPResponse:
         """Remove the variable."""
         self._variables.get(name)

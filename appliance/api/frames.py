@@ -112,7 +112,7 @@ BY_EVENT: Mapping[type[events.Event], EventFrame | Mapping[str, EventFrame] | No
     events.SystemErrorReported: _frame(
         "system.error",
         "Something is wrong in an adapter or in the hub: once when it begins, not again while it lasts. Also "
-        "what a reader is told that was too slow: it lost `dropped` frames, and goes on with those that follow.",
+        "sent to a reader that was too slow: it lost `dropped` frames, and goes on with those that follow.",
         {"dropped": DROPPED},
         message=TEXT,
     ),

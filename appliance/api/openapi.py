@@ -16,14 +16,14 @@ from appliance.version import VERSION
 _DESCRIPTION = """\
 Every path but /health and /ready asks for a key: `Authorization: Bearer <key>`. The roles that a key may have reach \
 these paths: read what names read; write what names read or write; admin, automation and the master key everything. \
-Bodies are JSON, whatever Content-Type a request states; fields that nobody knows are ignored. Whatever is not 2xx \
+Bodies are JSON, regardless of Content-Type; unknown fields are ignored. Every other response than 2xx \
 holds at least `error`, a sentence, and `code`, the same for programs. HEAD is answered as GET, without the body. \
 Ids in a path are percent-encoded.\
 """
 
 _MEANINGS: Mapping[int, str] = {
     101: "The stream begins: every frame is a text message, a JSON object with its `type`. A reader that falls "
-    "behind is told by `system.error` how many it lost (`dropped`). The hub pings, and ignores what it is told.",
+    "behind is told by `system.error` how many it lost (`dropped`). The hub pings, and ignores messages.",
     200: "Done.",
     202: "It will be done.",
     204: "Done; there is no body.",

@@ -109,11 +109,11 @@ class Registry:
             return
         device = self._devices[device_id]
         dropped: Dropped = {}
-        sound = check_attributes(attributes, device.attributes, dropped)
+        valid = check_attributes(attributes, device.attributes, dropped)
         self._report_dropped(adapter, device_id, dropped)
         self._unavailable.discard(device_id)
         now = self._clock.now()
-        self._show(device, {**device.attributes, **sound, "state": ONLINE}, now, now)
+        self._show(device, {**device.attributes, **valid, "state": ONLINE}, now, now)
 
     def remove(self, adapter: str, device_id: str) -> None:
         """Remove a device of the adapter; one that it does not have is not an error."""
@@ -144,11 +144,11 @@ class Registry:
         if device_id not in self._ids_of(adapter):
             return
         try:
-            event, sound = check_event(event, data)
+            event, valid = check_event(event, data)
         except Invalid as fault:
             self._report_dropped(adapter, device_id, {"event": str(fault)})
             return
-        self._bus.publish(events.DeviceEvent(device_id=device_id, event=event, data=sound))
+        self._bus.publish(events.DeviceEvent(device_id=device_id, event=event, data=valid))
 
     def restore(self, layout: Layout, devices: Iterable[Device]) -> None:
         """Set the state to what was stored, at the start; nothing is published."""

@@ -48,11 +48,11 @@ def base_url(value: Any) -> str:
     text = string(value).rstrip("/")
     try:
         parts = urlsplit(text)
-        sound = parts.scheme in ("http", "https") and bool(host(parts.hostname or "")) and parts.port != 0
+        is_valid = parts.scheme in ("http", "https") and bool(host(parts.hostname or "")) and parts.port != 0
     except (Invalid, ValueError):
-        sound = False
+        is_valid = False
     is_clean = text.isprintable() and " " not in text
-    if not sound or not is_clean or parts.query or parts.fragment or parts.username is not None:
+    if not is_valid or not is_clean or parts.query or parts.fragment or parts.username is not None:
         raise Mismatch('an address like "http://192.168.1.20:9123"', value)
     return text
 

@@ -17,7 +17,7 @@ class DashboardApi:
         self._files = load_files()
 
     async def redirect(self, call: Call) -> HTTPResponse:
-        """Send whoever asks for `/` to the dashboard, with the query that came along."""
+        """Redirect `/` to the dashboard, with the query."""
         if call.request.raw_url == b"*":
             raise NotFound
         query = call.request.query_string

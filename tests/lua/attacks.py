@@ -1,5 +1,5 @@
 """More hostile scripts: whatever makes Lua's own C work for long, or leaves its hook behind. How each ends is its own
-matter; that it ends in time, and that nobody else notices, is the test's.
+matter; that it ends in time, and that no other execution is affected, is the test's.
 """
 
 from __future__ import annotations

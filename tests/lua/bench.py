@@ -1,4 +1,4 @@
-"""What the tests of Lua have in common: a runner with few needs, and calls that are noted down."""
+"""What the tests of Lua have in common: a runner with few needs, and calls that are recorded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TRIVIAL = 'ctx:command("a", {capability = "power", action = "on"})'
 
 
 class Notes:
-    """Calls that are noted down; `answer` says what each gets, a null if nothing."""
+    """Calls that are recorded; `answer` gives the answer of each, null by default."""
 
     def __init__(self, answer: Callable[[str, Any], Any] | None = None) -> None:
         self.asked: list[tuple[str, Any]] = []
@@ -76,7 +76,7 @@ def scene(body: str) -> Source:
 
 
 async def run(runner: Runner, body: str, notes: Notes | None = None, event: Any = None) -> Notes:
-    """Run the body to its end; what it called and logged."""
+    """Run the body to its end; its calls and log lines."""
     notes = notes or Notes()
     await runner.start(scene(body), notes, event, name="scene:test").wait()
     return notes

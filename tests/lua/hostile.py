@@ -1,4 +1,4 @@
-"""Scripts that mean harm or cannot help it, and how each must end."""
+"""Hostile and broken scripts, and how each must end."""
 
 from __future__ import annotations
 
@@ -362,7 +362,7 @@ HOSTILE: tuple[tuple[str, str, str], ...] = (
         MEMORY,
     ),
 )
-"""Name, body of execute, and what the error must say."""
+"""Name, body of execute, and the pattern of the error."""
 
 FILES: tuple[tuple[str, str, str], ...] = (
     ("loop at the top", "while true do end", CPU),

@@ -77,7 +77,7 @@ async def main(seed: int, count: int) -> None:
 
 
 async def end_of(runner: Any, source: Source) -> str:
-    """In a word, how it ended."""
+    """How it ended, in a word."""
     try:
         await runner.start(source, Notes(answer), name="x").wait()
     except ScriptFailed as failure:
@@ -87,12 +87,12 @@ async def end_of(runner: Any, source: Source) -> str:
 
 
 def resident_kib(pid: int) -> int:
-    """What the worker holds now."""
+    """Resident memory of the worker now."""
     return _status(pid, "VmRSS")
 
 
 def resident_peak_kib(pid: int, default: int) -> int:
-    """The most that it has held; the default where it is gone."""
+    """Its peak of resident memory; the default where it has ended."""
     try:
         return _status(pid, "VmHWM")
     except (OSError, StopIteration):
@@ -100,7 +100,7 @@ def resident_peak_kib(pid: int, default: int) -> int:
 
 
 def forget_peak(pid: int) -> None:
-    """Let the peak be what the worker holds now; see proc(5), clear_refs."""
+    """Reset the peak to the present resident memory; see proc(5), clear_refs."""
     Path(f"/proc/{pid}/clear_refs").write_text("5")
 
 

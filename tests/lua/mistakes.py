@@ -1,4 +1,4 @@
-"""The ten commonest mistakes, each as a file that somebody wrote at night, and the whole sentence that tells of it.
+"""The ten commonest mistakes, each as a file, and the whole sentence about it.
 
 `TRIGGER` stands where an automation says when: the same file serves as a scene without it.
 """
@@ -13,7 +13,7 @@ LAMP = "elgato_lights:light:0"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mistake:
-    """A file, and what is said: `{line}: {sentence}`. `files` lie beside it, by their path under `config/`.
+    """A file, and the message: `{line}: {sentence}`. `files` lie beside it, by their path under `config/`.
 
     In `kinds` are the folders where the sentence is this one.
     """
@@ -27,7 +27,7 @@ class Mistake:
 
 
 def _body(*lines: str) -> str:
-    """A sound definition whose `execute` begins on line 2."""
+    """A valid definition whose `execute` begins on line 2."""
     inner = "\n".join(f"    {line}" for line in lines)
     return f'return {{ id = "x", name = "X", TRIGGER execute = function(ctx)\n{inner}\n  end,\n}}\n'
 

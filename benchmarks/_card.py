@@ -9,6 +9,10 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+from appliance.home.layout import Edit, Layout
+from appliance.store.records import edit_changes
 
 SIZE = 256 << 20
 SECTOR = 512
@@ -92,3 +96,9 @@ def _mount(stack: contextlib.ExitStack) -> Card:
 
 def _run(*command: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def encode_layout(layout: Layout) -> dict[str, Any]:
+    """The keys and values of a whole layout."""
+    whole = Edit(rooms=layout.rooms, groups=layout.groups, places=layout.places, names=layout.names)
+    return edit_changes(whole, Layout())

@@ -21,7 +21,8 @@ from appliance.home.registry import Registry
 from appliance.store.change_queue import Changes
 from appliance.store.disk import Disk
 from appliance.store.document import Document
-from appliance.store.records import encode_layout, read_layout
+from appliance.store.records import read_layout
+from benchmarks._card import encode_layout
 from benchmarks._client import one, percentile, request
 from benchmarks._frame import Row, Sample
 from benchmarks._lag import Lags, watched_here

@@ -17,7 +17,8 @@ from appliance.home.model import Device, DeviceKind, Group, Metadata, Room
 from appliance.home.registry import Registry
 from appliance.store.disk import Disk
 from appliance.store.document import Document
-from appliance.store.records import encode_device, encode_layout, read_devices, read_layout
+from appliance.store.records import encode_device, read_devices, read_layout
+from benchmarks._card import encode_layout
 from benchmarks._frame import Row, Sample
 
 DEVICES, ROOMS, GROUPS = 500, 60, 100

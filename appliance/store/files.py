@@ -30,11 +30,16 @@ class Files:
 
     `values` holds exactly what is acknowledged: another thread must copy it to go through it. Every failure is an
     `OSError` and leaves `values` as they were. `refusal` says why the card could not be written at the start. `stamp`
-    becomes part of the names of files that are kept aside; a journal of up to `smallest` bytes is never compacted.
+    becomes part of the names of files that are kept aside; a journal of up to `min_compact_bytes` is not compacted.
     """
 
     def __init__(
-        self, disk: Disk, stamp: str, *, migrations: Migrations = MIGRATIONS, smallest: int = MIN_COMPACT_BYTES
+        self,
+        disk: Disk,
+        stamp: str,
+        *,
+        migrations: Migrations = MIGRATIONS,
+        min_compact_bytes: int = MIN_COMPACT_BYTES,
     ) -> None:
         self._disk = disk
         self._stamp = stamp
@@ -49,8 +54,8 @@ class Files:
         self._journal_end = 0
         self._last = b""
         self._snapshot_size = 0
-        self._smallest = smallest
-        self._compact_at = smallest
+        self._min_compact_bytes = min_compact_bytes
+        self._compact_at = min_compact_bytes
         self.values: dict[str, bytes] = {}
         self.refusal: str | None = None
 
@@ -131,7 +136,7 @@ class Files:
         self.values = found.values
         self._base, self._generation, self._sequence = found.base, found.generation, found.sequence
         self._journal_end, self._last, self._snapshot_size = found.journal_end, found.last, found.snapshot_size
-        self._compact_at = max(self._snapshot_size, self._smallest)
+        self._compact_at = max(self._snapshot_size, self._min_compact_bytes)
         self._must_renew = not found.is_clean
         self._aside = [(name, f"{name}.corrupt-{self._stamp}") for name in found.damaged]
         for name, kept in self._aside:
@@ -188,7 +193,7 @@ class Files:
         self._remove_leftovers(oldest=self._base)
         self._base = self._generation = generation
         self._journal, self._journal_end, self._snapshot_size = journal, journal.end, len(data)
-        self._compact_at = max(len(data), self._smallest)
+        self._compact_at = max(len(data), self._min_compact_bytes)
 
     def _write_parts(self, generation: int, data: bytes) -> Journal:
         """Write the files of a generation, under names that do not count yet."""

@@ -91,12 +91,6 @@ def edit_changes(edit: Edit, before: Layout) -> dict[str, Any]:
     }
 
 
-def encode_layout(layout: Layout) -> dict[str, Any]:
-    """The keys and values of a whole layout, as `edit_changes` makes them of an edit."""
-    whole = Edit(rooms=layout.rooms, groups=layout.groups, places=layout.places, names=layout.names)
-    return edit_changes(whole, Layout())
-
-
 def _encode_room(room: Room | None) -> dict[str, Any] | None:
     return None if room is None else {"name": room.name}
 

@@ -31,7 +31,7 @@ AFTER: EncodedChanges = {"after": b'"the cut"'}
 
 def make(disk: RecordingDisk) -> Files:
     """The store as it is."""
-    return Files(disk, "20260101T000000Z", smallest=SMALLEST)
+    return Files(disk, "20260101T000000Z", min_compact_bytes=SMALLEST)
 
 
 def make_roomy(disk: RecordingDisk) -> Files:

@@ -151,8 +151,8 @@ class AdapterContract:
 
     async def test_what_it_does_not_offer_is_unsupported_and_not_sent(self) -> None:
         async with trial(self.subject) as it:
-            wish = Command(capability="lock", action="unlock")
-            [outcome] = await it.dispatcher.send([it.device], wish, "device")
+            unlock = Command(capability="lock", action="unlock")
+            [outcome] = await it.dispatcher.send([it.device], unlock, "device")
             assert outcome.status is Status.UNSUPPORTED
 
     async def test_an_outage_is_told_once_and_ends_with_the_first_answer(self) -> None:
@@ -165,8 +165,8 @@ class AdapterContract:
             assert it.device.attributes == {**before, "state": "offline"}
             await it.vendor.plug_in()
             await until(lambda: it.states() == {"online"})
-            said = [event for event in it.happened if isinstance(event, events.SystemErrorReported)]
-            assert len(said) == 1 and said[0].message.startswith(f"{self.subject.name}: ")
+            errors = [event for event in it.happened if isinstance(event, events.SystemErrorReported)]
+            assert len(errors) == 1 and errors[0].message.startswith(f"{self.subject.name}: ")
 
     async def test_a_command_that_succeeds_ends_an_outage(self) -> None:
         async with trial(self.subject) as it:
@@ -183,8 +183,8 @@ class AdapterContract:
                 await until(lambda: it.states() == {"offline"})
                 await it.vendor.plug_in()
                 await until(lambda: it.states() == {"online"})
-                said = [event for event in it.happened if isinstance(event, events.SystemErrorReported)]
-                assert len(said) == number
+                errors = [event for event in it.happened if isinstance(event, events.SystemErrorReported)]
+                assert len(errors) == number
             assert await it.obeys("on")
 
     async def test_garbage_is_no_outage_and_changes_nothing(self) -> None:

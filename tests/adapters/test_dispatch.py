@@ -145,8 +145,8 @@ async def test_a_value_that_a_device_cannot_take_is_refused_though_its_address_i
     await desk.begun("a")
     narrow = (CommandSpec(capability="brightness", actions=("set",), min=10, max=90),)
     [device] = desk.devices("a")
-    wish = Command(capability="brightness", action="set", value=5)
-    [refused] = await desk.dispatcher.send([replace(device, commands=narrow)], wish, "device")
+    brighter = Command(capability="brightness", action="set", value=5)
+    [refused] = await desk.dispatcher.send([replace(device, commands=narrow)], brighter, "device")
     assert (refused.status, refused.message) == (
         Status.ERROR,
         "brightness must be from 10 to 90 for this device, not 5",

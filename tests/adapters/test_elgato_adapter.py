@@ -277,13 +277,13 @@ async def test_a_command_reads_writes_one_field_and_reads_back(
     written: dict[str, int],
 ) -> None:
     light.lights = [before]
-    told = {"on": int(before.on), "brightness": before.brightness, "temperature": before.temperature}
+    expected = {"on": int(before.on), "brightness": before.brightness, "temperature": before.temperature}
     await adapter.poll()
     light.requests.clear()
     answer = await adapter.command(FIRST, command)
     assert answer == CommandResult(report=await adapter.poll(), error=None)
     assert light.lights == [after]
-    assert light.writes == [{"numberOfLights": 1, "lights": [{**told, **written}]}]
+    assert light.writes == [{"numberOfLights": 1, "lights": [{**expected, **written}]}]
     assert light.requests == [GET, PUT, GET, GET]
 
 
@@ -352,7 +352,7 @@ async def test_power_and_brightness_leave_a_colour_and_a_temperature_ends_it(
 
 
 @pytest.mark.parametrize(
-    ("lights", "told"),
+    ("lights", "expected"),
     [
         ([], "light 0 is not there any more"),
         ([None], "light 0 is not an object but null"),
@@ -360,10 +360,10 @@ async def test_power_and_brightness_leave_a_colour_and_a_temperature_ends_it(
     ],
 )
 async def test_a_light_that_is_gone_or_unreadable_is_not_written(
-    adapter: ElgatoAdapter, light: LightSimulator, lights: list[Any], told: str
+    adapter: ElgatoAdapter, light: LightSimulator, lights: list[Any], expected: str
 ) -> None:
     light.lights = lights
-    assert await adapter.command(FIRST, ON) == CommandResult(error=f"{light.url}: {told}")
+    assert await adapter.command(FIRST, ON) == CommandResult(error=f"{light.url}: {expected}")
     assert light.requests == [GET]
 
 
@@ -399,7 +399,7 @@ async def test_a_light_that_is_late_by_up_to_a_second_is_waited_for(
 
 
 @pytest.mark.parametrize(
-    ("command", "told"),
+    ("command", "expected"),
     [
         (ON, "on 1 but shows 0"),
         (TOGGLE, "on 1 but shows 0"),
@@ -408,11 +408,11 @@ async def test_a_light_that_is_late_by_up_to_a_second_is_waited_for(
     ],
 )
 async def test_a_light_that_does_not_do_it_within_a_second_fails_with_what_was_read(
-    adapter: ElgatoAdapter, light: LightSimulator, clock: VirtualClock, command: Command, told: str
+    adapter: ElgatoAdapter, light: LightSimulator, clock: VirtualClock, command: Command, expected: str
 ) -> None:
     light.faults.stubborn = True
     answer = await clock.run(adapter.command(FIRST, command))
-    assert answer.error == f"{light.url}: light 0 was told {told}"
+    assert answer.error == f"{light.url}: light 0 was told {expected}"
     assert answer.report is not None
     assert _seen(answer.report)[FIRST] == {"power": "off", "brightness": 50, "color_temperature": _kelvin(4695)}
     assert 1.0 <= clock.monotonic() < 1.11
@@ -421,7 +421,7 @@ async def test_a_light_that_does_not_do_it_within_a_second_fails_with_what_was_r
 
 
 @pytest.mark.parametrize(
-    ("lights", "told"),
+    ("lights", "expected"),
     [([], "null"), ([None], "null"), ([{"on": "x" * 9999}], f"'{'x' * 56}…"), ([{"on": {}}], "an object")],
 )
 async def test_what_the_light_shows_is_told_whatever_it_is(
@@ -430,7 +430,7 @@ async def test_what_the_light_shows_is_told_whatever_it_is(
     clock: VirtualClock,
     wire: Wire,
     lights: list[Any],
-    told: str,
+    expected: str,
 ) -> None:
     def spoil(number: int, method: str) -> None:
         if method == "PUT":
@@ -438,7 +438,7 @@ async def test_what_the_light_shows_is_told_whatever_it_is(
 
     wire.before = spoil
     answer = await clock.run(adapter.command(FIRST, ON))
-    assert answer.error == f"{light.url}: light 0 was told on 1 but shows {told}"
+    assert answer.error == f"{light.url}: light 0 was told on 1 but shows {expected}"
     assert answer.report is not None and answer.report.observations == ()
 
 

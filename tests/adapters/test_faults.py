@@ -1,4 +1,4 @@
-"""An adapter that fails: it is made anew, said once, and reaches nobody else, whatever it does."""
+"""An adapter that fails: it is restarted, logged once, and affects no other, whatever it does."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Scripted(Adapter):
         await asyncio.Event().wait()
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
-        """As it is told."""
+        """As the test says."""
         return cast("CommandResult", await self._do(self.orders.pop(0))) if self.orders else CommandResult()
 
     async def __aexit__(self, *_: object) -> None:
@@ -161,8 +161,8 @@ async def test_an_adapter_that_fails_is_made_anew_with_back_off_and_said_once_wi
     [record] = [each for each in caplog.records if each.levelno >= logging.ERROR]
     assert record.exc_info is not None
     assert record.message == "bad: the adapter failed and is started again (ZeroDivisionError: by zero)"
-    said = [event.message for event in stage.happened if isinstance(event, events.SystemErrorReported)]
-    assert said == [record.message]
+    messages = [event.message for event in stage.happened if isinstance(event, events.SystemErrorReported)]
+    assert messages == [record.message]
     assert stage.happened.count(events.AdapterStarted(adapter="bad")) == 1
 
 

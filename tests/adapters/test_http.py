@@ -64,7 +64,7 @@ async def test_the_body_of_a_success_is_returned(
 
 
 @pytest.mark.parametrize(
-    ("status_line", "told", "status"),
+    ("status_line", "phrase", "status"),
     [
         (b"400 Bad Request", "400 Bad Request", 400),
         (b"401 Unauthorized", "401 Unauthorized", 401),
@@ -84,12 +84,12 @@ async def test_the_body_of_a_success_is_returned(
     ],
 )
 async def test_what_is_not_success_is_a_refusal_under_the_usual_name_of_its_status(
-    session: aiohttp.ClientSession, clock: VirtualClock, status_line: bytes, told: str, status: int
+    session: aiohttp.ClientSession, clock: VirtualClock, status_line: bytes, phrase: str, status: int
 ) -> None:
     async with RawVendor(_answer(status_line)) as vendor:
         http, outcome = await _ask(session, clock, vendor.url)
         assert isinstance(outcome, HttpRefused)
-        assert (str(outcome), outcome.status) == (f"{vendor.url}/x answered {told}", status)
+        assert (str(outcome), outcome.status) == (f"{vendor.url}/x answered {phrase}", status)
         assert (http.answers, len(vendor.heads)) == (1, 1)
 
 

@@ -26,7 +26,7 @@ def _basic(text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("access", "told"),
+    ("access", "header"),
     [
         (HttpAccess(username="me", password="ü"), f"authorization: {_basic('me:ü')}"),
         (HttpAccess(token="t-1"), "authorization: Bearer t-1"),
@@ -34,14 +34,14 @@ def _basic(text: str) -> str:
     ],
 )
 async def test_credentials_and_headers_come_with_every_request(
-    session: aiohttp.ClientSession, clock: VirtualClock, access: HttpAccess, told: str
+    session: aiohttp.ClientSession, clock: VirtualClock, access: HttpAccess, header: str
 ) -> None:
     async with RawVendor(OK) as vendor:
         client = HttpClient(session, vendor.url, clock, access)
         for _ in range(2):
             response = await client.exchange("GET", "/a", headers={"X-More": "1"})
             assert (response.status, response.headers["x-kind"], response.body) == (200, "lamp", b"{}")
-    name, _, value = told.partition(": ")
+    name, _, value = header.partition(": ")
     for head in vendor.heads:
         fields = dict(line.split(": ", 1) for line in head.decode().split("\r\n")[1:] if line)
         assert {key.lower(): each for key, each in fields.items()}[name] == value and fields["X-More"] == "1"

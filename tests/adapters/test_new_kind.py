@@ -36,8 +36,8 @@ def test_a_folder_and_a_row_make_a_kind_known_to_check_configuration_and_demo(tm
 
     checked = subprocess.run([*lares, "check"], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert checked.returncode == os.EX_CONFIG, checked.stderr
-    told = [line.partition(".toml:")[2] for line in checked.stdout.splitlines()]
-    assert told == [
+    faults = [line.partition(".toml:")[2] for line in checked.stdout.splitlines()]
+    assert faults == [
         "7: adapters.relay.base_url must be a string, not 7",
         "8: adapters.relay.pol_interval_secs is not a key of Lares; did you mean adapters.relay.poll_interval_secs",
     ]
@@ -45,14 +45,14 @@ def test_a_folder_and_a_row_make_a_kind_known_to_check_configuration_and_demo(tm
     arguments = [*lares, "demo", "--port", "0", "--config", str(tmp_path / "template" / "config" / "default.toml")]
     with subprocess.Popen(arguments, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as demo:
         assert demo.stdout is not None
-        said = dict[str, str]()
+        printed = dict[str, str]()
         try:
             for line in demo.stdout:
-                said |= {line.split()[0]: line.split()[1]} if line.startswith("    ") else {}
+                printed |= {line.split()[0]: line.split()[1]} if line.startswith("    ") else {}
                 if "Ctrl-C" in line:
                     break
-            request = urllib.request.Request(f"{said['REST']}/devices/relay:relay")
-            request.add_header("Authorization", f"Bearer {said['key']}")
+            request = urllib.request.Request(f"{printed['REST']}/devices/relay:relay")
+            request.add_header("Authorization", f"Bearer {printed['key']}")
             with urllib.request.urlopen(request, timeout=5) as answer:
                 device = json.load(answer)
         finally:

@@ -57,7 +57,7 @@ def _report(power: str, mode: str | None, name: str | None, model: str | None) -
 
 
 def _bare(report: Report | None) -> Report | None:
-    """The report without what a TV tells of itself beside its state, which has a test of its own."""
+    """The report without name, info and commands, which have a test of their own."""
     assert report is not None
     bare = [replace(seen, name=None, info=Info(), commands=()) for seen in report.observations]
     return replace(report, observations=tuple(bare))

@@ -54,8 +54,8 @@ async def test_real_devices_are_read(
     info = await client.fetch_info()
     assert (info.power_mode, info.is_on) == (mode, is_on)
     assert (info.friendly_name, info.model_name) == (name, model)
-    told = {element.tag: element.text or "" for element in ElementTree.fromstring(body)}
-    assert (info.fields, len(told) > 30) == (told, True)
+    elements = {element.tag: element.text or "" for element in ElementTree.fromstring(body)}
+    assert (info.fields, len(elements) > 30) == (elements, True)
 
 
 def test_every_capture_is_read_above() -> None:

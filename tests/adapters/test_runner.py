@@ -199,8 +199,8 @@ async def test_a_poll_that_will_not_end_is_left_to_itself_and_the_next_one_is_as
         await clock.advance(1.0, sleepers=1)
         await until(lambda: any(isinstance(each, events.SystemErrorReported) for each in post.happened))
         assert adapter.times == [0.0, 1.0]
-        [said] = [each.message for each in post.happened if isinstance(each, events.SystemErrorReported)]
-        assert said.startswith("stub: http://stub does not answer")
+        [error] = [each.message for each in post.happened if isinstance(each, events.SystemErrorReported)]
+        assert error.startswith("stub: http://stub does not answer")
     is_over.set()
 
 

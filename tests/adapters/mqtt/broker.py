@@ -28,8 +28,8 @@ def programs() -> tuple[str, str] | None:
 def require() -> None:
     """Skip the test, loudly, where there is no broker to run it against."""
     if programs() is None:
-        said = "MOSQUITTO IS NOT INSTALLED: the tests against a real broker are skipped (apt-get install mosquitto)"
-        pytest.skip(said)
+        reason = "MOSQUITTO IS NOT INSTALLED: the tests against a real broker are skipped (apt-get install mosquitto)"
+        pytest.skip(reason)
 
 
 def free_port() -> int:

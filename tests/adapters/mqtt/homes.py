@@ -81,17 +81,17 @@ class BrokerHome:
         return [each.message for each in self.events if isinstance(each, events.SystemErrorReported)]
 
 
-async def until(holds: Callable[[], bool], said: Callable[[], str] = lambda: "it did not come") -> None:
+async def until(holds: Callable[[], bool], failure: Callable[[], str] = lambda: "it did not come") -> None:
     """Wait until something holds, at most 20 seconds."""
     for _ in range(2000):
         if holds():
             return
         await asyncio.sleep(0.01)
-    raise AssertionError(said())
+    raise AssertionError(failure())
 
 
 class Lamp:
-    """A device of a publishing hub that does what it is told."""
+    """A device of a publishing hub; it records each command and shows its result."""
 
     def __init__(self, registry: Registry, device: Observation) -> None:
         self.registry = registry

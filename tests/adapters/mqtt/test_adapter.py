@@ -1,4 +1,4 @@
-"""The adapter against a real Mosquitto: what announces itself there is there, does as it is told, and comes back."""
+"""The adapter against a real Mosquitto: announced devices appear, take commands, and come back after outages."""
 
 from __future__ import annotations
 
@@ -193,12 +193,12 @@ async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 async def test_a_hub_that_publishes_nothing_says_whether_it_is_there(broker: Mosquitto) -> None:
     async with broker.client() as client:
         await client.subscribe("lares/quiet/status", qos=1)
-        said = aiter(client.messages)
+        statuses = aiter(client.messages)
         async with asyncio.timeout(10), BrokerHome(broker, hub_id="quiet"):
-            message = await anext(said)
+            message = await anext(statuses)
             assert (message.payload, message.retain) == (b"online", False)
         async with asyncio.timeout(10):
-            assert (await anext(said)).payload == b"offline"
+            assert (await anext(statuses)).payload == b"offline"
     async with broker.client() as client:
         await client.subscribe("lares/quiet/status", qos=1)
         async with asyncio.timeout(10):
@@ -266,5 +266,5 @@ async def test_a_flipped_broker_message_or_a_flood_of_nonsense_ends_nothing(brok
         await client.publish(topic, '{"contact":false}', qos=1)
         await home.shows("mqtt:zigbee2mqtt_0x00158d000000a112", contact="open")
         await until(lambda: any(isinstance(each, events.ObservationDropped) for each in home.events))
-        told = [each.device_id for each in home.events if isinstance(each, events.ObservationDropped)]
-        assert len(set(told)) == len(told) <= 100
+        dropped = [each.device_id for each in home.events if isinstance(each, events.ObservationDropped)]
+        assert len(set(dropped)) == len(dropped) <= 100

@@ -42,7 +42,7 @@ async def broker(tmp_path: Path) -> AsyncIterator[Mosquitto]:
         yield mosquitto
 
 
-async def heard(client: aiomqtt.Client, topic: str) -> Any:
+async def next_message(client: aiomqtt.Client, topic: str) -> Any:
     """The next message at a topic, as JSON where it is some."""
     async with asyncio.timeout(15):
         async for message in client.messages:
@@ -58,21 +58,21 @@ async def test_a_lamp_is_announced_shows_its_state_and_takes_commands(broker: Mo
         lamp = Lamp(home.registry, LAMP)
         await client.subscribe("#", qos=1)
         async with publishing(home, "here", lamp, boot=7):
-            assert await heard(client, "lares/here/status") == "online"
-            state = await heard(client, f"{base}/state")
+            assert await next_message(client, "lares/here/status") == "online"
+            state = await next_message(client, f"{base}/state")
             assert (state["boot"], state["name"], state["room"]) == (7, "Desk", None)
             assert state["attributes"]["brightness"] == 20 and state["at"].endswith("Z")
             await client.publish(f"{base}/set", '{"capability":"brightness","action":"set","value":55}', qos=1)
-            assert await heard(client, f"{base}/result") == {"status": "ok"}
-            later = await heard(client, f"{base}/state")
+            assert await next_message(client, f"{base}/result") == {"status": "ok"}
+            later = await next_message(client, f"{base}/state")
             assert later["attributes"]["brightness"] == 55 and later["seq"] > state["seq"]
             for wrong in ("{", "5", '{"capability":"brightness"}', '{"capability":"no","action":"set"}'):
                 await client.publish(f"{base}/set", wrong, qos=1)
-                result = await heard(client, f"{base}/result")
+                result = await next_message(client, f"{base}/result")
                 assert result["status"] == "error" and result["message"]
             home.bus.publish(events.DeviceEvent(device_id=LAMP.device_id, event="single", data={"n": 1}))
-            assert await heard(client, f"{base}/event") == {"n": 1, "event_type": "single"}
-        assert await heard(client, "lares/here/status") == "offline"
+            assert await next_message(client, f"{base}/event") == {"n": 1, "event_type": "single"}
+        assert await next_message(client, "lares/here/status") == "offline"
 
 
 async def test_a_command_that_is_retained_is_left_alone_and_the_next_one_obeyed(
@@ -86,7 +86,7 @@ async def test_a_command_that_is_retained_is_left_alone_and_the_next_one_obeyed(
         async with publishing(home, "here", Lamp(home.registry, LAMP)):
             await until(lambda: f"the command at {base}/set is retained and was left alone" in caplog.text)
             await client.publish(f"{base}/set", '{"capability":"power","action":"on"}', qos=1)
-            assert await heard(client, f"{base}/result") == {"status": "ok"}
+            assert await next_message(client, f"{base}/result") == {"status": "ok"}
             shown = home.attributes(LAMP.device_id)
             assert (shown["power"], shown["brightness"]) == ("on", 20)
 
@@ -102,9 +102,9 @@ async def test_what_happens_is_told_as_the_event_stream_does_but_not_what_came_o
             home.bus.publish(events.DeviceEvent(device_id="mqtt:remote", event="double", data={}))
             home.bus.publish(events.DeviceEvent(device_id=LAMP.device_id, event="single", data={"n": 1}))
             lamp.show(brightness=21)
-            first = await heard(client, "lares/here/events")
+            first = await next_message(client, "lares/here/events")
             assert first == {"type": "device.event", "id": LAMP.device_id, "event": "single", "data": {"n": 1}}
-            second = await heard(client, "lares/here/events")
+            second = await next_message(client, "lares/here/events")
             assert (second["type"], second["state"]["brightness"]) == ("device.state_changed", 21)
 
 
@@ -179,11 +179,13 @@ async def test_the_access_list_of_the_page_lets_hubs_do_their_work_and_readers_o
             async with publishing(cellar, "cellar", cellars), publishing(here, "here", lamp):
                 await cellar.shows(THERE, state="online", power="off")
                 await here.shows(THERE.replace("here", "cellar"), state="online")
-                wish = '{"capability":"power","action":"on"}'
-                await reader.publish("lares/cellar/devices/elgato_lights:light:0/set", wish, qos=1)
+                body = '{"capability":"power","action":"on"}'
+                await reader.publish("lares/cellar/devices/elgato_lights:light:0/set", body, qos=1)
                 await cellar.command(THERE, "power", "on")
                 assert lamp.sent[-1].action == "on" and not cellars.sent
-                assert await heard(reader, "lares/here/devices/elgato_lights:light:0/result") == {"status": "ok"}
+                assert await next_message(reader, "lares/here/devices/elgato_lights:light:0/result") == {
+                    "status": "ok"
+                }
 
 
 async def test_an_older_word_of_another_hub_does_not_count(broker: Mosquitto) -> None:

@@ -39,7 +39,7 @@ def sensor(identifier: str, via_device: str | None = None) -> Sent:
 
 
 def parents(catalog: DeviceCatalog) -> dict[str, str | None]:
-    """The parent of each device as the home is told of it."""
+    """The parent of each device in its observation."""
     return {device.id: device.observation().info.parent_id for device in catalog.devices.values()}
 
 
@@ -85,8 +85,8 @@ def test_a_lock_that_asks_for_a_code_can_be_read_and_not_commanded() -> None:
 
 
 def test_switches_of_a_tasmota_that_move_no_relay_are_states_or_presses_by_their_mode() -> None:
-    [told, *_] = capture("tasmota-native/relay").messages
-    raw = json.loads(told.payload)
+    [given, *_] = capture("tasmota-native/relay").messages
+    raw = json.loads(given.payload)
     for detached, messages, attributes, presses in (
         (0, [("stat/RESULT", {"Switch1": {"Action": "ON"}})], {}, []),
         (1, [("stat/RESULT", {"Switch1": {"Action": "ON"}})], {"custom.mqtt.switch_1": True}, []),
@@ -98,7 +98,7 @@ def test_switches_of_a_tasmota_that_move_no_relay_are_states_or_presses_by_their
         catalog = new_catalog()
         announced = json.dumps(raw | {"so": {"114": detached}, "swc": [1, 0, -1]}).encode()
         states = [Sent(f"tasmota_49A3BC/{topic}", json.dumps(each).encode(), False) for topic, each in messages]
-        happened = take(catalog, (Sent(told.topic, announced, True), *states))
+        happened = take(catalog, (Sent(given.topic, announced, True), *states))
         assert catalog.devices["mqtt:00000049a3bc"].attributes == attributes, messages
         assert [(event, data) for _, event, data in happened] == presses
         assert not catalog.refused
@@ -116,8 +116,8 @@ async def test_a_device_that_is_announced_anew_is_shown_what_was_last_heard_and_
         ("{{ value_json.c }}", b'{"boot":2,"seq":1,"c":30}', 30),
         ("{{ value_json.c | float }}", b'{"boot":1,"seq":9,"c":40}', 30),
     ):
-        told = {"device_class": "temperature", "unit_of_measurement": "°C", "device": {"identifiers": ["x"]}}
-        sent = config("sensor/x", state_topic=state, unique_id="x", value_template=text, **told)
+        given = {"device_class": "temperature", "unit_of_measurement": "°C", "device": {"identifiers": ["x"]}}
+        sent = config("sensor/x", state_topic=state, unique_id="x", value_template=text, **given)
         live.take(Received(state, payload, is_retained=False))
         live.catalog.take_config(sent.topic, sent.payload)
         live.replay(live.catalog.rebuild())

@@ -190,8 +190,8 @@ RENDERED = [
 
 
 def test_templates_give_what_a_table_says() -> None:
-    wrong = [(text, got, wanted) for text, payload, wanted in RENDERED
-             if (got := rendered_json(text, payload)) != wanted]  # fmt: skip
+    wrong = [(text, got, result) for text, payload, result in RENDERED
+             if (got := rendered_json(text, payload)) != result]  # fmt: skip
     assert not wrong
 
 

@@ -84,9 +84,9 @@ async def test_two_lights_are_told_and_written_by_position(http: aiohttp.ClientS
     async with LightSimulator(lights=[first, second]) as light:
         body = {"numberOfLights": 2, "lights": [{}, {"on": 1, "brightness": 60}]}
         async with http.put(f"{light.url}/elgato/lights", json=body) as answer:
-            told = await answer.json()
+            found = await answer.json()
         assert light.lights == [first, SimulatedLight(on=True, brightness=60, temperature=250)]
-        assert told == {
+        assert found == {
             "numberOfLights": 2,
             "lights": [
                 {"on": 1, "brightness": 10, "temperature": 150},
@@ -124,8 +124,8 @@ async def test_a_malformed_light_is_told_as_it_is_and_never_written(http: aiohtt
         light.lights[0] = entry
         body = {"numberOfLights": 2, "lights": [{"on": 1}, {"on": 1}]}
         async with http.put(f"{light.url}/elgato/lights", json=body) as answer:
-            told = await answer.json()
-        assert told["lights"] == [entry, {"on": 1, "brightness": 50}]
+            found = await answer.json()
+        assert found["lights"] == [entry, {"on": 1, "brightness": 50}]
 
 
 @pytest.mark.parametrize(
@@ -200,15 +200,15 @@ async def test_the_information_of_real_models_is_served(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(path.name for path in CAPTURES.glob("state-*.json")))
 async def test_the_states_of_real_lights_are_served_and_match_ours(name: str, http: aiohttp.ClientSession) -> None:
-    told = json.loads(_capture(name))
-    [entry] = told["lights"]
+    found = json.loads(_capture(name))
+    [entry] = found["lights"]
     async with LightSimulator() as light, Elgato(light.host, port=light.port) as elgato:
         light.faults.body = _capture(name)
         assert (await elgato.state()).brightness == entry["brightness"]
         light.faults.body = None
         light.lights[0] = SimulatedLight(**{**entry, "on": bool(entry["on"])})
         async with http.get(f"{light.url}/elgato/lights") as answer:
-            assert await answer.json() == told
+            assert await answer.json() == found
 
 
 def _capture(name: str) -> bytes:

@@ -47,7 +47,7 @@ class SimulatedDevice(ABC):
     content_type: str
     """Content type of the vendor's responses."""
 
-    def __init__(self, *, host: str, port: int, clock: Clock | None) -> None:
+    def __init__(self, *, host: str = "127.0.0.1", port: int = 0, clock: Clock | None = None) -> None:
         self.host = host
         self.port = port
         self.faults = Faults()

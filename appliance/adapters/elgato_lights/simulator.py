@@ -12,7 +12,6 @@ from typing import Any
 from aiohttp import web
 
 from appliance.adapters.simulated import SimulatedDevice
-from appliance.clock import Clock
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,6 +66,7 @@ class LightSimulator(SimulatedDevice):
 
     `writes` holds the bodies of all PUTs in order (as text if not JSON), `identified` counts the requests to blink;
     both also of requests that a fault left without effect. `info` and `settings` are served by the routes so called.
+    `base` are the arguments of `SimulatedDevice`.
     """
 
     content_type = "application/json"
@@ -75,12 +75,10 @@ class LightSimulator(SimulatedDevice):
         self,
         *,
         lights: Sequence[SimulatedLight] = (SimulatedLight(temperature=213),),
-        host: str = "127.0.0.1",
-        port: int = 0,
         info: Mapping[str, Any] | None = None,
-        clock: Clock | None = None,
+        **base: Any,
     ) -> None:
-        super().__init__(host=host, port=port, clock=clock)
+        super().__init__(**base)
         self.info: dict[str, Any] = deepcopy(dict(INFO if info is None else info))
         self.settings: dict[str, Any] = dict(SETTINGS)
         self.writes: list[Any] = []

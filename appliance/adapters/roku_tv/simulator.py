@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Any
 from xml.sax.saxutils import escape, quoteattr, unescape
 
 from aiohttp import web
 
 from appliance.adapters.simulated import SimulatedDevice
-from appliance.clock import Clock
 
 HEADER = '<?xml version="1.0" encoding="UTF-8" ?>\n'
 ON, STANDBY = "PowerOn", "Ready"
@@ -96,20 +96,13 @@ class TvSimulator(SimulatedDevice):
     `keys` holds all key presses in order, also those without effect. `limited` stands for the TV's setting that
     keeps apps from controlling it. `apps` (id to name), `active_app` (None: the home screen), `player` (`close`,
     `play`, `pause`), `channels` (number to name) and `channel` are served by the queries so called.
+    `base` are the arguments of `SimulatedDevice`.
     """
 
     content_type = "text/xml"
 
-    def __init__(
-        self,
-        *,
-        host: str = "127.0.0.1",
-        port: int = 0,
-        device_info: str | None = None,
-        power: bool | None = None,
-        clock: Clock | None = None,
-    ) -> None:
-        super().__init__(host=host, port=port, clock=clock)
+    def __init__(self, *, device_info: str | None = None, power: bool | None = None, **base: Any) -> None:
+        super().__init__(**base)
         self.info = Elements(DEVICE_INFO if device_info is None else device_info)
         self.keys: list[str] = []
         self.limited = False

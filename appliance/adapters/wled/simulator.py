@@ -10,7 +10,6 @@ from typing import Any
 from aiohttp import web
 
 from appliance.adapters.simulated import SimulatedDevice
-from appliance.clock import Clock
 
 EFFECTS = ("Solid", "Blink", "RSVD", "Breathe", "Rainbow")
 PALETTES = ("Default", "Random Cycle")
@@ -44,20 +43,15 @@ def segment(number: int, **fields: Any) -> dict[str, Any]:
 
 
 class WledSimulator(SimulatedDevice):
-    """A WLED controller. `state` is what it shows, to be altered in place; `writes` holds the bodies of all POSTs."""
+    """A WLED controller. `state` is what it shows, to be altered in place; `writes` holds the bodies of all POSTs.
+
+    `base` are the arguments of `SimulatedDevice`.
+    """
 
     content_type = "application/json"
 
-    def __init__(
-        self,
-        *,
-        segments: int = 2,
-        host: str = "127.0.0.1",
-        port: int = 0,
-        info: Mapping[str, Any] | None = None,
-        clock: Clock | None = None,
-    ) -> None:
-        super().__init__(host=host, port=port, clock=clock)
+    def __init__(self, *, segments: int = 2, info: Mapping[str, Any] | None = None, **base: Any) -> None:
+        super().__init__(**base)
         self.info: dict[str, Any] = deepcopy(dict(INFO if info is None else info))
         self.effects: list[str] = list(EFFECTS)
         self.writes: list[Any] = []

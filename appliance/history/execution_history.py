@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
+
+import orjson
 
 from appliance.history.period import Period
 
 MAX_RUNS_PER_SUBJECT = 1000
 """Entries that are kept of one scene or automation."""
 
-MAX_WEIGHT = 20_000
-"""Entries, results, and KiB of trigger payloads that are kept in all; the least recently run subject loses first."""
+MAX_BYTES = 8 << 20
+"""What all entries take together; the least recently run subject loses first."""
+
+ENTRY_BYTES = 600
+"""What an entry costs beside its error and its JSON."""
 
 
 class RunStatus(StrEnum):
@@ -49,40 +54,59 @@ class RunEntry:
     warnings: Sequence[str] = ()
 
 
-class RunHistory:
-    """The latest executions of each scene or each automation."""
+@dataclass(frozen=True, slots=True)
+class _KeptRun:
+    """An entry as it is kept: results, payload, trace and warnings as JSON, which takes a quarter of the memory."""
 
-    def __init__(self, *, max_runs: int = MAX_RUNS_PER_SUBJECT, max_weight: int = MAX_WEIGHT) -> None:
+    entry: RunEntry
+    rest: bytes
+
+    @staticmethod
+    def of(entry: RunEntry) -> _KeptRun:
+        rest = orjson.dumps((entry.results, entry.trigger_payload, entry.trace, entry.warnings), default=dict)
+        bare = replace(entry, results=(), trigger_payload=None, trace=(), warnings=())
+        return _KeptRun(bare, bytes(memoryview(rest)))  # a copy: the bytes that orjson returns occupy at least 4 KiB
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes, about."""
+        return ENTRY_BYTES + len(self.rest) + len(self.entry.error or "")
+
+    def restore(self) -> RunEntry:
+        """The entry as it was."""
+        results, payload, *others = orjson.loads(self.rest)
+        trace, warnings = map(tuple, others)
+        return replace(self.entry, results=tuple(results), trigger_payload=payload, trace=trace, warnings=warnings)
+
+
+class RunHistory:
+    """The latest executions of each scene or each automation, never in more than `max_bytes` but for the newest."""
+
+    def __init__(self, *, max_runs: int = MAX_RUNS_PER_SUBJECT, max_bytes: int = MAX_BYTES) -> None:
         self._max_runs = max_runs
-        self._max_weight = max_weight
-        self._weight = 0
-        self._entries: OrderedDict[str, deque[RunEntry]] = OrderedDict()
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._entries: OrderedDict[str, deque[_KeptRun]] = OrderedDict()
 
     def add(self, entry: RunEntry) -> None:
         """Add an execution; the oldest are dropped where there is no room."""
         kept = self._entries.setdefault(entry.subject, deque())
         self._entries.move_to_end(entry.subject)
-        kept.append(entry)
-        self._weight += _weight(entry)
+        kept.append(_KeptRun.of(entry))
+        self._bytes += kept[-1].size
         if len(kept) > self._max_runs:
-            self._weight -= _weight(kept.popleft())
-        while self._weight > self._max_weight and len(self._entries) + len(kept) > 2:
+            self._bytes -= kept.popleft().size
+        while self._bytes > self._max_bytes and len(self._entries) + len(kept) > 2:
             self._drop_oldest()
 
     def list_runs(self, subject: str, period: Period) -> list[RunEntry]:
         """The executions in the period, the newest first."""
-        found = [entry for entry in self._entries.get(subject, ()) if period.contains(entry.executed_at)]
-        found.sort(key=lambda entry: entry.executed_at)
-        return found[::-1][: period.max_entries]
+        found = [run for run in self._entries.get(subject, ()) if period.contains(run.entry.executed_at)]
+        found.sort(key=lambda run: run.entry.executed_at)
+        return [run.restore() for run in found[::-1][: period.max_entries]]
 
     def _drop_oldest(self) -> None:
         subject, kept = next(iter(self._entries.items()))
-        self._weight -= _weight(kept.popleft())
+        self._bytes -= kept.popleft().size
         if not kept:
             del self._entries[subject]
-
-
-def _weight(entry: RunEntry) -> int:
-    """One for the entry, one for each result, one for eight steps, one for each KiB of what it was given."""
-    given = 0 if entry.trigger_payload is None else len(repr(entry.trigger_payload)) >> 10
-    return 1 + len(entry.results) + len(entry.trace) // 8 + given

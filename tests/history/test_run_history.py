@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from appliance.history.execution_history import RunEntry, RunHistory, RunStatus
+import pytest
+
+from appliance.history.execution_history import ENTRY_BYTES, RunEntry, RunHistory, RunStatus
 from appliance.history.period import Period
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
-def entry(subject: str, number: int, results: int = 0, given: int | None = None) -> RunEntry:
+def entry(subject: str, number: int, results: int = 0) -> RunEntry:
     """One that ran so many seconds after noon."""
     return RunEntry(
         subject=subject,
@@ -19,7 +24,6 @@ def entry(subject: str, number: int, results: int = 0, given: int | None = None)
         error=None,
         results=({"target": "x"},) * results,
         duration_ms=number,
-        trigger_payload=None if given is None else {"text": "x" * given},
     )
 
 
@@ -55,25 +59,50 @@ def test_of_each_only_the_latest_are_kept() -> None:
     assert numbers(history, "x") == [9, 8, 7] and numbers(history, "y") == [1]
 
 
-def test_of_all_only_so_many_entries_and_results_are_kept_and_the_longest_unheard_of_goes_first() -> None:
-    history = RunHistory(max_weight=10)
+def test_all_take_only_so_many_bytes_and_the_longest_unheard_of_goes_first() -> None:
+    history = RunHistory(max_bytes=10 * (ENTRY_BYTES + 20))
     for number in range(4):
         history.add(entry("quiet", number))
     for number in range(6):
         history.add(entry("busy", number))
     assert (len(numbers(history, "quiet")), len(numbers(history, "busy"))) == (4, 6)
-    history.add(entry("quiet", 4, results=2))
+    history.add(entry("quiet", 4, results=85))
     assert (len(numbers(history, "quiet")), numbers(history, "busy")) == (5, [5, 4, 3])
-    history.add(entry("great", 1, results=50))
+    history.add(entry("great", 1, results=5000))
     assert numbers(history, "great") == [1]
     assert numbers(history, "quiet") == numbers(history, "busy") == []
 
 
-def test_what_runs_were_given_counts_by_its_size() -> None:
-    history = RunHistory(max_weight=100)
+@pytest.mark.parametrize("field", ["error", "results", "trigger_payload", "trace", "warnings"])
+def test_everything_that_an_entry_tells_counts_by_its_size_and_is_told_as_it_was(field: str) -> None:
+    text = "x" * (48 << 10)
+    told: dict[str, Any] = {
+        "error": text,
+        "results": [{"target": text}],
+        "trigger_payload": {"text": text},
+        "trace": [{"step": "log", "message": text}],
+        "warnings": [text],
+    }
+    history = RunHistory(max_bytes=100 << 10)
     for number in range(50):
-        history.add(entry("small", number, given=300))
+        history.add(entry("small", number))
     assert len(numbers(history, "small")) == 50
     for number in range(5):
-        history.add(entry("large", number, given=48 << 10))
+        history.add(replace(entry("large", number), **{field: told[field]}))
     assert numbers(history, "large") == [4, 3] and numbers(history, "small") == []
+    shown = getattr(history.list_runs("large", Period())[0], field)
+    assert (list(shown) if isinstance(shown, tuple) else shown) == told[field]
+
+
+def test_a_full_history_takes_about_what_it_may() -> None:
+    steps = [
+        {"at_ms": each, "step": "command", "device_id": f"desk:light:{each}", "status": "ok"} for each in range(200)
+    ]
+    history = RunHistory(max_bytes=1 << 20)
+    tracemalloc.start()
+    try:
+        for number in range(500):
+            history.add(replace(entry(f"x{number % 5}", number, results=100), trace=[dict(each) for each in steps]))
+        assert tracemalloc.get_traced_memory()[0] < 1.2 * (1 << 20)
+    finally:
+        tracemalloc.stop()

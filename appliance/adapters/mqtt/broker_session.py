@@ -71,14 +71,29 @@ class LiveDevices:
             self._take(change)
 
     def replay(self, devices: Iterable[MqttDevice]) -> None:
-        """Process the newest kept messages once more, for these devices alone."""
-        fresh = {id(device) for device in devices}
+        """Process the newest kept messages once more, for these devices alone, and rebind their pending commands."""
+        devices = list(devices)
+        self._rebind(devices)
+        rebuilt = {id(device) for device in devices}
         for received in list(self._remembered.values()):
-            if self.catalog.listens(received.topic, fresh):
+            if self.catalog.listens(received.topic, rebuilt):
                 message = Message(received.topic, received.payload, self._clock.now(), is_retained=True)
                 for change in self.catalog.changes(message):
-                    if id(change.device) in fresh:
+                    if id(change.device) in rebuilt:
                         self._take(change)
+
+    def _rebind(self, devices: Iterable[MqttDevice]) -> None:
+        """Let pending commands wait for the entities that were built in place of theirs."""
+        rebuilt = {
+            (device.id, member.entity.announcement.key): (device, member)
+            for device in devices
+            for member in device.members
+        }
+        for key, (pending, device, member) in list(self._pending.items()):
+            found = rebuilt.get((device.id, member.entity.announcement.key))
+            if found is not None:
+                del self._pending[key]
+                self._pending[id(found[1].entity)] = pending, *found
 
     def flush(self) -> bool:
         """Publish devices that changed, `FLUSHED_AT_ONCE` at most; whether others are left."""
@@ -138,7 +153,8 @@ class LiveDevices:
             return
         pending.check(intent.shows, member.entity.attributes if intent.begins is None else {})
         is_done = pending.done.is_set() or await self._clock.wait(pending.done, RESULT_SECS)
-        shown = pending.shown(member.entity.attributes)
+        now = next((each for other, _, each in self._pending.values() if other is pending), member)
+        shown = pending.shown(now.entity.attributes)
         pending.done.set()
         if (changed := self._changed.pop(device.id, None)) is not None:
             self._publish.device(changed.observation())

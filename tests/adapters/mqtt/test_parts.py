@@ -19,11 +19,13 @@ from appliance.adapters.mqtt.inbox import CROWDED, MAX_MESSAGES, Inbox, Received
 from appliance.adapters.mqtt.out.announcing import hub_announcement
 from appliance.adapters.mqtt.out.out_topics import HubTopics, decoded, encoded
 from appliance.adapters.mqtt.payloads import Outgoing
+from appliance.home.commands import Command
 from tests.adapters.mqtt.captures import Sent, capture
 from tests.adapters.mqtt.homes import PLAIN
 from tests.adapters.mqtt.table import new_catalog, take
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
+from tests.fakes.patience import until
 
 
 def config(topic: str, **fields: Any) -> Sent:
@@ -122,6 +124,31 @@ async def test_a_device_that_is_announced_anew_is_shown_what_was_last_heard_and_
         live.catalog.take_config(sent.topic, sent.payload)
         live.replay(live.catalog.rebuild())
         assert live.catalog.devices["mqtt:x"].attributes["temperature"] == {"value": expected, "unit": "°C"}, text
+
+
+@pytest.mark.parametrize("is_replayed_first", [True, False])
+async def test_a_command_is_answered_though_its_device_is_announced_anew_meanwhile(
+    session: aiohttp.ClientSession, clock: VirtualClock, is_replayed_first: bool
+) -> None:
+    live = LiveDevices(new_catalog(), context_of("mqtt", session, clock).publish, clock)
+    device = {"identifiers": ["x"]}
+    connection: Any = Noted()
+    plug = config("switch/x", state_topic="x/state", command_topic="x/set", unique_id="x", device=device)
+    live.catalog.take_config(plug.topic, plug.payload)
+    live.replay(live.catalog.rebuild())
+    command = Command(capability="power", action="on")
+    work = asyncio.ensure_future(live.command(connection, "mqtt:x", command))
+    await until(lambda: bool(connection.sent))
+    more = config("sensor/y", state_topic="x/y", unique_id="y", device=device)
+    live.catalog.take_config(more.topic, more.payload)
+    rebuilt, state = live.catalog.rebuild(), Received("x/state", b"ON", is_retained=False)
+    if is_replayed_first:
+        live.replay(rebuilt)
+    live.take(state)
+    if not is_replayed_first:
+        live.replay(rebuilt)
+    await asyncio.wait_for(work, 5)
+    assert live.catalog.devices["mqtt:x"].attributes["power"] == "on"
 
 
 def many(count: int, entities: int = 1, topics: int = 1) -> list[Sent]:

@@ -19,7 +19,7 @@ from appliance.adapters.mqtt.pending_command import PendingCommand
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
-from appliance.errors import BadAnswer, Invalid, Unreachable, Unsupported
+from appliance.errors import BadAnswer, Invalid, Unsupported
 from appliance.home.commands import Command
 
 RESULT_SECS = 4.75
@@ -117,17 +117,15 @@ class LiveDevices:
             if pending.is_over(now) and pending.done.is_set():
                 self._pending.pop(key, None)
 
-    async def command(self, connection: BrokerConnection | None, device_id: str, command: Command) -> None:
+    async def command(self, connection: BrokerConnection, device_id: str, command: Command) -> None:
         """Publish what a command means and wait for its result.
 
-        Raises `Unreachable` where there is no connection, `BadAnswer` where the result is not shown in time.
+        Raises `Unreachable` where the connection is lost, `BadAnswer` where the result is not shown in time.
         """
         async with self._locks[device_id]:
             device = self.catalog.devices.get(device_id)
             if device is None or command.capability not in device.offers:
                 raise Unsupported(f"device '{device_id}' does not offer {command}")
-            if connection is None:
-                raise Unreachable("the broker is not connected")
             entity, _ = device.offers[command.capability]
             member = next(each for each in device.members if each.entity is entity)
             try:

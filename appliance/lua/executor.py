@@ -126,10 +126,12 @@ class Executor:
         return len(waiting) + len(running)
 
     def abort(self, execution: Execution, because: str) -> None:
-        """End one that runs at once, in a sleep or a command too."""
+        """End one that runs at once, in a sleep or a command too; one that waits never begins."""
         if execution.lua is not None:
             execution.end_because = because
             execution.lua.abort()
+        elif self._gate.withdraw(execution.request.id, execution):
+            self._end(execution, RunStatus.CANCELLED, because)
 
     def skip_waiting(self, id_: str, because: str) -> None:
         """Let nothing that waits for its turn run any more."""

@@ -144,6 +144,14 @@ class ConcurrencyGate(Generic[R]):
         slots.running.append(slots.waiting.popleft())
         return slots.running[0]
 
+    def withdraw(self, id_: str, run: R) -> bool:
+        """Remove one that waits; whether it did."""
+        waiting = self._slots.get(id_, _Slots()).waiting
+        if run not in waiting:
+            return False
+        waiting.remove(run)
+        return True
+
     def take_waiting(self, id_: str) -> list[R]:
         """Remove those of the id that wait, and return them."""
         slots = self._slots.get(id_, _Slots())

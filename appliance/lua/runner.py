@@ -33,6 +33,9 @@ MAX_CONDEMNED = 1
 
 MAX_KILLS_KEPT = 20
 
+MIN_SPARE_AGE_SECS = 10.0
+"""A worker that ends younger is replaced only when something is to run, so that one that always crashes rests."""
+
 log = logging.getLogger("lua")
 scripts_log = logging.getLogger("scripts")
 
@@ -178,7 +181,7 @@ class Runner:
             self._note(worker, worker.ended_because)
         if worker is self._current:
             self._current = None
-            if not self._is_closing and worker.is_ready:
+            if not self._is_closing and worker.is_ready and worker.age_secs >= MIN_SPARE_AGE_SECS:
                 self._start_worker()
         for execution in unbegun:
             self._place(execution)

@@ -76,6 +76,11 @@ class Worker(asyncio.BufferedProtocol):
         return 0 if self._process is None else self._process.pid
 
     @property
+    def age_secs(self) -> float:
+        """Seconds of the machine since it was to start."""
+        return self._settings.machine.monotonic() - self._started_at
+
+    @property
     def is_usable(self) -> bool:
         """Whether new executions may begin in it."""
         return self.ended_because is None and self.condemned_for is None and not self._has_hung_up
@@ -90,7 +95,7 @@ class Worker(asyncio.BufferedProtocol):
         return {
             "pid": self.pid,
             "resident_bytes": resident_bytes(self.pid),
-            "age_secs": round(self._settings.machine.monotonic() - self._started_at, 3),
+            "age_secs": round(self.age_secs, 3),
             "executions": len(self._executions),
             "condemned_for": self.condemned_for,
         }

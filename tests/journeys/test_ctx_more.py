@@ -217,6 +217,20 @@ async def test_to_cancel_ends_what_runs_in_a_sleep_and_what_waits(tmp_path: Path
         assert (await house.post("/automations/none/cancel")).status == 404
 
 
+async def test_a_scene_that_waits_for_its_turn_does_not_begin_once_the_one_that_runs_it_is_cancelled(
+    tmp_path: Path,
+) -> None:
+    async with open_house(root=write(tmp_path, FILES)) as house:
+        running = [asyncio.ensure_future(run(house, id_)) for id_ in ("sleepy", "nests")]
+        await until(lambda: house.hub.scenes.figures()["waiting"] == 1)
+        assert (await house.post("/scenes/nests/cancel")).json["cancelled"] == 1
+        await until(lambda: house.hub.scenes.figures()["waiting"] == 0)
+        (entry,) = (await house.get("/scenes/sleepy/history")).json["entries"]
+        assert (entry["status"], entry["error"]) == ("cancelled", "somebody cancelled it")
+        assert (await house.post("/scenes/sleepy/cancel")).json["cancelled"] == 1
+        await asyncio.gather(*running)
+
+
 async def test_what_waits_for_its_turn_does_not_begin_once_its_automation_is_switched_off(tmp_path: Path) -> None:
     from appliance.home.events import SystemErrorReported
 

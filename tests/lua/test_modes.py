@@ -136,6 +136,13 @@ def test_one_that_was_replaced_leaves_without_letting_anybody_in() -> None:
     assert gate.leave("x", "new") == "waits"
 
 
+def test_one_that_is_withdrawn_neither_waits_nor_runs() -> None:
+    gate = gate_with(1, 2)
+    assert [gate.withdraw("x", run) for run in ("w0", "w0", "r0", "other")] == [True, False, False, False]
+    assert not gate.withdraw("y", "w1")
+    assert gate.leave("x", "r0") == "w1"
+
+
 def test_an_emptied_gate_returns_all_that_ran_or_waited_and_starts_from_zero() -> None:
     gate = gate_with(2, 1)
     assert gate.empty() == ["r0", "r1", "w0"]

@@ -63,6 +63,19 @@ async def test_what_begins_before_the_end_of_a_worker_is_noticed_runs_in_a_fresh
     assert figures["kills"] == 1 and "ended unexpectedly (SIGKILL, perhaps for want of memory)" in str(figures)
 
 
+async def test_a_worker_that_ends_young_is_replaced_only_when_something_is_to_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("appliance.lua.runner.MIN_SPARE_AGE_SECS", 3600.0)
+    async with open_runner() as runner:
+        await run(runner, TRIVIAL)
+        os.kill(pid_of(runner), signal.SIGKILL)
+        await until(lambda: runner.figures()["kills"] == 1)
+        assert runner.figures()["workers"] == []
+        await run(runner, TRIVIAL)
+        assert len(runner.figures()["workers"]) == 1
+
+
 async def test_what_waited_for_room_in_a_worker_that_is_lost_runs_in_a_fresh_one() -> None:
     async with open_runner(ExecutionLimits(max_cpu_secs=60.0)) as runner:
         notes = Notes()

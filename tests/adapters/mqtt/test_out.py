@@ -130,7 +130,10 @@ async def test_the_announcement_is_one_that_anybody_reads(broker: Mosquitto) -> 
 
 
 async def test_two_hubs_are_one_home_without_a_loop(broker: Mosquitto) -> None:
-    async with BrokerHome(broker, hub_id="here") as here, BrokerHome(broker, hub_id="there") as there:
+    async with (
+        BrokerHome(broker, hub_id="here", publish=True) as here,
+        BrokerHome(broker, hub_id="there", publish=True) as there,
+    ):
         lamp = Lamp(here.registry, LAMP)
         plug = Lamp(there.registry, Observation(device_id="virtual:fan/1", kind=DeviceKind.SWITCH,
                     attributes={"power": "off", "temperature": {"value": 20.5, "unit": "°C"}}, name="Fan",
@@ -170,8 +173,8 @@ async def test_the_access_list_of_the_page_lets_hubs_do_their_work_and_readers_o
         add_user(tmp_path, name)
     async with running(tmp_path, lines=f"acl_file {access}\n") as broker:
         async with (
-            BrokerHome(broker, hub_id="cellar", username="cellar") as cellar,
-            BrokerHome(broker, hub_id="here") as here,
+            BrokerHome(broker, hub_id="cellar", publish=True, username="cellar") as cellar,
+            BrokerHome(broker, hub_id="here", publish=True) as here,
             aiomqtt.Client("127.0.0.1", broker.port, username="reader", password=PASSWORD) as reader,
         ):
             cellars, lamp = Lamp(cellar.registry, LAMP), Lamp(here.registry, LAMP)

@@ -12,6 +12,7 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
@@ -73,7 +74,8 @@ class Document:
     async def __aexit__(self, *_: object) -> None:
         await self._is_idle.wait()
         try:
-            await self._run(self._files.close)
+            with suppress(OSError):  # what was acknowledged is synced, and the descriptor is gone all the same
+                await self._run(self._files.close)
         finally:
             self._thread.shutdown()
 

@@ -192,6 +192,15 @@ async def test_leaving_waits_for_what_is_being_written(disk: GatedDisk) -> None:
     assert not disk.open_descriptors
 
 
+async def test_leaving_a_card_that_fails_raises_nothing_and_loses_nothing() -> None:
+    disk = RecordingDisk()
+    async with Document(disk, Clock()) as document:
+        await document.put_many({"a": 1})
+        disk.fault = lambda index, operation: "EIO"
+    assert disk.refusals == 1 and not disk.open_descriptors
+    assert await reread(disk) == {"a": 1}
+
+
 async def test_a_change_after_the_end_is_refused(disk: GatedDisk, caplog: pytest.LogCaptureFixture) -> None:
     async with Document(disk, Clock()) as document:
         await document.put_many({"a": 1})

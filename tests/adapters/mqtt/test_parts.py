@@ -86,6 +86,24 @@ def test_a_lock_that_asks_for_a_code_can_be_read_and_not_commanded() -> None:
         assert list(catalog.refused.values()) == reasons
 
 
+@pytest.mark.parametrize(
+    ("topic", "fields", "reason"),
+    [
+        ("sensor/x", {}, "has no topic that can be used"),
+        ("sensor/x", {"command_topic": "x/set"}, "has no topic that can be used"),
+        ("scene/x", {"state_topic": "x"}, "has no topic that can be used"),
+        ("sensor/x", {"qos": "high"}, "has no topic that can be used: qos is no number"),
+        ("sensor/x", {"state_topic": ["x"]}, "has no topic that can be used: state_topic is no topic"),
+    ],
+)
+def test_an_entity_without_a_topic_is_refused_for_that_whatever_else_is_wrong(
+    topic: str, fields: dict[str, Any], reason: str
+) -> None:
+    catalog = new_catalog()
+    take(catalog, (config(topic, **fields),))
+    assert list(catalog.refused.values()) == [reason]
+
+
 def test_switches_of_a_tasmota_that_move_no_relay_are_states_or_presses_by_their_mode() -> None:
     [given, *_] = capture("tasmota-native/relay").messages
     raw = json.loads(given.payload)

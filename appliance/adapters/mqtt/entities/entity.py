@@ -97,7 +97,8 @@ class Entity:
         self.retains = self.config.flag("retain")
         self.setup()
         if not self.readers and not self.offers:
-            raise Invalid("; ".join(self.config.problems) or "has no state topic and no command topic")
+            problems = "; ".join(self.config.problems)
+            raise Invalid("has no topic that can be used" + (f": {problems}" if problems else ""))
 
     def setup(self) -> None:
         """Fill readers, offers and claims from the configuration; raises `Invalid` where it lacks what is needed."""

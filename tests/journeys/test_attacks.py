@@ -21,19 +21,21 @@ from tests.lua.attacks import ATTACKS
 from tests.lua.attacks_on_hub import AUTOMATIONS, BODIES, FILES, HELPERS, SCRIPTS
 from tests.lua.hostile import HOSTILE
 
-CPU_SECS, BACKSTOP_SECS, LATE_SECS = 1.0, 3.0, 2.0
+CPU_SECS, BACKSTOP_SECS = 1.0, 3.0
 LIMITS = f"""
 [scripts]
 max_cpu_secs = {CPU_SECS}
 [automations.runner]
 backstop_timeout_secs = {BACKSTOP_SECS:g}
 """
-MAX_HEALTH_SECS = 0.5
+IS_ALONE = "ATTACK_ALONE" in os.environ
+"""Whether nothing else runs on the machine, so that the limits may be those that are promised."""
+MAX_HEALTH_SECS, LATE_SECS = (0.5, 2.0) if IS_ALONE else (5.0, 10.0)
 MAX_CPU = 0.1
-SECONDS_WATCHED = 3
+SECONDS_WATCHED = 3 if IS_ALONE else 15
 MAX_GROWTH_BYTES = 40 << 20
 MAX_SENTENCE_CHARS, MAX_SENTENCES = 5_000, 100
-AT_ONCE = 3
+AT_ONCE = 3 if IS_ALONE else 8
 PARTS = 6
 INNOCENT = "ctx:sleep(1) print('on')"
 
@@ -191,17 +193,14 @@ def tell(line: str) -> None:
 async def test_every_hostile_scene_ends_and_a_second_later_nothing_of_it_is_left(tmp_path: Path, part: int) -> None:
     only = os.environ.get("ATTACK_ONLY", "").split()
     rows = [id_ for id_ in list(SCENES)[part::PARTS] if not only or id_ in only]
-    at_once = int(os.environ.get("ATTACK_AT_ONCE", AT_ONCE))
     async with LightSimulator() as light:
         furnish(tmp_path, light.url)
         async with running(tmp_path) as hub:
             await hub.ready()
             home = Home(hub, tmp_path)
             wrong: list[str] = []
-            for first in range(0, len(rows), at_once):
-                names = rows[first : first + at_once]
-                if await attack(home, names):  # on a busy machine /health may be late once
-                    wrong += await attack(home, names)
+            for first in range(0, len(rows), AT_ONCE):
+                wrong += await attack(home, rows[first : first + AT_ONCE])
             said = hub.log.read_text()
             print(f"{len(said)} bytes of log")
             assert "Traceback" not in said, said[said.index("Traceback") - 300 :][:3000]

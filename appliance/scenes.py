@@ -11,6 +11,7 @@ from typing import Any
 
 from appliance import settings
 from appliance.clock import Clock
+from appliance.errors import Invalid
 from appliance.history.execution_history import RunEntry, RunHistory, RunStatus
 from appliance.history.period import Period
 from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, text
@@ -18,7 +19,7 @@ from appliance.lua.context import Context
 from appliance.lua.executor import CANCELLED, Execution, ExecutionRequest, Executor
 from appliance.lua.lua_catalog import Catalog, Inspect
 from appliance.lua.lua_setup import folder_of
-from appliance.lua.modes import Mode, ModeType, mode_check
+from appliance.lua.modes import Decision, Mode, ModeType, mode_check
 from appliance.lua.runner import Runner, function
 from appliance.tables.checks import string
 from appliance.tables.fields import Field, Fields, Table
@@ -70,6 +71,8 @@ class Scenes:
         self.catalog = catalog
         self._executor = Executor(runner, new_context, clock, self._note)
         self._history = RunHistory()
+        self._waits: list[tuple[str, str]] = []
+        """Who waits for which scene, by their labels."""
 
     async def __aenter__(self) -> Scenes:
         await self.catalog.load()
@@ -94,13 +97,35 @@ class Scenes:
         )
 
     async def run(self, id_: str, chain: tuple[str, ...]) -> RunEntry:
-        """Start the scene and wait for its end; where the waiting task is cancelled, so is the execution."""
+        """Start the scene and wait for its end; where the waiting task is cancelled, so is the execution.
+
+        Raises `Invalid` where it would wait in a queue for an execution that waits for one of the chain.
+        """
         execution = self.execute(id_, chain)
+        wait = (chain[-1], execution.request.label)
+        if execution.decision is Decision.QUEUE and (circle := self._find_circle(chain, wait[1])):
+            because = f"scenes run each other in a circle: {' → '.join(circle)}"
+            self._executor.abort(execution, because)
+            raise Invalid(f"ctx:run_scene: {because}")
+        self._waits.append(wait)
         try:
             return await asyncio.shield(execution.ended)
         except asyncio.CancelledError:
             self._executor.abort(execution, CANCELLED)
             raise
+        finally:
+            self._waits.remove(wait)
+
+    def _find_circle(self, chain: tuple[str, ...], label: str) -> tuple[str, ...]:
+        """The way from the chain to this scene, and by what waits for what back to the chain; empty where none is."""
+        paths: list[tuple[str, ...]] = [(label,)]
+        for path in paths:
+            if path[-1] in chain:
+                return (*chain[chain.index(path[-1]) :], *path)
+            known = {each[-1] for each in paths}
+            following = {scene for who, scene in self._waits if who == path[-1]}
+            paths += [(*path, scene) for scene in sorted(following - known)]
+        return ()
 
     def cancel(self, id_: str) -> int:
         """End what runs and waits of the scene at once; how many those were."""

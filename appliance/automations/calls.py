@@ -50,8 +50,6 @@ class AutomationCalls:
     def __init__(self, environment: Environment, timers: Timers, run_scene: RunScene, targets: Sequence[str]) -> None:
         self._brake = environment.brake
         self._run_scene_of = run_scene
-        self._waiting: list[tuple[str, str]] = []
-        """Who waits for which scene, by their labels."""
         self._notifier = MessageSender(targets)
         self._variables = environment.variables
         self._timers = timers
@@ -76,9 +74,9 @@ class AutomationCalls:
     async def _run_scene(self, context: Context, id_: str, *_: None) -> list[Mapping[str, Any]]:
         """The scene's results, once it has ended; a circle is refused."""
         label = f"scene:{id_}"
-        self._refuse_circle(context.chain, label)
-        waiting = (context.source, label)
-        self._waiting.append(waiting)
+        if label in context.chain:
+            circle = " → ".join((*context.chain[context.chain.index(label) :], label))
+            raise Invalid(f"ctx:run_scene: scenes run each other in a circle: {circle}")
         self._brake.note_effect(context.source, "scene", id_)
         status = RunStatus.CANCELLED
         try:
@@ -89,22 +87,10 @@ class AutomationCalls:
             status = RunStatus.ERROR
             raise
         finally:
-            self._waiting.remove(waiting)
             context.trace.add("scene", scene_id=id_, status=status)
         if ending.status is not RunStatus.OK:
             raise Invalid(f"ctx:run_scene: scene '{id_}' ended with {ending.status}: {ending.error}")
         return list(ending.results)
-
-    def _refuse_circle(self, chain: tuple[str, ...], label: str) -> None:
-        """`Invalid` where the scene leads back to the chain, also by way of others that wait for each other now."""
-        paths: list[tuple[str, ...]] = [(label,)]
-        for path in paths:
-            if path[-1] in chain:
-                circle = " → ".join((*chain[chain.index(path[-1]) :], *path))
-                raise Invalid(f"ctx:run_scene: scenes run each other in a circle: {circle}")
-            known = {each[-1] for each in paths}
-            following = {scene for who, scene in self._waiting if who == path[-1]}
-            paths += [(*path, scene) for scene in sorted(following - known)]
 
     async def _get(self, context: Context, name: str, default: Value, _: None) -> Value:
         value = self._variables.find(name)

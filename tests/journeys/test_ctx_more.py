@@ -28,6 +28,10 @@ FILES = {
     "scenes/nests.lua": scene("nests", 'ctx:run_scene("sleepy")'),
     "scenes/left.lua": scene("left", 'ctx:sleep(0.1); ctx:run_scene("right")', mode='"queued"'),
     "scenes/right.lua": scene("right", 'ctx:sleep(0.1); ctx:run_scene("left")', mode='"queued"'),
+    "scenes/dusk.lua": scene("dusk", 'if ctx:get("n") then return end; ctx:set("n", 1); ctx:run_scene("dark")'),
+    "scenes/dark.lua": scene(
+        "dark", 'if ctx:get("m") then return ctx:run_scene("dusk") end; ctx:set("m", 1); ctx:sleep(600)'
+    ),
     "scenes/too_many.lua": scene(
         "too_many",
         'local t = {}; for i = 1, 1001 do t[i] = "a" end\n'
@@ -112,6 +116,15 @@ async def test_scenes_that_wait_for_each_other_are_a_circle_too(tmp_path: Path) 
             ends = await asyncio.gather(run(house, "left"), run(house, "right"))
         assert [end.status for end in ends] == [400, 400]
         assert all("scenes run each other in a circle: scene:" in end.json["error"] for end in ends)
+
+
+async def test_scenes_that_run_each_other_at_once_and_wait_for_no_turn_are_no_circle(tmp_path: Path) -> None:
+    async with open_house(root=write(tmp_path, FILES)) as house:
+        first = asyncio.ensure_future(run(house, "dusk"))  # it waits for the first run of "dark", which sleeps
+        await until(lambda: house.hub.variables.find("m"))
+        assert (await run(house, "dark")).status == 200, "it runs a dusk that ends at once"
+        await house.post("/scenes/dusk/cancel")
+        assert (await first).status == 400
 
 
 async def test_what_a_scene_runs_counts_for_it_too(tmp_path: Path) -> None:

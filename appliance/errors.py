@@ -176,7 +176,7 @@ class ScriptFailed(LaresError):
         self.status = status
 
 
-class RunCancelled(LaresError):
+class ExecutionCancelled(LaresError):
     """The execution was ended from outside, before it was done."""
 
     code = "cancelled"

@@ -30,7 +30,7 @@ from appliance.errors import LaresError
 from appliance.health import Health
 from appliance.history.command_history import CommandAudit
 from appliance.history.device_history import DeviceHistory
-from appliance.history.execution_history import RunHistory
+from appliance.history.execution_history import ExecutionHistory
 from appliance.home import events
 from appliance.home.bus import Bus
 from appliance.home.model import Device
@@ -40,9 +40,9 @@ from appliance.loop_lag import LoopLag
 from appliance.lua.context import Context, MoreCall
 from appliance.lua.executor import Executor
 from appliance.lua.lua_catalog import check_scripts
-from appliance.lua.lua_setup import build_runner, folder_of, refusal_of
+from appliance.lua.lua_setup import build_pool, folder_of, refusal_of
 from appliance.lua.reload import Reloader, Work
-from appliance.lua.runner import Runner
+from appliance.lua.worker_pool import WorkerPool
 from appliance.scenes import Scenes, build_catalog
 from appliance.settings import LuaFolder
 from appliance.store.change_queue import Changes
@@ -77,7 +77,7 @@ class Hub:
     keys: Keys
     recorder: Recorder
     reloaders: Mapping[str, Reloader]
-    runner: Runner
+    pool: WorkerPool
     scenes: Scenes
     schedule: Scheduler
     timers: Timers
@@ -137,7 +137,7 @@ class Hub:
                 self.registry, self.bus, self.clock, self._store.secrets_of, session.open, config.root
             )
             self.dispatcher = await enter(Dispatcher(runners, self.bus, self.clock))
-            self.runner = await enter(self._build_runner())
+            self.pool = await enter(self._build_pool())
             self.scenes = await enter(self._build_scenes())
             reload_automations = await self._enter_automations(stack, began)
             self.reloaders = self._build_reloaders(reload_automations)
@@ -158,13 +158,13 @@ class Hub:
 
     def _report_start(self) -> None:
         """Publish what is wrong, and keep it for the first reader of events: none can have connected yet."""
-        left_out = (*self.scenes.catalog.rejected, *self.automations.catalog.rejected)
-        for fault in left_out:
+        rejected = (*self.scenes.catalog.rejected, *self.automations.catalog.rejected)
+        for fault in rejected:
             log.warning("left out: %s", fault)
         messages = (
             *([self.safe_because] if self.safe_because is not None and self._safe_mode.is_by_itself else []),
-            *(f"store: {note}" for note in (*self.document.recovered.damage, *self._store.left_out)),
-            *(f"left out: {fault}" for fault in left_out),
+            *(f"store: {note}" for note in (*self.document.recovered.damage, *self._store.unreadable)),
+            *(f"left out: {fault}" for fault in rejected),
         )
         self.start_errors = [events.SystemErrorReported(message=message) for message in messages]
         for error in self.start_errors:
@@ -201,16 +201,16 @@ class Hub:
         self.automations.abort_all()
         self.dispatcher.abort_all()
 
-    def _build_runner(self) -> Runner:
+    def _build_pool(self) -> WorkerPool:
         config = self._config
         limits, zone = config.automations.runner, config.locale.timezone
-        return build_runner(config.scripts, limits, zone, config.root, self.clock, self._report_worker_kill)
+        return build_pool(config.scripts, limits, zone, config.root, self.clock, self._report_worker_kill)
 
     def _build_scenes(self) -> Scenes:
         config = self._config
         default_max = config.automations.runner.default_max_concurrent
-        catalog = build_catalog(config.scenes, config.root, self.runner, default_max, self._known_names.inspect)
-        return Scenes(catalog, self.runner, self._new_context, self.clock)
+        catalog = build_catalog(config.scenes, config.root, self.pool, default_max, self._known_names.inspect)
+        return Scenes(catalog, self.pool, self._new_context, self.clock)
 
     async def _enter_automations(self, stack: AsyncExitStack, began: float) -> Work:
         """Load and arm the automations; what reloads them."""
@@ -226,11 +226,11 @@ class Hub:
             stopped_at=self._store.stopped_at,
         )
         self.variables = environment.variables
-        describe = self.runner.describe
+        describe = self.pool.describe
         catalog = catalog_of(config.automations, config.root, describe, config.locale, self.clock, self._known_names)
-        executes = partial(Executor, self.runner, self._new_context, self.clock)
+        executes = partial(Executor, self.pool, self._new_context, self.clock)
         parts = await stack.enter_async_context(
-            open_automations(catalog, environment, RunHistory(), executes, is_loaded=self.safe_because is None)
+            open_automations(catalog, environment, ExecutionHistory(), executes, is_loaded=self.safe_because is None)
         )
         self.automations, self.schedule, self.timers = parts.automations, parts.scheduler, parts.timers
         calls = AutomationCalls(environment, parts.timers, self.scenes.run, config.notify.targets)
@@ -243,7 +243,7 @@ class Hub:
         works: dict[str, Work] = {
             "scenes": self.scenes.catalog.reload,
             "automations": reload_automations,
-            "scripts": partial(check_scripts, self.runner.compile, scripts, self._known_names.inspect),
+            "scripts": partial(check_scripts, self.pool.compile, scripts, self._known_names.inspect),
         }
         refusals = {target: refusal_of(target, folder) for target, folder in self.folders.items()}
         refusals["automations"] = self._safe_mode.refusal_of(config.automations) or refusals["automations"]

@@ -12,7 +12,7 @@ from typing import Any
 from appliance import settings
 from appliance.clock import Clock
 from appliance.errors import Invalid
-from appliance.history.execution_history import RunEntry, RunHistory, RunStatus
+from appliance.history.execution_history import ExecutionEntry, ExecutionHistory, ExecutionStatus
 from appliance.history.period import Period
 from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, text
 from appliance.lua.context import Context
@@ -20,7 +20,7 @@ from appliance.lua.executor import CANCELLED, Execution, ExecutionRequest, Execu
 from appliance.lua.lua_catalog import Catalog, Inspect
 from appliance.lua.lua_setup import folder_of
 from appliance.lua.modes import Decision, Mode, ModeType, mode_check
-from appliance.lua.runner import Runner, function
+from appliance.lua.worker_pool import WorkerPool, function
 from appliance.tables.checks import string
 from appliance.tables.fields import Field, Fields, Table
 
@@ -56,21 +56,21 @@ def scene_parser(default_max: int) -> Callable[[Table], Scene]:
 
 
 def build_catalog(
-    section: settings.ScenesSettings, root: Path, runner: Runner, default_max: int, inspect: Inspect | None = None
+    section: settings.ScenesSettings, root: Path, pool: WorkerPool, default_max: int, inspect: Inspect | None = None
 ) -> Catalog[Scene]:
     """The catalog of the section's folder, empty until it is loaded; `inspect` gives warnings about a file's text."""
-    return Catalog("scene", folder_of(section, root), runner.describe, scene_parser(default_max), inspect)
+    return Catalog("scene", folder_of(section, root), pool.describe, scene_parser(default_max), inspect)
 
 
 class Scenes:
     """The scenes in use, their executions, and the history of these."""
 
     def __init__(
-        self, catalog: Catalog[Scene], runner: Runner, new_context: Callable[[str], Context], clock: Clock
+        self, catalog: Catalog[Scene], pool: WorkerPool, new_context: Callable[[str], Context], clock: Clock
     ) -> None:
         self.catalog = catalog
-        self._executor = Executor(runner, new_context, clock, self._note)
-        self._history = RunHistory()
+        self._executor = Executor(pool, new_context, clock, self._note)
+        self._history = ExecutionHistory()
         self._waits: list[tuple[str, str]] = []
         """Who waits for which scene, by their labels."""
 
@@ -96,7 +96,7 @@ class Scenes:
             ExecutionRequest(id=id_, label=f"scene:{id_}", source=asset.source, mode=mode, chain=chain)
         )
 
-    async def run(self, id_: str, chain: tuple[str, ...]) -> RunEntry:
+    async def run(self, id_: str, chain: tuple[str, ...]) -> ExecutionEntry:
         """Start the scene and wait for its end; where the waiting task is cancelled, so is the execution.
 
         Raises `Invalid` where it would wait in a queue for an execution that waits for one of the chain.
@@ -136,7 +136,7 @@ class Scenes:
         """Cancel every execution, since the hub stops; those who wait get its result."""
         self._executor.abort_all()
 
-    def list_runs(self, id_: str, period: Period) -> list[RunEntry]:
+    def list_runs(self, id_: str, period: Period) -> list[ExecutionEntry]:
         """The results of the scene's executions in the period, the newest first."""
         self.catalog.get(id_)
         return self._history.list_runs(id_, period)
@@ -145,8 +145,8 @@ class Scenes:
         """Counts of scenes and executions, and the faults of files that were rejected."""
         return {"loaded": len(self.list_scenes()), **self._executor.figures(), "left_out": self.catalog.rejected}
 
-    def _note(self, request: ExecutionRequest, result: RunEntry) -> None:
-        if result.status in (RunStatus.ERROR, RunStatus.TIMEOUT):
+    def _note(self, request: ExecutionRequest, result: ExecutionEntry) -> None:
+        if result.status in (ExecutionStatus.ERROR, ExecutionStatus.TIMEOUT):
             log.warning("scene '%s' failed: %s", request.id, result.error)
         for warning in result.warnings:
             log.warning("scene '%s': a command came to nothing: %s", request.id, warning)

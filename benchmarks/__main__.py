@@ -72,11 +72,11 @@ def _measure_apart(name: str, rounds: int) -> Outcome | None:
         limit = threading.Timer(MAX_SECS, process.terminate)
         limit.start()
         for line in process.stdout or ():
-            told = json.loads(line)
-            if "skipped" in told:
-                skipped = told["skipped"]
+            reported = json.loads(line)
+            if "skipped" in reported:
+                skipped = reported["skipped"]
                 continue
-            sample = Sample.of_json(told)
+            sample = Sample.of_json(reported)
             results.setdefault(sample.row.label, Result(row=sample.row)).add(sample)
         limit.cancel()
     seconds = time.perf_counter() - began

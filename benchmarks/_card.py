@@ -100,5 +100,7 @@ def _run(*command: str) -> str:
 
 def encode_layout(layout: Layout) -> dict[str, Any]:
     """The keys and values of a whole layout."""
-    whole = Edit(rooms=layout.rooms, groups=layout.groups, places=layout.places, names=layout.names)
+    whole = Edit(
+        rooms=layout.rooms, groups=layout.groups, room_assignments=layout.room_assignments, names=layout.names
+    )
     return edit_changes(whole, Layout())

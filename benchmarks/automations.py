@@ -20,7 +20,7 @@ from appliance.automations.automation_setup import Parts, open_automations
 from appliance.automations.definition import automation_parser
 from appliance.automations.environment import Environment
 from appliance.clock import Clock, ClockTrust
-from appliance.history.execution_history import RunHistory, RunStatus
+from appliance.history.execution_history import ExecutionHistory, ExecutionStatus
 from appliance.home.bus import Bus
 from appliance.home.model import DeviceKind, Observation, Report
 from appliance.home.registry import Registry
@@ -30,7 +30,7 @@ from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.executor import Executor
 from appliance.lua.folder import Folder
 from appliance.lua.lua_catalog import Catalog
-from appliance.lua.runner import Runner
+from appliance.lua.worker_pool import WorkerPool
 from appliance.store.records import Storage
 from appliance.version import MADE_AT
 from benchmarks._client import percentile
@@ -76,7 +76,7 @@ class Stage:
 
     registry: Registry
     parts: Parts
-    runner: Runner
+    runner: WorkerPool
     changed: dict[tuple[str, int], float] = field(default_factory=dict)
     began: dict[tuple[str, int], float] = field(default_factory=dict)
 
@@ -137,7 +137,7 @@ async def _storm(seconds: int) -> list[Sample]:
             await stage.rest()
         busy = (time.process_time() - busy) / (time.perf_counter() - began)
         ended = stage.parts.automations.figures()["ended"]
-        lost = total - ended[RunStatus.OK]
+        lost = total - ended[ExecutionStatus.OK]
         latencies = stage.latencies()
     values = (
         (FIRED, 100 * len(latencies) / total),
@@ -169,7 +169,7 @@ async def open_stage(listening: Sequence[str], text: str = AUTOMATION) -> AsyncI
     with tempfile.TemporaryDirectory(prefix="lares-benchmark-") as folder:
         for number, device in enumerate(listening):
             (Path(folder) / f"{number:04}.lua").write_text(text.format(number=number, device=device))
-        async with Runner(limits=ExecutionLimits(), scripts=None, timezone=UTC, clock=clock) as runner:
+        async with WorkerPool(limits=ExecutionLimits(), scripts=None, timezone=UTC, clock=clock) as runner:
             locale = Locale(timezone=UTC)
             files = Folder(path=Path(folder), name="config/automations")
             catalog = Catalog("automation", files, runner.describe, automation_parser(locale, clock, 8))
@@ -182,7 +182,7 @@ async def open_stage(listening: Sequence[str], text: str = AUTOMATION) -> AsyncI
             new_executor = partial(Executor, runner, new_context, clock)
             trust = ClockTrust(clock, MADE_AT)
             environment = Environment(registry, bus, clock, trust, _storage())
-            async with open_automations(catalog, environment, RunHistory(), new_executor) as parts:
+            async with open_automations(catalog, environment, ExecutionHistory(), new_executor) as parts:
                 stage = Stage(registry=registry, parts=parts, runner=runner)
                 for number in range(DEVICES):
                     stage.change(device_id(number), 0)

@@ -79,7 +79,7 @@ def name(number: int) -> str:
     return f"elgato_lights:light:{number}"
 
 
-def wish(number: int) -> Change:
+def body(number: int) -> Change:
     """What somebody wants as the n-th thing; each is something new."""
     room = Room(id=f"room_{number // 4 % 12}", name=f"Room {number}")
     if number % 4 == 0:
@@ -160,7 +160,7 @@ async def _pass(
         if second % POLL_SECS == 0:
             registry.apply(house.report())
         if second % PEOPLE_SECS == 0:
-            await changes.make(wish(int(clock.monotonic()) // PEOPLE_SECS))
+            await changes.make(body(int(clock.monotonic()) // PEOPLE_SECS))
         await clock.advance(1, sleepers=1)
         if second % FLUSH_SECS == FLUSH_SECS // 2:
             each.settle()

@@ -80,8 +80,8 @@ async def _trips(ports: Sequence[int], turn: int, closes: Sequence[int] = (2,)) 
 
         async def trip(port: int, brightness: int) -> None:
             url = f"http://127.0.0.1:{port}{PATH}"
-            wish = json.dumps({"lights": [{"brightness": brightness}]})
-            for number, (method, data) in enumerate((("GET", None), ("PUT", wish), ("GET", None))):
+            body = json.dumps({"lights": [{"brightness": brightness}]})
+            for number, (method, data) in enumerate((("GET", None), ("PUT", body), ("GET", None))):
                 headers = {"Connection": "close"} if number in closes else {}
                 async with session.request(method, url, data=data, headers=headers) as answer:
                     json.loads(await answer.read())

@@ -46,7 +46,7 @@ def layout() -> Layout:
     return Layout(
         rooms={f"room_{each}": Room(id=f"room_{each}", name=f"Room {each}") for each in range(ROOMS)},
         groups={group.id: group for group in groups},
-        places={each: f"room_{number % ROOMS}" for number, each in enumerate(ids)},
+        room_assignments={each: f"room_{number % ROOMS}" for number, each in enumerate(ids)},
     )
 
 
@@ -99,8 +99,8 @@ def _told(first: int, count: int, turn: int) -> dict[str, Any]:
     return {key: value for each in devices for key, value in encode_device(each).items()}
 
 
-def _states(told: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in told.items() if key.startswith("state/")}
+def _states(reported: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in reported.items() if key.startswith("state/")}
 
 
 async def _restart(folder: Path) -> float:

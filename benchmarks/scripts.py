@@ -22,8 +22,8 @@ from appliance.home.commands import Command
 from appliance.lua.context import Context
 from appliance.lua.execution import LuaExecution
 from appliance.lua.execution_limits import ExecutionLimits
-from appliance.lua.runner import Runner
 from appliance.lua.source import Source
+from appliance.lua.worker_pool import WorkerPool
 from benchmarks._frame import Row, Sample
 from benchmarks._lag import watched_here
 from benchmarks.automations import AUTOMATION, device_id, open_stage
@@ -100,17 +100,17 @@ class Timed(Context):
 
 
 class Stage:
-    """A home and a runner."""
+    """A home and a pool."""
 
-    def __init__(self, home: InstantHome, runner: Runner) -> None:
+    def __init__(self, home: InstantHome, pool: WorkerPool) -> None:
         self.home = home
-        self.runner = runner
+        self.pool = pool
 
     def start(self, body: str, context: Context | None = None) -> LuaExecution:
         """Begin an execution of the body."""
         text = f"return {{id = 'x', name = 'X', execute = function(ctx)\n{body}\nend}}"
         source = Source(name="config/scenes/benchmark.lua", text=text.encode())
-        return self.runner.start(source, context or Timed(self.home), name="scene:benchmark")
+        return self.pool.start(source, context or Timed(self.home), name="scene:benchmark")
 
     async def play(self, body: str, context: Context | None = None) -> None:
         """Run the body to its end."""
@@ -162,8 +162,8 @@ async def _automation(text: str) -> float:
 @asynccontextmanager
 async def _stage(limits: ExecutionLimits) -> AsyncIterator[Stage]:
     async with open_home(Clock(), lamps=20) as home:
-        async with Runner(limits=limits, scripts=None, timezone=ZoneInfo("UTC"), clock=Clock()) as runner:
-            yield Stage(home, runner)
+        async with WorkerPool(limits=limits, scripts=None, timezone=ZoneInfo("UTC"), clock=Clock()) as pool:
+            yield Stage(home, pool)
 
 
 async def _costs() -> list[Sample]:
@@ -191,7 +191,7 @@ async def _costs() -> list[Sample]:
 async def _sleepers() -> Iterable[Sample]:
     async with _stage(ExecutionLimits()) as stage:
         await stage.play(TWO)
-        pids = ["self", stage.runner.figures()["workers"][0]["pid"]]
+        pids = ["self", stage.pool.figures()["workers"][0]["pid"]]
         before = sum(map(_pss_kib, pids))
         contexts = [Timed(stage.home) for _ in range(SLEEPERS)]
         for context in contexts:

@@ -49,8 +49,8 @@ def write_locks(environment: Environment, arguments: Sequence[str]) -> int:
         say("fetching " + " and ".join(LOCK_TOOLS))
         _run(venv_command(folder / "venv"), folder)
         _run([f"{folder}/venv/bin/python", "-I", "-m", "pip", "install", *LOCK_TOOLS], folder)
-        wanted = ((environment.runtime_lock, runtime), (environment.test_lock, ["-c pins", *runtime, *tests]))
-        for path, requirements in wanted:
+        needed = ((environment.runtime_lock, runtime), (environment.test_lock, ["-c pins", *runtime, *tests]))
+        for path, requirements in needed:
             say(f"resolving and hashing {path.relative_to(environment.root)}; this takes minutes")
             text = _compile(path, requirements, folder, upgrade=arguments)
             path.write_text(LOCK_HEAD + text)

@@ -85,9 +85,9 @@ def _finish(part: Path, folder: Path) -> None:
 
 def _checked(folder: Path, hashes: frozenset[str], count: int) -> list[Path]:
     wheels = sorted(folder.glob("*.whl"))
-    amiss = [wheel.name for wheel in wheels if _digest(wheel.read_bytes()) not in hashes]
-    if amiss or len(wheels) != count:
-        what = ", ".join(amiss) or "some are missing"
+    corrupt = [wheel.name for wheel in wheels if _digest(wheel.read_bytes()) not in hashes]
+    if corrupt or len(wheels) != count:
+        what = ", ".join(corrupt) or "some are missing"
         raise ChecksumMismatch(f"{folder} does not hold what the lock names ({what}); remove it")
     return wheels
 

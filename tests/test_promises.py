@@ -121,8 +121,8 @@ def test_the_architecture_stays_short() -> None:
 
 def test_the_annotated_journal_is_one_that_the_store_reads() -> None:
     blocks = re.findall(r"```text\n(\{.*?)```", (ROOT / "docs" / "store.md").read_text(), re.DOTALL)
-    told, changed = ("".join(line + "\n" for line in block.splitlines() if line[0] == "{") for block in blocks)
-    whole = snapshot.decode(told.encode(), 7)
+    reported, changed = ("".join(line + "\n" for line in block.splitlines() if line[0] == "{") for block in blocks)
+    whole = snapshot.decode(reported.encode(), 7)
     assert whole is not None and set(whole.values) == {"group/evening", "room/attic", "room/kitchen"}
     reading = journal.read(changed.encode() + bytes(512), 7)
     assert [record["seq"] for record in reading.records] == [4025, 4026, 4027]
@@ -134,5 +134,5 @@ def test_what_stands_on_the_card_is_what_the_page_of_the_store_lists() -> None:
     sources = [file.read_text() for room in ("store", "automations") for file in (APPLIANCE / room).glob("*.py")]
     keys = {key for text in sources for found in constant.findall(text) for key in re.findall(r"\"(.+?)\"", found)}
     page = (ROOT / "docs" / "store.md").read_text().split("Keys: ")[1].split("What follows")[0]
-    told = re.findall(r"`([a-z]+/[a-z]*)(?:<[^`]+>)?`", page)
-    assert {key for key in told if key != "key/master"} == keys
+    reported = re.findall(r"`([a-z]+/[a-z]*)(?:<[^`]+>)?`", page)
+    assert {key for key in reported if key != "key/master"} == keys

@@ -8,7 +8,7 @@ from collections.abc import Awaitable
 from typing import Any, Self, TypeVar
 
 from appliance.adapters.base import COMMAND_TIMEOUT_SECS, Adapter, AdapterContext
-from appliance.adapters.http import HttpClient
+from appliance.adapters.device_http import HttpClient
 from appliance.errors import AdapterFailed, BadAnswer, Unreachable
 from appliance.home.model import Report
 from appliance.tasks import end_within

@@ -57,7 +57,7 @@ def _probe_scripts(hub: Hub) -> dict[str, Any]:
     """The figures of Lua: executions, workers, workers that were killed; and each folder's last reload."""
     lasts = {target: reloader.last for target, reloader in hub.reloaders.items()}
     return {
-        **hub.runner.figures(),
+        **hub.pool.figures(),
         "last_reload": {target: None if last is None else schemas.RELOADED(last) for target, last in lasts.items()},
     }
 

@@ -13,7 +13,7 @@ from sanic.exceptions import MethodNotAllowed, NotFound, PayloadTooLarge, SanicE
 
 from appliance import errors
 from appliance.api.responses import json_response
-from appliance.history.execution_history import RunEntry, RunStatus
+from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 
 log = logging.getLogger("api")
 
@@ -115,10 +115,10 @@ def refusal_body(failed: errors.ConfigFailed) -> dict[str, Any]:
     return error_body(str(failed), errors.ScriptFailed.code, errors=failed.faults)
 
 
-def failed_run_body(what: str, result: RunEntry) -> dict[str, Any]:
+def failed_run_body(what: str, result: ExecutionEntry) -> dict[str, Any]:
     """The body for an execution of `what` (`scene 'x'`) that did not end with ok."""
-    is_cancelled = result.status is RunStatus.CANCELLED
-    how, error = ("was cancelled", errors.RunCancelled) if is_cancelled else ("failed", errors.ScriptFailed)
+    is_cancelled = result.status is ExecutionStatus.CANCELLED
+    how, error = ("was cancelled", errors.ExecutionCancelled) if is_cancelled else ("failed", errors.ScriptFailed)
     return error_body(f"{what} {how}: {result.error}", error.code, results=result.results)
 
 

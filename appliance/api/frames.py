@@ -10,7 +10,7 @@ import orjson
 from appliance.api import schemas
 from appliance.home import events, json_shapes
 from appliance.home.texts import identifier
-from appliance.tables.shapes import ANY, COUNT, OBJECT, TEXT, Part, Record, Schema, array_of, maybe, only
+from appliance.tables.json_schema import ANY, COUNT, OBJECT, TEXT, Part, Record, Schema, array_of, maybe, only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

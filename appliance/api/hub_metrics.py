@@ -122,7 +122,7 @@ class Metrics:
         yield by_label("lares_executions_running", "gauge", "Executions under way.", "kind", running)
         waiting = {kind: each["waiting"] for kind, each in figures.items()}
         yield by_label("lares_executions_waiting", "gauge", "Executions that wait for their turn.", "kind", waiting)
-        lua = self._hub.runner.figures()
+        lua = self._hub.pool.figures()
         yield gauge("lares_lua_workers", "Processes that run Lua.", len(lua["workers"]))
         yield counter("lares_lua_kills_total", "Processes of Lua that had to be killed.", lua["kills"])
         loaded = {kind: each["loaded"] for kind, each in figures.items()}

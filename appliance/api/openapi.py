@@ -10,7 +10,7 @@ from appliance.api.auth import REACH, Role
 from appliance.api.error_responses import CODES, ERROR_HEADERS
 from appliance.api.route import COMMON_STATUSES, Route
 from appliance.api.schemas import error_of
-from appliance.tables.shapes import TEXT, Schema
+from appliance.tables.json_schema import TEXT, Schema
 from appliance.version import VERSION
 
 _DESCRIPTION = """\

@@ -11,7 +11,7 @@ from appliance.errors import Invalid
 from appliance.history.period import DEFAULT_LIMIT
 from appliance.tables.checks import shown
 from appliance.tables.fields import Field
-from appliance.tables.shapes import INSTANT, INTEGER, Check, Schema
+from appliance.tables.json_schema import INSTANT, INTEGER, Check, Schema
 
 MAX_LIMIT = 1000
 """Entries that one response holds at most."""

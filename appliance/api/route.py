@@ -13,7 +13,7 @@ from appliance.api.auth import Principal, Role
 from appliance.api.body import read_json
 from appliance.api.responses import JSON_TYPE
 from appliance.api.validation import RequestFields, parse
-from appliance.tables.shapes import Check, Schema
+from appliance.tables.json_schema import Check, Schema
 
 
 @dataclass(slots=True, kw_only=True)  # not frozen, which would double what making one costs each request

@@ -9,9 +9,9 @@ from appliance.api.auth import Role
 from appliance.api.error_responses import CODES
 from appliance.automations.trigger_kinds import TRIGGER_KINDS
 from appliance.health import AdapterStatus
-from appliance.history.execution_history import RunStatus
+from appliance.history.execution_history import ExecutionStatus
 from appliance.home.values import CHECKS
-from appliance.tables.shapes import (
+from appliance.tables.json_schema import (
     ANY,
     BOOLEAN,
     COUNT,
@@ -114,7 +114,7 @@ SCENE_RUN = record(
     "SceneRun",
     executed_at=INSTANT,
     scene_id=Part(TEXT, "subject"),
-    status=one_of(*RunStatus),
+    status=one_of(*ExecutionStatus),
     error=maybe(TEXT),
     results=array_of(RESULT),
     warnings=array_of(TEXT),
@@ -149,7 +149,7 @@ AUTOMATION_RUN = record(
     executed_at=INSTANT,
     automation_id=Part(TEXT, "subject"),
     trigger_payload=OBJECT,
-    status=one_of(*RunStatus),
+    status=one_of(*ExecutionStatus),
     duration_ms=COUNT,
     error=maybe(TEXT),
     results=array_of(RESULT),

@@ -10,7 +10,7 @@ from appliance.errors import Invalid, MalformedRequest
 from appliance.tables import checks
 from appliance.tables.checks import Mismatch, shown
 from appliance.tables.fields import Field, Findings, Table
-from appliance.tables.shapes import ANY, BOOLEAN, OBJECT, TEXT, Check, array_of, maybe, one_of
+from appliance.tables.json_schema import ANY, BOOLEAN, OBJECT, TEXT, Check, array_of, maybe, one_of
 
 MAX_TABLE_DEPTH = 32
 """Levels of nesting in tables that are passed to Lua."""

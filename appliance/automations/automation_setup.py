@@ -7,17 +7,17 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from appliance.automations.automation_executor import AutomationExecutor, ExecutorFactory
 from appliance.automations.automations import Automations
 from appliance.automations.definition import AutomationDefinition, automation_parser
 from appliance.automations.engine import Engine
 from appliance.automations.environment import Environment
 from appliance.automations.known_names import KnownNames
-from appliance.automations.runs import AutomationExecutor, ExecutorFactory
 from appliance.automations.scheduler import Scheduler
 from appliance.automations.states import States
 from appliance.automations.timers import Timers
 from appliance.clock import Clock
-from appliance.history.execution_history import RunHistory
+from appliance.history.execution_history import ExecutionHistory
 from appliance.home_locale import Locale
 from appliance.lua.lua_catalog import Catalog, Describe
 from appliance.lua.lua_setup import folder_of
@@ -54,7 +54,7 @@ def catalog_of(
 async def open_automations(
     catalog: Catalog[AutomationDefinition],
     environment: Environment,
-    history: RunHistory,
+    history: ExecutionHistory,
     new_executor: ExecutorFactory,
     *,
     is_loaded: bool = True,

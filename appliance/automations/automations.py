@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from appliance.automations.automation_executor import DISABLED, AutomationExecutor
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.engine import Engine
-from appliance.automations.runs import DISABLED, AutomationExecutor
 from appliance.automations.states import State, States
-from appliance.history.execution_history import RunEntry
+from appliance.history.execution_history import ExecutionEntry
 from appliance.history.period import Period
 from appliance.home.values import Value
 from appliance.lua.lua_catalog import Catalog
@@ -54,7 +54,7 @@ class Automations:
             self._runs.executor.skip_waiting(id_, DISABLED.reason)
         return self.view(id_)
 
-    async def run_by_hand(self, id_: str, event: Mapping[str, Value]) -> RunEntry:
+    async def run_by_hand(self, id_: str, event: Mapping[str, Value]) -> ExecutionEntry:
         """Run it with this event if its conditions hold, and wait for its end."""
         return await self._runs.run_by_hand(self.catalog.get(id_), event)
 
@@ -81,7 +81,7 @@ class Automations:
         """End every execution, since the hub stops; callers that wait for one get its result, cancelled."""
         self._runs.executor.abort_all()
 
-    def list_runs(self, id_: str, period: Period) -> list[RunEntry]:
+    def list_runs(self, id_: str, period: Period) -> list[ExecutionEntry]:
         """What became of its triggers in the period, the newest first."""
         self.catalog.get(id_)
         return self._runs.history.list_runs(id_, period)

@@ -14,7 +14,7 @@ from appliance.automations.matchers import Anything, Matcher
 from appliance.automations.timers import Timers
 from appliance.clock import Clock
 from appliance.errors import Invalid, LaresError, Unsupported
-from appliance.history.execution_history import RunEntry, RunStatus
+from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 from appliance.home.bus import Bus
 from appliance.home.commands import Command
 from appliance.home.events import DeviceStateChanged, Event
@@ -38,7 +38,7 @@ COLORS = ("color_temperature", "color_xy", "color_hs", "color_rgb", "color_hex")
 """The attributes that may hold a light's colour; `ctx:restore` sets the first of them that there is."""
 
 
-RunScene = Callable[[str, tuple[str, ...]], Awaitable[RunEntry]]
+RunScene = Callable[[str, tuple[str, ...]], Awaitable[ExecutionEntry]]
 
 
 class AutomationCalls:
@@ -78,17 +78,17 @@ class AutomationCalls:
             circle = " → ".join((*context.chain[context.chain.index(label) :], label))
             raise Invalid(f"ctx:run_scene: scenes run each other in a circle: {circle}")
         self._brake.note_effect(context.source, "scene", id_)
-        status = RunStatus.CANCELLED
+        status = ExecutionStatus.CANCELLED
         try:
             ending = await self._run_scene_of(id_, context.chain)
             status = ending.status
             context.counted_secs += ending.counted_secs
         except LaresError:
-            status = RunStatus.ERROR
+            status = ExecutionStatus.ERROR
             raise
         finally:
             context.trace.add("scene", scene_id=id_, status=status)
-        if ending.status is not RunStatus.OK:
+        if ending.status is not ExecutionStatus.OK:
             raise Invalid(f"ctx:run_scene: scene '{id_}' ended with {ending.status}: {ending.error}")
         return list(ending.results)
 

@@ -8,10 +8,10 @@ from datetime import datetime, time, timedelta
 from typing import ClassVar
 
 from appliance.automations.automation_fields import WEEKDAYS
+from appliance.automations.condition_result import HOLDS, ConditionResult, refused, untrusted
 from appliance.automations.home_view import HomeView
 from appliance.automations.matchers import Matcher, Within, describe, number_in
 from appliance.automations.sun_position import SunCondition
-from appliance.automations.verdict import HOLDS, Verdict, refused, untrusted
 from appliance.clock import EPOCH
 from appliance.errors import NotFound
 from appliance.home.model import Device
@@ -32,7 +32,7 @@ class DeviceState:
     matcher: Matcher
     for_secs: float = 0
 
-    def holds(self, home: HomeView, instant: datetime | None) -> Verdict:
+    def holds(self, home: HomeView, instant: datetime | None) -> ConditionResult:
         """Whether it is so; false for a device or an attribute that there is not."""
         devices = home.registry.find_devices([self.device_id])
         if not devices:
@@ -44,7 +44,7 @@ class DeviceState:
             return refused(f"{self.attribute} {_unlike(value, self.matcher)}")
         return self._has_lasted(home, devices[0], instant) if self.for_secs else HOLDS
 
-    def _has_lasted(self, home: HomeView, device: Device, instant: datetime | None) -> Verdict:
+    def _has_lasted(self, home: HomeView, device: Device, instant: datetime | None) -> ConditionResult:
         """Whether the attribute has not changed for so long; false while the clock is not trusted."""
         needs = f"{self.matcher} for {self.for_secs:g} s"
         if instant is None:
@@ -69,7 +69,7 @@ class PlaceState:
         """`room_state` or `group_state`."""
         return f"{self.kind}_state"
 
-    def holds(self, home: HomeView, instant: datetime | None) -> Verdict:
+    def holds(self, home: HomeView, instant: datetime | None) -> ConditionResult:
         """Whether it is so; a room or group that is missing has no number of devices."""
         registry = home.registry
         list_devices = registry.list_room_devices if self.kind == "room" else registry.list_group_devices
@@ -95,7 +95,7 @@ class TimeWindow:
     end: time
     locale: Locale
 
-    def holds(self, home: HomeView, instant: datetime | None) -> Verdict:
+    def holds(self, home: HomeView, instant: datetime | None) -> ConditionResult:
         """Whether it is so; false while the clock is not trusted."""
         if instant is None:
             return untrusted(self)
@@ -118,7 +118,7 @@ class Weekday:
     days: frozenset[int]
     locale: Locale
 
-    def holds(self, home: HomeView, instant: datetime | None) -> Verdict:
+    def holds(self, home: HomeView, instant: datetime | None) -> ConditionResult:
         """Whether it is so; false while the clock is not trusted."""
         needs = ", ".join(WEEKDAYS[day] for day in sorted(self.days))
         if instant is None:
@@ -136,7 +136,7 @@ class DateRange:
     last: tuple[int, int]
     locale: Locale
 
-    def holds(self, home: HomeView, instant: datetime | None) -> Verdict:
+    def holds(self, home: HomeView, instant: datetime | None) -> ConditionResult:
         """Whether it is so; false while the clock is not trusted."""
         needs = f"{_shown_day(self.first)} to {_shown_day(self.last)}"
         if instant is None:
@@ -158,7 +158,7 @@ class VariableState:
     name: str
     matcher: Matcher
 
-    def holds(self, home: HomeView, instant: datetime | None) -> Verdict:
+    def holds(self, home: HomeView, instant: datetime | None) -> ConditionResult:
         """Whether it is so; false for a variable that is not set."""
         value = home.get_variable(self.name)
         if value is None:
@@ -175,7 +175,7 @@ class Combination:
     type: str
     conditions: tuple[Condition, ...]
 
-    def holds(self, home: HomeView, instant: datetime | None) -> Verdict:
+    def holds(self, home: HomeView, instant: datetime | None) -> ConditionResult:
         """Whether it is so; where not, `branch` is the way to the one that decided, where one did."""
         return _COMBINE[self.type](self.conditions, home, instant)
 
@@ -183,35 +183,35 @@ class Combination:
 Condition = DeviceState | PlaceState | TimeWindow | SunCondition | Weekday | DateRange | VariableState | Combination
 
 
-def check_all(conditions: Sequence[Condition], home: HomeView, instant: datetime | None) -> Verdict:
+def check_all(conditions: Sequence[Condition], home: HomeView, instant: datetime | None) -> ConditionResult:
     """Whether all conditions hold; if not, the first that does not, by its number: `condition 2.1: brightness was …`.
 
     `instant` is None while the clock is not trusted.
     """
-    verdict = _all(conditions, home, instant)
-    return HOLDS if verdict.holds else refused(f"condition {verdict.branch}: {verdict.reason}", verdict.branch)
+    outcome = _all(conditions, home, instant)
+    return HOLDS if outcome.holds else refused(f"condition {outcome.branch}: {outcome.reason}", outcome.branch)
 
 
-def _all(conditions: Sequence[Condition], home: HomeView, instant: datetime | None) -> Verdict:
+def _all(conditions: Sequence[Condition], home: HomeView, instant: datetime | None) -> ConditionResult:
     for number, condition in enumerate(conditions, 1):
-        verdict = condition.holds(home, instant)
-        if not verdict.holds:
-            return refused(verdict.reason, _branch(number, verdict))
+        outcome = condition.holds(home, instant)
+        if not outcome.holds:
+            return refused(outcome.reason, _branch(number, outcome))
     return HOLDS
 
 
-def _any(conditions: Sequence[Condition], home: HomeView, instant: datetime | None) -> Verdict:
+def _any(conditions: Sequence[Condition], home: HomeView, instant: datetime | None) -> ConditionResult:
     """The reason of none is the reason of all: none holds, each for its own."""
     reasons = []
     for number, condition in enumerate(conditions, 1):
-        verdict = condition.holds(home, instant)
-        if verdict.holds:
+        outcome = condition.holds(home, instant)
+        if outcome.holds:
             return HOLDS
-        reasons.append(f"{_branch(number, verdict)}: {verdict.reason}")
+        reasons.append(f"{_branch(number, outcome)}: {outcome.reason}")
     return refused(f"none of {len(conditions)} holds ({'; '.join(reasons)})")
 
 
-def _none(conditions: Sequence[Condition], home: HomeView, instant: datetime | None) -> Verdict:
+def _none(conditions: Sequence[Condition], home: HomeView, instant: datetime | None) -> ConditionResult:
     for number, condition in enumerate(conditions, 1):
         if condition.holds(home, instant).holds:
             return refused(f"{condition.type} holds, and must not{_seen(condition, home, instant)}", str(number))
@@ -239,8 +239,8 @@ def _seen(condition: Condition, home: HomeView, instant: datetime | None) -> str
 _COMBINE = {"all": _all, "any": _any, "none": _none}
 
 
-def _branch(number: int, verdict: Verdict) -> str:
-    return f"{number}.{verdict.branch}" if verdict.branch else str(number)
+def _branch(number: int, outcome: ConditionResult) -> str:
+    return f"{number}.{outcome.branch}" if outcome.branch else str(number)
 
 
 def _unlike(value: Value, matcher: Matcher) -> str:

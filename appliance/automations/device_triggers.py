@@ -48,7 +48,7 @@ class DeviceTrigger:
     """An attribute of a device comes to match; without `attribute`, anything about its state changes.
 
     With one of the waits, in seconds, `match` only begins it: `follow` returns with every further event of the
-    device what is being waited for, and `settle` what to fire in the end. `debounce_secs` waits until the value has
+    device what is being waited for, and `resolve` what to fire in the end. `debounce_secs` waits until the value has
     not changed for so long, `duration_secs` until it has matched for so long. The caller asks `devices` whether the
     event's device is one of them.
     """
@@ -109,7 +109,7 @@ class DeviceTrigger:
             return True
         return same(device.attributes.get(self.attribute), pending.event.get("value"))
 
-    def settle(self, pending: Match, device: Device | None) -> Match | None:
+    def resolve(self, pending: Match, device: Device | None) -> Match | None:
         """What to fire when the wait is over: the match with the value as it is now; None if it no longer matches."""
         if device is None or not self.still_matches(device):
             return None

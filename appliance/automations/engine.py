@@ -11,12 +11,12 @@ from typing import Any
 
 from appliance.automations.active import ActiveTrigger
 from appliance.automations.alarms import TimerHandle
+from appliance.automations.automation_executor import AutomationExecutor
 from appliance.automations.conditions import Combination, Condition, DeviceState
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.device_triggers import DeviceTrigger
 from appliance.automations.environment import Environment
 from appliance.automations.listeners import Baseline, Listeners
-from appliance.automations.runs import AutomationExecutor
 from appliance.automations.scheduler import Scheduler
 from appliance.automations.schedules import Schedules
 from appliance.automations.states import States

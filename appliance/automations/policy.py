@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from appliance.automations.verdict import HOLDS, Verdict, refused
+from appliance.automations.condition_result import HOLDS, ConditionResult, refused
 from appliance.clock import from_millis, to_millis
 from appliance.home.values import Value
 from appliance.tables.checks import is_number
@@ -58,7 +58,7 @@ class Memory:
 class PolicyDecision:
     """Whether to run, why not, and the memory to keep from now on in either case."""
 
-    verdict: Verdict
+    outcome: ConditionResult
     memory: Memory
 
 
@@ -67,14 +67,14 @@ def decide(policy: Policy, memory: Memory, event: Mapping[str, Value], now: date
     memory = _without_expired(policy, memory, now)
     reason = _cooldown(policy, memory, now)
     if reason is not None:
-        return PolicyDecision(verdict=refused(reason), memory=memory)
+        return PolicyDecision(outcome=refused(reason), memory=memory)
     if not policy.dedupe_window_secs:
-        return PolicyDecision(verdict=HOLDS, memory=_begun(policy, memory))
+        return PolicyDecision(outcome=HOLDS, memory=_begun(policy, memory))
     key = fingerprint(event)
     if key in memory.decided:
-        return PolicyDecision(verdict=refused(_duplicate(policy, memory.decided[key], now)), memory=memory)
+        return PolicyDecision(outcome=refused(_duplicate(policy, memory.decided[key], now)), memory=memory)
     kept = dict(list(memory.decided.items())[-(MAX_REMEMBERED - 1) :])
-    return PolicyDecision(verdict=HOLDS, memory=replace(_begun(policy, memory), decided=kept | {key: now}))
+    return PolicyDecision(outcome=HOLDS, memory=replace(_begun(policy, memory), decided=kept | {key: now}))
 
 
 def succeeded(memory: Memory, now: datetime) -> Memory:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
+from appliance.automations.condition_result import HOLDS, ConditionResult, refused, untrusted
 from appliance.automations.home_view import HomeView
 from appliance.automations.sun import SunDay, SunEvent, sun_day
-from appliance.automations.verdict import HOLDS, Verdict, refused, untrusted
 from appliance.home_locale import Locale
 
 _DAYS_BEFORE, _DAYS_AFTER = 3, 2
@@ -43,7 +43,7 @@ class SunCondition:
     before: Edge | None = None
     locale: Locale
 
-    def holds(self, home: HomeView, instant: datetime | None) -> Verdict:
+    def holds(self, home: HomeView, instant: datetime | None) -> ConditionResult:
         """Whether the instant lies there; false while the clock is not trusted. The home must have coordinates."""
         if instant is None:
             return untrusted(self)

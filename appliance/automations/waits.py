@@ -96,9 +96,9 @@ class Waits:
         device = next(iter(self._registry.find_devices([device_id])), None)
         if device is not None and not trigger.devices.include(device, self._registry):
             return
-        settled = trigger.settle(wait.match, device)
-        if settled is not None:
-            self._fire(active, settled)
+        match = trigger.resolve(wait.match, device)
+        if match is not None:
+            self._fire(active, match)
 
     def _drop(self, active: ActiveTrigger, device_id: str) -> None:
         wait = active.waits.pop(device_id, None)

@@ -12,7 +12,7 @@ import orjson
 from appliance.cli import archive
 from appliance.cli.archive import Archive
 from appliance.cli.master_key import decode, key_of, without_key
-from appliance.cli.paths import MARKER, Places, config_folder
+from appliance.cli.paths import MARKER, HubPaths, config_folder
 from appliance.cli.terminal import progress
 from appliance.clock import Clock, timestamp
 from appliance.errors import Invalid, StartFailed
@@ -27,8 +27,8 @@ OF_THE_BOX = (CARD, CRASHES, MASTER_KEY)
 
 def backup(arguments: argparse.Namespace) -> int:
     """Write the archive and say what is in it."""
-    places = Places.of_process(arguments.config, arguments.data_dir)
-    config, data_dir = places.find_config(), places.find_data_dir()
+    paths = HubPaths.of_process(arguments.config, arguments.data_dir)
+    config, data_dir = paths.find_config(), paths.find_data_dir()
     file = Path(arguments.file)
     _check_target(file, config)
     made, warnings = collect(config, data_dir)

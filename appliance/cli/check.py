@@ -13,13 +13,13 @@ from appliance import config
 from appliance.automations.automation_setup import catalog_of
 from appliance.automations.known_names import KnownNames
 from appliance.cli.hub_client import read_state
-from appliance.cli.paths import Places
+from appliance.cli.paths import HubPaths
 from appliance.clock import Clock
 from appliance.config import Config
 from appliance.errors import ConfigFailed, Fault, LaresError
 from appliance.home_locale import Locale, load_zone
 from appliance.lua.lua_catalog import check_scripts
-from appliance.lua.lua_setup import build_runner, folder_of
+from appliance.lua.lua_setup import build_pool, folder_of
 from appliance.lua.names import find_undefined
 from appliance.scenes import build_catalog
 from appliance.store.records import DocumentSnapshot, read_layout
@@ -30,11 +30,11 @@ ANYWHERE = Locale(timezone=load_zone("UTC"), latitude=0.0, longitude=0.0)
 
 def check(arguments: argparse.Namespace) -> int:
     """Print every fault of configuration and Lua files as `file:line: message`; 0 when there is none, else 78."""
-    places = Places.of_process(arguments.config, arguments.data_dir)
-    file = places.need_config()
+    paths = HubPaths.of_process(arguments.config, arguments.data_dir)
+    file = paths.need_config()
     settings, faults = _load(file)
-    in_lua, warnings = asyncio.run(_check_lua(settings, places.find_data_dir()))
-    faults += [*in_lua, *find_unreadable(file.parent, places.find_data_dir())]
+    in_lua, warnings = asyncio.run(_check_lua(settings, paths.find_data_dir()))
+    faults += [*in_lua, *find_unreadable(file.parent, paths.find_data_dir())]
     for fault in faults:
         print(fault)
     for warning in (*settings.warnings, *warnings):
@@ -80,16 +80,16 @@ async def _check_lua(settings: Config, data_dir: Path) -> tuple[list[Fault], lis
         folder_of(settings.automations, settings.root),
         folder_of(settings.scripts, settings.root, is_deep=True),
     )
-    async with build_runner(settings.scripts, limits, settings.locale.timezone, settings.root, clock) as runner:
+    async with build_pool(settings.scripts, limits, settings.locale.timezone, settings.root, clock) as pool:
         known = await _known_names(settings, data_dir)
-        scenes = build_catalog(settings.scenes, settings.root, runner, limits.default_max_concurrent, known.inspect)
-        automations = catalog_of(settings.automations, settings.root, runner.describe, settings.locale, clock, known)
-        _, in_scripts = await check_scripts(runner.compile, folders[-1])
+        scenes = build_catalog(settings.scenes, settings.root, pool, limits.default_max_concurrent, known.inspect)
+        automations = catalog_of(settings.automations, settings.root, pool.describe, settings.locale, clock, known)
+        _, in_scripts = await check_scripts(pool.compile, folders[-1])
         checked = [await scenes.check(), await automations.check(), (in_scripts, [])]
         faults, warnings = ([each for pair in checked for each in pair[n]] for n in (0, 1))
         if not faults:
             sources = [source for folder in folders if folder is not None for source in folder.read().sources]
-            warnings += await find_undefined(sources, runner.describe)
+            warnings += await find_undefined(sources, pool.describe)
             scripts = folders[-1].read().sources if folders[-1] is not None else ()
             warnings += sorted(warning for source in scripts for warning in known.inspect(source))
         return faults, warnings

@@ -11,7 +11,7 @@ import orjson
 
 from appliance.cli.hub_client import Reply, ask_or_act
 from appliance.cli.owner import act_as_owner
-from appliance.cli.paths import Places
+from appliance.cli.paths import HubPaths
 from appliance.clock import Clock, ClockTrust, timestamp
 from appliance.store.disk import Disk
 from appliance.store.document import Document
@@ -21,7 +21,7 @@ from appliance.store.times import forgetting, newest_time
 
 def clock(arguments: argparse.Namespace) -> int:
     """Trust the clock, through the hub where one runs; the exit code."""
-    data_dir = Places.of_process(arguments.config, arguments.data_dir).need_data_dir()
+    data_dir = HubPaths.of_process(arguments.config, arguments.data_dir).need_data_dir()
     act_as_owner(data_dir)
     reply = asyncio.run(ask_or_act(data_dir, {"do": "trust-clock"}, lambda: _trust_alone(data_dir)))
     print(f"the clock is trusted: {reply['now']}")

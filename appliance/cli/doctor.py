@@ -14,7 +14,7 @@ import orjson
 
 from appliance import config
 from appliance.cli.hub_client import ask
-from appliance.cli.paths import Places
+from appliance.cli.paths import HubPaths
 from appliance.clock import Clock, ClockTrust, timestamp
 from appliance.errors import ConfigFailed, StartFailed
 from appliance.store.lock import holder_of
@@ -34,16 +34,16 @@ Finding = tuple[str, str, str]
 
 def doctor(arguments: argparse.Namespace) -> int:
     """Print a line for each thing looked at; 0 when all is well, 1 when something needs care."""
-    places = Places.of_process(arguments.config, arguments.data_dir)
-    findings = [*_check_config(places), *_check_data(places), *_check_platform()]
+    paths = HubPaths.of_process(arguments.config, arguments.data_dir)
+    findings = [*_check_config(paths), *_check_data(paths), *_check_platform()]
     for how, what, sentence in findings:
         print(f"{how:<5} {what:<15} {sentence}")
     return int(any(how != "ok" for how, _, _ in findings))
 
 
-def _check_config(places: Places) -> Iterator[Finding]:
+def _check_config(paths: HubPaths) -> Iterator[Finding]:
     try:
-        file = places.find_config()
+        file = paths.find_config()
     except StartFailed as error:
         yield "care", "configuration", str(error)
         return
@@ -59,8 +59,8 @@ def _check_config(places: Places) -> Iterator[Finding]:
         yield "ok", "configuration", str(file)
 
 
-def _check_data(places: Places) -> Iterator[Finding]:
-    folder = places.find_data_dir()
+def _check_data(paths: HubPaths) -> Iterator[Finding]:
+    folder = paths.find_data_dir()
     if not folder.is_dir():
         yield "care", "data directory", f"{folder} does not exist; `lares run` makes it"
         yield _check_clock(NOTHING)

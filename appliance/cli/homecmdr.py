@@ -28,7 +28,7 @@ class Home:
 
     rooms: Mapping[str, str]
     groups: Mapping[str, tuple[str, list[str]]]
-    places: Mapping[str, str]
+    room_assignments: Mapping[str, str]
     keys: int
     persons: int
 
@@ -94,7 +94,7 @@ def _read(connection: sqlite3.Connection) -> Home:
     return Home(
         rooms=dict(connection.execute("SELECT id, name FROM rooms")),
         groups={id_: (name, members.get(id_, [])) for id_, name in groups},
-        places=dict(connection.execute("SELECT device_id, room_id FROM devices WHERE room_id IS NOT NULL")),
+        room_assignments=dict(connection.execute("SELECT device_id, room_id FROM devices WHERE room_id IS NOT NULL")),
         keys=_count(connection, "api_keys") if "api_keys" in tables else 0,
         persons=_count(connection, "persons") if "persons" in tables else 0,
     )

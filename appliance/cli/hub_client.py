@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from appliance.cli.paths import Places
+from appliance.cli.paths import HubPaths
 from appliance.clock import Clock
 from appliance.errors import StartFailed
 from appliance.store.lock import DirectoryLock
@@ -52,7 +52,7 @@ async def ask(data_dir: Path, request: Mapping[str, Any]) -> Reply:
 
 def ask_hub(arguments: argparse.Namespace, request: Mapping[str, Any]) -> Reply:
     """What the hub of the command line's data directory answers; `StartFailed` where none runs, or it refuses."""
-    folder = Places.of_process(arguments.config, arguments.data_dir).find_data_dir()
+    folder = HubPaths.of_process(arguments.config, arguments.data_dir).find_data_dir()
     try:
         return asyncio.run(ask(folder, request))
     except PermissionError:

@@ -16,14 +16,14 @@ from appliance.cli.reasons import Reasons
 from appliance.clock import timestamp
 from appliance.errors import Invalid
 from appliance.health import AdapterHealth
-from appliance.history.execution_history import RunEntry
+from appliance.history.execution_history import ExecutionEntry
 from appliance.history.period import Period
 from appliance.home.texts import identifier, text
 from appliance.hub import Hub
 from appliance.log_buffer import MAX_LOG_ENTRIES, LogQuery
 from appliance.store.records import DEVICE, GROUP, PLACE, ROOM, STATE
 from appliance.tables.fields import Field
-from appliance.tables.shapes import COUNT, Check
+from appliance.tables.json_schema import COUNT, Check
 from appliance.version import VERSION
 
 FAULTS = LogQuery(level="warning", limit=5)
@@ -69,7 +69,7 @@ class Inquiries:
         return {"entries": LOG_ENTRY.each(entries), "last": last[0].number if last else 0}
 
     async def _count_workers(self, request: Any) -> dict[str, Any]:
-        return self._hub.runner.figures()
+        return self._hub.pool.figures()
 
     async def _list_state(self, request: Any) -> dict[str, Any]:
         return {"values": self._hub.recorder.list_present(SIMULATED)}
@@ -122,7 +122,7 @@ class Inquiries:
         ]
 
 
-def _last(runs: list[RunEntry]) -> dict[str, Any] | None:
+def _last(runs: list[ExecutionEntry]) -> dict[str, Any] | None:
     return next(({"at": timestamp(run.executed_at), "status": run.status, "error": run.error} for run in runs), None)
 
 

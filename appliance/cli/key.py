@@ -16,7 +16,7 @@ from appliance.api.key_access import Access
 from appliance.cli.hub_client import Reply, ask_or_act
 from appliance.cli.key_commands import KeyCommands
 from appliance.cli.owner import act_as_owner
-from appliance.cli.paths import Places
+from appliance.cli.paths import HubPaths
 from appliance.clock import Clock
 from appliance.errors import LaresError
 from appliance.home.bus import Bus
@@ -31,11 +31,11 @@ ONLY_NOW = "this is the only time that it is shown"
 
 def key(arguments: argparse.Namespace) -> int:
     """Do what was asked for, through the hub where one runs; the exit code."""
-    places = Places.of_process(arguments.config, arguments.data_dir)
-    data_dir = places.need_data_dir()
+    paths = HubPaths.of_process(arguments.config, arguments.data_dir)
+    data_dir = paths.need_data_dir()
     fields = {"label": "label", "role": "role", "key_id": "id"}
     stated = {name: vars(arguments)[each] for each, name in fields.items() if each in arguments}
-    auth = _read_auth(places) if arguments.do == "reset-master" else NO_AUTH
+    auth = _read_auth(paths) if arguments.do == "reset-master" else NO_AUTH
     act_as_owner(data_dir)
     request = {"do": arguments.do, **stated}
     reply = asyncio.run(ask_or_act(data_dir, request, lambda: _answer_alone(data_dir, request, auth)))
@@ -43,10 +43,10 @@ def key(arguments: argparse.Namespace) -> int:
     return os.EX_OK
 
 
-def _read_auth(places: Places) -> Auth | LaresError:
+def _read_auth(paths: HubPaths) -> Auth | LaresError:
     """What configuration and environment say of the master key, or the error; a hub knows it without being asked."""
     try:
-        file = places.find_config()
+        file = paths.find_config()
         return (config.load(file, os.environ) if file.exists() else config.parse("", str(file), os.environ)).auth
     except LaresError as error:
         return error

@@ -22,7 +22,7 @@ MARKER = ".restored"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
+class HubPaths:
     """What was asked for on the command line, and where to look otherwise."""
 
     config_flag: str | None
@@ -32,9 +32,9 @@ class Places:
     executable_dir: Path
 
     @staticmethod
-    def of_process(config_flag: str | None, data_flag: str | None) -> Places:
+    def of_process(config_flag: str | None, data_flag: str | None) -> HubPaths:
         """The places by these flags, this process's environment, working directory and executable."""
-        return Places(
+        return HubPaths(
             config_flag=config_flag,
             data_flag=data_flag,
             environment=os.environ,
@@ -105,7 +105,7 @@ def find_template(config_flag: str | None) -> Path:
     """The folder of the configuration to begin with: that of the named file, which must exist, or the bundled one."""
     if not config_flag:
         return bundled_config()
-    return config_folder(Places.of_process(config_flag, None).find_config())
+    return config_folder(HubPaths.of_process(config_flag, None).find_config())
 
 
 def write_config(folder: Path, source: Path) -> list[Path]:

@@ -11,7 +11,7 @@ import orjson
 from appliance.automations.automations import View
 from appliance.clock import timestamp
 from appliance.errors import NotFound
-from appliance.history.execution_history import RunEntry, RunStatus
+from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 from appliance.history.period import Period
 from appliance.home.model import Device
 from appliance.hub import Hub
@@ -95,7 +95,7 @@ class Reasons:
             yield self._hub.safe_because
 
 
-def _describe(view: View, armed: Mapping[str, Any], runs: list[RunEntry]) -> Iterator[str]:
+def _describe(view: View, armed: Mapping[str, Any], runs: list[ExecutionEntry]) -> Iterator[str]:
     trigger = " or ".join(dict.fromkeys(each.type for each in view.definition.triggers))
     if not view.is_enabled:
         yield "it is switched off"
@@ -109,14 +109,14 @@ def _describe(view: View, armed: Mapping[str, Any], runs: list[RunEntry]) -> Ite
         yield "nothing has triggered it since the hub started"
 
 
-def _run(entry: RunEntry) -> Decision:
+def _run(entry: ExecutionEntry) -> Decision:
     because = (entry.trigger_payload or {}).get("type")
     trigger = "" if because is None else f" ({because})"
     at = timestamp(entry.executed_at)
-    if entry.status in (RunStatus.SKIPPED, RunStatus.DROPPED):
+    if entry.status in (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED):
         return at, f"did not run{trigger}: {entry.error}"
     results = "; ".join(_result(each) for each in entry.results)
-    ended = "ran" if entry.status is RunStatus.OK else f"ended by {entry.status}, {entry.error},"
+    ended = "ran" if entry.status is ExecutionStatus.OK else f"ended by {entry.status}, {entry.error},"
     return at, f"{ended}{trigger} in {entry.duration_ms} ms" + (f": {results}" if results else "")
 
 

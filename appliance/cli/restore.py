@@ -16,7 +16,7 @@ from appliance.cli import archive
 from appliance.cli.archive import Archive
 from appliance.cli.master_key import decode, key_of, with_key, without_key
 from appliance.cli.owner import as_owner
-from appliance.cli.paths import MARKER, STAGE, Places, config_folder, make_data_dir
+from appliance.cli.paths import MARKER, STAGE, HubPaths, config_folder, make_data_dir
 from appliance.cli.terminal import progress
 from appliance.clock import Clock
 from appliance.errors import ConfigFailed, StartFailed
@@ -34,8 +34,8 @@ OWN = (CARD, MASTER_KEY)
 def restore(arguments: argparse.Namespace) -> int:
     """Restore the archive; refuses while a hub runs on the data directory."""
     found = archive.read(Path(arguments.file))
-    places = Places.of_process(arguments.config, arguments.data_dir)
-    file, data_dir = places.find_config(), places.find_data_dir()
+    paths = HubPaths.of_process(arguments.config, arguments.data_dir)
+    file, data_dir = paths.find_config(), paths.find_data_dir()
     files = _files_for(file, found)
     make_data_dir(data_dir)
     with as_owner(data_dir):

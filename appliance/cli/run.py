@@ -11,7 +11,7 @@ from pathlib import Path
 
 from appliance import config
 from appliance.cli.logs import start_logging
-from appliance.cli.paths import Places, bundled_config, make_data_dir, write_config
+from appliance.cli.paths import HubPaths, bundled_config, make_data_dir, write_config
 from appliance.cli.serve import end_process, serve
 from appliance.log_buffer import LogBuffer
 from appliance.settings import Logging
@@ -26,8 +26,8 @@ log = logging.getLogger("hub")
 def run(arguments: argparse.Namespace) -> int:
     """Run the hub until a signal asks it to stop; the exit code."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    places = Places.of_process(arguments.config, arguments.data_dir)
-    file, data_dir = places.find_config(), places.find_data_dir()
+    paths = HubPaths.of_process(arguments.config, arguments.data_dir)
+    file, data_dir = paths.find_config(), paths.find_data_dir()
     is_new = not file.exists()
     if is_new:
         write_config(file.parent, bundled_config())

@@ -19,7 +19,7 @@ from appliance.automations.time_triggers import TimedTrigger
 from appliance.automations.timers import TIMER
 from appliance.cli.device_events import FileEvent, first_instant, read_events, read_instant
 from appliance.cli.hub_client import read_state
-from appliance.cli.paths import Places
+from appliance.cli.paths import HubPaths
 from appliance.cli.simulation import Simulation, open_simulation
 from appliance.cli.simulation_printer import SimulationPrinter
 from appliance.clock import Clock, SimulatedClock
@@ -43,13 +43,13 @@ class _Period:
 
 def simulate(arguments: argparse.Namespace) -> int:
     """Print what would fire and what would not, and why; nothing is commanded and nothing is written."""
-    places = Places.of_process(arguments.config, arguments.data_dir)
-    file = places.need_config()
+    paths = HubPaths.of_process(arguments.config, arguments.data_dir)
+    file = paths.need_config()
     settings = config.load(file, os.environ)
     text = "" if arguments.events is None else _read(arguments.events)
     period = _period(arguments.start, arguments.hours, text, settings.locale)
     events = _events(text, arguments.events, settings.locale, period)
-    stored = asyncio.run(read_state(places.find_data_dir()))
+    stored = asyncio.run(read_state(paths.find_data_dir()))
     if not period.is_present:
         stored = {key: value for key, value in stored.items() if not key.startswith((AUTOMATION, TIMER))}
     clock = SimulatedClock(period.start)
@@ -101,7 +101,7 @@ async def _simulate(
     arguments: argparse.Namespace,
 ) -> None:
     async with open_simulation(settings, stored, clock, printer, runs_lua=arguments.run) as simulation:
-        for fault in simulation.left_out:
+        for fault in simulation.rejected:
             print(f"left out: {fault}", file=sys.stderr)
         pretended = await simulation.run(until, events)
         printer.is_over = True

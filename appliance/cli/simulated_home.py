@@ -13,7 +13,7 @@ from appliance.adapters.dispatch import Dispatcher, Outcome, Status
 from appliance.cli.device_events import EVENT, STATE, FileEvent
 from appliance.clock import Clock
 from appliance.errors import LaresError, Unreachable, Unsupported
-from appliance.history.execution_history import RunEntry
+from appliance.history.execution_history import ExecutionEntry
 from appliance.home.bus import Bus
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.command_specs import CommandSpec, check_offered
@@ -24,7 +24,7 @@ from appliance.home.values import Value
 from appliance.lua.context import Context
 from appliance.lua.execution import UNCOUNTED
 from appliance.lua.executor import Execution, ExecutionRequest, Executor
-from appliance.lua.runner import Runner
+from appliance.lua.worker_pool import WorkerPool
 from appliance.tables.checks import is_number
 
 T = TypeVar("T")
@@ -122,16 +122,16 @@ class SimulatedExecutor(Executor):
     def __init__(
         self,
         turns: Turns,
-        runner: Runner,
+        pool: WorkerPool,
         new_context: Callable[[str], Context],
         clock: Clock,
-        on_end: Callable[[ExecutionRequest, RunEntry], None],
+        on_end: Callable[[ExecutionRequest, ExecutionEntry], None],
     ) -> None:
-        def end(request: ExecutionRequest, result: RunEntry) -> None:
+        def end(request: ExecutionRequest, result: ExecutionEntry) -> None:
             on_end(request, result)
             turns.look()
 
-        super().__init__(runner, new_context, clock, end)
+        super().__init__(pool, new_context, clock, end)
         self._turns = turns
 
     def _start(self, execution: Execution) -> None:

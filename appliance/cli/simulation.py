@@ -29,12 +29,12 @@ from appliance.cli.simulation_printer import SimulationPrinter
 from appliance.clock import EPOCH, Clock, ClockTrust, SimulatedClock, timestamp
 from appliance.config import Config
 from appliance.errors import Fault, StartFailed
-from appliance.history.execution_history import RunStatus
+from appliance.history.execution_history import ExecutionStatus
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry
 from appliance.lua.context import Context, MoreCall
 from appliance.lua.executor import Execution, Executor
-from appliance.lua.lua_setup import build_runner
+from appliance.lua.lua_setup import build_pool
 from appliance.scenes import Scenes, build_catalog
 from appliance.store.records import DocumentSnapshot, Storage, read_devices, read_layout
 from appliance.tasks import Tasks
@@ -44,7 +44,7 @@ class DryExecutor(Executor):
     """An `Executor` that runs no Lua: every execution ends well at once, and nothing is commanded."""
 
     def _start(self, execution: Execution) -> None:
-        self._leave(execution, RunStatus.OK, None)
+        self._leave(execution, ExecutionStatus.OK, None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class Simulation:
     """Automations that are armed and wait for time to pass, which it does in `run`."""
 
     definitions: Sequence[AutomationDefinition]
-    left_out: Sequence[Fault]
+    rejected: Sequence[Fault]
     clock: SimulatedClock
     registry: Registry
     printer: SimulationPrinter
@@ -93,21 +93,21 @@ async def open_simulation(
         context.on_action, context.turns = printer.print_action, turns
         return context
 
-    async with build_runner(settings.scripts, limits, settings.locale.timezone, settings.root, clock) as runner:
-        turns = Turns(lambda: runner.running)
+    async with build_pool(settings.scripts, limits, settings.locale.timezone, settings.root, clock) as pool:
+        turns = Turns(lambda: pool.running)
         executor = partial(SimulatedExecutor, turns) if runs_lua else DryExecutor
-        new_executor = partial(executor, runner, new_context, clock)
-        catalog = catalog_of(settings.automations, settings.root, runner.describe, settings.locale, clock)
-        in_scenes = build_catalog(settings.scenes, settings.root, runner, limits.default_max_concurrent)
+        new_executor = partial(executor, pool, new_context, clock)
+        catalog = catalog_of(settings.automations, settings.root, pool.describe, settings.locale, clock)
+        in_scenes = build_catalog(settings.scenes, settings.root, pool, limits.default_max_concurrent)
         async with (
-            Scenes(in_scenes, runner, new_context, clock) as scenes,
+            Scenes(in_scenes, pool, new_context, clock) as scenes,
             open_automations(catalog, environment, printer, new_executor) as parts,
         ):
             calls.update(AutomationCalls(environment, parts.timers, scenes.run, settings.notify.targets).table())
             bus.listen(printer.on_event)
             yield Simulation(
                 definitions=catalog.list_definitions(),
-                left_out=(*in_scenes.rejected, *catalog.rejected) if runs_lua else catalog.rejected,
+                rejected=(*in_scenes.rejected, *catalog.rejected) if runs_lua else catalog.rejected,
                 clock=clock,
                 registry=registry,
                 printer=printer,

@@ -9,13 +9,13 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from appliance.clock import Clock, timestamp
-from appliance.history.execution_history import RunEntry, RunHistory, RunStatus
+from appliance.history.execution_history import ExecutionEntry, ExecutionHistory, ExecutionStatus
 from appliance.home.events import CommandEnded, Event
 
-NOT_RUN = (RunStatus.SKIPPED, RunStatus.DROPPED)
+NOT_RUN = (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED)
 
 
-class SimulationPrinter(RunHistory):
+class SimulationPrinter(ExecutionHistory):
     """Prints what happens when it happens, and counts it; a history that keeps nothing.
 
     `zone` is that of the times for people; None prints a JSON object a line. Where `runs_lua`, an automation fires
@@ -42,13 +42,13 @@ class SimulationPrinter(RunHistory):
         else:
             self._print(self._clock.now(), source, "runs", {"runs": True})
 
-    def add(self, entry: RunEntry) -> None:
+    def add(self, entry: ExecutionEntry) -> None:
         """Print what became of a trigger: that it fired, failed, or why it did not fire."""
         source = f"automation:{entry.subject}"
         if entry.status in NOT_RUN:
             fields = {"fired": False, "error": entry.error}
             self._print(entry.executed_at, source, f"does not fire: {entry.error}", fields)
-        elif entry.status is not RunStatus.OK:
+        elif entry.status is not ExecutionStatus.OK:
             self._print(self._clock.now(), source, f"fails: {entry.error}", {"fired": True, "error": entry.error})
         elif not self._runs_lua:
             self._print_fired(entry.executed_at, source)

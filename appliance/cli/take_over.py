@@ -15,7 +15,7 @@ from appliance import config
 from appliance.adapters.kinds import KINDS
 from appliance.cli.homecmdr import LUA_FOLDERS, Home, HomecmdrInstallation, find_source, read_home
 from appliance.cli.owner import as_owner, give_new_files
-from appliance.cli.paths import Places, bundled_config, config_folder, make_data_dir, write_config
+from appliance.cli.paths import HubPaths, bundled_config, config_folder, make_data_dir, write_config
 from appliance.clock import Clock
 from appliance.errors import ConfigFailed, Invalid
 from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, strip_text
@@ -45,8 +45,8 @@ def take_over(arguments: argparse.Namespace) -> int:
     """Take over what is at the path, and print what was taken and what not; the exit code."""
     source = find_source(Path(arguments.path))
     home = None if source.database is None else read_home(source.database)
-    places = Places.of_process(arguments.config, arguments.data_dir)
-    file, data_dir = places.find_config(), places.find_data_dir()
+    paths = HubPaths.of_process(arguments.config, arguments.data_dir)
+    file, data_dir = paths.find_config(), paths.find_data_dir()
     make_data_dir(data_dir)
     with as_owner(data_dir):
         lock = DirectoryLock(data_dir)
@@ -173,7 +173,7 @@ def _entries(home: Home, steps: list[tuple[bool, str]]) -> Iterator[tuple[str, s
                 GROUP + id_,
                 {"name": name.strip(), "members": unique},
             )
-    for device_id, room_id in home.places.items():
+    for device_id, room_id in home.room_assignments.items():
         if room_id in home.rooms:
             yield f"{device_id} is in {room_id!r}", PLACE + device_id, room_id
 

@@ -23,7 +23,7 @@ ENTRY_BYTES = 600
 """What an entry costs beside its error and its JSON."""
 
 
-class RunStatus(StrEnum):
+class ExecutionStatus(StrEnum):
     """How an execution ended, or that there was none."""
 
     OK = "ok"
@@ -35,7 +35,7 @@ class RunStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunEntry:
+class ExecutionEntry:
     """One execution of a scene or automation; `results` are those of its commands in call order.
 
     `trigger_payload` is the event that an automation was given, `trace` what it did step by step, `warnings` are
@@ -44,7 +44,7 @@ class RunEntry:
 
     subject: str
     executed_at: datetime
-    status: RunStatus
+    status: ExecutionStatus
     error: str | None
     results: Sequence[Mapping[str, Any]]
     duration_ms: int
@@ -55,51 +55,51 @@ class RunEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class _KeptRun:
+class _KeptExecution:
     """An entry as it is kept: results, payload, trace and warnings as JSON, which takes a quarter of the memory."""
 
-    entry: RunEntry
+    entry: ExecutionEntry
     rest: bytes
 
     @staticmethod
-    def of(entry: RunEntry) -> _KeptRun:
+    def of(entry: ExecutionEntry) -> _KeptExecution:
         rest = orjson.dumps((entry.results, entry.trigger_payload, entry.trace, entry.warnings), default=dict)
         bare = replace(entry, results=(), trigger_payload=None, trace=(), warnings=())
-        return _KeptRun(bare, bytes(memoryview(rest)))  # a copy: the bytes that orjson returns occupy at least 4 KiB
+        return _KeptExecution(bare, bytes(memoryview(rest)))  # a copy: what orjson returns occupies 4 KiB or more
 
     @property
     def size(self) -> int:
         """Bytes that it takes, about."""
         return ENTRY_BYTES + len(self.rest) + len(self.entry.error or "")
 
-    def restore(self) -> RunEntry:
+    def restore(self) -> ExecutionEntry:
         """The entry as it was."""
         results, payload, *others = orjson.loads(self.rest)
         trace, warnings = map(tuple, others)
         return replace(self.entry, results=tuple(results), trigger_payload=payload, trace=trace, warnings=warnings)
 
 
-class RunHistory:
+class ExecutionHistory:
     """The latest executions of each scene or each automation, never in more than `max_bytes` but for the newest."""
 
     def __init__(self, *, max_runs: int = MAX_RUNS_PER_SUBJECT, max_bytes: int = MAX_BYTES) -> None:
         self._max_runs = max_runs
         self._max_bytes = max_bytes
         self._bytes = 0
-        self._entries: OrderedDict[str, deque[_KeptRun]] = OrderedDict()
+        self._entries: OrderedDict[str, deque[_KeptExecution]] = OrderedDict()
 
-    def add(self, entry: RunEntry) -> None:
+    def add(self, entry: ExecutionEntry) -> None:
         """Add an execution; the oldest are dropped where there is no room."""
         kept = self._entries.setdefault(entry.subject, deque())
         self._entries.move_to_end(entry.subject)
-        kept.append(_KeptRun.of(entry))
+        kept.append(_KeptExecution.of(entry))
         self._bytes += kept[-1].size
         if len(kept) > self._max_runs:
             self._bytes -= kept.popleft().size
         while self._bytes > self._max_bytes and len(self._entries) + len(kept) > 2:
             self._drop_oldest()
 
-    def list_runs(self, subject: str, period: Period) -> list[RunEntry]:
+    def list_runs(self, subject: str, period: Period) -> list[ExecutionEntry]:
         """The executions in the period, the newest first."""
         found = [run for run in self._entries.get(subject, ()) if period.contains(run.entry.executed_at)]
         found.sort(key=lambda run: run.entry.executed_at)

@@ -42,7 +42,7 @@ class RemoveRoom(Change):
     def apply_to(self, layout: LayoutView, devices: Container[str]) -> Edit:
         """Removes the room and the assignments of its devices."""
         get_room(layout, self.room_id)
-        return Edit(rooms={self.room_id: None}, places=dict.fromkeys(layout.devices_in(self.room_id)))
+        return Edit(rooms={self.room_id: None}, room_assignments=dict.fromkeys(layout.devices_in(self.room_id)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class AssignRoom(Change):
             raise NotFound("device", self.device_id)
         if self.room_id is not None and self.room_id not in layout.rooms:
             raise Invalid(f"room '{self.room_id}' not found")
-        return Edit(places={self.device_id: self.room_id})
+        return Edit(room_assignments={self.device_id: self.room_id})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from appliance.home.capabilities import CAPABILITIES
 from appliance.home.commands import Command
 from appliance.home.values import CHECKS, Value, kelvin_of
 from appliance.tables.checks import is_number, shown
-from appliance.tables.shapes import NUMBER, TEXT, Part, Record, array_of
+from appliance.tables.json_schema import NUMBER, TEXT, Part, Record, array_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from appliance.home.commands import Command
 from appliance.home.model import DeviceKind
 from appliance.home.texts import identifier, name
 from appliance.home.values import CHECKS
-from appliance.tables.shapes import (
+from appliance.tables.json_schema import (
     ANY,
     INSTANT,
     NUMBER,

@@ -22,7 +22,7 @@ class Edit:
 
     rooms: Mapping[str, Room | None] = field(default_factory=dict)
     groups: Mapping[str, Group | None] = field(default_factory=dict)
-    places: Mapping[str, str | None] = field(default_factory=dict)
+    room_assignments: Mapping[str, str | None] = field(default_factory=dict)
     names: Mapping[str, str | None] = field(default_factory=dict)
 
 
@@ -48,15 +48,15 @@ class Layout:
         self,
         rooms: Mapping[str, Room] | None = None,
         groups: Mapping[str, Group] | None = None,
-        places: Mapping[str, str] | None = None,
+        room_assignments: Mapping[str, str] | None = None,
         names: Mapping[str, str] | None = None,
     ) -> None:
         self.rooms = dict(rooms or {})
         self.groups = dict(groups or {})
-        self.places = dict(places or {})
+        self.room_assignments = dict(room_assignments or {})
         self.names = dict(names or {})
         self._in_room: defaultdict[str, set[str]] = defaultdict(set)
-        for device_id, room_id in self.places.items():
+        for device_id, room_id in self.room_assignments.items():
             self._in_room[room_id].add(device_id)
 
     def devices_in(self, room_id: str) -> list[str]:
@@ -65,15 +65,15 @@ class Layout:
 
     def commit(self, edit: Edit) -> None:
         """Apply the edit."""
-        for device_id, room_id in edit.places.items():
-            before = self.places.get(device_id)
+        for device_id, room_id in edit.room_assignments.items():
+            before = self.room_assignments.get(device_id)
             if before is not None:
                 self._in_room[before].discard(device_id)
             if room_id is not None:
                 self._in_room[room_id].add(device_id)
         _put_all(self.rooms, edit.rooms)
         _put_all(self.groups, edit.groups)
-        _put_all(self.places, edit.places)
+        _put_all(self.room_assignments, edit.room_assignments)
         _put_all(self.names, edit.names)
         for room_id, room in edit.rooms.items():
             if room is None:
@@ -89,7 +89,7 @@ class Draft:
         self._groups: dict[str, Group | None] = {}
         self._places: dict[str, str | None] = {}
         self._names: dict[str, str | None] = {}
-        self.edit = Edit(rooms=self._rooms, groups=self._groups, places=self._places, names=self._names)
+        self.edit = Edit(rooms=self._rooms, groups=self._groups, room_assignments=self._places, names=self._names)
         self.rooms: Mapping[str, Room] = _Overlay(base.rooms, self._rooms)
         self.groups: Mapping[str, Group] = _Overlay(base.groups, self._groups)
 
@@ -102,7 +102,7 @@ class Draft:
         """Add one more edit."""
         self._rooms.update(edit.rooms)
         self._groups.update(edit.groups)
-        self._places.update(edit.places)
+        self._places.update(edit.room_assignments)
         self._names.update(edit.names)
 
 

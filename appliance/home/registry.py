@@ -171,8 +171,8 @@ class Registry:
         for room_id, room in edit.rooms.items():
             if room is not None and room != rooms[room_id]:
                 self._bus.publish((events.RoomAdded if rooms[room_id] is None else events.RoomUpdated)(room=room))
-        for device_id in sorted(edit.places):
-            self._move(device_id, edit.places[device_id])
+        for device_id in sorted(edit.room_assignments):
+            self._move(device_id, edit.room_assignments[device_id])
         for device_id in sorted(edit.names):
             self._rename(device_id, edit.names[device_id])
         for room_id, room in edit.rooms.items():
@@ -207,7 +207,7 @@ class Registry:
     def _add(self, seen: Observation, attributes: dict[str, Value], adapter: str, now: datetime) -> None:
         device = Device(
             id=seen.device_id,
-            room_id=self.layout.places.get(seen.device_id),
+            room_id=self.layout.room_assignments.get(seen.device_id),
             kind=seen.kind,
             attributes=attributes,
             metadata=Metadata(source=adapter, vendor_specific=seen.vendor_specific),

@@ -6,7 +6,7 @@ import re
 
 from appliance.errors import Invalid
 from appliance.tables.checks import string
-from appliance.tables.shapes import TEXT, Check
+from appliance.tables.json_schema import TEXT, Check
 
 MAX_ID_CHARS = 256
 MAX_NAME_CHARS = 1000

@@ -14,7 +14,7 @@ import orjson
 
 from appliance.errors import Invalid
 from appliance.tables.checks import Mismatch, boolean, integer, is_number, number, shown, string
-from appliance.tables.shapes import BOOLEAN, INTEGER, NUMBER, TEXT, Check, between
+from appliance.tables.json_schema import BOOLEAN, INTEGER, NUMBER, TEXT, Check, between
 
 Value = Any
 """A JSON value: what `orjson.loads` can return."""

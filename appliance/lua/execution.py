@@ -16,16 +16,16 @@ from zoneinfo import ZoneInfo
 import orjson
 
 from appliance.clock import Clock
-from appliance.errors import RunCancelled, ScriptFailed
-from appliance.lua.answers import Calls, answer_call, answer_require
+from appliance.errors import ExecutionCancelled, ScriptFailed
 from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.failures import failure_of
 from appliance.lua.folder import Folder
+from appliance.lua.replies import Calls, answer_call, answer_require
 from appliance.lua.source import Source
 from appliance.lua_worker.protocol import LAST, TIMING, FrameKind, Reason, WorkerFrame, encode
 from appliance.tasks import Tasks
 
-Failure = ScriptFailed | RunCancelled | None
+Failure = ScriptFailed | ExecutionCancelled | None
 """How an execution ended; None where it ended well."""
 
 UNCOUNTED = ("sleep", "wait_for", "run_scene")
@@ -109,7 +109,7 @@ class LuaExecution:
         self._task.add_done_callback(self._end)
 
     async def wait(self) -> None:
-        """Return when the execution has ended well; else raise `ScriptFailed` or `RunCancelled`."""
+        """Return when the execution has ended well; else raise `ScriptFailed` or `ExecutionCancelled`."""
         assert self._task is not None
         await asyncio.wait([self._task])
         failure = self._failure(self._task)
@@ -118,7 +118,7 @@ class LuaExecution:
         ):  # a new error for each waiter: a kept one keeps the frames of its traceback
             raise ScriptFailed(failure.fault, failure.status)
         if failure is not None:
-            raise RunCancelled(str(failure))
+            raise ExecutionCancelled(str(failure))
 
     def cancel(self) -> None:
         """End it at the next `ctx` call, or at once where Lua runs; a sleep or command under way returns first."""
@@ -263,7 +263,7 @@ class LuaExecution:
 
     def _failure(self, task: asyncio.Task[Failure]) -> Failure:
         if task.cancelled():  # before it had begun, or with the hub
-            return RunCancelled(f"{self._files[0].name} was cancelled before it was done")
+            return ExecutionCancelled(f"{self._files[0].name} was cancelled before it was done")
         return task.result()
 
 

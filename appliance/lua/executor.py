@@ -11,13 +11,13 @@ from functools import partial
 from typing import Any
 
 from appliance.clock import Clock
-from appliance.errors import RunCancelled
-from appliance.history.execution_history import RunEntry, RunStatus
+from appliance.errors import ExecutionCancelled
+from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 from appliance.lua.context import MAX_STEPS, Context
 from appliance.lua.execution import Failure, LuaExecution
 from appliance.lua.modes import ConcurrencyGate, Decision, Mode
-from appliance.lua.runner import Runner
 from appliance.lua.source import Source
+from appliance.lua.worker_pool import WorkerPool
 
 REPLACED = "a later execution replaced it (mode restart)"
 STOPPED = "the hub stopped"
@@ -55,7 +55,7 @@ class Execution:
         self.request = request
         self.at = at
         self.decision = Decision.RUN
-        self.ended: asyncio.Future[RunEntry] = asyncio.get_running_loop().create_future()
+        self.ended: asyncio.Future[ExecutionEntry] = asyncio.get_running_loop().create_future()
         self.context: Context | None = None
         self.lua: LuaExecution | None = None
         self.began = 0.0
@@ -67,18 +67,18 @@ class Executor:
 
     def __init__(
         self,
-        runner: Runner,
+        pool: WorkerPool,
         new_context: Callable[[str], Context],
         clock: Clock,
-        on_end: Callable[[ExecutionRequest, RunEntry], None],
+        on_end: Callable[[ExecutionRequest, ExecutionEntry], None],
     ) -> None:
-        self._runner = runner
+        self._pool = pool
         self._new_context = new_context
         self._clock = clock
         self._on_end = on_end
         self._gate: ConcurrencyGate[Execution] = ConcurrencyGate()
         self._running: dict[Execution, None] = {}
-        self._ended = dict.fromkeys(RunStatus, 0)
+        self._ended = dict.fromkeys(ExecutionStatus, 0)
 
     async def __aenter__(self) -> Executor:
         return self
@@ -91,7 +91,7 @@ class Executor:
         """End all that run, in a sleep too, and all that wait, with the sentence that the hub stopped."""
         for execution in self._gate.empty():
             if execution.lua is None:
-                self._end(execution, RunStatus.CANCELLED, STOPPED)
+                self._end(execution, ExecutionStatus.CANCELLED, STOPPED)
         for execution in tuple(self._running):
             self.abort(execution, STOPPED)
 
@@ -112,7 +112,7 @@ class Executor:
         if execution.decision is Decision.RUN:
             self._start(execution)
         elif execution.decision is Decision.DROP:
-            self._end(execution, RunStatus.DROPPED, f"mode: {self._gate.refusal(request.id, request.mode)}")
+            self._end(execution, ExecutionStatus.DROPPED, f"mode: {self._gate.refusal(request.id, request.mode)}")
         return execution
 
     def cancel(self, id_: str) -> int:
@@ -120,7 +120,7 @@ class Executor:
         waiting = self._gate.take_waiting(id_)
         running = [execution for execution in self._running if execution.request.id == id_]
         for execution in waiting:
-            self._end(execution, RunStatus.CANCELLED, CANCELLED)
+            self._end(execution, ExecutionStatus.CANCELLED, CANCELLED)
         for execution in running:
             self.abort(execution, CANCELLED)
         return len(waiting) + len(running)
@@ -131,12 +131,12 @@ class Executor:
             execution.end_because = because
             execution.lua.abort()
         elif self._gate.withdraw(execution.request.id, execution):
-            self._end(execution, RunStatus.CANCELLED, because)
+            self._end(execution, ExecutionStatus.CANCELLED, because)
 
     def skip_waiting(self, id_: str, because: str) -> None:
         """Let nothing that waits for its turn run any more."""
         for execution in self._gate.take_waiting(id_):
-            self._end(execution, RunStatus.SKIPPED, because)
+            self._end(execution, ExecutionStatus.SKIPPED, because)
 
     def _start(self, execution: Execution) -> None:
         request = execution.request
@@ -144,7 +144,7 @@ class Executor:
         try:
             execution.context = context = self._new_context(request.label)
             context.chain, context.after = (*request.chain, request.label), request.after
-            execution.lua = self._runner.start(
+            execution.lua = self._pool.start(
                 request.source,
                 context,
                 request.event,
@@ -155,38 +155,38 @@ class Executor:
         except Exception as error:  # what cannot begin must not keep its place among those that run
             reason = f"it could not begin: {type(error).__name__}: {error}"
             log.error("'%s' failed: %s", request.label, reason, exc_info=error)
-            self._leave(execution, RunStatus.ERROR, reason)
+            self._leave(execution, ExecutionStatus.ERROR, reason)
 
     def _cancel(self, execution: Execution, because: str) -> None:
         """End one that runs as soon as its Lua lets it, and one that waits at once."""
         if execution.lua is None:
-            self._end(execution, RunStatus.CANCELLED, because)
+            self._end(execution, ExecutionStatus.CANCELLED, because)
         else:
             execution.end_because = because
             execution.lua.cancel()
 
     def _on_lua_end(self, execution: Execution, failure: Failure) -> None:
         if failure is None:
-            self._leave(execution, RunStatus.OK, None)
-        elif isinstance(failure, RunCancelled):
-            self._leave(execution, RunStatus.CANCELLED, execution.end_because)
+            self._leave(execution, ExecutionStatus.OK, None)
+        elif isinstance(failure, ExecutionCancelled):
+            self._leave(execution, ExecutionStatus.CANCELLED, execution.end_because)
         else:
-            self._leave(execution, RunStatus(failure.status), str(failure))
+            self._leave(execution, ExecutionStatus(failure.status), str(failure))
 
-    def _leave(self, execution: Execution, status: RunStatus, error: str | None) -> None:
+    def _leave(self, execution: Execution, status: ExecutionStatus, error: str | None) -> None:
         """Note the end, and let the next one begin."""
         self._end(execution, status, error)
         following = self._gate.leave(execution.request.id, execution)
         if following is not None:
             self._start(following)
 
-    def _end(self, execution: Execution, status: RunStatus, error: str | None) -> None:
+    def _end(self, execution: Execution, status: ExecutionStatus, error: str | None) -> None:
         self._running.pop(execution, None)
         self._ended[status] += 1
         request, context = execution.request, execution.context
         results = [] if context is None else context.results
         failed = [each for each in results if each["status"] != "ok"]
-        entry = RunEntry(
+        entry = ExecutionEntry(
             subject=request.id,
             executed_at=execution.at,
             status=status,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from appliance.errors import Fault, RunCancelled, ScriptFailed
+from appliance.errors import ExecutionCancelled, Fault, ScriptFailed
 from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.hints import ErrorContext, hint_of
 from appliance.lua.source import Source
@@ -27,7 +27,9 @@ _LIMITS = {
 """What an execution did that was stopped at one of its `ExecutionLimits`, and the key of the configuration."""
 
 
-def failure_of(frame: WorkerFrame, files: Sequence[Source], limits: ExecutionLimits) -> ScriptFailed | RunCancelled:
+def failure_of(
+    frame: WorkerFrame, files: Sequence[Source], limits: ExecutionLimits
+) -> ScriptFailed | ExecutionCancelled:
     """The error for FAILED, STOPPED or LOST; `files` are those that the execution has read, its own first."""
     if frame.kind is FrameKind.FAILED:
         return ScriptFailed(_fault(*(part.decode(errors="replace") for part in frame.parts), files=files))
@@ -35,7 +37,7 @@ def failure_of(frame: WorkerFrame, files: Sequence[Source], limits: ExecutionLim
         return ScriptFailed(Fault(files[0].name, 0, frame.parts[0].decode()))
     reasons = [Reason(number) for number in frame.parts[0]]
     if reasons == [Reason.CANCELLED]:
-        return RunCancelled(f"{files[0].name} was cancelled before it was done")
+        return ExecutionCancelled(f"{files[0].name} was cancelled before it was done")
     file, line = _place(frame.parts[1].decode(errors="replace"), files, unknown=0)
     sentence, key = _LIMITS[reasons[-1]]
     is_stuck = reasons[0] is Reason.STUCK

@@ -1,4 +1,4 @@
-"""Setting up: a runner and folders from the sections of the configuration."""
+"""Setting up: the workers and folders from the sections of the configuration."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from appliance.clock import Clock
 from appliance.errors import Fault
 from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.folder import Folder
-from appliance.lua.runner import Runner
+from appliance.lua.worker_pool import WorkerPool
 from appliance.settings import AutomationRunner, LuaFolder, ScriptsSettings
 
 
-def build_runner(
+def build_pool(
     scripts: ScriptsSettings,
     runner: AutomationRunner,
     timezone: ZoneInfo,
     root: Path,
     clock: Clock,
     on_kill: Callable[[str], None] = lambda _: None,
-) -> Runner:
-    """The runner of every execution; paths start at `root`, `on_kill` gets a sentence for each worker lost."""
+) -> WorkerPool:
+    """The workers of every execution; paths start at `root`, `on_kill` gets a sentence for each worker lost."""
     limits = ExecutionLimits(
         max_memory_mb=scripts.max_memory_mb,
         max_cpu_secs=scripts.max_cpu_secs,
         backstop_secs=runner.backstop_timeout_secs,
     )
-    return Runner(
+    return WorkerPool(
         limits=limits,
         scripts=folder_of(scripts, root, is_deep=True),
         timezone=timezone,

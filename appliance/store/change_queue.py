@@ -6,8 +6,8 @@ from appliance.errors import LaresError, StoreFailed
 from appliance.home.changes import Change
 from appliance.home.layout import Draft, Edit
 from appliance.home.registry import Registry
+from appliance.store.batch_queue import BatchQueue
 from appliance.store.document import Document
-from appliance.store.queue import ChangeQueue
 from appliance.store.records import edit_changes
 
 
@@ -21,7 +21,7 @@ class Changes:
     def __init__(self, registry: Registry, document: Document) -> None:
         self._registry = registry
         self._document = document
-        self._queue = ChangeQueue(self._make_all, "making of changes")
+        self._queue = BatchQueue(self._make_all, "making of changes")
 
     async def __aenter__(self) -> Changes:
         return self

@@ -86,7 +86,11 @@ def edit_changes(edit: Edit, before: Layout) -> dict[str, Any]:
         **{
             GROUP + id_: _encode_group(group) for id_, group in edit.groups.items() if group != before.groups.get(id_)
         },
-        **{PLACE + id_: room_id for id_, room_id in edit.places.items() if room_id != before.places.get(id_)},
+        **{
+            PLACE + id_: room_id
+            for id_, room_id in edit.room_assignments.items()
+            if room_id != before.room_assignments.get(id_)
+        },
         **{NAME + id_: name for id_, name in edit.names.items() if name != before.names.get(id_)},
     }
 
@@ -126,7 +130,7 @@ def read_layout(document: DocumentReader, on_fault: OnFault = refuse) -> Layout:
     return Layout(
         rooms=read_all(document, ROOM, lambda id_, value: Room(id=id_, name=_text(value["name"])), on_fault),
         groups=read_all(document, GROUP, _group, on_fault),
-        places=read_all(document, PLACE, lambda _, value: _text(value), on_fault),
+        room_assignments=read_all(document, PLACE, lambda _, value: _text(value), on_fault),
         names=read_all(document, NAME, lambda _, value: _text(value), on_fault),
     )
 
@@ -190,7 +194,7 @@ def _device(
     name, commands = value.get("name"), value.get("commands")
     return Device(
         id=device_id,
-        room_id=layout.places.get(device_id),
+        room_id=layout.room_assignments.get(device_id),
         kind=DeviceKind(value["kind"]),
         attributes={**attributes, "state": OFFLINE},
         metadata=Metadata(source=_text(value["source"]), vendor_specific=dict(value["vendor_specific"])),

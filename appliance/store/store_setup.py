@@ -51,7 +51,7 @@ class AdapterSecrets:
 class Store:
     """Holds the lock, recovers the document, restores the registry, and records from then on, while entered.
 
-    Of the devices that are stored, those that `is_ours` names are restored. `left_out` are sentences about what
+    Of the devices that are stored, those that `is_ours` names are restored. `unreadable` are sentences about what
     cannot be understood, `stopped_at` and `has_crashed` are those of the hub before. Leaving notes a crash where
     `has_failed` is set.
     """
@@ -74,7 +74,7 @@ class Store:
         flush_secs: float,
         is_ours: Callable[[Device], bool],
     ) -> None:
-        self.left_out: list[str] = []
+        self.unreadable: list[str] = []
         self.has_failed = False
         self._disk = disk
         self._registry = registry
@@ -127,4 +127,4 @@ class Store:
         reason = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
         note = f"{key} cannot be understood ({reason}); it is left out and stays on the card"
         log.warning("%s", note)
-        self.left_out.append(note)
+        self.unreadable.append(note)

@@ -11,8 +11,8 @@ from appliance.clock import timestamp
 from appliance.errors import LaresError, NotFound
 from appliance.home.bus import Bus
 from appliance.home.events import KeyRevoked
+from appliance.store.batch_queue import BatchQueue
 from appliance.store.document import Document
-from appliance.store.queue import ChangeQueue
 from appliance.store.records import KEY, MASTER_KEY, DocumentReader, OnFault, read_all, refuse
 
 MASTER = MASTER_KEY.removeprefix(KEY)
@@ -54,7 +54,7 @@ class Keys:
         self._document = document
         self._bus = bus
         self._by_name = {key.name: key for key in read_keys(document, on_fault)}
-        self._queue = ChangeQueue(self._make_all, "change of a key")
+        self._queue = BatchQueue(self._make_all, "change of a key")
 
     async def __aenter__(self) -> Keys:
         return self

@@ -56,7 +56,7 @@ def launch() -> int:
     """Do what the command line asks; the exit code."""
     archive = os.path.abspath(os.path.dirname(__file__))
     try:
-        folder = find_folder(archive, places(sys.argv[1:], os.environ))
+        folder = find_folder(archive, candidate_folders(sys.argv[1:], os.environ))
     except Unusable as error:
         print(f"lares: {error}", file=sys.stderr)
         return EX_CANTCREAT
@@ -93,7 +93,7 @@ def is_not_foreign(path: str) -> bool:
 # --- where ---------------------------------------------------------------------------------------
 
 
-def places(arguments: Sequence[str], environment: Mapping[str, str]) -> list[str]:
+def candidate_folders(arguments: Sequence[str], environment: Mapping[str, str]) -> list[str]:
     """The folders to unpack to, in the order of preference."""
     data = data_dir(arguments, environment)
     own = [data, *(environment.get(name, "").split(":")[0] for name in OWN)]
@@ -157,7 +157,7 @@ def find_folder(archive: str, bases: Sequence[str]) -> str:
                 if sys.stderr.isatty():
                     print("lares: unpacking, once for this version ...", file=sys.stderr, flush=True)
                 load_unpacker().unpack(archive, folder)
-                hold(folder)
+                lock_shared(folder)
                 if not is_a_hub_s(base):  # nobody runs there long enough to remove earlier versions later
                     load_unpacker().remove_others(base, keep=folder)
         except Unusable as error:
@@ -197,7 +197,7 @@ def check_room(base: str) -> None:
 
 def take(archive: str, folder: str) -> bool:
     """Whether the folder is there; if so it is whole, or was repaired, and is kept from being removed."""
-    if not hold(folder):
+    if not lock_shared(folder):
         return False
     boot = this_boot()
     is_first = boot != read_text(os.path.join(folder, BOOTED))
@@ -208,7 +208,7 @@ def take(archive: str, folder: str) -> bool:
     return True
 
 
-def hold(folder: str) -> bool:
+def lock_shared(folder: str) -> bool:
     """Lock the folder against being removed; False where it is not there, or just being removed."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from lares_launcher import DATE, NAME, SITE, checksum, places, read_seal
+from lares_launcher import DATE, NAME, SITE, candidate_folders, checksum, read_seal
 from lares_unpack import compiled, dir_lock, remove_others, sync, write_seal
 
 
@@ -19,7 +19,7 @@ def seal() -> None:
 def remove_old_versions() -> None:
     """Remove every other version that nobody runs from; `OSError` where that fails."""
     folder = running_folder()
-    for base in places(sys.argv[1:], os.environ):
+    for base in candidate_folders(sys.argv[1:], os.environ):
         if os.path.isdir(base) and os.stat(base).st_uid == os.geteuid():
             remove_others(base, keep=folder)
 

@@ -106,16 +106,16 @@ def machine_of(tag: str) -> str:
 def objects(file: zipfile.ZipFile, parts: Mapping[str, Any]) -> Iterator[tuple[list[str], bytes]]:
     """The compiled objects of this Python, each with the names that it goes by; one at a time is in memory."""
     machine = machine_of(TAG)
-    wanted: dict[int, list[str]] = {}
+    needed: dict[int, list[str]] = {}
     for name, index in parts["native"][TAG].items():
-        wanted.setdefault(index, []).append(name)
+        needed.setdefault(index, []).append(name)
     with file.open(f"native/{machine}.xz") as packed, lzma.open(packed) as stream:
-        for index, (size, check) in enumerate(parts["objects"][machine][: max(wanted) + 1]):
+        for index, (size, check) in enumerate(parts["objects"][machine][: max(needed) + 1]):
             data = stream.read(size)
             if len(data) != size or zlib.crc32(data) != check:
                 raise ValueError(f"object {index} for {machine}")
-            if index in wanted:
-                yield wanted[index], data
+            if index in needed:
+                yield needed[index], data
 
 
 def place(path: str, data: bytes) -> None:

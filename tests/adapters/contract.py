@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 from appliance.adapters.adapter_runner import AdapterRunner
+from appliance.adapters.device_http import open_session
 from appliance.adapters.dispatch import Dispatcher, Outcome, Status
-from appliance.adapters.http import open_session
 from appliance.adapters.kind import AdapterKind
 from appliance.clock import Clock
 from appliance.health import AdapterStatus, Health

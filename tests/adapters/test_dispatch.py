@@ -31,7 +31,7 @@ from tests.fakes.still import StillRunner
 ON = Command(capability="power", action="on")
 
 
-class Desk:
+class FakeAdapter:
     """A dispatcher over the adapters `a`, `b` and `c`, the last two of which share an address."""
 
     def __init__(self, session: aiohttp.ClientSession, clock: VirtualClock) -> None:
@@ -63,9 +63,9 @@ class Desk:
 
 
 @pytest.fixture
-async def desk(session: aiohttp.ClientSession, clock: VirtualClock) -> AsyncIterator[Desk]:
+async def desk(session: aiohttp.ClientSession, clock: VirtualClock) -> AsyncIterator[FakeAdapter]:
     """A dispatcher at work."""
-    desk = Desk(session, clock)
+    desk = FakeAdapter(session, clock)
     async with desk.dispatcher:
         yield desk
 
@@ -74,7 +74,7 @@ def _ok(device_id: str) -> Outcome:
     return Outcome(device_id=device_id, status=Status.OK, message=None)
 
 
-async def test_outcomes_come_in_the_order_asked_for_however_the_devices_end(desk: Desk) -> None:
+async def test_outcomes_come_in_the_order_asked_for_however_the_devices_end(desk: FakeAdapter) -> None:
     sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("ba"), ON, "device"))
     first, second = await desk.begun("b"), await desk.begun("a")
     second.set_result(desk.done("a"))
@@ -86,7 +86,7 @@ async def test_outcomes_come_in_the_order_asked_for_however_the_devices_end(desk
     assert desk.registry.get_device("a:1").attributes == {"power": "on", "state": "online"}
 
 
-async def test_devices_at_one_address_are_commanded_one_after_another_in_the_order_given(desk: Desk) -> None:
+async def test_devices_at_one_address_are_commanded_one_after_another_in_the_order_given(desk: FakeAdapter) -> None:
     sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("cab"), ON, "device"))
     first, aside = await desk.begun("c"), await desk.begun("a")
     await asyncio.sleep(0)
@@ -97,7 +97,7 @@ async def test_devices_at_one_address_are_commanded_one_after_another_in_the_ord
     assert await sending == [_ok("c:1"), _ok("a:1"), _ok("b:1")]
 
 
-async def test_no_devices_have_no_outcomes(desk: Desk) -> None:
+async def test_no_devices_have_no_outcomes(desk: FakeAdapter) -> None:
     assert await desk.dispatcher.send([], ON, "device") == []
 
 
@@ -111,7 +111,7 @@ async def test_no_devices_have_no_outcomes(desk: Desk) -> None:
     ],
 )
 async def test_one_device_that_fails_has_a_message_and_the_others_go_on(
-    desk: Desk, caplog: pytest.LogCaptureFixture, outcome: CommandResult | Exception, message: str
+    desk: FakeAdapter, caplog: pytest.LogCaptureFixture, outcome: CommandResult | Exception, message: str
 ) -> None:
     caplog.set_level(logging.INFO, "adapters")
     sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("ab"), ON, "device"))
@@ -133,14 +133,16 @@ async def test_one_device_that_fails_has_a_message_and_the_others_go_on(
     "command",
     [Command(capability="brightness", action="set", value=3), Command(capability="state", action="get")],
 )
-async def test_what_an_adapter_does_not_offer_is_unsupported_and_not_sent(desk: Desk, command: Command) -> None:
+async def test_what_an_adapter_does_not_offer_is_unsupported_and_not_sent(
+    desk: FakeAdapter, command: Command
+) -> None:
     message = f"device 'a:1' does not offer {command.capability} {command.action}"
     [outcome] = await desk.dispatcher.send(desk.devices("a"), command, "device")
     assert (outcome.status, outcome.message, str(outcome.error)) == (Status.UNSUPPORTED, message, message)
     assert desk.adapters["a"].asked == []
 
 
-async def test_a_value_that_a_device_cannot_take_is_refused_though_its_address_is_busy(desk: Desk) -> None:
+async def test_a_value_that_a_device_cannot_take_is_refused_though_its_address_is_busy(desk: FakeAdapter) -> None:
     busy = asyncio.ensure_future(desk.dispatcher.send(desk.devices("a"), ON, "device"))
     await desk.begun("a")
     narrow = (CommandSpec(capability="brightness", actions=("set",), min=10, max=90),)
@@ -156,14 +158,14 @@ async def test_a_value_that_a_device_cannot_take_is_refused_though_its_address_i
     assert desk.adapters["a"].asked == [("a:1", ON)]
 
 
-async def test_a_device_whose_adapter_is_not_there_is_unsupported(desk: Desk) -> None:
+async def test_a_device_whose_adapter_is_not_there_is_unsupported(desk: FakeAdapter) -> None:
     adapter = StubAdapter(context_of("z", desk.adapters["a"].http._session, VirtualClock()))
     desk.registry.apply(adapter.seen(power="off"))
     [outcome] = await desk.dispatcher.send([desk.registry.get_device("z:1")], ON, "device")
     assert outcome.status is Status.UNSUPPORTED
 
 
-async def test_a_command_that_was_begun_is_finished_though_its_sender_goes_away(desk: Desk) -> None:
+async def test_a_command_that_was_begun_is_finished_though_its_sender_goes_away(desk: FakeAdapter) -> None:
     sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("bc"), ON, "device"))
     under_way = await desk.begun("b")
     sending.cancel()
@@ -176,7 +178,7 @@ async def test_a_command_that_was_begun_is_finished_though_its_sender_goes_away(
 
 
 async def test_leaving_ends_every_command(session: aiohttp.ClientSession, clock: VirtualClock) -> None:
-    desk = Desk(session, clock)
+    desk = FakeAdapter(session, clock)
     async with desk.dispatcher:
         sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("bc"), ON, "device"))
         under_way = await desk.begun("b")
@@ -185,7 +187,7 @@ async def test_leaving_ends_every_command(session: aiohttp.ClientSession, clock:
     assert desk.adapters["c"].commands == []
 
 
-async def test_senders_of_commands_that_are_given_up_are_told_so(desk: Desk) -> None:
+async def test_senders_of_commands_that_are_given_up_are_told_so(desk: FakeAdapter) -> None:
     sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("ab"), ON, "device"))
     done, given_up = await desk.begun("a"), await desk.begun("b")
     done.set_result(desk.done("a"))
@@ -196,14 +198,14 @@ async def test_senders_of_commands_that_are_given_up_are_told_so(desk: Desk) -> 
     assert given_up.cancelled()
 
 
-async def test_nobody_to_command_is_no_outcome(desk: Desk) -> None:
+async def test_nobody_to_command_is_no_outcome(desk: FakeAdapter) -> None:
     assert await desk.dispatcher.send([], ON, "device") == []
 
 
 async def test_leaving_is_quiet_though_a_sender_went_away_before(
     session: aiohttp.ClientSession, clock: VirtualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    desk = Desk(session, clock)
+    desk = FakeAdapter(session, clock)
     async with desk.dispatcher:
         sending = asyncio.ensure_future(desk.dispatcher.send(desk.devices("ab"), ON, "device"))
         await desk.begun("b")
@@ -220,7 +222,7 @@ async def test_leaving_is_quiet_though_a_sender_went_away_before(
 
 @pytest.mark.parametrize("payload", [{}, {"device_id": "a:1"}, {"deep": {"er": [1, None, "x"]}}])
 async def test_an_operation_gets_the_payload_and_its_result_is_returned(
-    desk: Desk, payload: dict[str, Value]
+    desk: FakeAdapter, payload: dict[str, Value]
 ) -> None:
     assert await desk.dispatcher.invoke("a:echo", payload) == payload
 
@@ -228,12 +230,12 @@ async def test_an_operation_gets_the_payload_and_its_result_is_returned(
 @pytest.mark.parametrize(
     "target", ["", ":", "a", "a:", ":echo", "a:nothing", "z:echo", "a:echo:1", "A:echo", " a:echo", "echo:a"]
 )
-async def test_a_target_that_does_not_exist_is_named(desk: Desk, target: str) -> None:
+async def test_a_target_that_does_not_exist_is_named(desk: FakeAdapter, target: str) -> None:
     with pytest.raises(Unsupported) as failed:
         await desk.dispatcher.invoke(target, {})
     assert str(failed.value) == f"invoke target '{target}' is not supported"
 
 
-async def test_an_operation_that_fails_says_why(desk: Desk) -> None:
+async def test_an_operation_that_fails_says_why(desk: FakeAdapter) -> None:
     with pytest.raises(Unreachable, match="nobody is there"):
         await desk.dispatcher.invoke("a:fail", {})

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
+from appliance.adapters.device_http import HttpClient
 from appliance.adapters.elgato_lights.client import ElgatoClient, LightState
-from appliance.adapters.http import HttpClient
 from appliance.errors import BadAnswer, Invalid, Unreachable
 from tests.fakes.clock import VirtualClock
 

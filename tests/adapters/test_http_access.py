@@ -8,7 +8,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from appliance.adapters.http import HttpAccess, HttpClient
+from appliance.adapters.device_http import HttpAccess, HttpClient
 from appliance.errors import AdapterFailed, Unreachable
 from tests.fakes.clock import VirtualClock
 from tests.fakes.vendor import RawVendor

@@ -16,9 +16,9 @@ import pytest
 from appliance.adapters import address_gates
 from appliance.adapters.address_gates import AddressGates
 from appliance.adapters.base import COMMAND_TIMEOUT_SECS, AdapterContext, CommandResult
+from appliance.adapters.device_http import CONNECT_TIMEOUT_SECS, HttpClient
 from appliance.adapters.elgato_lights.adapter import ElgatoAdapter
 from appliance.adapters.elgato_lights.simulator import LightSimulator
-from appliance.adapters.http import CONNECT_TIMEOUT_SECS, HttpClient
 from appliance.adapters.roku_tv.adapter import RokuAdapter
 from appliance.adapters.roku_tv.simulator import TvSimulator
 from appliance.clock import Clock
@@ -236,10 +236,10 @@ async def test_what_a_command_read_is_taken_in(bench: Bench) -> None:
 
 
 async def test_what_a_command_read_is_taken_in_though_it_failed(bench: Bench) -> None:
-    told = "was told off but shows on"
-    error, happened = await bench.command(CommandResult(report=bench.seen("on"), error=told))
-    assert (error, bench.power) == (told, ("on", "online"))
-    assert happened[-1] == _errored(told)
+    reported = "was told off but shows on"
+    error, happened = await bench.command(CommandResult(report=bench.seen("on"), error=reported))
+    assert (error, bench.power) == (reported, ("on", "online"))
+    assert happened[-1] == _errored(reported)
     assert events.SystemErrorReported not in _kinds(happened)
 
 
@@ -454,22 +454,22 @@ async def test_the_limits_of_time_hold_for_polls_commands_and_operations(session
             }
             timed = await asyncio.gather(*(_timed(work) for work in works.values()))
     took = {name: seconds for name, (seconds, _) in zip(works, timed, strict=True)}
-    told = {name: str(outcome) for name, (_, outcome) in zip(works, timed, strict=True)}
+    reported = {name: str(outcome) for name, (_, outcome) in zip(works, timed, strict=True)}
     assert (CONNECT_TIMEOUT_SECS, COMMAND_TIMEOUT_SECS) == (2.0, 5.0)
     for name in ("hole, poll", "hole, command", "hole, toggle"):
         assert 2 * CONNECT_TIMEOUT_SECS + 0.24 < took.pop(name) < COMMAND_TIMEOUT_SECS + SLACK_SECS, name
     for name, seconds in took.items():
         assert COMMAND_TIMEOUT_SECS - 0.15 < seconds < COMMAND_TIMEOUT_SECS + SLACK_SECS, name
     assert (hole.misses, quiet.misses) == (1, 1)
-    assert told["hole, command"] == f"{nowhere} does not answer (timed out)"
-    assert told["silent, command"] == f"{silent.url} does not answer (nothing for 5 s)"
-    assert told["silent, operation"] == told["silent, command"]
-    assert told["mute, command"] == f"{mute.url} does not answer (nothing for 5 s)"
-    assert told["pressed, command"] == "None", "an answered press is a success though the TV falls silent"
-    assert told["flood, command"] == f"{flooding.url} does not answer (nothing for 5 s)"
-    assert told["slow, command"] == f"{slow.url} took longer than 5 s"
-    assert told["trickle, command"] == f"{trickling.url} took longer than 5 s"
-    assert told["stuck, command"] == f"{stuck.url} took longer than 5 s"
+    assert reported["hole, command"] == f"{nowhere} does not answer (timed out)"
+    assert reported["silent, command"] == f"{silent.url} does not answer (nothing for 5 s)"
+    assert reported["silent, operation"] == reported["silent, command"]
+    assert reported["mute, command"] == f"{mute.url} does not answer (nothing for 5 s)"
+    assert reported["pressed, command"] == "None", "an answered press is a success though the TV falls silent"
+    assert reported["flood, command"] == f"{flooding.url} does not answer (nothing for 5 s)"
+    assert reported["slow, command"] == f"{slow.url} took longer than 5 s"
+    assert reported["trickle, command"] == f"{trickling.url} took longer than 5 s"
+    assert reported["stuck, command"] == f"{stuck.url} took longer than 5 s"
     assert sorted(message.partition(":")[0] for message in site.errors) == [
         "flood",
         "hole2",

@@ -12,7 +12,7 @@ import pytest
 from wled import WLED
 from yarl import URL
 
-from appliance.adapters.http import HttpClient
+from appliance.adapters.device_http import HttpClient
 from appliance.adapters.wled.adapter import EFFECT, WledAdapter
 from appliance.adapters.wled.simulator import WledSimulator
 from appliance.home.commands import Command
@@ -43,10 +43,10 @@ async def test_what_real_strips_tell_becomes_a_device_and_one_for_each_segment(
     assert whole.device_id == "strip:light" and whole.name == raw["info"]["name"]
     assert whole.info.firmware == raw["info"]["ver"] and whole.info.serial == raw["info"]["mac"]
     assert [each.device_id for each in segments] == [f"strip:segment:{each['id']}" for each in raw["state"]["seg"]]
-    for each, told in zip(segments, raw["state"]["seg"], strict=True):
+    for each, reported in zip(segments, raw["state"]["seg"], strict=True):
         assert each.kind is DeviceKind.LIGHT and each.info == Info(manufacturer="WLED", parent_id="strip:light")
-        assert each.attributes[EFFECT] == raw["effects"][told["fx"]]
-        assert each.attributes["color_rgb"] == dict(zip("rgb", told["col"][0][:3], strict=True))
+        assert each.attributes[EFFECT] == raw["effects"][reported["fx"]]
+        assert each.attributes["color_rgb"] == dict(zip("rgb", reported["col"][0][:3], strict=True))
         [effects] = [spec for spec in each.commands if spec.capability == EFFECT]
         assert "RSVD" not in effects.values and set(effects.values) <= set(raw["effects"])
 
@@ -154,7 +154,7 @@ def test_the_adapter_is_short() -> None:
     for file in FOLDER.glob("*.py"):
         text = file.read_text()
         tree = ast.parse(text)
-        told = {
+        reported = {
             number
             for node in ast.walk(tree)
             if isinstance(node, ast.Expr)
@@ -162,6 +162,6 @@ def test_the_adapter_is_short() -> None:
             and isinstance(node.value.value, str)
             for number in range(node.lineno, (node.end_lineno or 0) + 1)
         }
-        code = [number for number, line in enumerate(text.splitlines(), 1) if line.strip() and number not in told]
+        code = [number for number, line in enumerate(text.splitlines(), 1) if line.strip() and number not in reported]
         lines += len(code) if file.name == "adapter.py" else 0
     assert lines < 120

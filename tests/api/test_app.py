@@ -38,8 +38,8 @@ class TestTheTableOfRoutes:
     """Each route is complete, and no two are the same."""
 
     def test_no_route_is_there_twice(self) -> None:
-        places = [(route.method, re.sub(r"<\w+>", "<>", route.path)) for route in ROUTES]
-        assert len(places) == len(set(places))
+        room_assignments = [(route.method, re.sub(r"<\w+>", "<>", route.path)) for route in ROUTES]
+        assert len(room_assignments) == len(set(room_assignments))
 
     def test_no_path_with_an_id_hides_one_without(self) -> None:
         for route in ROUTES:

@@ -23,7 +23,7 @@ from appliance.errors import Invalid
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.json_shapes import COMMAND
 from appliance.home.values import CHECKS
-from appliance.tables.shapes import Check, Schema, array_of, record
+from appliance.tables.json_schema import Check, Schema, array_of, record
 from tests.fakes import contract_recorder
 from tests.fakes.house import READER, House
 

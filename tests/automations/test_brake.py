@@ -37,7 +37,7 @@ async def feed_back(it: Bench, times: int, *steps: tuple[str, str]) -> None:
     for number in range(times):
         for source, device_id in steps:
             command(it, source, device_id, number % 100)
-            await it.settle()
+            await it.drain()
 
 
 async def test_an_automation_that_sets_itself_off_is_paused_for_a_minute_and_says_so(
@@ -53,12 +53,12 @@ async def test_an_automation_that_sets_itself_off_is_paused_for_a_minute_and_say
         count = len(it.fired)
         await it.pass_by(59)
         it.show(brightness=50)
-        await it.settle()
+        await it.drain()
         assert len(it.fired) == count
         assert it.outcomes()[-1] == ("skipped", "brake: it set itself off too often; paused for 1 s more")
         await it.pass_by(2)
         it.show(brightness=51)
-        await it.settle()
+        await it.drain()
         assert len(it.fired) == count + 1 and it.parts.engine.figures()["a"]["braked_secs"] is None
 
 
@@ -91,5 +91,5 @@ async def test_a_scene_that_an_automation_runs_counts_as_its_doing(tmp_path: Pat
             brake.note_effect("automation:a", "scene", "x")
             await feed_back(it, 1, ("scene:x", "desk:light:0")) if number else None
             it.show(brightness=number + 1)
-            await it.settle()
+            await it.drain()
         assert len(it.fired) <= 13

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from appliance.automations.condition_result import HOLDS
 from appliance.automations.conditions import (
     Condition,
     DeviceState,
@@ -17,7 +18,6 @@ from appliance.automations.conditions import (
 from appliance.automations.matchers import Anything, Equal, Matcher, Within
 from appliance.automations.sun import SunEvent
 from appliance.automations.sun_position import Edge, SunCondition
-from appliance.automations.verdict import HOLDS
 from tests.automations.homes import BERLIN, LAMP, NOW, at, device, home
 
 
@@ -28,9 +28,9 @@ def state(attribute: str, matcher: Matcher) -> DeviceState:
 
 def reason(condition: Condition, attributes: dict[str, Any] | None, instant: datetime | None = NOW) -> str:
     """Why the condition does not hold in a home with this lamp (None: without); empty if it does."""
-    verdict = condition.holds(home() if attributes is None else home(device(attributes)), instant)
-    assert verdict.holds is (verdict.reason == "")
-    return verdict.reason
+    outcome = condition.holds(home() if attributes is None else home(device(attributes)), instant)
+    assert outcome.holds is (outcome.reason == "")
+    return outcome.reason
 
 
 @pytest.mark.parametrize(
@@ -128,6 +128,6 @@ def test_all_conditions_must_hold_and_the_first_that_does_not_is_named() -> None
     house = home(device({"power": "on", "brightness": 20}))
     power, brightness = state("power", Equal(value="on")), state("brightness", Within(above=50))
     assert check_all([], house, NOW) is check_all([power], house, None) is HOLDS
-    verdict = check_all([power, brightness, NIGHT], house, NOW)
-    assert not verdict.holds
-    assert verdict.reason == "condition 2: brightness was 20, needs above 50"
+    outcome = check_all([power, brightness, NIGHT], house, NOW)
+    assert not outcome.holds
+    assert outcome.reason == "condition 2: brightness was 20, needs above 50"

@@ -54,7 +54,7 @@ async def test_a_change_of_the_wanted_attribute_fires_with_the_values_before_and
         it.show(power="on", brightness=21)
         it.show(power="off")
         it.show(TV, power="on")
-        await it.settle()
+        await it.drain()
         attributes = {"power": "on", "brightness": 20, "state": "online"}
         expected = {"attribute": "power", "value": "on", "previous_value": "off", "attributes": attributes}
         assert it.events == [{"type": "device_state_change", "device_id": LAMP, **expected}]
@@ -91,7 +91,7 @@ async def test_what_happens_fires_whoever_waits_for_it(
 ) -> None:
     async with bench(tmp_path, automation(trigger)) as it:
         happens(it)
-        await it.settle()
+        await it.drain()
         assert len(it.fired) == fires
         assert all(event["type"] == trigger["type"] for event in it.events)
 
@@ -133,7 +133,7 @@ async def test_in_the_polar_summer_nothing_rises_or_sets_and_other_schedules_go_
 async def test_one_change_fires_all_that_wait_for_it_by_id(tmp_path: Path) -> None:
     async with bench(tmp_path, *[automation(id_=each) for each in "cab"]) as it:
         it.show(power="on")
-        await it.settle()
+        await it.drain()
         assert it.fired == ["a", "b", "c"]
 
 
@@ -144,17 +144,17 @@ async def test_what_is_seen_first_after_a_start_only_sets_the_baseline(tmp_path:
     card = Card()
     async with bench(tmp_path, automation(), card=card) as it:
         it.show(power="on")
-        await it.settle()
+        await it.drain()
         assert it.fired == ["a"]
         it.show(power="off")
     async with bench(tmp_path, automation(), start=NOW + timedelta(hours=1), card=card) as it:
         it.registry.set_state("desk", "offline")
         it.show(power="on")
-        await it.settle()
+        await it.drain()
         assert it.fired == [], "nobody knows when it was switched on"
         it.show(power="off")
         it.show(power="on")
-        await it.settle()
+        await it.drain()
         assert it.fired == ["a"]
 
 
@@ -165,7 +165,7 @@ async def test_a_first_sighting_without_a_change_sets_the_baseline_too(tmp_path:
     async with bench(tmp_path, automation(), start=NOW + timedelta(hours=1), card=card) as it:
         it.show()
         it.show(power="on")
-        await it.settle()
+        await it.drain()
         assert it.fired == ["a"]
 
 
@@ -174,7 +174,7 @@ async def test_that_a_device_appears_or_comes_back_is_no_change(tmp_path: Path) 
         it.show(TV, power="on")
         it.remove(TV)
         it.show(TV, power="on")
-        await it.settle()
+        await it.drain()
         assert it.fired == []
 
 
@@ -441,7 +441,7 @@ async def test_a_box_that_does_not_know_the_time_holds_back_what_waits_for_it_an
         assert sorted(it.fired) == ["a", "c"]
         it.show(power="off")
         it.show(power="on")
-        await it.settle()
+        await it.drain()
         assert it.fired[-1] == "w"
     assert "the clock shows 1970-01-01T00:00:00.000Z" in caplog.text
 
@@ -496,7 +496,7 @@ async def test_a_fault_in_one_automations_way_hurts_no_other(
 
         monkeypatch.setattr(it.parts.engine._runs, "fire", stumble)
         it.show(power="on")
-        await it.settle()
+        await it.drain()
         assert it.fired == ["a", "c"]
     assert "automation 'b': ZeroDivisionError: by mistake" in caplog.text
 
@@ -509,7 +509,7 @@ async def test_what_cannot_begin_keeps_no_place(tmp_path: Path) -> None:
         assert it.outcomes() == [("error", "it could not begin: ZeroDivisionError: by mistake")]
         it.stage.breaks.clear()
         it.show(power="on")
-        await it.settle()
+        await it.drain()
         assert it.fired == ["a"]
 
 
@@ -534,10 +534,10 @@ async def test_after_the_end_nothing_fires_and_nobody_waits(tmp_path: Path, capl
     caplog.set_level(logging.DEBUG)
     async with bench(tmp_path, automation(DURATION), automation(every(60), "i")) as it:
         it.show(power="on")
-        await it.settle()
+        await it.drain()
     it.show(power="off")
     it.show(power="on")
-    await it.settle()
+    await it.drain()
     assert it.fired == [] and it.clock.sleepers == 0
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from appliance.automations.known_names import KnownNames
-from appliance.lua.runner import Function
 from appliance.lua.source import Source
+from appliance.lua.worker_pool import Function
 from tests.automations.homes import parse
 
 KNOWN = KnownNames(adapters=["elgato_lights", "tv"], rooms=lambda: ["den", "hall"], groups=lambda: ["downstairs"])

@@ -107,7 +107,7 @@ async def test_a_switch_that_was_begun_is_finished_though_whoever_asked_goes_awa
         asker = asyncio.create_task(it.parts.automations.switch("a", is_enabled=False))
         await asyncio.sleep(0)
         asker.cancel()
-        await it.settle()
+        await it.drain()
         assert asker.cancelled()
         assert card.values["toggle/a"] is False
         assert it.parts.automations.view("a").is_enabled is False

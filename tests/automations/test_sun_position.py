@@ -138,6 +138,6 @@ def test_while_the_sun_is_up_after_midnight_it_is_not_yet_night() -> None:
 def test_a_no_tells_the_times_compared(
     after: str | None, before: str | None, instant: datetime, locale: Locale, reason: str
 ) -> None:
-    verdict = position(after, before, locale).holds(HOME, instant)
-    assert not verdict.holds
-    assert verdict.reason == reason
+    outcome = position(after, before, locale).holds(HOME, instant)
+    assert not outcome.holds
+    assert outcome.reason == reason

@@ -61,7 +61,7 @@ async def test_only_timers_of_no_delay_brake_who_starts_them(tmp_path: Path, sec
         for _ in range(15):
             await start(it, secs=secs)
             await it.pass_by(secs)
-            await it.settle()
+            await it.drain()
         assert len(it.fired) == times
 
 
@@ -185,7 +185,7 @@ async def test_a_thousand_timers_take_little_more_than_their_bytes_and_one_alarm
             taken, _ = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
-        await it.settle()
+        await it.drain()
         assert it.clock.sleepers == waits
         assert taken / 1_000 < 600
         for number in range(1_000):

@@ -220,13 +220,13 @@ def test_a_wait_that_is_over_fires_with_the_value_as_it_is_then() -> None:
     trigger = brightness(RANGE, duration_secs=5)
     pending = trigger.follow(shift(40, 60), None)
     assert pending is not None
-    settled = trigger.settle(pending, device({"brightness": 70, "power": "on"}))
+    settled = trigger.resolve(pending, device({"brightness": 70, "power": "on"}))
     assert settled is not None
     assert (settled.event["value"], settled.event["previous_value"]) == (70, 40)
     assert settled.event["attributes"] == {"brightness": 70, "power": "on"}
-    assert trigger.settle(pending, device({"brightness": 50})) is None
-    assert trigger.settle(pending, device({})) is None
-    assert trigger.settle(pending, None) is None
+    assert trigger.resolve(pending, device({"brightness": 50})) is None
+    assert trigger.resolve(pending, device({})) is None
+    assert trigger.resolve(pending, None) is None
 
 
 @pytest.mark.parametrize(

@@ -121,12 +121,12 @@ async def test_a_trigger_fires_when_its_variable_comes_to_be_what_is_wanted(tmp_
     async with bench(tmp_path, *definitions) as it:
         for value in (6, 7, 8, 3, 7, None):
             it.variables.set("n", value, WHO)
-            await it.settle()
+            await it.drain()
         assert it.fired == ["any", "any", "seven", "any", "any", "above", "any", "seven", "any"]
         assert it.events[0] == {"type": "variable_change", "name": "n", "value": 6}
         assert it.events[-1] == {"type": "variable_change", "name": "n", "value": None, "previous_value": 7}
         it.variables.set("n", None, WHO)
-        await it.settle()
+        await it.drain()
         assert len(it.fired) == 9, "what was not there cannot be removed"
 
 
@@ -134,5 +134,5 @@ async def test_a_variable_that_its_own_automation_changes_brakes_it(tmp_path: Pa
     async with bench(tmp_path, automation({"type": "variable_change", "name": "n"})) as it:
         for number in range(30):
             it.variables.set("n", number, "automation:a")
-            await it.settle()
+            await it.drain()
         assert len(it.fired) == 10

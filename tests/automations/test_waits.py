@@ -97,14 +97,14 @@ async def test_whoever_belongs_to_the_room_or_group_at_that_moment_counts(tmp_pa
         for event in ("single", "double"):
             it.bus.publish(DeviceEvent(device_id=LAMP, event=event, data={"n": 1}))
             it.bus.publish(DeviceEvent(device_id=OTHER, event=event, data={}))
-        await it.settle()
+        await it.drain()
         assert it.fired == ["room", "group", "press"]
         assert it.events[-1] == {"type": "device_event", "device_id": LAMP, "event": "double", "data": {"n": 1}}
         it.registry.assign_room(LAMP, None)
         it.registry.put_group("all", "All", [LAMP])
         for device_id in (LAMP, OTHER):
             it.show(device_id, power="off")
-        await it.settle()
+        await it.drain()
         assert it.fired == ["room", "group", "press", "group"]
 
 

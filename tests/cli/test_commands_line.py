@@ -535,8 +535,8 @@ class TestPrecedence:
         ):
             with lares(tmp_path, *arguments, variables=variables) as running:
                 running.url()
-                places = f"config={tmp_path}/{config} data={tmp_path}/{data} pid={running.process.pid}"
-                assert f" hub: Lares {VERSION} starts {places}\n" in running.stop().err
+                room_assignments = f"config={tmp_path}/{config} data={tmp_path}/{data} pid={running.process.pid}"
+                assert f" hub: Lares {VERSION} starts {room_assignments}\n" in running.stop().err
             assert (tmp_path / data).is_dir()
         assert not {"config", "data", "state"} & names(tmp_path)
 

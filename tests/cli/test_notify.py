@@ -65,9 +65,9 @@ def test_where_nobody_listens_nothing_happens(environment: dict[str, str]) -> No
 async def test_the_watchdog_is_fed_twice_in_its_time(ear: Ear, tmp_path: Path) -> None:
     clock = VirtualClock()
     environment = {"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "30000000"}
-    feeding = asyncio.ensure_future(Notifier(environment, clock).feed_watchdog())
+    notifying = asyncio.ensure_future(Notifier(environment, clock).feed_watchdog())
     await clock.advance(60.0, sleepers=1)
-    feeding.cancel()
+    notifying.cancel()
     assert ear.heard() == ["WATCHDOG=1"] * 5
 
 

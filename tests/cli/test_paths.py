@@ -10,21 +10,21 @@ from types import SimpleNamespace
 
 import pytest
 
-from appliance.cli.paths import Places, bundled_config, make_data_dir, write_config
+from appliance.cli.paths import HubPaths, bundled_config, make_data_dir, write_config
 from appliance.errors import StartFailed
 
 CONFIG = "config/default.toml"
 
 
-def places(
+def room_assignments(
     root: Path,
     *,
     config: str | None = None,
     data: str | None = None,
     environment: Mapping[str, str] | None = None,
-) -> Places:
+) -> HubPaths:
     """Places with a working folder `here` and an executable's folder `beside`, under the root."""
-    return Places(
+    return HubPaths(
         config_flag=None if config is None else str(root / config),
         data_flag=None if data is None else str(root / data),
         environment={name: str(root / path) if path else "" for name, path in (environment or {}).items()},
@@ -56,7 +56,7 @@ def test_the_configuration_is_found_by_flag_environment_systemd_working_folder_e
     tmp_path: Path, flag: str | None, environment: dict[str, str], existing: list[str], found: str
 ) -> None:
     make(tmp_path, "a.toml", "b.toml", *existing)
-    assert places(tmp_path, config=flag, environment=environment).find_config() == tmp_path / found
+    assert room_assignments(tmp_path, config=flag, environment=environment).find_config() == tmp_path / found
 
 
 DATA_CASES: list[tuple[str | None, dict[str, str], list[str], str]] = [
@@ -74,12 +74,12 @@ def test_the_data_directory_is_found_in_the_same_order(
     tmp_path: Path, flag: str | None, environment: dict[str, str], existing: list[str], found: str
 ) -> None:
     make(tmp_path, *existing)
-    assert places(tmp_path, data=flag, environment=environment).find_data_dir() == tmp_path / found
+    assert room_assignments(tmp_path, data=flag, environment=environment).find_data_dir() == tmp_path / found
 
 
 def test_of_several_folders_that_systemd_names_the_first_counts(tmp_path: Path) -> None:
     environment = {"CONFIGURATION_DIRECTORY": "one:/etc/two", "STATE_DIRECTORY": "one:/var/two"}
-    asked = places(tmp_path, environment=environment)
+    asked = room_assignments(tmp_path, environment=environment)
     assert asked.find_config() == tmp_path / "one" / CONFIG
     assert asked.find_data_dir() == tmp_path / "one"
 
@@ -90,7 +90,7 @@ def test_a_configuration_that_is_named_must_be_a_file(tmp_path: Path, by_flag: b
     if is_folder:
         (tmp_path / "x.toml").mkdir()
     make(tmp_path, f"here/{CONFIG}")
-    asked = places(
+    asked = room_assignments(
         tmp_path, config="x.toml" if by_flag else None, environment={} if by_flag else {"LARES_CONFIG": "x.toml"}
     )
     with pytest.raises(StartFailed) as failed:
@@ -102,7 +102,7 @@ def test_a_configuration_that_is_named_must_be_a_file(tmp_path: Path, by_flag: b
 def test_a_relative_name_is_meant_from_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path, "sub/a.toml")
     monkeypatch.chdir(tmp_path)
-    asked = Places.of_process("sub/a.toml", "state")
+    asked = HubPaths.of_process("sub/a.toml", "state")
     assert asked.find_config() == tmp_path / "sub/a.toml"
     assert asked.find_data_dir() == tmp_path / "state"
 

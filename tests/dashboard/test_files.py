@@ -16,7 +16,7 @@ from appliance.adapters.dispatch import Status
 from appliance.api.static_files import FOLDER, load_files, security_headers
 from appliance.cli import archive
 from appliance.health import AdapterStatus
-from appliance.history.execution_history import RunStatus
+from appliance.history.execution_history import ExecutionStatus
 from appliance.home.capabilities import CAPABILITIES
 from tests.fakes import process
 from tests.fakes.house import LIGHT, MASTER, House, open_house
@@ -148,7 +148,7 @@ def test_both_languages_say_everything() -> None:
         *CAPABILITIES,
         *(value for each in CAPABILITIES.values() for value in (*each.values, *each.actions)),
     }
-    assert names <= capabilities | {*Status, *RunStatus, *AdapterStatus, "presence", "state", "press"}
+    assert names <= capabilities | {*Status, *ExecutionStatus, *AdapterStatus, "presence", "state", "press"}
     placeholders = re.compile(r"\{\w+\}")
     for key in english.keys() & german.keys():
         assert set(placeholders.findall(english[key])) == set(placeholders.findall(german[key])), key

@@ -150,10 +150,12 @@ async def test_what_clients_of_the_reference_hub_call_is_answered_across_origins
     async with origin() as there, at_home(tmp_path, there) as hub:
         page = await _open(browser, there)
         calls = [call[:3] for call in CALLS]
-        told = await page.evaluate(ASK, {"api": hub.url, "token": process.KEY, "calls": calls})
-        wrong = [(call, answer) for call, answer in zip(CALLS, told, strict=True) if answer[0] != call[3]]
+        reported = await page.evaluate(ASK, {"api": hub.url, "token": process.KEY, "calls": calls})
+        wrong = [(call, answer) for call, answer in zip(CALLS, reported, strict=True) if answer[0] != call[3]]
         assert not wrong
-        by_path = {path: body for (_, path, _, status), (_, body) in zip(CALLS, told, strict=True) if status == 200}
+        by_path = {
+            path: body for (_, path, _, status), (_, body) in zip(CALLS, reported, strict=True) if status == 200
+        }
         assert [each["id"] for each in by_path["/rooms/den/devices"]] == [LIGHT]
         assert by_path["/groups/all/members"]["members"] == [LIGHT]
         assert by_path["/audit/commands"]["entries"][0]["command"] == SWITCH
@@ -171,9 +173,9 @@ async def test_what_clients_of_the_reference_hub_call_is_answered_across_origins
 async def test_a_page_of_no_named_origin_reads_nothing(browser: Browser, tmp_path: Path) -> None:
     async with origin() as there, at_home(tmp_path, "http://192.0.2.1") as hub:
         page = await _open(browser, there)
-        told = await page.evaluate(
+        reported = await page.evaluate(
             ASK,
             {"api": hub.url, "token": process.KEY, "calls": [["GET", "/devices", None], ["GET", "/health", None]]},
         )
-        assert [status for status, _ in told] == [0, 0]
+        assert [status for status, _ in reported] == [0, 0]
         await page.close()

@@ -148,13 +148,13 @@ async def test_a_new_key_is_shown_once_and_its_picture_leads_a_phone_home(browse
         dialog = page.get_by_role("dialog", name="Key for Phone")
         secret = await dialog.get_by_label("Key", exact=True).input_value()
         await expect(page.locator("svg.qr")).to_be_visible()
-        told = await read_qr(page, reader)
-        assert told == f"{shared.url}/dashboard/?token={secret}"
+        reported = await read_qr(page, reader)
+        assert reported == f"{shared.url}/dashboard/?token={secret}"
         await dialog.get_by_role("button", name="Done").click()
         await expect(dialog).to_have_count(0)
         assert secret not in await page.content()
         async with visiting(browser, shared) as phone:
-            await phone.page.goto(told)
+            await phone.page.goto(reported)
             await expect(card(phone.page, "Simulated light").get_by_role("switch")).to_be_visible()
             await phone.go("arrange")
             await phone.page.get_by_label("Name of a new room").fill("half a na")
@@ -368,8 +368,8 @@ async def test_axe_finds_nothing_to_complain_of(browser: Browser, scheme: Any) -
             await visit.page.wait_for_timeout(150)
             await visit.page.evaluate(axe)
             found = await visit.page.evaluate("axe.run().then((found) => found.violations)")
-            told = [(each["id"], [node["html"][:120] for node in each["nodes"]]) for each in found]
-            assert told == [], (view, told)
+            reported = [(each["id"], [node["html"][:120] for node in each["nodes"]]) for each in found]
+            assert reported == [], (view, reported)
 
 
 @pytest.mark.parametrize("width", [320, 390, 1280])

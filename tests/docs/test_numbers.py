@@ -22,12 +22,12 @@ from appliance.cli.serve import STOP_LIMIT_SECS
 from appliance.cli.single_file import REMOVE_AFTER_SECS, SEAL_AFTER_SECS
 from appliance.config import MIN_MASTER_KEY_CHARS
 from appliance.log_buffer import MAX_LOG_ENTRIES
-from appliance.lua.answers import MAX_ANSWER_BYTES
 from appliance.lua.context import MAX_RESULT_BYTES, MAX_RESULTS
 from appliance.lua.execution_limits import GRACE_SECS
-from appliance.lua.runner import MAX_DRAIN_SECS
+from appliance.lua.replies import MAX_ANSWER_BYTES
 from appliance.lua.source import MAX_FILE_BYTES
 from appliance.lua.worker import MAX_RUNNING
+from appliance.lua.worker_pool import MAX_DRAIN_SECS
 from appliance.lua_worker.worker_execution import MAX_LOG_BYTES, MAX_LOG_LINES
 from appliance.settings import SECTIONS
 from appliance.store.crashes import MAX_CRASHES, WINDOW_SECS

@@ -19,8 +19,8 @@ from appliance.automations.environment import Environment
 from appliance.automations.states import States
 from appliance.automations.variables import Variables
 from appliance.clock import ClockTrust
-from appliance.errors import Fault, RunCancelled, ScriptFailed, StoreFailed
-from appliance.history.execution_history import RunEntry, RunHistory
+from appliance.errors import ExecutionCancelled, Fault, ScriptFailed, StoreFailed
+from appliance.history.execution_history import ExecutionEntry, ExecutionHistory
 from appliance.history.period import Period
 from appliance.home.bus import Bus
 from appliance.home.events import AdapterAnswered
@@ -30,8 +30,8 @@ from appliance.lua.execution import Failure
 from appliance.lua.executor import Executor
 from appliance.lua.folder import Folder
 from appliance.lua.lua_catalog import Catalog
-from appliance.lua.runner import Function
 from appliance.lua.source import Source
+from appliance.lua.worker_pool import Function
 from appliance.store.records import Storage
 from tests.automations.homes import BERLIN, NOW
 from tests.fakes.clock import VirtualClock
@@ -68,7 +68,7 @@ class Play:
 
     def cancel(self) -> None:
         """It is told to end."""
-        self.end(RunCancelled())
+        self.end(ExecutionCancelled())
 
     abort = cancel
 
@@ -94,12 +94,12 @@ class Stage:
         return play
 
 
-class FailingHistory(RunHistory):
+class FailingHistory(ExecutionHistory):
     """A history that takes no entry while `fails` is set."""
 
     fails = False
 
-    def add(self, entry: RunEntry) -> None:
+    def add(self, entry: ExecutionEntry) -> None:
         """Keep an entry; raises RuntimeError while it fails."""
         if self.fails:
             raise RuntimeError("the history takes nothing")
@@ -189,16 +189,16 @@ class Bench:
 
     async def pass_by(self, seconds: float) -> None:
         """Let time go by."""
-        await self.settle()
+        await self.drain()
         await self.clock.advance(seconds, sleepers=1)
-        await self.settle()
+        await self.drain()
 
     async def set(self, instant: datetime) -> None:
         """Set the clock, and let that be noticed."""
         self.clock.set(instant)
         await self.pass_by(15)
 
-    async def settle(self) -> None:
+    async def drain(self) -> None:
         """Let runs that are over end."""
         for _ in range(10):
             await asyncio.sleep(0)
@@ -212,7 +212,7 @@ class Bench:
         """Status and error of what became of its triggers, the oldest first."""
         return [(entry.status.value, entry.error) for entry in self.entries(id_)]
 
-    def entries(self, id_: str = "a") -> list[RunEntry]:
+    def entries(self, id_: str = "a") -> list[ExecutionEntry]:
         """What became of its triggers, the oldest first."""
         return self.parts.automations.list_runs(id_, Period(limit=1000))[::-1]
 
@@ -279,7 +279,7 @@ async def bench(
         )
         if not kept.devices:
             it.show(power="off", brightness=20)
-        await it.settle()
+        await it.drain()
         yield it
         kept.devices = [*registry.list_devices()]
 

@@ -69,7 +69,7 @@ def judge(method: str, path: str, status: int, headers: Mapping[str, str], body:
     else:
         assert status in ({405} if rows else {404}) | {400, 401, 408, 413, 417}, f"nobody would expect this: {what}"
         described = _refer(status)
-    _judge(described, headers, None if method == "HEAD" else body, what)
+    _check(described, headers, None if method == "HEAD" else body, what)
 
 
 def judge_raw(asked: bytes, status: int, headers: Mapping[str, str], body: bytes) -> None:
@@ -83,7 +83,7 @@ def judge_raw(asked: bytes, status: int, headers: Mapping[str, str], body: bytes
 def judge_alone(status: int, headers: Mapping[str, str], body: bytes) -> None:
     """The same for an answer of which only the status is known; those of errors all look alike."""
     if status in _ERRORS:
-        _judge(_refer(status), headers, body or None, f"{status} {body[:300]!r}")
+        _check(_refer(status), headers, body or None, f"{status} {body[:300]!r}")
 
 
 _ERRORS = {int(status) for status in _DOCUMENT["components"]["responses"]}
@@ -97,7 +97,7 @@ def _refer(status: int) -> dict[str, Any]:
     return {"$ref": f"#/components/responses/{status}"}
 
 
-def _judge(described: dict[str, Any], headers: Mapping[str, str], body: bytes | None, what: str) -> None:
+def _check(described: dict[str, Any], headers: Mapping[str, str], body: bytes | None, what: str) -> None:
     if "$ref" in described:
         described = _DOCUMENT["components"]["responses"][described["$ref"].rsplit("/", 1)[1]]
     given = {name.lower(): value for name, value in headers.items()}

@@ -78,7 +78,7 @@ Event = Write | Truncate | Named | Removed | Sync | Mark
 Content = Write | Truncate
 Naming = Named | Removed
 
-MOST_GRANTED = 6 * 1024
+MAX_GRANTED_BYTES = 6 * 1024
 """Bytes that a file grows by at most when more are reserved: one zero is like another, and images stay small."""
 
 
@@ -88,7 +88,7 @@ class RecordingDisk(Disk):
     `operations` names all that was asked.
     """
 
-    def __init__(self, image: Image | None = None, *, most_granted: int = MOST_GRANTED) -> None:
+    def __init__(self, image: Image | None = None, *, most_granted: int = MAX_GRANTED_BYTES) -> None:
         super().__init__(Path("/in-memory"))
         self._most_granted = most_granted
         self.start: Image = dict(image or {})

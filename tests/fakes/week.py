@@ -12,15 +12,15 @@ from typing import Any
 
 from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation
+from appliance.adapters.device_http import open_session
 from appliance.adapters.dispatch import Dispatcher
-from appliance.adapters.http import open_session
 from appliance.automations.automation_setup import open_automations
 from appliance.automations.calls import AutomationCalls
 from appliance.automations.definition import AutomationDefinition, automation_parser
 from appliance.automations.environment import Environment
 from appliance.automations.variables import Variables
 from appliance.clock import ClockTrust
-from appliance.history.execution_history import RunHistory
+from appliance.history.execution_history import ExecutionHistory
 from appliance.home.bus import Bus
 from appliance.home.command_specs import CommandSpec
 from appliance.home.commands import Command
@@ -37,7 +37,7 @@ from tests.fakes.automations import LONG_AGO, Card
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
 from tests.fakes.registry import PromptRegistry
-from tests.lua.bench import open_runner
+from tests.lua.bench import open_pool
 
 LIGHT = (
     CommandSpec(capability="brightness", actions=("set",), min=1, max=100),
@@ -176,7 +176,7 @@ async def open_week(
     registry.restore(registry.layout, card.devices)
     made: list[Executor] = []
     calls: dict[str, MoreCall] = {}
-    async with open_session() as session, open_runner(scripts=config / "scripts", clock=clock) as lua:
+    async with open_session() as session, open_pool(scripts=config / "scripts", clock=clock) as lua:
         context = context_of("x", session, clock, registry=registry, bus=bus)
         runner = AdapterRunner(lambda _: runner_adapter, context)
         runner_adapter = runner.adapter = VendorAdapter(context, vendor)
@@ -196,7 +196,7 @@ async def open_week(
             folder = Folder(path=config / "automations", name="config/automations")
             parser = automation_parser(BERLIN, clock, 8)
             catalog: Catalog[AutomationDefinition] = Catalog("automation", folder, lua.describe, parser)
-            async with open_automations(catalog, environment, RunHistory(), executes) as parts:
+            async with open_automations(catalog, environment, ExecutionHistory(), executes) as parts:
                 calls.update(AutomationCalls(environment, parts.timers, _no_scene, ("x:tell",)).table())
                 week = Week(vendor=vendor, registry=registry, bus=bus, variables=environment.variables, made=made)
                 week.look()

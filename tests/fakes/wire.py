@@ -7,7 +7,7 @@ from typing import Any
 
 import aiohttp
 
-from appliance.adapters.http import HttpClient
+from appliance.adapters.device_http import HttpClient
 from appliance.clock import Clock
 
 

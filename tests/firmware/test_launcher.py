@@ -51,7 +51,7 @@ class TestPlaces:
 
     def test_nothing_given_means_what_every_box_has(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
-        assert lares_launcher.places(["check"], {}) == SHARED
+        assert lares_launcher.candidate_folders(["check"], {}) == SHARED
 
     @pytest.mark.parametrize(
         ("arguments", "is_start"),
@@ -70,7 +70,7 @@ class TestPlaces:
     ) -> None:
         monkeypatch.chdir(tmp_path)
         data = lares_launcher.data_dir(arguments, {})
-        first, *_ = lares_launcher.places(arguments, {})
+        first, *_ = lares_launcher.candidate_folders(arguments, {})
         assert (first == f"{data}/program") == is_start
         if is_start:
             lares_launcher.find_folder(str(archive), [first])
@@ -100,7 +100,7 @@ class TestPlaces:
         monkeypatch.chdir(tmp_path)
         for name in ("data", "a", "b", "c"):
             (tmp_path / name).mkdir()
-        found = lares_launcher.places(arguments, environment)
+        found = lares_launcher.candidate_folders(arguments, environment)
         assert [os.path.relpath(place, tmp_path) for place in found[:-3]] == [f"{name}/program" for name in expected]
         assert found[-3:] == SHARED
 
@@ -108,7 +108,7 @@ class TestPlaces:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(os, "geteuid", lambda: USER + 1)
-        assert lares_launcher.places(["--data-dir", str(tmp_path)], {})[0].startswith("/var/tmp/")
+        assert lares_launcher.candidate_folders(["--data-dir", str(tmp_path)], {})[0].startswith("/var/tmp/")
 
     def test_the_data_directory_beside_the_file_counts(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (tmp_path / "there" / "data").mkdir(parents=True)
@@ -297,7 +297,7 @@ class TestOthers:
         idle, used, foreign = base / "old-cpython-311-x", base / "older-cpython-311-x", base / "photos"
         for each in (idle, used, foreign):
             (each / "site-packages").mkdir(parents=True)
-        assert lares_launcher.hold(str(used))
+        assert lares_launcher.lock_shared(str(used))
         monkeypatch.setattr(sys, "path", [str(folder / "site-packages")])
         monkeypatch.setattr(
             lares_settle, "places", lambda arguments, environment: [str(base), str(elsewhere), "/not/there"]

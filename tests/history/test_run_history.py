@@ -9,31 +9,31 @@ from typing import Any
 
 import pytest
 
-from appliance.history.execution_history import ENTRY_BYTES, RunEntry, RunHistory, RunStatus
+from appliance.history.execution_history import ENTRY_BYTES, ExecutionEntry, ExecutionHistory, ExecutionStatus
 from appliance.history.period import Period
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
-def entry(subject: str, number: int, results: int = 0) -> RunEntry:
+def entry(subject: str, number: int, results: int = 0) -> ExecutionEntry:
     """One that ran so many seconds after noon."""
-    return RunEntry(
+    return ExecutionEntry(
         subject=subject,
         executed_at=NOON + timedelta(seconds=number, microseconds=900),
-        status=RunStatus.OK,
+        status=ExecutionStatus.OK,
         error=None,
         results=({"target": "x"},) * results,
         duration_ms=number,
     )
 
 
-def numbers(history: RunHistory, subject: str, period: Period = Period(limit=1000)) -> list[int]:  # noqa: B008
+def numbers(history: ExecutionHistory, subject: str, period: Period = Period(limit=1000)) -> list[int]:  # noqa: B008
     """Which entries there are."""
     return [each.duration_ms for each in history.list_runs(subject, period)]
 
 
 def test_entries_come_newest_first_in_whatever_order_they_ended() -> None:
-    history = RunHistory()
+    history = ExecutionHistory()
     for number in (2, 1, 3):
         history.add(entry("x", number))
     history.add(entry("y", 9))
@@ -42,7 +42,7 @@ def test_entries_come_newest_first_in_whatever_order_they_ended() -> None:
 
 
 def test_a_period_includes_its_ends_as_they_are_shown() -> None:
-    history = RunHistory()
+    history = ExecutionHistory()
     for number in range(300):
         history.add(entry("x", number))
     start, end = NOON + timedelta(seconds=10), NOON + timedelta(seconds=12)
@@ -52,7 +52,7 @@ def test_a_period_includes_its_ends_as_they_are_shown() -> None:
 
 
 def test_of_each_only_the_latest_are_kept() -> None:
-    history = RunHistory(max_runs=3)
+    history = ExecutionHistory(max_runs=3)
     for number in range(10):
         history.add(entry("x", number))
     history.add(entry("y", 1))
@@ -60,7 +60,7 @@ def test_of_each_only_the_latest_are_kept() -> None:
 
 
 def test_all_take_only_so_many_bytes_and_the_longest_unheard_of_goes_first() -> None:
-    history = RunHistory(max_bytes=10 * (ENTRY_BYTES + 20))
+    history = ExecutionHistory(max_bytes=10 * (ENTRY_BYTES + 20))
     for number in range(4):
         history.add(entry("quiet", number))
     for number in range(6):
@@ -76,29 +76,29 @@ def test_all_take_only_so_many_bytes_and_the_longest_unheard_of_goes_first() -> 
 @pytest.mark.parametrize("field", ["error", "results", "trigger_payload", "trace", "warnings"])
 def test_everything_that_an_entry_tells_counts_by_its_size_and_is_told_as_it_was(field: str) -> None:
     text = "x" * (48 << 10)
-    told: dict[str, Any] = {
+    reported: dict[str, Any] = {
         "error": text,
         "results": [{"target": text}],
         "trigger_payload": {"text": text},
         "trace": [{"step": "log", "message": text}],
         "warnings": [text],
     }
-    history = RunHistory(max_bytes=100 << 10)
+    history = ExecutionHistory(max_bytes=100 << 10)
     for number in range(50):
         history.add(entry("small", number))
     assert len(numbers(history, "small")) == 50
     for number in range(5):
-        history.add(replace(entry("large", number), **{field: told[field]}))
+        history.add(replace(entry("large", number), **{field: reported[field]}))
     assert numbers(history, "large") == [4, 3] and numbers(history, "small") == []
     shown = getattr(history.list_runs("large", Period())[0], field)
-    assert (list(shown) if isinstance(shown, tuple) else shown) == told[field]
+    assert (list(shown) if isinstance(shown, tuple) else shown) == reported[field]
 
 
 def test_a_full_history_takes_about_what_it_may() -> None:
     steps = [
         {"at_ms": each, "step": "command", "device_id": f"desk:light:{each}", "status": "ok"} for each in range(200)
     ]
-    history = RunHistory(max_bytes=1 << 20)
+    history = ExecutionHistory(max_bytes=1 << 20)
     tracemalloc.start()
     try:
         for number in range(500):

@@ -19,7 +19,7 @@ TEXT = CommandSpec(capability="custom.mqtt.text", actions=("set",), type="string
 BUTTON = CommandSpec(capability="custom.mqtt.restart", actions=("press",))
 
 
-def wish(spec: CommandSpec, value: Value, action: str = "set") -> Command:
+def body(spec: CommandSpec, value: Value, action: str = "set") -> Command:
     """A command of the spec's capability."""
     return Command(capability=spec.capability, action=action, value=value)
 
@@ -45,7 +45,7 @@ def measured(value: Value, unit: str) -> Value:
     ],
 )
 def test_a_value_within_the_range_is_taken(spec: CommandSpec, value: Value) -> None:
-    check_offered("x", [BUTTON, spec], wish(spec, value))
+    check_offered("x", [BUTTON, spec], body(spec, value))
 
 
 @pytest.mark.parametrize(
@@ -68,21 +68,21 @@ def test_a_value_within_the_range_is_taken(spec: CommandSpec, value: Value) -> N
 )
 def test_a_value_outside_is_refused_with_the_range(spec: CommandSpec, value: Value, said: str) -> None:
     with pytest.raises(Invalid) as failed:
-        check_offered("x", [spec], wish(spec, value))
+        check_offered("x", [spec], body(spec, value))
     assert str(failed.value) == f"{spec.capability} {said}"
 
 
 def test_how_far_to_go_up_is_no_place_within_the_range() -> None:
-    check_offered("x", [DIM], wish(DIM, 5, "increase"))
+    check_offered("x", [DIM], body(DIM, 5, "increase"))
 
 
 @pytest.mark.parametrize(
     ("specs", "command", "said"),
     [
-        ([], wish(DIM, 5), "device 'x' does not offer brightness set"),
-        ([WARMTH], wish(DIM, 5), "device 'x' does not offer brightness set"),
-        ([DIM], wish(DIM, 5, "decrease"), "… brightness decrease; its actions are: set, increase"),
-        ([BUTTON], wish(BUTTON, 1), "… custom.mqtt.restart set; its actions are: press"),
+        ([], body(DIM, 5), "device 'x' does not offer brightness set"),
+        ([WARMTH], body(DIM, 5), "device 'x' does not offer brightness set"),
+        ([DIM], body(DIM, 5, "decrease"), "… brightness decrease; its actions are: set, increase"),
+        ([BUTTON], body(BUTTON, 1), "… custom.mqtt.restart set; its actions are: press"),
     ],
 )
 def test_an_action_that_is_not_offered_is_refused_with_those_that_are(

@@ -109,12 +109,12 @@ async def test_an_adapter_is_shown_with_what_was_right_and_wrong_last(quiet: Hou
 
     quiet.light.faults.body = b"<html>"
     await clock.advance(1, sleepers=3)
-    told, at = f"{quiet.light.url} answered with something that is not JSON", "2026-01-01T12:00:01.000Z"
+    reported, at = f"{quiet.light.url} answered with something that is not JSON", "2026-01-01T12:00:01.000Z"
     assert (await quiet.get("/adapters/elgato_lights")).json == {
         **well,
         "runtime_status": "degraded",
-        "health": {"status": "error", "message": told, "last_updated": at},
-        "last_error": told,
+        "health": {"status": "error", "message": reported, "last_updated": at},
+        "last_error": reported,
         "dropped": [],
     }
     assert await statuses(quiet) == {"elgato_lights": "degraded", "roku_tv": "running"}
@@ -126,7 +126,7 @@ async def test_an_adapter_is_shown_with_what_was_right_and_wrong_last(quiet: Hou
         **well,
         "health": {**OK, "last_updated": again},
         "last_success": again,
-        "last_error": told,
+        "last_error": reported,
         "dropped": [],
     }
 
@@ -146,8 +146,8 @@ async def test_an_answer_that_is_wrong_is_an_error_once_and_no_outage(quiet: Hou
     quiet.tv.faults.body = b"<!DOCTYPE html><html>Log in</html>"
     async with quiet.stream() as frames:
         await clock.advance(5, sleepers=3)
-        told = f"roku_tv: {quiet.tv.url} answered with XML that declares a document type, which is refused"
-        assert await quiet.heard(frames) == [{"type": "system.error", "message": told}]
+        reported = f"roku_tv: {quiet.tv.url} answered with XML that declares a document type, which is refused"
+        assert await quiet.heard(frames) == [{"type": "system.error", "message": reported}]
         assert await quiet.device(TV) == before
         assert (await quiet.get("/ready", token=None)).status == 200
         quiet.tv.faults.body = None

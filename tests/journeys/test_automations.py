@@ -101,8 +101,8 @@ async def test_a_change_at_the_lamp_runs_the_lua_that_switches_the_tv(tmp_path: 
         assert entry["results"] == [{"target": TV, "status": "ok", "message": None}]
         payload = entry["trigger_payload"]
         assert payload.pop("attributes")["power"] == "on"
-        told = {"attribute": "power", "value": "on", "previous_value": "off"}
-        assert payload == {"type": "device_state_change", "device_id": LIGHT, **told}
+        reported = {"attribute": "power", "value": "on", "previous_value": "off"}
+        assert payload == {"type": "device_state_change", "device_id": LIGHT, **reported}
 
 
 async def test_history_tells_why_an_automation_did_not_run_with_the_values_compared(lua: House) -> None:
@@ -323,8 +323,8 @@ async def test_validate_reads_the_file_on_the_disk_and_changes_nothing(lua: Hous
     answer = await lua.post("/automations/follows/validate")
     assert of(answer) == (200, {"status": "ok", "automation": shown("follows", description="TV follows the light")})
     write(tmp_path, {"automations/follows.lua": automation("follows", NEVER, name="Renamed")})
-    told = (await lua.post("/automations/follows/validate")).json["automation"]
-    assert (told["name"], told["trigger_type"]) == ("Renamed", "system_error")
+    reported = (await lua.post("/automations/follows/validate")).json["automation"]
+    assert (reported["name"], reported["trigger_type"]) == ("Renamed", "system_error")
     assert (await lua.get("/automations/follows")).json["name"] == "An automation"
 
 
@@ -339,7 +339,7 @@ async def test_validate_reads_the_file_on_the_disk_and_changes_nothing(lua: Hous
     ],
 )
 async def test_validate_refuses_what_a_reload_would_and_tells_every_fault(
-    lua: House, tmp_path: Path, text: str | None, told: list[tuple[int, str]]
+    lua: House, tmp_path: Path, text: str | None, reported: list[tuple[int, str]]
 ) -> None:
     file = tmp_path / "config/automations/follows.lua"
     file.unlink() if text is None else file.write_text(text)
@@ -347,7 +347,9 @@ async def test_validate_refuses_what_a_reload_would_and_tells_every_fault(
     assert answer.status == 400
     assert answer.json["error"].startswith("config/automations/follows.lua:")
     found = sorted((each["line"], each["message"]) for each in answer.json["errors"])
-    assert [(line, message[: len(begin)]) for (line, message), (_, begin) in zip(found, told, strict=True)] == told
+    assert [
+        (line, message[: len(begin)]) for (line, message), (_, begin) in zip(found, reported, strict=True)
+    ] == reported
 
 
 async def test_a_reload_is_all_or_nothing_and_told_on_the_stream(lua: House, tmp_path: Path) -> None:
@@ -417,8 +419,8 @@ async def test_a_hub_starts_without_its_broken_files_and_says_which(
     async with open_house(root=tmp_path) as house:
         assert len((await house.get("/automations")).json) == len(FILES)
         needs = "trigger.type sunset needs locale.latitude and locale.longitude in the configuration"
-        told = f"left out: config/automations/bad.lua:4: {needs}"
-        assert events.SystemErrorReported(message=told) in house.events and told in caplog.text
+        reported = f"left out: config/automations/bad.lua:4: {needs}"
+        assert events.SystemErrorReported(message=reported) in house.events and reported in caplog.text
         fault = {"file": "config/automations/bad.lua", "line": 4, "message": needs}
         assert (await house.get("/diagnostics")).json["automations"]["left_out"] == [fault]
 
@@ -428,11 +430,11 @@ async def test_the_same_id_twice_ends_the_start_and_names_both_files(tmp_path: P
     with pytest.raises(ConfigFailed) as failed:
         async with open_house(root=tmp_path):
             pass
-    told = "config/automations/zwei.lua:2: the id 'follows' is already that of config/automations/follows.lua"
-    assert str(failed.value) == f"{told}; give each its own"
+    reported = "config/automations/zwei.lua:2: the id 'follows' is already that of config/automations/follows.lua"
+    assert str(failed.value) == f"{reported}; give each its own"
     configure(tmp_path)
     code, said = refused(tmp_path)
-    assert code == 78 and told in said
+    assert code == 78 and reported in said
 
 
 async def test_automations_that_are_not_enabled_are_not_there(tmp_path: Path) -> None:

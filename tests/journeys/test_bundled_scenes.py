@@ -85,8 +85,8 @@ async def test_in_a_home_without_devices_they_do_nothing_and_say_so(
             began = clock.now()
             assert targets(await house.post(f"/scenes/{id_}/execute")) == []
             assert clock.now() == began
-            told = [each for each in caplog.records if each.name == "scripts"]
-            assert [(each.levelname, each.message) for each in told] == [("INFO", line) for line in lines]
+            reported = [each for each in caplog.records if each.name == "scripts"]
+            assert [(each.levelname, each.message) for each in reported] == [("INFO", line) for line in lines]
 
 
 async def test_movie_night_dims_the_light_and_switches_the_tv_on(home: House) -> None:

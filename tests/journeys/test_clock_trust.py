@@ -49,9 +49,12 @@ async def test_a_synchronised_clock_forgets_what_is_ahead_of_it_and_says_so(tmp_
     for is_synchronised in (True, False):
         clock = VirtualClock(NOW.replace(month=7 + (not is_synchronised)), is_synchronised=is_synchronised)
         async with open_house(clock=clock, data_dir=tmp_path, adapters={}) as house:
-            told = await clock_of(house)
-            assert told["trusted"] is True
-            assert (told["synchronised"], told["forgotten"]) == (is_synchronised, LATER if is_synchronised else None)
+            reported = await clock_of(house)
+            assert reported["trusted"] is True
+            assert (reported["synchronised"], reported["forgotten"]) == (
+                is_synchronised,
+                LATER if is_synchronised else None,
+            )
 
 
 async def test_a_card_that_takes_nothing_leaves_the_clock_as_it_was(tmp_path: Path) -> None:

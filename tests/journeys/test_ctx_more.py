@@ -207,8 +207,8 @@ async def test_notify_invokes_its_targets(tmp_path: Path) -> None:
     files = {**FILES, "scenes/notify.lua": scene("notify", 'ctx:set("told", ctx:notify("hello"))')}
     async with open_house(root=write(tmp_path, files), toml=toml) as house:
         assert (await run(house, "notify")).status == 200
-        told = await variable(house, "told")
-        assert [(each["target"], each["status"]) for each in told] == [
+        reported = await variable(house, "told")
+        assert [(each["target"], each["status"]) for each in reported] == [
             ("elgato_lights:info", "ok"),
             ("nobody:send", "unsupported"),
         ]

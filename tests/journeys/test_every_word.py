@@ -210,8 +210,8 @@ async def test_the_api_shows_each_and_a_condition_says_why_not(tmp_path: Path) -
     ) as house:
         shown = {each["id"]: each for each in (await house.get("/automations")).json}
         for kind in TRIGGERS:
-            told: Any = shown[kind]
-            assert (told["trigger_type"], told["triggers"]) == (kind, [{"id": "it", "type": kind}]), told
+            reported: Any = shown[kind]
+            assert (reported["trigger_type"], reported["triggers"]) == (kind, [{"id": "it", "type": kind}]), reported
         for kind, (_, why, *_) in CONDITIONS.items():
             assert shown[kind]["condition_count"] == 1
             ran = (await house.post(f"/automations/{kind}/execute")).json

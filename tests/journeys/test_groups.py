@@ -132,8 +132,8 @@ MEMBER_FAULTS: list[tuple[Any, str]] = [
 
 async def test_a_group_that_cannot_be_is_refused_and_changes_nothing(house: House) -> None:
     await put(house, "all", TV)
-    named = [({"id": "all", "name": "Other", "members": members}, told) for members, told in MEMBER_FAULTS]
-    new = [({**body, "id": "new"}, told) for body, told in named]
+    named = [({"id": "all", "name": "Other", "members": members}, reported) for members, reported in MEMBER_FAULTS]
+    new = [({**body, "id": "new"}, reported) for body, reported in named]
     async with house.stream() as frames:
         for body, message in [*FAULTS, *named, *new]:
             data = b"null" if body is None else None

@@ -89,8 +89,8 @@ async def test_the_audit_tells_who_switched_what(tmp_path: Path) -> None:
         await house.post("/scenes/evening/execute")
         await house.post("/automations/evening/execute")
         found = await entries(house, "/audit/commands")
-        told = [(entry["source"], entry["device_id"], entry["room_id"], entry["status"]) for entry in found]
-        assert told[::-1] == [
+        reported = [(entry["source"], entry["device_id"], entry["room_id"], entry["status"]) for entry in found]
+        assert reported[::-1] == [
             ("device", LIGHT, None, "ok"),
             ("device", LIGHT, None, "unsupported"),
             ("room", TV, "hall", "ok"),

@@ -54,8 +54,8 @@ async def test_power_is_switched_on_off_and_round(house: House) -> None:
 
 
 async def test_a_fade_is_left_out_by_a_light_that_cannot_fade(house: House) -> None:
-    wish = {"capability": "brightness", "action": "set", "value": 20, "transition_secs": 3600}
-    answer = await house.post(f"/devices/{LIGHT}/command", wish)
+    body = {"capability": "brightness", "action": "set", "value": 20, "transition_secs": 3600}
+    answer = await house.post(f"/devices/{LIGHT}/command", body)
     assert (answer.status, (await shown(house))["brightness"]) == (200, 20)
 
 
@@ -224,8 +224,8 @@ async def test_one_bad_light_keeps_its_last_state_and_the_others_go_on(
         assert await quiet.device(SECOND) == before
         assert (await quiet.command(LIGHT, "power", "on")).status == 200
         answer = await quiet.command(SECOND, "power", "on")
-        told = f"{quiet.light.url}: light 1 on must be an integer from 0 to 1, not 'perhaps'"
-        assert (answer.status, answer.json) == (400, {"error": told, "code": "device_refused"})
+        reported = f"{quiet.light.url}: light 1 on must be an integer from 0 to 1, not 'perhaps'"
+        assert (answer.status, answer.json) == (400, {"error": reported, "code": "device_refused"})
         assert [frame["type"] for frame in await quiet.heard(frames)] == ["device.state_changed"]
     assert len([record for record in caplog.records if "cannot be read" in record.message]) == 1
     assert quiet.light.lights == [SimulatedLight(on=True, brightness=9, temperature=200), {"on": "perhaps"}]
@@ -257,8 +257,8 @@ async def test_a_light_that_does_not_do_it_fails_with_what_was_read_and_the_hub_
         await clock.advance(0.9, sleepers=4)
         await clock.advance(0.2, sleepers=3)
         answer = await commanding
-        told = f"{quiet.light.url}: light 0 was told on 1 but shows 0"
-        assert (answer.status, answer.json) == (400, {"error": told, "code": "device_refused"})
+        reported = f"{quiet.light.url}: light 0 was told on 1 but shows 0"
+        assert (answer.status, answer.json) == (400, {"error": reported, "code": "device_refused"})
         attributes = await shown(quiet)
         assert (attributes["power"], attributes["brightness"], attributes["state"]) == ("off", 9, "online")
         assert [frame["state"]["brightness"] for frame in await quiet.heard(frames)] == [9]
@@ -278,7 +278,7 @@ async def test_a_light_that_does_not_do_it_fails_with_what_was_read_and_the_hub_
     ],
 )
 async def test_a_light_that_answers_wrongly_is_a_400_with_a_sentence_and_stays_online(
-    quiet: House, faults: dict[str, Any], told: str
+    quiet: House, faults: dict[str, Any], reported: str
 ) -> None:
     for name, value in faults.items():
         setattr(quiet.light.faults, name, value)
@@ -286,7 +286,7 @@ async def test_a_light_that_answers_wrongly_is_a_400_with_a_sentence_and_stays_o
         answer = await quiet.command(LIGHT, "power", "on")
         assert (answer.status, answer.json) == (
             400,
-            {"error": told.format(quiet.light.url), "code": "device_refused"},
+            {"error": reported.format(quiet.light.url), "code": "device_refused"},
         )
         assert await quiet.heard(frames) == []
     assert (await shown(quiet))["state"] == "online"
@@ -394,7 +394,7 @@ async def test_the_adapter_s_own_operations_are_invoked_by_the_name_of_its_secti
 async def test_a_failed_command_is_one_line_in_the_log(house: House, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "adapters")
     await warmth(house, 2500)
-    told = "color_temperature must be from 2900 to 7000 kelvin for this device, not 2500"
+    reported = "color_temperature must be from 2900 to 7000 kelvin for this device, not 2500"
     assert [record.message for record in caplog.records if record.name == "adapters"] == [
-        f"{LIGHT}: color_temperature set failed: {told}"
+        f"{LIGHT}: color_temperature set failed: {reported}"
     ]

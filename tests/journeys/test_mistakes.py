@@ -29,19 +29,19 @@ def lay_out(root: Path, kind: str, mistake: Mistake) -> str:
 
 @pytest.mark.parametrize(("kind", "mistake"), CHECKED)
 def test_check_tells_of(kind: str, mistake: Mistake, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    told = lay_out(tmp_path, kind, mistake)
+    reported = lay_out(tmp_path, kind, mistake)
     code = check(argparse.Namespace(config=str(tmp_path / "config/default.toml"), data_dir=None))
-    assert (code, capsys.readouterr().out) == (78, f"{told}\n")
+    assert (code, capsys.readouterr().out) == (78, f"{reported}\n")
 
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_reloads_tell_of_them(kind: str, tmp_path: Path) -> None:
     async with open_house(root=tmp_path) as house:
         for mistake in (each for each in AT_CHECK if kind in each.kinds):
-            told = lay_out(tmp_path, kind, mistake)
+            reported = lay_out(tmp_path, kind, mistake)
             answer = await house.post(f"/{kind}/reload")
             errors = [f"{each['file']}:{each['line']}: {each['message']}" for each in answer.json["errors"]]
-            assert errors == [told], mistake.name
+            assert errors == [reported], mistake.name
             for file in (*(tmp_path / "config" / kind).iterdir(), *(tmp_path / "config").rglob("scripts/**/*.lua")):
                 file.unlink()
 
@@ -50,11 +50,11 @@ async def test_reloads_tell_of_them(kind: str, tmp_path: Path) -> None:
 async def test_runs_tell_of_them(kind: str, tmp_path: Path) -> None:
     async with open_house(root=tmp_path) as house:
         for mistake in AT_RUN:
-            told = lay_out(tmp_path, kind, mistake)
+            reported = lay_out(tmp_path, kind, mistake)
             assert (await house.post(f"/{kind}/reload")).json["status"] == "ok", mistake.name
             answer = await house.post(f"/{kind}/x/execute")
             failed = f"{kind.removesuffix('s')} 'x' failed: "
-            assert (answer.status, answer.json["error"]) == (400, failed + told), mistake.name
+            assert (answer.status, answer.json["error"]) == (400, failed + reported), mistake.name
             for script in (tmp_path / "config").rglob("scripts/**/*.lua"):
                 script.unlink()
 

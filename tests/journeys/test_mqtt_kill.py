@@ -47,8 +47,8 @@ class Neighbour:
 
     async def obeys(self, device_id: str, action: str) -> bool:
         """Whether a device that came over the broker does what it is told."""
-        path, wish = f"/devices/{device_id}/command", {"capability": "power", "action": action}
-        status, _ = await self.hub.ask("POST", path, wish)
+        path, body = f"/devices/{device_id}/command", {"capability": "power", "action": action}
+        status, _ = await self.hub.ask("POST", path, body)
         return status == 200
 
     async def shown(self) -> dict[str, Any]:

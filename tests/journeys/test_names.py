@@ -43,10 +43,10 @@ async def test_a_name_that_is_none_is_refused(house: House) -> None:
 async def test_a_name_outlives_a_restart_and_a_device_that_is_away(tmp_path: Path) -> None:
     async with open_house(data_dir=tmp_path) as house:
         await house.post(f"/devices/{TV}/name", {"name": "Den"})
-        told = await house.get(f"/devices/{TV}?include=commands")
+        reported = await house.get(f"/devices/{TV}?include=commands")
     async with open_house(data_dir=tmp_path, wait_until_ready=False) as house:
         assert (await house.device(TV))["name"] == "Den"
-        assert (await house.get(f"/devices/{TV}?include=commands")).json["commands"] == told.json["commands"]
+        assert (await house.get(f"/devices/{TV}?include=commands")).json["commands"] == reported.json["commands"]
         assert (await house.device(LIGHT))["name"] == "Simulated light"
 
 
@@ -103,8 +103,8 @@ async def test_what_happens_at_a_device_is_told_each_time_and_is_no_state(house:
         registry.publish_event("roku_tv", TV, "", {})
         registry.publish_event("roku_tv", TV, "x", {"bad": float("nan")})
         heard = await house.heard(frames)
-    told = {"type": "device.event", "id": TV, "event": "double", "data": {"count": 2}}
-    assert [frame for frame in heard if frame["type"] == "device.event"] == [told, told]
+    reported = {"type": "device.event", "id": TV, "event": "double", "data": {"count": 2}}
+    assert [frame for frame in heard if frame["type"] == "device.event"] == [reported, reported]
     assert (await house.device(TV))["attributes"] == before["attributes"]
 
 

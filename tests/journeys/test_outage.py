@@ -82,7 +82,7 @@ async def test_ten_minutes_without_power_are_one_event_a_device_one_error_and_on
     device = _device(home, adapter)
     before = {id_: (await home.device(id_))["attributes"] for id_ in ids}
     seen = {id_: (await home.device(id_))["last_seen"] for id_ in ids}
-    told = f"{adapter}: {device.url} does not answer (connection refused)"
+    reported = f"{adapter}: {device.url} does not answer (connection refused)"
     async with home.stream() as frames:
         await device.unplug()
         await clock.advance(1.5, sleepers=3)
@@ -90,14 +90,14 @@ async def test_ten_minutes_without_power_are_one_event_a_device_one_error_and_on
         await clock.advance(TEN_MINUTES, sleepers=3)
         assert await home.heard(frames) == [
             *_frames(*((id_, {**before[id_], "state": "offline"}) for id_ in ids)),
-            {"type": "system.error", "message": told},
+            {"type": "system.error", "message": reported},
         ]
-        assert _lines(caplog) == [("WARNING", told)]
+        assert _lines(caplog) == [("WARNING", reported)]
         assert {id_: (await home.device(id_))["last_seen"] for id_ in ids} == seen
         assert [id_ for id_, state in (await _states(home)).items() if state == "offline"] == ids
         assert (await home.get("/ready", token=None)).status == 200
         shown = (await home.get(f"/adapters/{adapter}")).json
-        assert (shown["runtime_status"], f"{adapter}: {shown['last_error']}") == ("degraded", told)
+        assert (shown["runtime_status"], f"{adapter}: {shown['last_error']}") == ("degraded", reported)
 
         await device.plug_in()
         caplog.clear()
@@ -130,14 +130,14 @@ async def test_commands_meanwhile_are_refused_in_time_and_the_first_one_after_is
     await device.unplug()
     await clock.advance(TEN_MINUTES, sleepers=3)
     await _pass_a_poll(home, clock, adapter)
-    told = f"{device.url} does not answer (connection refused)"
+    reported = f"{device.url} does not answer (connection refused)"
     caplog.clear()
     async with home.stream() as frames:
         for id_ in ids:
             for action in ("on", "off", "toggle"):
                 began = clock.monotonic()
                 answer = await _wait_out(clock, _asking(home, id_, action))
-                assert (answer.status, answer.json) == (400, {"error": told, "code": "device_unreachable"})
+                assert (answer.status, answer.json) == (400, {"error": reported, "code": "device_unreachable"})
                 assert clock.monotonic() - began == 0.25
         assert await home.heard(frames) == [], "the outage was told before"
         assert _lines(caplog) == []
@@ -170,17 +170,17 @@ async def test_one_command_without_an_answer_is_an_outage_at_once(
     home: House, clock: VirtualClock, caplog: pytest.LogCaptureFixture, adapter: str, ids: list[str]
 ) -> None:
     device = _device(home, adapter)
-    told = f"{device.url} does not answer (connection refused)"
+    reported = f"{device.url} does not answer (connection refused)"
     async with home.stream() as frames:
         await device.unplug()
         answer = await _wait_out(clock, _asking(home, ids[0], "toggle"))
-        assert (answer.status, answer.json) == (400, {"error": told, "code": "device_unreachable"})
+        assert (answer.status, answer.json) == (400, {"error": reported, "code": "device_unreachable"})
         heard = await home.heard(frames)
         assert [frame.get("id") for frame in heard] == [*ids, None]
-        assert heard[-1] == {"type": "system.error", "message": f"{adapter}: {told}"}
+        assert heard[-1] == {"type": "system.error", "message": f"{adapter}: {reported}"}
         await clock.advance(TEN_MINUTES, sleepers=3)
         assert await home.heard(frames) == []
-    assert _lines(caplog) == [("WARNING", f"{adapter}: {told}")]
+    assert _lines(caplog) == [("WARNING", f"{adapter}: {reported}")]
 
 
 @pytest.mark.parametrize(("adapter", "ids"), CASES)
@@ -236,9 +236,9 @@ async def test_an_outage_in_a_room_is_each_devices_own_error(home: House, clock:
     asking = asyncio.ensure_future(home.post("/rooms/den/command", {"capability": "power", "action": "off"}))
     await until(lambda: clock.sleepers == 4)
     await clock.advance(0.25, sleepers=3)
-    told = f"{home.light.url} does not answer (connection refused)"
+    reported = f"{home.light.url} does not answer (connection refused)"
     assert (await asking).json == [
-        {"device_id": LIGHT, "status": "error", "message": told},
-        {"device_id": SECOND, "status": "error", "message": told},
+        {"device_id": LIGHT, "status": "error", "message": reported},
+        {"device_id": SECOND, "status": "error", "message": reported},
         {"device_id": TV, "status": "ok", "message": None},
     ]

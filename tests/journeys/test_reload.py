@@ -79,17 +79,25 @@ async def test_a_reload_with_faults_lists_all_of_every_file_and_changes_nothing(
     )
     answer = await reload(lua)
     assert (answer["status"], answer["loaded_count"]) == ("error", 0)
-    told = [(each["file"].removeprefix("config/scenes/"), each["line"], each["message"]) for each in answer["errors"]]
-    assert told[:4] == [
+    reported = [
+        (each["file"].removeprefix("config/scenes/"), each["line"], each["message"]) for each in answer["errors"]
+    ]
+    assert reported[:4] == [
         ("a.lua", 1, "execute is missing"),
         ("a.lua", 1, "name is missing"),
         ("a.lua", 2, "id must have 1 to 256 characters, not 0"),
         ("a.lua", 3, "nmae is not a field; did you mean name"),
     ]
-    assert told[4] == ("a.lua", 4, "mode single takes no max; parallel and queued do")
-    assert [each[:2] for each in told[5:]] == [("b.lua", 1), ("c.lua", 3), ("d.lua", 1), ("e.lua", 1), ("two.lua", 2)]
-    assert '["end"]' in told[6][2]
-    assert told[-1][2] == "the id 'two' is already that of config/scenes/f.lua; give each its own"
+    assert reported[4] == ("a.lua", 4, "mode single takes no max; parallel and queued do")
+    assert [each[:2] for each in reported[5:]] == [
+        ("b.lua", 1),
+        ("c.lua", 3),
+        ("d.lua", 1),
+        ("e.lua", 1),
+        ("two.lua", 2),
+    ]
+    assert '["end"]' in reported[6][2]
+    assert reported[-1][2] == "the id 'two' is already that of config/scenes/f.lua; give each its own"
     assert await ids(lua) == ["one", "two"]
     assert (await lua.post("/scenes/changed/execute")).status == 404
 
@@ -228,9 +236,9 @@ async def test_a_hub_starts_without_its_broken_files_and_says_which(
     write(tmp_path, {**GOOD, "scenes/broken.lua": "return {\n  id = 1,\n  name = 'B',\n  execute = print\n}\n"})
     async with open_house(root=tmp_path) as house:
         assert await ids(house) == ["one", "two"]
-        told = "config/scenes/broken.lua:2: id must be a string, not 1"
-        assert events.SystemErrorReported(message=f"left out: {told}") in house.events
-        assert f"left out: {told}" in caplog.text
+        reported = "config/scenes/broken.lua:2: id must be a string, not 1"
+        assert events.SystemErrorReported(message=f"left out: {reported}") in house.events
+        assert f"left out: {reported}" in caplog.text
         fault = {"file": "config/scenes/broken.lua", "line": 2, "message": "id must be a string, not 1"}
         assert (await house.get("/diagnostics")).json["scenes"]["left_out"] == [fault]
         write(tmp_path, {"scenes/broken.lua": scene("repaired")})
@@ -243,8 +251,8 @@ async def test_the_same_id_twice_ends_the_start_and_names_both_files(tmp_path: P
     with pytest.raises(ConfigFailed) as refused:
         async with open_house(root=tmp_path):
             pass
-    told = "config/scenes/zwei.lua:2: the id 'two' is already that of config/scenes/two.lua; give each its own"
-    assert str(refused.value) == told
+    reported = "config/scenes/zwei.lua:2: the id 'two' is already that of config/scenes/two.lua; give each its own"
+    assert str(refused.value) == reported
 
 
 # --- what is told --------------------------------------------------------------------------------
@@ -289,8 +297,8 @@ async def test_reloads_run_one_after_another(lua: House) -> None:
     async with lua.stream() as frames:
         answers = await asyncio.gather(*[lua.post("/scenes/reload") for _ in range(5)])
         assert [each.json["status"] for each in answers] == ["ok"] * 5
-        told = [frame["type"] for frame in await lua.heard(frames)]
-    assert told == ["scene.catalog_reload_started", "scene.catalog_reloaded"] * 5
+        reported = [frame["type"] for frame in await lua.heard(frames)]
+    assert reported == ["scene.catalog_reload_started", "scene.catalog_reloaded"] * 5
 
 
 async def test_diagnostics_tell_how_the_last_reload_ended(lua: House, tmp_path: Path) -> None:
@@ -356,8 +364,8 @@ async def test_scripts_are_all_compiled_and_none_is_run(lua: House, tmp_path: Pa
     write(tmp_path, {"scripts/deep/er/still.lua": "\nreturn {", "scripts/loops.lua": "local x <const> = 1; x = 2"})
     answer = await reload(lua, "scripts")
     assert answer["loaded_count"] == 0
-    told = [(each["file"], each["line"]) for each in answer["errors"]]
-    assert told == [("config/scripts/deep/er/still.lua", 2), ("config/scripts/loops.lua", 1)]
+    reported = [(each["file"], each["line"]) for each in answer["errors"]]
+    assert reported == [("config/scripts/deep/er/still.lua", 2), ("config/scripts/loops.lua", 1)]
 
 
 async def test_a_script_is_read_when_it_is_required_and_a_broken_one_fails_only_that(

@@ -23,8 +23,8 @@ async def test_which_folders_are_watched_is_told_as_configured(house: House, tmp
     assert (answer.status, answer.json) == (200, {"status": "ok", "watches": watches})
     assert (await house.get("/diagnostics/reload_watch", token=READER.text)).status == 403
     async with open_house(root=tmp_path, toml=ALL) as watching:
-        told = (await watching.get("/diagnostics/reload_watch")).json["watches"]
-        assert [(each["enabled"], each["directory"]) for each in told] == [
+        reported = (await watching.get("/diagnostics/reload_watch")).json["watches"]
+        assert [(each["enabled"], each["directory"]) for each in reported] == [
             (True, "config/scenes"),
             (True, "config/automations"),
             (True, "lib"),
@@ -35,12 +35,12 @@ async def test_a_saved_scene_is_in_force_and_a_broken_one_is_told_of_and_changes
     write(tmp_path, {"scenes/one.lua": scene("one")})
     async with open_house(root=tmp_path, toml="[scenes]\nwatch = true\n") as house, house.stream() as frames:
         write(tmp_path, {"scenes/two.lua": scene("two")})
-        told = await frames.until("scene.catalog_reloaded", within=10)
-        assert told[-1]["loaded_count"] == 2
+        reported = await frames.until("scene.catalog_reloaded", within=10)
+        assert reported[-1]["loaded_count"] == 2
         assert [each["id"] for each in (await house.get("/scenes")).json] == ["one", "two"]
         write(tmp_path, {"scenes/two.lua": "return {"})
-        told = await frames.until("scene.catalog_reload_failed", within=10)
-        assert [each["file"] for each in told[-1]["errors"]] == ["config/scenes/two.lua"]
+        reported = await frames.until("scene.catalog_reload_failed", within=10)
+        assert [each["file"] for each in reported[-1]["errors"]] == ["config/scenes/two.lua"]
         assert (await house.post("/scenes/two/execute")).status == 200
 
 

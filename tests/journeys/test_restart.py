@@ -274,13 +274,13 @@ class TestFilesThatCannotBeTrusted:
         async with living(tmp_path, clock) as house:
             lost = "3 whole records lie behind the damage and are left out"
             kept = "it is kept as journal.000001.json.corrupt-20260101T120000Z"
-            told = f"journal.000001.json is damaged behind record 2; {lost}; {kept}"
+            reported = f"journal.000001.json is damaged behind record 2; {lost}; {kept}"
             assert [room["id"] for room in (await house.get("/rooms")).json] == ["room-0", "room-1"]
-            assert told in [record.message for record in caplog.records if record.name == "store"]
+            assert reported in [record.message for record in caplog.records if record.name == "store"]
             errors = [event.message for event in house.events if isinstance(event, SystemErrorReported)]
-            assert errors == [f"store: {told}"]
+            assert errors == [f"store: {reported}"]
             recovery = (await store_of(house))["last_recovery"]
-            assert (recovery["lost_records"], recovery["notes"]) == (3, [told])
+            assert (recovery["lost_records"], recovery["notes"]) == (3, [reported])
             assert (await house.post("/rooms", {"id": "new", "name": "New"})).status == 200
         assert "journal.000001.json.corrupt-20260101T120000Z" in Disk(tmp_path).list_names()
         async with living(tmp_path, clock) as house:
@@ -298,9 +298,9 @@ class TestFilesThatCannotBeTrusted:
         journal.write_bytes(content + b'{"seq":99,"length":40,"put":{"room/torn"')
         async with living(tmp_path, clock) as house:
             assert await order_of(house) == before
-            told = "journal.000001.json: 40 bytes of a write that the power cut are left out"
-            assert (await store_of(house))["last_recovery"]["notes"] == [told]
-            assert told in [record.message for record in caplog.records if record.name == "store"]
+            reported = "journal.000001.json: 40 bytes of a write that the power cut are left out"
+            assert (await store_of(house))["last_recovery"]["notes"] == [reported]
+            assert reported in [record.message for record in caplog.records if record.name == "store"]
             assert not [event for event in house.events if isinstance(event, SystemErrorReported)]
 
 

@@ -101,8 +101,8 @@ async def test_scenes_are_listed_by_id_with_a_text_for_a_description_that_is_not
 async def test_running_a_scene_gives_a_result_for_each_command_in_call_order(lua: House) -> None:
     answer = await lua.post("/scenes/evening/execute")
     assert (answer.status, answer.json["status"]) == (200, "ok")
-    told = [(each["target"], each["status"]) for each in answer.json["results"]]
-    assert told == [(TV, "ok"), (LIGHT, "ok"), ("nothing:1", "error"), (TV, "unsupported")]
+    reported = [(each["target"], each["status"]) for each in answer.json["results"]]
+    assert reported == [(TV, "ok"), (LIGHT, "ok"), ("nothing:1", "error"), (TV, "unsupported")]
     messages = [each["message"] for each in answer.json["results"]]
     assert messages[:3] == [None, None, "device 'nothing:1' not found"] and "brightness" in messages[3]
     assert (await lua.device(LIGHT))["attributes"]["power"] == "on"

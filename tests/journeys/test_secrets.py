@@ -32,12 +32,12 @@ class Traces:
 
     secrets: set[str] = field(default_factory=set)
     texts: dict[str, bytes] = field(default_factory=dict)
-    told: int = 0
+    reported: int = 0
 
     def note(self, where: str, text: str | bytes) -> None:
         """Keep what was said."""
-        self.told += 1
-        self.texts[f"{self.told} {where}"] = text if isinstance(text, bytes) else text.encode()
+        self.reported += 1
+        self.texts[f"{self.reported} {where}"] = text if isinstance(text, bytes) else text.encode()
 
     def note_files(self, folder: Path) -> None:
         """Keep every file that lies there, and what is packed in it."""

@@ -52,8 +52,8 @@ async def rest(hub: Process) -> None:
 
 async def done(hub: Process) -> dict[int, int]:
     """How often each timer's run did what it does."""
-    told = {each["name"]: each["value"] for each in await hub.get("/variables")}
-    return {int(name.removeprefix("done.")): count for name, count in told.items()}
+    reported = {each["name"]: each["value"] for each in await hub.get("/variables")}
+    return {int(name.removeprefix("done.")): count for name, count in reported.items()}
 
 
 @pytest.mark.slow

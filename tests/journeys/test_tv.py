@@ -184,8 +184,8 @@ async def test_a_press_that_was_not_answered_is_never_repeated(
     quiet.tv.faults.delay, quiet.tv.faults.drop = 0.0, 1  # the reading is on its way, the press is next
     await clock.advance(0.25, sleepers=3)
     answer = await commanding
-    told = f"{quiet.tv.url} does not answer (it closed the connection)"
-    assert (answer.status, answer.json) == (400, {"error": told, "code": "device_refused"})
+    reported = f"{quiet.tv.url} does not answer (it closed the connection)"
+    assert (answer.status, answer.json) == (400, {"error": reported, "code": "device_refused"})
     await clock.advance(0.5, sleepers=3)
     assert len(quiet.tv.keys) == 1
     assert [method for method, _ in quiet.tv.requests] == ["GET", "POST"]
@@ -207,13 +207,16 @@ async def test_a_press_that_was_not_answered_is_never_repeated(
     ],
 )
 async def test_a_tv_that_answers_wrongly_is_a_400_with_a_sentence_and_not_pressed(
-    quiet: House, faults: dict[str, Any], told: str
+    quiet: House, faults: dict[str, Any], reported: str
 ) -> None:
     for name, value in faults.items():
         setattr(quiet.tv.faults, name, value)
     async with quiet.stream() as frames:
         answer = await power(quiet, "off")
-        assert (answer.status, answer.json) == (400, {"error": told.format(quiet.tv.url), "code": "device_refused"})
+        assert (answer.status, answer.json) == (
+            400,
+            {"error": reported.format(quiet.tv.url), "code": "device_refused"},
+        )
         assert await quiet.heard(frames) == []
     assert (quiet.tv.keys, (await quiet.device(TV))["attributes"]["state"]) == ([], "online")
 

@@ -75,9 +75,9 @@ async def test_timers_are_listed_and_cancelled_and_outlive_a_restart(tmp_path: P
         await start(house, "off: desk", 600)
         await start(house, "b", 60)
     async with open_house(clock=VirtualClock(), data_dir=tmp_path, adapters={}) as house:
-        told = (await house.get("/timers")).json
-        assert [each["name"] for each in told] == ["b", "off: desk"]
-        assert told[1] == {"name": "off: desk", "due_at": "2026-01-01T12:10:00.000Z", "payload": {"lamp": 1}}
+        reported = (await house.get("/timers")).json
+        assert [each["name"] for each in reported] == ["b", "off: desk"]
+        assert reported[1] == {"name": "off: desk", "due_at": "2026-01-01T12:10:00.000Z", "payload": {"lamp": 1}}
         assert (await house.delete("/timers/off%3A%20desk")).status == 204
         gone = await house.delete("/timers/off%3A%20desk")
         assert (gone.status, gone.json["code"]) == (404, "timer_not_found")

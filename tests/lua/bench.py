@@ -1,4 +1,4 @@
-"""What the tests of Lua have in common: a runner with few needs, and calls that are recorded."""
+"""What the tests of Lua have in common: a pool with few needs, and calls that are recorded."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo
 from appliance.clock import Clock
 from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.folder import Folder
-from appliance.lua.runner import Runner
 from appliance.lua.source import Source
+from appliance.lua.worker_pool import WorkerPool
 
 FILE = "config/scenes/test.lua"
 ROOMY = ExecutionLimits(max_cpu_secs=20.0, backstop_secs=60.0)
@@ -47,22 +47,22 @@ class Notes:
 
 
 @asynccontextmanager
-async def open_runner(
+async def open_pool(
     limits: ExecutionLimits = ROOMY,
     scripts: Path | None = None,
     zone: str = "Europe/Berlin",
     clock: Clock | None = None,
     on_kill: Callable[[str], None] = lambda _: None,
-) -> AsyncIterator[Runner]:
-    """A runner without scripts, unless a folder is given."""
-    async with Runner(
+) -> AsyncIterator[WorkerPool]:
+    """A pool without scripts, unless a folder is given."""
+    async with WorkerPool(
         limits=limits,
         scripts=None if scripts is None else Folder(path=scripts, name="config/scripts", is_deep=True),
         timezone=ZoneInfo(zone),
         clock=clock or Clock(),
         on_kill=on_kill,
-    ) as runner:
-        yield runner
+    ) as pool:
+        yield pool
 
 
 def file(text: str) -> Source:
@@ -75,8 +75,8 @@ def scene(body: str) -> Source:
     return file(f"return {{id = 'test', name = 'Test', execute = function(ctx, event)\n{body}\nend}}")
 
 
-async def run(runner: Runner, body: str, notes: Notes | None = None, event: Any = None) -> Notes:
+async def run(pool: WorkerPool, body: str, notes: Notes | None = None, event: Any = None) -> Notes:
     """Run the body to its end; its calls and log lines."""
     notes = notes or Notes()
-    await runner.start(scene(body), notes, event, name="scene:test").wait()
+    await pool.start(scene(body), notes, event, name="scene:test").wait()
     return notes

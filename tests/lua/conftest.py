@@ -1,4 +1,4 @@
-"""What the tests of Lua share: a runner for all tests of a file."""
+"""What the tests of Lua share: a pool for all tests of a file."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator
 
 import pytest_asyncio
 
-from appliance.lua.runner import Runner
-from tests.lua.bench import open_runner
+from appliance.lua.worker_pool import WorkerPool
+from tests.lua.bench import open_pool
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def runner() -> AsyncIterator[Runner]:
-    """A runner that all tests of a file share, on its loop; each execution has a Lua state of its own."""
-    async with open_runner() as opened:
+async def pool() -> AsyncIterator[WorkerPool]:
+    """A pool that all tests of a file share, on its loop; each execution has a Lua state of its own."""
+    async with open_pool() as opened:
         yield opened

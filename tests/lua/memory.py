@@ -15,7 +15,7 @@ from typing import Any
 from appliance.errors import ScriptFailed
 from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.source import Source
-from tests.lua.bench import TRIVIAL, Notes, file, open_runner, run, scene
+from tests.lua.bench import TRIVIAL, Notes, file, open_pool, run, scene
 
 BODIES = (
     "local t = {} while true do t[#t + 1] = {} end",
@@ -42,7 +42,7 @@ BODIES = (
     "local t = {} while true do t[#t + 1] = os.date('*t') end",
     "return string.format('%s%s', ('x'):rep(300000), ('x'):rep(300000)):upper():reverse():find(('%w'):rep(100))",
 )
-LEAST_KIB, MOST_KIB = 50, 4096
+LEAST_KIB, MAX_KIB = 50, 4096
 
 
 def answer(operation: str, arguments: Any) -> Any:
@@ -58,28 +58,28 @@ async def main(seed: int, count: int) -> None:
     scripts = Path(__file__).parent
     beyond = 0.0
     for _ in range(count):
-        mib = dice.uniform(LEAST_KIB, MOST_KIB) / 1024
+        mib = dice.uniform(LEAST_KIB, MAX_KIB) / 1024
         body = dice.choice(BODIES)
-        async with open_runner(
+        async with open_pool(
             ExecutionLimits(max_memory_mb=mib, max_cpu_secs=1.0, backstop_secs=1.0), scripts
-        ) as runner:
+        ) as pool:
             for source in (scene(body), file(body.replace("ctx", "_G"))):
-                await run(runner, "")
-                pid = runner.figures()["workers"][-1]["pid"]
+                await run(pool, "")
+                pid = pool.figures()["workers"][-1]["pid"]
                 forget_peak(pid)
                 before = resident_kib(pid)
-                ends[await end_of(runner, source)] += 1
+                ends[await end_of(pool, source)] += 1
                 beyond = max(beyond, (resident_peak_kib(pid, before) - before) / 1024 - mib)
-            ends["trivial"] += len((await run(runner, TRIVIAL)).asked)
-            ends["killed"] += runner.figures()["kills"]
+            ends["trivial"] += len((await run(pool, TRIVIAL)).asked)
+            ends["killed"] += pool.figures()["kills"]
     killed, trivial = ends.pop("killed"), ends.pop("trivial")
     print(f"killed {killed}, trivial {trivial}, beyond the limit {beyond:.1f} MiB, {dict(ends)}")
 
 
-async def end_of(runner: Any, source: Source) -> str:
+async def end_of(pool: Any, source: Source) -> str:
     """How it ended, in a word."""
     try:
-        await runner.start(source, Notes(answer), name="x").wait()
+        await pool.start(source, Notes(answer), name="x").wait()
     except ScriptFailed as failure:
         assert str(failure).startswith("config/"), str(failure)[:200]
         return "memory" if "of memory" in str(failure) else failure.status

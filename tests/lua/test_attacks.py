@@ -10,9 +10,9 @@ from collections.abc import Iterable
 
 from appliance.errors import ScriptFailed
 from appliance.lua.execution_limits import ExecutionLimits
-from appliance.lua.runner import Runner
+from appliance.lua.worker_pool import WorkerPool
 from tests.lua.attacks import ATTACKS
-from tests.lua.bench import TRIVIAL, Notes, open_runner, run, scene
+from tests.lua.bench import TRIVIAL, Notes, open_pool, run, scene
 from tests.lua.test_hostile import PATIENCE, answer
 
 LIMITS = ExecutionLimits(max_cpu_secs=0.3, backstop_secs=1.0)
@@ -20,11 +20,11 @@ AT_ONCE = 8
 KILLED = "the Lua worker was killed, because"
 
 
-async def end_of(runner: Runner, name: str, body: str) -> str:
+async def end_of(pool: WorkerPool, name: str, body: str) -> str:
     """How the attack ended: a sentence, or nothing."""
     try:
         async with asyncio.timeout(PATIENCE):
-            await runner.start(scene(body), Notes(answer), name=name).wait()
+            await pool.start(scene(body), Notes(answer), name=name).wait()
     except ScriptFailed as failure:
         return str(failure)
     except TimeoutError:
@@ -35,23 +35,23 @@ async def end_of(runner: Runner, name: str, body: str) -> str:
 async def attack(name: str, body: str) -> list[str]:
     """Run it beside an innocent: what is wrong with how either ended."""
     wrong = []
-    async with open_runner(LIMITS) as runner:
-        await run(runner, TRIVIAL)
+    async with open_pool(LIMITS) as pool:
+        await run(pool, TRIVIAL)
         asleep = Notes(lambda *_: asyncio.sleep(0.5))
-        innocent = asyncio.ensure_future(run(runner, "ctx:sleep(1) print('on')", asleep))
-        said = await end_of(runner, name, body)
+        innocent = asyncio.ensure_future(run(pool, "ctx:sleep(1) print('on')", asleep))
+        said = await end_of(pool, name, body)
         if said == "ESCAPED" or len(said) > 5_000:
             wrong.append(f"{name}: {said[:200]}")
         try:
             assert (await innocent).printed == ["on"]
         except ScriptFailed as failure:
             wrong += [] if KILLED in str(failure) else [f"{name}, an innocent: {failure}"]
-        assert (await run(runner, TRIVIAL)).asked
+        assert (await run(pool, TRIVIAL)).asked
     return wrong
 
 
 async def attack_all(attacks: Iterable[tuple[str, str]]) -> list[str]:
-    """Run them, each in a runner of its own, some at once; what is wrong with any."""
+    """Run them, each in a pool of its own, some at once; what is wrong with any."""
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def one(name: str, body: str) -> list[str]:
@@ -71,8 +71,8 @@ async def test_some_attacks_of_each_kind_end() -> None:
 
 
 async def test_the_loop_goes_on_while_attacks_run() -> None:
-    async with open_runner(LIMITS) as runner:
-        running = asyncio.gather(*(end_of(runner, name, body) for name, body in ATTACKS[::12]))
+    async with open_pool(LIMITS) as pool:
+        running = asyncio.gather(*(end_of(pool, name, body) for name, body in ATTACKS[::12]))
         late = []
         while not running.done():
             due = time.perf_counter() + 0.01

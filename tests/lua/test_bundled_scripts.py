@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from appliance.lua.runner import Runner
+from appliance.lua.worker_pool import WorkerPool
 from tests.fakes.clock import VirtualClock
-from tests.lua.bench import Notes, open_runner, run
+from tests.lua.bench import Notes, open_pool, run
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -78,15 +78,15 @@ class Home(Notes):
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def runner() -> AsyncIterator[Runner]:
-    """A runner that finds the bundled scripts."""
-    async with open_runner(scripts=SCRIPTS) as opened:
+async def pool() -> AsyncIterator[WorkerPool]:
+    """A pool that finds the bundled scripts."""
+    async with open_pool(scripts=SCRIPTS) as opened:
         yield opened
 
 
-async def play(runner: Runner, home: Home, module: str, body: str) -> list[str]:
+async def play(pool: WorkerPool, home: Home, module: str, body: str) -> list[str]:
     """What the body printed, with the module at hand."""
-    await run(runner, f"local {module} = require('{module}')\n{body}", home)
+    await run(pool, f"local {module} = require('{module}')\n{body}", home)
     return home.printed
 
 
@@ -123,32 +123,32 @@ LIGHTS = (
 )
 
 
-async def test_lights_command_what_they_are_asked_for_within_what_each_light_takes(runner: Runner) -> None:
+async def test_lights_command_what_they_are_asked_for_within_what_each_light_takes(pool: WorkerPool) -> None:
     for body, expected in LIGHTS:
         home = lamps()
-        await play(runner, home, "lights", body)
+        await play(pool, home, "lights", body)
         assert "|".join(home.commanded) == expected, body
 
 
-async def test_lights_return_whether_all_obeyed_and_never_raise(runner: Runner) -> None:
+async def test_lights_return_whether_all_obeyed_and_never_raise(pool: WorkerPool) -> None:
     home = lamps()
     home.stubborn = {"a"}
     body = "print(lights.on(ctx, 'a'), lights.on(ctx, 'd'), lights.on(ctx, 'gone'), lights.on(ctx, {'a', 'b'}))"
-    assert await play(runner, home, "lights", body) == ["false\ttrue\tfalse\tfalse"]
+    assert await play(pool, home, "lights", body) == ["false\ttrue\tfalse\tfalse"]
 
 
-async def test_a_fade_leaves_alone_what_is_switched_off_by_hand_and_takes_its_time(runner: Runner) -> None:
+async def test_a_fade_leaves_alone_what_is_switched_off_by_hand_and_takes_its_time(pool: WorkerPool) -> None:
     home = lamps()
     home.by_hand = {2: "b"}
-    await play(runner, home, "lights", "lights.fade(ctx, 'b', { to = 90, secs = 40, steps = 4 })")
+    await play(pool, home, "lights", "lights.fade(ctx, 'b', { to = 90, secs = 40, steps = 4 })")
     assert (home.commanded, home.sleeps) == (["b brightness 60"], [10, 10])
 
 
-async def test_what_is_offline_is_not_on(runner: Runner) -> None:
+async def test_what_is_offline_is_not_on(pool: WorkerPool) -> None:
     home = lamps()
     home.devices["b"]["attributes"]["state"] = "offline"
     assert await play(
-        runner, home, "lights", "print(lights.is_on(ctx, 'b'), lights.is_on(ctx, 'c'), #lights.find(ctx))"
+        pool, home, "lights", "print(lights.is_on(ctx, 'b'), lights.is_on(ctx, 'c'), #lights.find(ctx))"
     ) == ["false\ttrue\t3"]
 
 
@@ -174,21 +174,21 @@ CLIMATE: tuple[tuple[str, str, list[str]], ...] = (
 )
 
 
-async def test_climate_commands_what_it_is_asked_for_within_what_the_device_takes(runner: Runner) -> None:
+async def test_climate_commands_what_it_is_asked_for_within_what_the_device_takes(pool: WorkerPool) -> None:
     for body, printed, commanded in CLIMATE:
         home = heating()
-        assert (await play(runner, home, "climate", f"print({body})"), home.commanded) == ([printed], commanded), body
+        assert (await play(pool, home, "climate", f"print({body})"), home.commanded) == ([printed], commanded), body
 
 
-async def test_a_pause_is_remembered_once_and_ends_as_it_began(runner: Runner) -> None:
+async def test_a_pause_is_remembered_once_and_ends_as_it_began(pool: WorkerPool) -> None:
     home = heating()
     twice = "for _ = 1, 2 do climate.pause(ctx, 'x:A 1') climate.pause(ctx, 'plain') end"
-    await play(runner, home, "climate", twice)
+    await play(pool, home, "climate", twice)
     assert home.commanded == ["x:A 1 hvac_mode off", "plain target_temperature 7"]
     assert home.variables == {"climate.x_a_1": {"mode": "heat"}, "climate.plain": {"target": 21}}
     home.commanded.clear()
     home.stubborn = {"plain"}
-    await play(runner, home, "climate", "climate.resume(ctx, 'x:A 1') climate.resume(ctx, 'plain')")
+    await play(pool, home, "climate", "climate.resume(ctx, 'x:A 1') climate.resume(ctx, 'plain')")
     assert home.commanded == ["x:A 1 hvac_mode heat", "plain target_temperature 21.0"]
     assert home.variables == {"climate.x_a_1": None, "climate.plain": {"target": 21}}
 
@@ -202,14 +202,14 @@ PRESENCE: tuple[tuple[dict[str, tuple[bool, str]], str], ...] = (
 )
 
 
-async def test_presence_concludes_nothing_from_devices_that_are_unavailable(runner: Runner) -> None:
+async def test_presence_concludes_nothing_from_devices_that_are_unavailable(pool: WorkerPool) -> None:
     for people, printed in PRESENCE:
         home = Home()
         home.add("lamp", POWER)
         for id_, (is_home, state) in people.items():
             home.add(id_, kind="Virtual", presence=is_home, state=state)
         body = "print(presence.home(ctx), presence.nobody(ctx), #presence.who(ctx))"
-        assert await play(runner, home, "presence", body) == [printed], people
+        assert await play(pool, home, "presence", body) == [printed], people
 
 
 SCHEDULE = (
@@ -235,11 +235,11 @@ SCHEDULE = (
 
 async def test_schedule_goes_by_the_clocks_of_the_home_on_long_and_short_days_too() -> None:
     for at, body, printed in SCHEDULE:
-        async with open_runner(scripts=SCRIPTS, clock=VirtualClock(datetime.fromisoformat(at))) as runner:
-            assert await play(runner, Home(), "schedule", f"print({body})") == [printed], (at, body)
+        async with open_pool(scripts=SCRIPTS, clock=VirtualClock(datetime.fromisoformat(at))) as pool:
+            assert await play(pool, Home(), "schedule", f"print({body})") == [printed], (at, body)
 
 
-async def test_what_a_device_does_not_take_is_not_offered(runner: Runner) -> None:
+async def test_what_a_device_does_not_take_is_not_offered(pool: WorkerPool) -> None:
     home = lamps()
     body = "local c = ctx:get_device('c') print(offers.find(c, 'brightness', 'set'), offers.find(c, 'power', 'set'))"
-    assert await play(runner, home, "offers", body) == ["nil\tnil"]
+    assert await play(pool, home, "offers", body) == ["nil\tnil"]

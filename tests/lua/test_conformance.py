@@ -10,7 +10,7 @@ from importlib.resources import files
 
 import pytest
 
-from tests.lua.bench import Notes, open_runner, run
+from tests.lua.bench import Notes, open_pool, run
 from tests.lua.expressions import EXPRESSIONS
 
 PLAIN = shutil.which("lua5.4")
@@ -58,9 +58,9 @@ def plainly() -> list[str]:
 async def ours() -> list[str]:
     """What a scene prints."""
     printed: list[str] = []
-    async with open_runner() as runner:
+    async with open_pool() as pool:
         for first in range(0, len(EXPRESSIONS), 500):
-            notes: Notes = await run(runner, program(EXPRESSIONS[first : first + 500]))
+            notes: Notes = await run(pool, program(EXPRESSIONS[first : first + 500]))
             printed += [f"{first + int(line.split()[0])} {line.split(' ', 1)[1]}" for line in notes.printed]
     return printed
 

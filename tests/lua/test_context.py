@@ -14,7 +14,7 @@ from appliance.api.device_encoder import DeviceEncoder
 from appliance.errors import ScriptFailed
 from appliance.log_buffer import fields_of
 from appliance.lua.context import LEVELS, MAX_RESULTS, OPERATIONS, Context
-from appliance.lua.runner import Runner
+from appliance.lua.worker_pool import WorkerPool
 from tests.fakes.clock import VirtualClock
 from tests.fakes.instant import InstantHome, open_home
 from tests.lua.bench import FILE, scene
@@ -40,8 +40,8 @@ class RecordingContext(Context):
 class Stage:
     """A home, and the context of the last execution in it."""
 
-    def __init__(self, runner: Runner, home: InstantHome, clock: VirtualClock) -> None:
-        self.runner = runner
+    def __init__(self, pool: WorkerPool, home: InstantHome, clock: VirtualClock) -> None:
+        self.pool = pool
         self.home = home
         self.clock = clock
         self.context = RecordingContext(home, clock, "scene:evening")
@@ -49,12 +49,12 @@ class Stage:
     async def play(self, body: str, source: str = "scene:evening") -> list[str]:
         """Run the body; what it printed."""
         self.context = RecordingContext(self.home, self.clock, source)
-        await self.clock.run(self.runner.start(scene(body), self.context, name=source).wait())
+        await self.clock.run(self.pool.start(scene(body), self.context, name=source).wait())
         return self.context.printed
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def stage(runner: Runner) -> AsyncIterator[Stage]:
+async def stage(pool: WorkerPool) -> AsyncIterator[Stage]:
     """Three lamps, the first two in the room `hall`, the last two in the group `all`, and an empty group."""
     clock = VirtualClock()
     async with open_home(clock) as home:
@@ -63,7 +63,7 @@ async def stage(runner: Runner) -> AsyncIterator[Stage]:
         home.registry.assign_room("lamp:1", "hall")
         home.registry.put_group("all", "All", ["lamp:2", "lamp:1"])
         home.registry.put_group("none", "None", [])
-        yield Stage(runner, home, clock)
+        yield Stage(pool, home, clock)
 
 
 async def test_a_command_is_sent_and_its_result_given_and_recorded(stage: Stage) -> None:

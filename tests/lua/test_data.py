@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from appliance.errors import ScriptFailed
-from appliance.lua.runner import Runner
+from appliance.lua.worker_pool import WorkerPool
 from tests.lua.bench import Notes, run
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -32,12 +32,12 @@ def _give(value: Any, _: str, arguments: Any) -> Any:
     return value if arguments[0] == "give" else None
 
 
-async def echo(runner: Runner, *values: Any) -> list[Any]:
+async def echo(pool: WorkerPool, *values: Any) -> list[Any]:
     """What Lua gives back when it is given each of the values."""
     back = []
     for value in values:
         notes = Notes(partial(_give, value))
-        await run(runner, ECHO, notes)
+        await run(pool, ECHO, notes)
         back.append(notes.asked[-1][1][1])
     return back
 
@@ -55,9 +55,9 @@ def is_same(one: Any, other: Any) -> bool:
 
 @given(st.lists(values, min_size=1, max_size=30))
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-async def test_values_come_back_as_they_were(runner: Runner, many: list[Any]) -> None:
+async def test_values_come_back_as_they_were(pool: WorkerPool, many: list[Any]) -> None:
     given = [{"value": value} for value in many]
-    assert not [pair for pair in zip(await echo(runner, *given), given, strict=True) if not is_same(*pair)]
+    assert not [pair for pair in zip(await echo(pool, *given), given, strict=True) if not is_same(*pair)]
 
 
 @pytest.mark.parametrize(
@@ -77,15 +77,15 @@ async def test_values_come_back_as_they_were(runner: Runner, many: list[Any]) ->
         ({"\0function": 1}, {"\0function": 1}),
     ],
 )
-async def test_special_values(runner: Runner, given: Any, back: Any) -> None:
-    [returned] = await echo(runner, given)
+async def test_special_values(pool: WorkerPool, given: Any, back: Any) -> None:
+    [returned] = await echo(pool, given)
     assert is_same(returned, back)
     assert all(repr(returned[key]) == repr(back[key]) for key in back)
 
 
-async def test_null_is_absent(runner: Runner) -> None:
+async def test_null_is_absent(pool: WorkerPool) -> None:
     notes = await run(
-        runner,
+        pool,
         "local d = ctx:invoke('x') print(d.a, (next(d)), #d.list, d.list[1], ctx:get_device('y'))",
         Notes(lambda operation, _: {"a": None, "list": ["x"]} if operation == "invoke" else None),
     )
@@ -107,14 +107,14 @@ async def test_null_is_absent(runner: Runner) -> None:
         ("(function() local t = {} local at = t for _ = 1, 30 do at.x = {} at = at.x end return {t = t} end)()", ...),
     ],
 )
-async def test_tables_made_in_lua(runner: Runner, made: str, arrived: Any) -> None:
-    notes = await run(runner, f"ctx:invoke('take', {made})")
+async def test_tables_made_in_lua(pool: WorkerPool, made: str, arrived: Any) -> None:
+    notes = await run(pool, f"ctx:invoke('take', {made})")
     assert arrived is ... or is_same(notes.asked[0][1][1], arrived)
 
 
-async def test_an_array_that_was_emptied_stays_an_array(runner: Runner) -> None:
+async def test_an_array_that_was_emptied_stays_an_array(pool: WorkerPool) -> None:
     body = "local t = ctx:invoke('give') table.remove(t.a) ctx:invoke('take', t) t.a.name = 1 ctx:invoke('take', t)"
-    notes = await run(runner, body, Notes(lambda *_: {"a": [1]}))
+    notes = await run(pool, body, Notes(lambda *_: {"a": [1]}))
     assert [each[1][1] for each in notes.asked[1:]] == [{"a": []}, {"a": {"name": 1}}]
 
 
@@ -139,33 +139,31 @@ async def test_an_array_that_was_emptied_stays_an_array(runner: Runner) -> None:
         ("{x = ('x'):rep(1100000)}", r"argument #2\.x is larger than 256 KiB"),
     ],
 )
-async def test_what_is_not_data_is_refused_at_the_users_line(runner: Runner, made: str, error: str) -> None:
+async def test_what_is_not_data_is_refused_at_the_users_line(pool: WorkerPool, made: str, error: str) -> None:
     notes = Notes()
     with pytest.raises(ScriptFailed, match=error) as failure:
-        await run(runner, f"\nctx:invoke('take', {made})", notes)
+        await run(pool, f"\nctx:invoke('take', {made})", notes)
     assert failure.value.line == 3
     assert notes.asked == []
 
 
-async def test_thirty_two_levels_pass(runner: Runner) -> None:
+async def test_thirty_two_levels_pass(pool: WorkerPool) -> None:
     body = "local t = {} for _ = 1, 31 do t = {t} end ctx:invoke('take', t)"
-    notes = await run(runner, body)
+    notes = await run(pool, body)
     assert len(notes.asked) == 1
 
 
-async def test_an_answer_that_is_not_json_is_an_error_of_the_call_and_not_of_the_hub(runner: Runner) -> None:
+async def test_an_answer_that_is_not_json_is_an_error_of_the_call_and_not_of_the_hub(pool: WorkerPool) -> None:
     with pytest.raises(ScriptFailed, match="ctx:invoke failed inside the hub"):
-        await run(runner, "ctx:invoke('x')", Notes(lambda *_: object()))
+        await run(pool, "ctx:invoke('x')", Notes(lambda *_: object()))
 
 
-async def test_the_event_is_a_table_of_its_own(runner: Runner) -> None:
+async def test_the_event_is_a_table_of_its_own(pool: WorkerPool) -> None:
     event = {"type": "manual", "value": 5, "attributes": {"a": [1]}}
-    notes = await run(
-        runner, "print(event.type, event.value, #event.attributes.a) event.attributes.a = 1", event=event
-    )
+    notes = await run(pool, "print(event.type, event.value, #event.attributes.a) event.attributes.a = 1", event=event)
     assert notes.printed == ["manual\t5\t1"]
     assert event["attributes"] == {"a": [1]}
-    assert (await run(runner, "print(event)")).printed == ["nil"]
+    assert (await run(pool, "print(event)")).printed == ["nil"]
 
 
 @given(floats)

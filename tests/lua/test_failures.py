@@ -6,8 +6,8 @@ import pytest
 
 from appliance.errors import ScriptFailed
 from appliance.lua.execution_limits import ExecutionLimits
-from appliance.lua.runner import Function, Runner
-from tests.lua.bench import FILE, Notes, file, open_runner, run
+from appliance.lua.worker_pool import Function, WorkerPool
+from tests.lua.bench import FILE, Notes, file, open_pool, run
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -66,9 +66,11 @@ AT_RUN: tuple[tuple[str, int, str], ...] = (
 
 
 @pytest.mark.parametrize(("body", "line", "message"), AT_RUN)
-async def test_a_failing_run_names_the_line_and_the_error(runner: Runner, body: str, line: int, message: str) -> None:
+async def test_a_failing_run_names_the_line_and_the_error(
+    pool: WorkerPool, body: str, line: int, message: str
+) -> None:
     with pytest.raises(ScriptFailed) as failure:
-        await run(runner, body)
+        await run(pool, body)
     assert str(failure.value).startswith(f"{FILE}:{line}: {message}")
     assert (failure.value.file, failure.value.line, failure.value.status) == (FILE, line, "error")
 
@@ -95,27 +97,27 @@ AT_LOAD: tuple[tuple[str, int, str], ...] = (
 
 @pytest.mark.parametrize(("text", "line", "message"), AT_LOAD)
 async def test_a_file_that_cannot_be_described_fails_with_the_line_and_the_error(
-    runner: Runner, text: str, line: int, message: str
+    pool: WorkerPool, text: str, line: int, message: str
 ) -> None:
     with pytest.raises(ScriptFailed) as failure:
-        await runner.describe(file(text))
+        await pool.describe(file(text))
     assert str(failure.value).startswith(f"{FILE}:{line}: ")
     assert message in str(failure.value)
     assert (failure.value.file, failure.value.line) == (FILE, line)
 
 
-async def test_a_file_without_execute_fails_when_it_is_run(runner: Runner) -> None:
+async def test_a_file_without_execute_fails_when_it_is_run(pool: WorkerPool) -> None:
     with pytest.raises(ScriptFailed, match="execute must be a function, not nil"):
-        await runner.start(file("return {}"), Notes(), name="scene:x").wait()
+        await pool.start(file("return {}"), Notes(), name="scene:x").wait()
 
 
-async def test_a_description_is_data_with_functions_by_their_lines(runner: Runner) -> None:
+async def test_a_description_is_data_with_functions_by_their_lines(pool: WorkerPool) -> None:
     text = (
         "local function execute(ctx)\nend\n"
         "return {id = 'x', mode = {type = 'queued', max = 2}, conditions = {}, list = {1.5, 'a', {b = true}},\n"
         "  execute = execute,\n  nested = {f = function() end}}"
     )
-    assert await runner.describe(file(text)) == {
+    assert await pool.describe(file(text)) == {
         "id": "x",
         "mode": {"type": "queued", "max": 2},
         "conditions": {},
@@ -126,26 +128,26 @@ async def test_a_description_is_data_with_functions_by_their_lines(runner: Runne
 
 
 async def test_a_limit_of_time_is_a_timeout_and_names_the_line() -> None:
-    async with open_runner(ExecutionLimits(max_cpu_secs=0.1)) as runner:
+    async with open_pool(ExecutionLimits(max_cpu_secs=0.1)) as pool:
         with pytest.raises(ScriptFailed) as failure:
-            await run(runner, "\n\nwhile true do\nend")
-        workers = runner.figures()["workers"]
+            await run(pool, "\n\nwhile true do\nend")
+        workers = pool.figures()["workers"]
     assert [each["condemned_for"] for each in workers] == [None], "Lua was stopped from within"
     assert failure.value.line in (4, 5)
     assert failure.value.status == "timeout"
 
 
 async def test_a_limit_of_memory_names_the_line() -> None:
-    async with open_runner() as runner:
+    async with open_pool() as pool:
         with pytest.raises(ScriptFailed, match="needed more than 16 MB") as failure:
-            await run(runner, "\nlocal t = {}\nwhile true do\nt[#t + 1] = {} end")
+            await run(pool, "\nlocal t = {}\nwhile true do\nt[#t + 1] = {} end")
     assert failure.value.line == 5
     assert failure.value.status == "error"
 
 
 async def test_the_backstop_names_the_line_of_the_call() -> None:
-    async with open_runner(ExecutionLimits(backstop_secs=0.1)) as runner:
+    async with open_pool(ExecutionLimits(backstop_secs=0.1)) as pool:
         with pytest.raises(ScriptFailed, match=r"took more than 0\.1 s in all") as failure:
-            await run(runner, "\nwhile true do\nctx:get_device('x') end", Notes(lambda *_: None))
+            await run(pool, "\nwhile true do\nctx:get_device('x') end", Notes(lambda *_: None))
     assert failure.value.line in (4, 3)
     assert failure.value.status == "timeout"

@@ -12,8 +12,8 @@ import pytest
 
 from appliance.errors import ScriptFailed
 from appliance.lua.execution_limits import ExecutionLimits
-from appliance.lua.runner import Runner
-from tests.lua.bench import FILE, ROOMY, TRIVIAL, Notes, file, open_runner, run, scene
+from appliance.lua.worker_pool import WorkerPool
+from tests.lua.bench import FILE, ROOMY, TRIVIAL, Notes, file, open_pool, run, scene
 from tests.lua.hostile import BACKSTOP, CPU, FILES, HOSTILE
 
 QUICK = ExecutionLimits(max_cpu_secs=0.2, backstop_secs=30.0)
@@ -53,35 +53,37 @@ def test_every_hostile_script_has_a_name_of_its_own() -> None:
     assert len({name for name, _, _ in CASES}) == len(CASES) > 100
 
 
-async def end_of(runner: Runner, text: str, expected: str, *, described: bool = False) -> str | None:
+async def end_of(pool: WorkerPool, text: str, expected: str, *, described: bool = False) -> str | None:
     """What is wrong with how the file ended; None if nothing is."""
     try:
         async with asyncio.timeout(PATIENCE):
             if described:
-                await runner.describe(file(text))
+                await pool.describe(file(text))
             else:
-                await runner.start(file(text), Notes(answer), name="scene:hostile").wait()
+                await pool.start(file(text), Notes(answer), name="scene:hostile").wait()
     except ScriptFailed as failure:
-        told = str(failure)
-        if re.search(expected, told) and told.startswith(f"{FILE}:") and len(told) < 5_000:
+        reported = str(failure)
+        if re.search(expected, reported) and reported.startswith(f"{FILE}:") and len(reported) < 5_000:
             return None
-        return told[:300]
+        return reported[:300]
     return "it ended well"
 
 
 async def end_all(
     cases: Iterable[tuple[str, str, str]], limits: ExecutionLimits, *, described: bool = False
 ) -> list[str]:
-    """Run them beside each other, those with the same limits in one runner; what is wrong with any of them."""
+    """Run them beside each other, those with the same limits in one pool; what is wrong with any of them."""
     by_limits: defaultdict[ExecutionLimits, list[tuple[str, str, str]]] = defaultdict(list)
     for case in cases:
         by_limits[limits_for(case[2], limits)].append(case)
     wrong = []
     for each, group in by_limits.items():
-        async with open_runner(each) as runner:
-            ends = await asyncio.gather(*(end_of(runner, text, said, described=described) for _, text, said in group))
-            assert len((await run(runner, TRIVIAL)).asked) == 1
-        wrong += [f"{name}: {told}" for (name, _, _), told in zip(group, ends, strict=True) if told is not None]
+        async with open_pool(each) as pool:
+            ends = await asyncio.gather(*(end_of(pool, text, said, described=described) for _, text, said in group))
+            assert len((await run(pool, TRIVIAL)).asked) == 1
+        wrong += [
+            f"{name}: {reported}" for (name, _, _), reported in zip(group, ends, strict=True) if reported is not None
+        ]
     return wrong
 
 
@@ -102,10 +104,10 @@ async def test_describing_a_hostile_file_ends_with_a_clear_error() -> None:
 
 
 async def test_a_trivial_script_ends_while_forty_spin() -> None:
-    async with open_runner(ExecutionLimits(max_cpu_secs=30.0)) as runner:
-        spinning = [runner.start(scene("while true do end"), Notes(), name=f"spinner {each}") for each in range(40)]
+    async with open_pool(ExecutionLimits(max_cpu_secs=30.0)) as pool:
+        spinning = [pool.start(scene("while true do end"), Notes(), name=f"spinner {each}") for each in range(40)]
         async with asyncio.timeout(PATIENCE):
-            notes = await run(runner, TRIVIAL)
+            notes = await run(pool, TRIVIAL)
         assert len(notes.asked) == 1
-        assert runner.running >= 40
+        assert pool.running >= 40
         assert all(not each.is_cancelled for each in spinning)

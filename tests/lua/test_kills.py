@@ -17,10 +17,10 @@ import pytest
 from appliance.errors import ScriptFailed
 from appliance.lua.execution import Failure
 from appliance.lua.execution_limits import ExecutionLimits
-from appliance.lua.runner import Runner
+from appliance.lua.worker_pool import WorkerPool
 from tests.fakes.automations import Bench, Play, Stage, automation, bench
 from tests.fakes.patience import until
-from tests.lua.bench import Notes, file, open_runner, scene
+from tests.lua.bench import Notes, file, open_pool, scene
 
 BODIES = (
     "for _ = 1, 20 do ctx:command('a', {}) end",
@@ -49,10 +49,10 @@ MODES: Mapping[str, tuple[dict[str, Any], tuple[str, ...]]] = {
 class LuaStage(Stage):
     """Runs a body by chance for each execution of an automation; `body` says which from now on."""
 
-    def __init__(self, runner: Runner, dice: random.Random) -> None:
+    def __init__(self, pool: WorkerPool, dice: random.Random) -> None:
         super().__init__()
         self.bodies: tuple[str, ...] = BODIES
-        self._runner = runner
+        self._pool = pool
         self._dice = dice
 
     def start(
@@ -61,12 +61,12 @@ class LuaStage(Stage):
         """Begin an execution."""
         notes = Notes(lambda *_: asyncio.sleep(self._dice.random() / 100))
         body = scene(self._dice.choice(self.bodies))
-        return cast("Play", self._runner.start(body, notes, event, name=name, on_end=on_end))
+        return cast("Play", self._pool.start(body, notes, event, name=name, on_end=on_end))
 
 
-def pids(runner: Runner) -> list[int]:
+def pids(pool: WorkerPool) -> list[int]:
     """The workers' processes; 0 for one that is not started yet."""
-    return [each["pid"] for each in runner.figures()["workers"]]
+    return [each["pid"] for each in pool.figures()["workers"]]
 
 
 def running(it: Bench) -> int:
@@ -82,15 +82,15 @@ def trigger(it: Bench) -> None:
     it.show(power="on")
 
 
-async def hit(it: Bench, runner: Runner, dice: random.Random, signals: tuple[signal.Signals, ...]) -> None:
+async def hit(it: Bench, pool: WorkerPool, dice: random.Random, signals: tuple[signal.Signals, ...]) -> None:
     """Trigger all three times and hit the worker at some moment: all end as they must, and afterwards all run."""
     before = {id_: len(it.outcomes(id_)) for id_ in MODES}
     cast("LuaStage", it.stage).bodies = BODIES
-    asked = asyncio.ensure_future(describe(runner))
+    asked = asyncio.ensure_future(describe(pool))
     for _ in range(3):
         trigger(it)
     await asyncio.sleep(dice.random() ** 3 * 0.05)
-    worker, number = pids(runner)[-1], dice.choice(signals)
+    worker, number = pids(pool)[-1], dice.choice(signals)
     if worker:
         os.kill(worker, number)
     await asked
@@ -103,17 +103,17 @@ async def hit(it: Bench, runner: Runner, dice: random.Random, signals: tuple[sig
         errors = [error or "" for status, error in ended[id_] if status in ("error", "timeout")]
         assert all(any(each in error for each in SENTENCES) for error in errors), errors
     if worker and number in DEADLY:
-        await until(lambda: worker not in pids(runner))
-    while not await describe(runner):  # one that was halted is only noticed when it is needed
+        await until(lambda: worker not in pids(pool))
+    while not await describe(pool):  # one that was halted is only noticed when it is needed
         pass
     await all_run(it, has_cooled=any(status == "ok" for status, _ in ended["cool"]))
 
 
-async def describe(runner: Runner) -> bool:
+async def describe(pool: WorkerPool) -> bool:
     """Have a file described; whether that went well."""
     async with asyncio.timeout(ANSWER_SECS):
         try:
-            return await runner.describe(file("return {id = 'x'}")) == {"id": "x"}
+            return await pool.describe(file("return {id = 'x'}")) == {"id": "x"}
         except ScriptFailed as failure:
             assert any(each in str(failure) for each in SENTENCES), failure
             return False
@@ -133,14 +133,14 @@ async def all_run(it: Bench, *, has_cooled: bool) -> None:
 async def home(folder: Path, count: int, seed: int, signals: tuple[signal.Signals, ...]) -> int:
     """A home whose worker is hit so often; how many were lost."""
     dice = random.Random(seed)
-    async with open_runner(LIMITS) as runner:
+    async with open_pool(LIMITS) as pool:
         automations = (automation(id_=id_, **more) for id_, (more, _) in MODES.items())
-        async with bench(folder, *automations, stage=LuaStage(runner, dice)) as it:
+        async with bench(folder, *automations, stage=LuaStage(pool, dice)) as it:
             for _ in range(count):
-                await hit(it, runner, dice, signals)
-        await until(lambda: len(runner.figures()["workers"]) == 1)
-        assert runner.figures()["workers"][0]["executions"] == 0
-        kills: int = runner.figures()["kills"]
+                await hit(it, pool, dice, signals)
+        await until(lambda: len(pool.figures()["workers"]) == 1)
+        assert pool.figures()["workers"][0]["executions"] == 0
+        kills: int = pool.figures()["kills"]
         return kills
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from appliance.lua.runner import Runner
+from appliance.lua.worker_pool import WorkerPool
 from tests.lua.bench import Notes, run
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -239,8 +239,8 @@ LANGUAGE: tuple[tuple[str, str], ...] = (
 """Name, and a body that returns true."""
 
 
-async def test_lua_is_lua(runner: Runner) -> None:
-    printed = {name: (await run(runner, f"print((function() {body} end)())")).printed for name, body in LANGUAGE}
+async def test_lua_is_lua(pool: WorkerPool) -> None:
+    printed = {name: (await run(pool, f"print((function() {body} end)())")).printed for name, body in LANGUAGE}
     assert not {name: said for name, said in printed.items() if said != ["true"]}
 
 
@@ -287,8 +287,8 @@ PLACES: tuple[tuple[str, str], ...] = (
 
 
 @pytest.mark.parametrize("body", [body for _, body in PLACES], ids=[name for name, _ in PLACES])
-async def test_ctx_can_be_called_from(runner: Runner, body: str) -> None:
-    notes = await run(runner, body, Notes(lambda *_: "seen"))
+async def test_ctx_can_be_called_from(pool: WorkerPool, body: str) -> None:
+    notes = await run(pool, body, Notes(lambda *_: "seen"))
     assert notes.printed == ["true\tseen"]
 
 
@@ -312,13 +312,13 @@ WAITING: tuple[tuple[str, str], ...] = (
 
 
 @pytest.mark.parametrize("body", [body for _, body in WAITING], ids=[name for name, _ in WAITING])
-async def test_ctx_works_where_lua_cannot_pause(runner: Runner, body: str) -> None:
-    notes = await run(runner, f"{body} print('on')", Notes(lambda *_: "seen"))
+async def test_ctx_works_where_lua_cannot_pause(pool: WorkerPool, body: str) -> None:
+    notes = await run(pool, f"{body} print('on')", Notes(lambda *_: "seen"))
     assert notes.printed == ["on"]
     assert {operation for operation, _ in notes.asked} == {"get_device"}
 
 
-async def test_log_and_print_work_where_lua_cannot_pause(runner: Runner) -> None:
+async def test_log_and_print_work_where_lua_cannot_pause(pool: WorkerPool) -> None:
     body = "tostring(setmetatable({}, {__tostring = function() print('in') ctx:log('warn', 'here') return 'x' end}))"
-    notes = await run(runner, body)
+    notes = await run(pool, body)
     assert notes.printed == ["in", "here"]

@@ -21,12 +21,12 @@ from appliance.home.model import DeviceKind
 from appliance.lua.context import LEVELS, OPERATIONS, Context
 from appliance.lua.lua_catalog import read_definition
 from appliance.lua.modes import ModeType
-from appliance.lua.runner import Function, Runner
+from appliance.lua.worker_pool import Function, WorkerPool
 from appliance.scenes import scene_parser
 from tests.fakes.clock import VirtualClock
 from tests.fakes.instant import InstantHome, open_home
 from tests.lua import library
-from tests.lua.bench import Notes, file, open_runner, run
+from tests.lua.bench import Notes, file, open_pool, run
 
 LIBRARY = library.read()
 SETTINGS = json.loads((library.ROOT / "config" / ".luarc.json").read_text())
@@ -44,9 +44,9 @@ LUA_TYPES = {"string": "string", "LogLevel": "string", "InvokeTarget": "string",
 # --- ctx -----------------------------------------------------------------------------------------
 
 
-async def said(runner: Runner, body: str) -> str:
+async def said(pool: WorkerPool, body: str) -> str:
     """What the call in the body raises, or what it printed."""
-    notes = await run(runner, f"print(select(2, pcall(function() {body} end)))")
+    notes = await run(pool, f"print(select(2, pcall(function() {body} end)))")
     return notes.printed[-1]
 
 
@@ -55,13 +55,13 @@ def test_the_methods_are_those_of_ctx() -> None:
 
 
 async def test_the_parameters_are_those_that_ctx_asks_for(subtests: pytest.Subtests) -> None:
-    async with open_runner() as runner:
+    async with open_pool() as pool:
         for name in METHODS:
             with subtests.test(name):
-                await ask_for_parameters(runner, name)
+                await ask_for_parameters(pool, name)
 
 
-async def ask_for_parameters(runner: Runner, name: str) -> None:
+async def ask_for_parameters(pool: WorkerPool, name: str) -> None:
     """See that the method takes what the library says, and refuses what is wrong or missing."""
     method = METHODS[name]
     assert list(method.annotated) == list(method.parameters)
@@ -74,12 +74,12 @@ async def ask_for_parameters(runner: Runner, name: str) -> None:
         if parameter.type == "any":
             good.append("1")
             continue
-        wrong = await said(runner, f"ctx:{name}({', '.join([*good, 'true'])})")
+        wrong = await said(pool, f"ctx:{name}({', '.join([*good, 'true'])})")
         assert f"bad argument #{number} to ctx:{name} ({kind} expected, got boolean)" in wrong
-        missing = await said(runner, f"ctx:{name}({', '.join(good)})")
+        missing = await said(pool, f"ctx:{name}({', '.join(good)})")
         assert (f"bad argument #{number}" in missing) is not parameter.is_optional
         good.append({"string": "'info'", "number": "1", "table": "{}"}[kind])
-    assert "bad argument" not in await said(runner, f"ctx:{name}({', '.join(good)})")
+    assert "bad argument" not in await said(pool, f"ctx:{name}({', '.join(good)})")
 
 
 def test_the_levels_and_targets_are_those_there_are() -> None:
@@ -256,8 +256,8 @@ async def test_the_functions_of_lua_that_are_kept_and_removed_are_documented() -
     plain = lua54.LuaRuntime(register_eval=False, register_builtins=False)
     plain.execute("python = nil")
     stock = set(plain.execute(f"{WALK} return table.concat(names, ' ')").split())
-    async with open_runner() as runner:
-        kept = set((await run(runner, f"{WALK} print(table.concat(names, ' '))")).printed[0].split())
+    async with open_pool() as pool:
+        kept = set((await run(pool, f"{WALK} print(table.concat(names, ' '))")).printed[0].split())
     documented = {name: function for name, function in LIBRARY.functions.items() if not name.startswith("Context:")}
     off = {name for name, state in SETTINGS["runtime.builtin"].items() if state == "disable"}
     assert kept <= stock
@@ -281,5 +281,5 @@ async def test_the_editor_looks_for_modules_where_require_does() -> None:
 async def test_the_stub_is_lua_that_compiles_and_is_never_run() -> None:
     text = library.STUB.read_text()
     assert text.startswith("---@meta\n")
-    async with open_runner() as runner:
-        assert (await run(runner, f"print(load([==[{text}]==]) ~= nil)", Notes())).printed == ["true"]
+    async with open_pool() as pool:
+        assert (await run(pool, f"print(load([==[{text}]==]) ~= nil)", Notes())).printed == ["true"]

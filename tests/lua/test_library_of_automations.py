@@ -18,7 +18,7 @@ from appliance.home.events import (
     VariableChanged,
 )
 from appliance.home.model import Device, DeviceKind, Metadata
-from appliance.lua.runner import Function
+from appliance.lua.worker_pool import Function
 from tests.automations import homes
 from tests.lua import library
 

@@ -8,7 +8,7 @@ import pytest
 
 from appliance.errors import Invalid
 from appliance.lua.modes import ConcurrencyGate, Decision, Mode, ModeType, mode_check
-from appliance.lua.runner import Function
+from appliance.lua.worker_pool import Function
 from appliance.tables.checks import LUA, Mismatch
 
 DEFAULT_MAX = 8

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from tests.lua.bench import TRIVIAL, open_runner, run
+from tests.lua.bench import TRIVIAL, open_pool, run
 from tests.lua.test_attacks import LIMITS, end_of
 
 AT_ONCE = 8
@@ -86,14 +86,14 @@ async def test_random_scripts_end() -> None:
     seed = int(os.environ.get("LUA_FUZZ_SEED", "1"))
     until = time.monotonic() + float(os.environ.get("LUA_FUZZ_SECS", "60"))
     dice, tried = random.Random(seed), 0
-    async with open_runner(LIMITS) as runner:
+    async with open_pool(LIMITS) as pool:
         while time.monotonic() < until:
             bodies = [SETUP + " ".join(statement_of(dice) for _ in range(3)) for _ in range(AT_ONCE)]
-            ends = await asyncio.gather(*(end_of(runner, "scene:random", body) for body in bodies))
+            ends = await asyncio.gather(*(end_of(pool, "scene:random", body) for body in bodies))
             escaped = [
                 body for body, said in zip(bodies, ends, strict=True) if said == "ESCAPED" or len(said) > 5_000
             ]
             assert not escaped, f"after {tried} scripts: {escaped[0]}"
-            assert len((await run(runner, TRIVIAL)).asked) == 1
+            assert len((await run(pool, TRIVIAL)).asked) == 1
             tried += AT_ONCE
-    print(f"{tried} random scripts, {runner.figures()['kills']} workers lost")
+    print(f"{tried} random scripts, {pool.figures()['kills']} workers lost")

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from appliance.errors import RunCancelled, ScriptFailed
+from appliance.errors import ExecutionCancelled, ScriptFailed
 from appliance.lua.execution import LuaExecution
 from appliance.lua.execution_limits import ExecutionLimits
-from appliance.lua.runner import Runner
+from appliance.lua.worker_pool import WorkerPool
 from appliance.lua_worker.worker_main import MAX_IDLE_THREADS
 from tests.fakes.clock import VirtualClock
 from tests.fakes.patience import until
-from tests.lua.bench import ROOMY, Notes, open_runner, run, scene
+from tests.lua.bench import ROOMY, Notes, open_pool, run, scene
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -40,32 +40,32 @@ class Gate(Notes):
 
 
 @pytest.mark.parametrize("body", [SLEEPER, "pcall(ctx.sleep, ctx, 1) ctx:command('a', {})"])
-async def test_a_cancel_in_a_sleep_takes_effect_when_the_sleep_has_returned(runner: Runner, body: str) -> None:
+async def test_a_cancel_in_a_sleep_takes_effect_when_the_sleep_has_returned(pool: WorkerPool, body: str) -> None:
     gate = Gate()
-    execution = runner.start(scene(body), gate, name="x")
+    execution = pool.start(scene(body), gate, name="x")
     await gate.reached()
     execution.cancel()
     waiting = asyncio.ensure_future(execution.wait())
     done, _ = await asyncio.wait([waiting], timeout=0.05)
     assert not done
     gate.opened.set()
-    with pytest.raises(RunCancelled, match=r"config/scenes/test\.lua was cancelled"):
+    with pytest.raises(ExecutionCancelled, match=r"config/scenes/test\.lua was cancelled"):
         await waiting
     assert [operation for operation, _ in gate.asked] == ["sleep"]
 
 
 async def test_a_cancel_in_a_call_that_never_returns_takes_effect_at_the_backstop() -> None:
     gate = Gate()
-    async with open_runner(ExecutionLimits(backstop_secs=0.5)) as runner:
-        execution = runner.start(scene("ctx:get_device('a')"), gate, name="x")
+    async with open_pool(ExecutionLimits(backstop_secs=0.5)) as pool:
+        execution = pool.start(scene("ctx:get_device('a')"), gate, name="x")
         await gate.reached()
         execution.cancel()
-        with pytest.raises(RunCancelled):
+        with pytest.raises(ExecutionCancelled):
             await execution.wait()
-        assert runner.figures()["kills"] == 0
+        assert pool.figures()["kills"] == 0
 
 
-async def test_a_cancel_in_a_command_lets_it_finish_and_sends_no_more(runner: Runner) -> None:
+async def test_a_cancel_in_a_command_lets_it_finish_and_sends_no_more(pool: WorkerPool) -> None:
     gate, finished = Gate(), []
 
     async def answer() -> str:
@@ -74,11 +74,11 @@ async def test_a_cancel_in_a_command_lets_it_finish_and_sends_no_more(runner: Ru
         return "ok"
 
     notes = Notes(lambda *_: answer())
-    execution = runner.start(scene("while true do pcall(ctx.command, ctx, 'a', {}) end"), notes, name="x")
+    execution = pool.start(scene("while true do pcall(ctx.command, ctx, 'a', {}) end"), notes, name="x")
     await until(lambda: notes.asked)
     execution.cancel()
     gate.opened.set()
-    with pytest.raises(RunCancelled):
+    with pytest.raises(ExecutionCancelled):
         await execution.wait()
     assert finished == ["first"]
     assert len(notes.asked) == 1
@@ -95,35 +95,35 @@ async def test_a_cancel_in_a_command_lets_it_finish_and_sends_no_more(runner: Ru
         "xpcall(function() while true do end end, function() while true do end end)",
     ],
 )
-async def test_a_cancel_stops_running_lua(runner: Runner, body: str) -> None:
+async def test_a_cancel_stops_running_lua(pool: WorkerPool, body: str) -> None:
     notes = Notes()
-    execution = runner.start(scene("print('on')\n" + body), notes, name="x")
+    execution = pool.start(scene("print('on')\n" + body), notes, name="x")
     await until(lambda: notes.printed)
     execution.cancel()
-    with pytest.raises(RunCancelled):
+    with pytest.raises(ExecutionCancelled):
         await execution.wait()
-    assert runner.running == 0
+    assert pool.running == 0
 
 
-async def test_a_cancel_before_the_first_step_calls_nothing(runner: Runner) -> None:
+async def test_a_cancel_before_the_first_step_calls_nothing(pool: WorkerPool) -> None:
     notes = Notes()
-    execution = runner.start(scene("ctx:command('a', {})"), notes, name="x")
+    execution = pool.start(scene("ctx:command('a', {})"), notes, name="x")
     execution.cancel()
-    with pytest.raises(RunCancelled):
+    with pytest.raises(ExecutionCancelled):
         await execution.wait()
     assert notes.asked == []
 
 
-async def test_a_cancel_after_the_end_changes_nothing(runner: Runner) -> None:
-    execution = runner.start(scene(""), Notes(), name="x")
+async def test_a_cancel_after_the_end_changes_nothing(pool: WorkerPool) -> None:
+    execution = pool.start(scene(""), Notes(), name="x")
     await execution.wait()
     execution.cancel()
     await execution.wait()
 
 
-async def test_an_execution_continues_without_a_waiter(runner: Runner) -> None:
+async def test_an_execution_continues_without_a_waiter(pool: WorkerPool) -> None:
     gate = Gate()
-    execution = runner.start(scene("ctx:get_device('a') print('done')"), gate, name="x")
+    execution = pool.start(scene("ctx:get_device('a') print('done')"), gate, name="x")
     waiting = asyncio.ensure_future(execution.wait())
     await gate.reached()
     waiting.cancel()
@@ -133,23 +133,23 @@ async def test_an_execution_continues_without_a_waiter(runner: Runner) -> None:
     assert gate.printed == ["done"]
 
 
-async def test_many_can_wait_for_one_run_and_all_learn_how_it_ended(runner: Runner) -> None:
-    execution = runner.start(scene("error('no')"), Notes(), name="x")
+async def test_many_can_wait_for_one_run_and_all_learn_how_it_ended(pool: WorkerPool) -> None:
+    execution = pool.start(scene("error('no')"), Notes(), name="x")
     ends = await asyncio.gather(*[execution.wait() for _ in range(3)], return_exceptions=True)
     assert [type(each) for each in ends] == [ScriptFailed] * 3
 
 
 async def test_leaving_the_runner_ends_what_sleeps_what_waits_and_what_spins() -> None:
     gate = Gate()
-    async with open_runner() as runner:
-        runs = [runner.start(scene(SLEEPER), gate, name=f"sleeper {each}") for each in range(20)]
-        runs += [runner.start(scene("while true do end"), Notes(), name=f"spinner {each}") for each in range(4)]
+    async with open_pool() as pool:
+        runs = [pool.start(scene(SLEEPER), gate, name=f"sleeper {each}") for each in range(20)]
+        runs += [pool.start(scene("while true do end"), Notes(), name=f"spinner {each}") for each in range(4)]
         await gate.reached(20)
-        assert runner.running == 24
+        assert pool.running == 24
     ends = await asyncio.gather(*[each.wait() for each in runs], return_exceptions=True)
-    assert [type(each) for each in ends] == [RunCancelled] * 24
-    assert runner.running == 0
-    assert runner.figures()["workers"] == []
+    assert [type(each) for each in ends] == [ExecutionCancelled] * 24
+    assert pool.running == 0
+    assert pool.figures()["workers"] == []
 
 
 async def test_the_time_in_a_sleep_does_not_count() -> None:
@@ -157,43 +157,43 @@ async def test_the_time_in_a_sleep_does_not_count() -> None:
         await asyncio.sleep(0.6)
 
     notes = Notes(lambda operation, _: nap() if operation == "sleep" else None)
-    async with open_runner(ExecutionLimits(backstop_secs=0.5)) as runner:
-        await run(runner, "ctx:sleep(1) ctx:get_device('x') ctx:sleep(1)", notes)
+    async with open_pool(ExecutionLimits(backstop_secs=0.5)) as pool:
+        await run(pool, "ctx:sleep(1) ctx:get_device('x') ctx:sleep(1)", notes)
     assert len(notes.asked) == 3
 
 
 async def test_each_call_of_ctx_resets_the_limit_of_running_time_and_logging_does_not() -> None:
     spin = "local until_ = os.clock() + 0.06 while os.clock() < until_ do end "
-    async with open_runner(ExecutionLimits(max_cpu_secs=0.3)) as runner:
+    async with open_pool(ExecutionLimits(max_cpu_secs=0.3)) as pool:
         with pytest.raises(ScriptFailed, match="without a ctx call"):
-            await run(runner, f"while true do {spin} ctx:log('info', 'x') print('x') pcall(require, 'x') end")
-    async with open_runner(ExecutionLimits(max_cpu_secs=1.0)) as runner:
-        notes = await run(runner, f"for _ = 1, 25 do {spin} ctx:get_device('x') end")
+            await run(pool, f"while true do {spin} ctx:log('info', 'x') print('x') pcall(require, 'x') end")
+    async with open_pool(ExecutionLimits(max_cpu_secs=1.0)) as pool:
+        notes = await run(pool, f"for _ = 1, 25 do {spin} ctx:get_device('x') end")
     assert len(notes.asked) == 25
 
 
-async def test_an_execution_logs_a_thousand_lines_at_most(runner: Runner) -> None:
-    notes = await run(runner, "for i = 1, 2000 do print(i) end")
+async def test_an_execution_logs_a_thousand_lines_at_most(pool: WorkerPool) -> None:
+    notes = await run(pool, "for i = 1, 2000 do print(i) end")
     assert len(notes.lines) == 1000
 
 
-async def test_a_long_line_is_cut(runner: Runner) -> None:
-    notes = await run(runner, "print(('x'):rep(100000))")
+async def test_a_long_line_is_cut(pool: WorkerPool) -> None:
+    notes = await run(pool, "print(('x'):rep(100000))")
     assert len(notes.printed[0]) < 10_000
 
 
 async def test_hundreds_that_sleep_use_no_thread() -> None:
     gate = Gate()
-    async with open_runner() as runner:
-        runs = [runner.start(scene(SLEEPER), gate, name=f"{each}") for each in range(300)]
+    async with open_pool() as pool:
+        runs = [pool.start(scene(SLEEPER), gate, name=f"{each}") for each in range(300)]
         await gate.reached(300)
-        assert runner.running == 300
-        [worker] = runner.figures()["workers"]
+        assert pool.running == 300
+        [worker] = pool.figures()["workers"]
         await until(lambda: len(list(Path(f"/proc/{worker['pid']}/task").iterdir())) <= MAX_IDLE_THREADS + 1)
-        assert (await run(runner, "print('awake')")).printed == ["awake"]
+        assert (await run(pool, "print('awake')")).printed == ["awake"]
         gate.opened.set()
         await asyncio.gather(*[each.wait() for each in runs])
-        assert runner.running == 0
+        assert pool.running == 0
 
 
 async def race(count: int) -> None:
@@ -208,17 +208,17 @@ async def race(count: int) -> None:
         execution.cancel()
         try:
             await execution.wait()
-        except RunCancelled:
+        except ExecutionCancelled:
             return
 
     body = "for _ = 1, 3 do ctx:get_device('x') ctx:command('a', {}) end"
-    async with open_runner() as runner:
+    async with open_pool() as pool:
         for _ in range(count // 50):
-            runs = [runner.start(scene(body), Notes(lambda *_: asyncio.sleep(0)), name="x") for _ in range(50)]
+            runs = [pool.start(scene(body), Notes(lambda *_: asyncio.sleep(0)), name="x") for _ in range(50)]
             await asyncio.gather(*map(one, runs))
-        assert runner.running == 0
-        assert runner.figures()["kills"] == 0
-        assert len((await run(runner, body)).asked) == 6
+        assert pool.running == 0
+        assert pool.figures()["kills"] == 0
+        assert len((await run(pool, body)).asked) == 6
 
 
 async def test_cancels_race_with_ends() -> None:
@@ -232,17 +232,19 @@ async def test_many_cancels_race_with_ends() -> None:
 
 async def test_runners_can_be_left_at_any_moment() -> None:
     for turn in range(40):
-        async with open_runner() as runner:
-            runs = [runner.start(scene("ctx:get_device('x')"), Notes(), name="x") for _ in range(3)]
+        async with open_pool() as pool:
+            runs = [pool.start(scene("ctx:get_device('x')"), Notes(), name="x") for _ in range(3)]
             for _ in range(turn % 8):
                 await asyncio.sleep(0)
         ends = await asyncio.gather(*[each.wait() for each in runs], return_exceptions=True)
-        assert all(each is None or isinstance(each, RunCancelled) for each in ends)
+        assert all(each is None or isinstance(each, ExecutionCancelled) for each in ends)
 
 
 @pytest.mark.parametrize("body", ["ctx:get_device('x')", "error('no')", "while true do ctx:get_device('x') end"])
-async def test_an_execution_leaves_nothing_that_only_the_collector_of_cycles_finds(runner: Runner, body: str) -> None:
-    await run(runner, "")
+async def test_an_execution_leaves_nothing_that_only_the_collector_of_cycles_finds(
+    pool: WorkerPool, body: str
+) -> None:
+    await run(pool, "")
     gc.collect()
     gc.disable()
     try:
@@ -250,10 +252,10 @@ async def test_an_execution_leaves_nothing_that_only_the_collector_of_cycles_fin
         for _ in range(20):
             notes = Notes(lambda *_: asyncio.sleep(0))
             watched.append(weakref.ref(notes))
-            execution = runner.start(scene(body), notes, name="x")
+            execution = pool.start(scene(body), notes, name="x")
             await until(lambda notes=notes: notes.asked or "error" in body)  # type: ignore[misc]
             execution.cancel()
-            with contextlib.suppress(ScriptFailed, RunCancelled):
+            with contextlib.suppress(ScriptFailed, ExecutionCancelled):
                 await execution.wait()
             del execution, notes
         await until(lambda: not any(each() for each in watched))
@@ -263,12 +265,12 @@ async def test_an_execution_leaves_nothing_that_only_the_collector_of_cycles_fin
 
 EXIT = """
 import asyncio
-from tests.lua.bench import Notes, open_runner, scene
+from tests.lua.bench import Notes, open_pool, scene
 
 async def main():
-    async with open_runner() as runner:
+    async with open_pool() as pool:
         for body in ("while true do end", "while true do pcall(function() while true do end end) end"):
-            runner.start(scene(body), Notes(), name="spinner")
+            pool.start(scene(body), Notes(), name="spinner")
         await asyncio.sleep(0.2)
 
 asyncio.run(main())
@@ -284,9 +286,9 @@ async def test_a_process_ends_though_threads_are_at_work() -> None:
 
 
 async def test_limits_count_the_machines_seconds_whatever_the_hubs_clock_shows() -> None:
-    async with open_runner(ExecutionLimits(max_cpu_secs=0.1), clock=VirtualClock()) as runner:
+    async with open_pool(ExecutionLimits(max_cpu_secs=0.1), clock=VirtualClock()) as pool:
         with pytest.raises(ScriptFailed, match="without a ctx call"):
-            await run(runner, "while true do end")
+            await run(pool, "while true do end")
 
 
 async def test_limits_are_those_of_the_contract() -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from appliance.errors import NotFound, ScriptFailed
 from appliance.lua import context
-from appliance.lua.runner import Runner
-from tests.lua.bench import Notes, file, open_runner, run
+from appliance.lua.worker_pool import WorkerPool
+from tests.lua.bench import Notes, file, open_pool, run
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -58,8 +58,8 @@ LIBRARIES = {
 STRING_METAMETHODS = "__add __div __idiv __mod __mul __pow __sub __unm"
 
 
-async def test_everything_that_can_be_reached_is_known(runner: Runner) -> None:
-    notes = await run(runner, WALK, Notes(lambda *_: {"id": "x", "a": [{"b": []}]}), event={"a": {"b": [1]}})
+async def test_everything_that_can_be_reached_is_known(pool: WorkerPool) -> None:
+    notes = await run(pool, WALK, Notes(lambda *_: {"id": "x", "a": [{"b": []}]}), event={"a": {"b": [1]}})
     found, functions = notes.printed
     assert found == ""
     known = {f"_G.{name}" for name in GLOBALS.split()}
@@ -80,10 +80,10 @@ GONE = (
 
 
 @pytest.mark.parametrize("name", GONE.split())
-async def test_there_is_no(runner: Runner, name: str) -> None:
+async def test_there_is_no(pool: WorkerPool, name: str) -> None:
     library, _, function = name.rpartition(".")
     reached = "nil" if library == "require" else f"_G['{library}']['{function}']" if library else f"_G['{function}']"
-    assert (await run(runner, f"print({reached})")).printed == ["nil"]
+    assert (await run(pool, f"print({reached})")).printed == ["nil"]
 
 
 ESCAPES: tuple[tuple[str, str, str], ...] = (
@@ -168,20 +168,20 @@ ESCAPES: tuple[tuple[str, str, str], ...] = (
 
 
 @pytest.mark.parametrize(("body", "expected"), [each[1:] for each in ESCAPES], ids=[each[0] for each in ESCAPES])
-async def test_there_is_no_way_out_by(runner: Runner, body: str, expected: str) -> None:
+async def test_there_is_no_way_out_by(pool: WorkerPool, body: str, expected: str) -> None:
     def answer(operation: str, arguments: object) -> object:
         if isinstance(arguments, list) and arguments[0] == "fail":
             raise NotFound("device", "no such")
         return None
 
     for _ in range(2):
-        notes = await run(runner, body, Notes(answer))
+        notes = await run(pool, body, Notes(answer))
         assert re.match(expected, notes.printed[0]), notes.printed
 
 
-async def test_no_file_can_feign_a_function(runner: Runner) -> None:
+async def test_no_file_can_feign_a_function(pool: WorkerPool) -> None:
     with pytest.raises(ScriptFailed, match="has a key that is not allowed"):
-        await runner.describe(file("return {id = 'a', execute = {['\\0function'] = 1}}"))
+        await pool.describe(file("return {id = 'a', execute = {['\\0function'] = 1}}"))
 
 
 MODULES = (
@@ -197,23 +197,23 @@ async def test_require_reads_nothing_outside(name: str, tmp_path: Path) -> None:
     (tmp_path / "secret.lua").write_text("return 'secret'")
     (scripts / "link.lua").symlink_to(tmp_path / "secret.lua")
     (scripts / "folder.lua").mkdir()
-    async with open_runner(scripts=scripts) as runner:
+    async with open_pool(scripts=scripts) as pool:
         with pytest.raises(ScriptFailed, match=r"test\.lua:2: (require|module) '"):
-            await run(runner, f'require "{name}"')
+            await run(pool, f'require "{name}"')
 
 
 async def test_modules_of_the_host_are_no_modules(tmp_path: Path) -> None:
-    async with open_runner(scripts=tmp_path) as runner:
+    async with open_pool(scripts=tmp_path) as pool:
         for name in ("python", "io", "os", "string", "package", "debug", "lupa"):
             with pytest.raises(ScriptFailed, match="not found"):
-                await run(runner, f"require '{name}'")
+                await run(pool, f"require '{name}'")
 
 
 async def test_the_environment_of_the_process_stays_its_own() -> None:
     os.environ["LARES_TEST_SECRET"] = "s3cret"
     try:
-        async with open_runner() as runner:
-            notes = await run(runner, "print(os.getenv, LARES_TEST_SECRET, _G.os.environ)")
+        async with open_pool() as pool:
+            notes = await run(pool, "print(os.getenv, LARES_TEST_SECRET, _G.os.environ)")
     finally:
         del os.environ["LARES_TEST_SECRET"]
     assert notes.printed == ["nil\tnil\tnil"]

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from appliance.errors import Invalid
-from appliance.lua.runner import Function
 from appliance.lua.source import MAX_FILE_BYTES, Source, load
-from tests.lua.bench import open_runner
+from appliance.lua.worker_pool import Function
+from tests.lua.bench import open_pool
 
 TEXT = """#!/usr/bin/lua
 -- id = "comment"
@@ -68,8 +68,8 @@ def test_the_text_as_lua_takes_it(text: str, chunk: bytes) -> None:
 
 
 async def test_lines_count_from_the_files_first() -> None:
-    async with open_runner() as runner:
-        description = await runner.describe(source(TEXT))
+    async with open_pool() as pool:
+        description = await pool.describe(source(TEXT))
     assert description["execute"] == Function(13)
 
 

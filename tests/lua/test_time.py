@@ -9,9 +9,9 @@ import pytest
 import pytest_asyncio
 
 from appliance.errors import ScriptFailed
-from appliance.lua.runner import Runner
+from appliance.lua.worker_pool import WorkerPool
 from tests.fakes.clock import VirtualClock
-from tests.lua.bench import open_runner, run
+from tests.lua.bench import open_pool, run
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -19,9 +19,9 @@ SUMMER = VirtualClock(datetime(2026, 7, 1, 10, 30, 15, tzinfo=UTC))
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def runner() -> AsyncIterator[Runner]:
-    """A runner that knows the time of `SUMMER`."""
-    async with open_runner(clock=SUMMER) as opened:
+async def pool() -> AsyncIterator[WorkerPool]:
+    """A pool that knows the time of `SUMMER`."""
+    async with open_pool(clock=SUMMER) as opened:
         yield opened
 
 
@@ -64,8 +64,8 @@ TIMES: tuple[tuple[str, str], ...] = (
 
 
 @pytest.mark.parametrize(("asked", "answer"), TIMES)
-async def test_lua_knows_the_local_time(runner: Runner, asked: str, answer: str) -> None:
-    assert (await run(runner, f"print({asked})")).printed == [answer]
+async def test_lua_knows_the_local_time(pool: WorkerPool, asked: str, answer: str) -> None:
+    assert (await run(pool, f"print({asked})")).printed == [answer]
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ async def test_lua_knows_the_local_time(runner: Runner, asked: str, answer: str)
      ("America/St_Johns", "08:00 -0230")],
 )  # fmt: skip
 async def test_the_zone_is_the_homes(zone: str, shown: str) -> None:
-    async with open_runner(clock=SUMMER, zone=zone) as runner:
-        assert (await run(runner, "print(os.date('%H:%M %z'))")).printed == [shown]
+    async with open_pool(clock=SUMMER, zone=zone) as pool:
+        assert (await run(pool, "print(os.date('%H:%M %z'))")).printed == [shown]
 
 
 @pytest.mark.parametrize(
@@ -95,8 +95,8 @@ async def test_the_zone_is_the_homes(zone: str, shown: str) -> None:
         ("os.date('%')", "invalid conversion specifier"),
     ],
 )
-async def test_what_is_no_time_is_refused_at_the_users_line(runner: Runner, asked: str, message: str) -> None:
+async def test_what_is_no_time_is_refused_at_the_users_line(pool: WorkerPool, asked: str, message: str) -> None:
     with pytest.raises(ScriptFailed) as failure:
-        await run(runner, f"\n{asked}")
+        await run(pool, f"\n{asked}")
     assert failure.value.line == 3
     assert message in str(failure.value)

@@ -8,8 +8,8 @@ import pytest
 
 from appliance.lua.folder import Folder
 from appliance.lua.names import find_undefined
-from appliance.lua.runner import Runner
 from appliance.lua.source import Source
+from appliance.lua.worker_pool import WorkerPool
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -17,10 +17,10 @@ ROOT = Path(__file__).parents[2]
 MANY = " ".join(f"local a{n} = 'constant {n}'" for n in range(150))
 
 
-async def found(runner: Runner, *texts: str) -> list[str]:
+async def found(pool: WorkerPool, *texts: str) -> list[str]:
     """What is said of files with these texts, `1.lua` and so on."""
     sources = [Source(name=f"{number}.lua", text=text.encode()) for number, text in enumerate(texts, 1)]
-    return [str(fault) for fault in await find_undefined(sources, runner.describe)]
+    return [str(fault) for fault in await find_undefined(sources, pool.describe)]
 
 
 NIL = "is given no value in any file, so it is nil"
@@ -42,8 +42,8 @@ WRONG: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 
 @pytest.mark.parametrize(("text", "sentences"), WRONG)
-async def test_what_is_never_given_a_value_is_found(runner: Runner, text: str, sentences: tuple[str, ...]) -> None:
-    assert await found(runner, text) == [f"1.lua:{sentence}" for sentence in sentences]
+async def test_what_is_never_given_a_value_is_found(pool: WorkerPool, text: str, sentences: tuple[str, ...]) -> None:
+    assert await found(pool, text) == [f"1.lua:{sentence}" for sentence in sentences]
 
 
 RIGHT = (
@@ -70,17 +70,17 @@ RIGHT = (
 
 
 @pytest.mark.parametrize("text", RIGHT)
-async def test_what_may_be_right_is_not_blamed(runner: Runner, text: str) -> None:
-    assert await found(runner, text) == []
+async def test_what_may_be_right_is_not_blamed(pool: WorkerPool, text: str) -> None:
+    assert await found(pool, text) == []
 
 
-async def test_a_global_that_another_file_gives_a_value_is_known(runner: Runner) -> None:
-    assert await found(runner, "print(house)", "house = 1") == []
-    assert await found(runner, "print(house)", "_G.house = 1", "print(nope)") == []
+async def test_a_global_that_another_file_gives_a_value_is_known(pool: WorkerPool) -> None:
+    assert await found(pool, "print(house)", "house = 1") == []
+    assert await found(pool, "print(house)", "_G.house = 1", "print(nope)") == []
 
 
 @pytest.mark.parametrize("folder", ["scenes", "scripts"])
-async def test_the_files_that_come_with_lares_use_what_there_is(runner: Runner, folder: str) -> None:
+async def test_the_files_that_come_with_lares_use_what_there_is(pool: WorkerPool, folder: str) -> None:
     sources = Folder(path=ROOT / "config" / folder, name=folder, is_deep=True).read().sources
     assert sources
-    assert await find_undefined(sources, runner.describe) == []
+    assert await find_undefined(sources, pool.describe) == []

@@ -11,21 +11,21 @@ from pathlib import Path
 
 import pytest
 
-from appliance.errors import RunCancelled, ScriptFailed
+from appliance.errors import ExecutionCancelled, ScriptFailed
 from appliance.lua.execution import LuaExecution
 from appliance.lua.execution_limits import ExecutionLimits
-from appliance.lua.runner import Runner
 from appliance.lua.worker import MAX_RUNNING
+from appliance.lua.worker_pool import WorkerPool
 from tests.fakes.patience import until
-from tests.lua.bench import TRIVIAL, Notes, file, open_runner, run, scene
+from tests.lua.bench import TRIVIAL, Notes, file, open_pool, run, scene
 
 PATIENCE = 60.0
 LIMITS = ExecutionLimits(max_cpu_secs=20.0, backstop_secs=1.0)
 
 
-def pid_of(runner: Runner) -> int:
+def pid_of(pool: WorkerPool) -> int:
     """The newest worker's process."""
-    pid: int = runner.figures()["workers"][-1]["pid"]
+    pid: int = pool.figures()["workers"][-1]["pid"]
     return pid
 
 
@@ -34,31 +34,31 @@ async def test_executions_that_sleep_end_at_once_with_their_worker(
     number: signal.Signals,
 ) -> None:
     reasons: list[str] = []
-    async with open_runner(on_kill=reasons.append) as runner:
+    async with open_pool(on_kill=reasons.append) as pool:
         asleep = Notes(lambda *_: asyncio.Event().wait())
-        running = [runner.start(scene("ctx:sleep(1)"), asleep, name="scene:x") for _ in range(3)]
+        running = [pool.start(scene("ctx:sleep(1)"), asleep, name="scene:x") for _ in range(3)]
         await until(lambda: len(asleep.asked) == 3)
-        os.kill(pid_of(runner), number)
+        os.kill(pid_of(pool), number)
         for each in running:
             with pytest.raises(ScriptFailed, match=rf"the Lua worker ended unexpectedly \({number.name}"):
                 await each.wait()
-        assert (await run(runner, TRIVIAL)).asked
-        figures = runner.figures()
+        assert (await run(pool, TRIVIAL)).asked
+        figures = pool.figures()
     assert len(reasons) == 1 and number.name in reasons[0]
     assert figures["kills"] == 1 and number.name in figures["last_kills"][0]["reason"]
 
 
 async def test_what_begins_before_the_end_of_a_worker_is_noticed_runs_in_a_fresh_one() -> None:
-    async with open_runner() as runner:
-        await run(runner, TRIVIAL)
-        worker = pid_of(runner)
+    async with open_pool() as pool:
+        await run(pool, TRIVIAL)
+        worker = pid_of(pool)
         os.kill(worker, signal.SIGKILL)
         while _is_alive(worker) or _thread_count(worker) > 1:  # the last thread closes the socket
             pass  # the loop must not notice
         notes = Notes()
-        begun = [runner.start(scene(TRIVIAL), notes, name="scene:x") for _ in range(10)]
-        await asyncio.gather(*(each.wait() for each in begun), runner.describe(file("return {}")))
-        figures = runner.figures()
+        begun = [pool.start(scene(TRIVIAL), notes, name="scene:x") for _ in range(10)]
+        await asyncio.gather(*(each.wait() for each in begun), pool.describe(file("return {}")))
+        figures = pool.figures()
     assert len(notes.asked) == 10
     assert figures["kills"] == 1 and "ended unexpectedly (SIGKILL, perhaps for want of memory)" in str(figures)
 
@@ -66,24 +66,24 @@ async def test_what_begins_before_the_end_of_a_worker_is_noticed_runs_in_a_fresh
 async def test_a_worker_that_ends_young_is_replaced_only_when_something_is_to_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("appliance.lua.runner.MIN_SPARE_AGE_SECS", 3600.0)
-    async with open_runner() as runner:
-        await run(runner, TRIVIAL)
-        os.kill(pid_of(runner), signal.SIGKILL)
-        await until(lambda: runner.figures()["kills"] == 1)
-        assert runner.figures()["workers"] == []
-        await run(runner, TRIVIAL)
-        assert len(runner.figures()["workers"]) == 1
+    monkeypatch.setattr("appliance.lua.worker_pool.MIN_SPARE_AGE_SECS", 3600.0)
+    async with open_pool() as pool:
+        await run(pool, TRIVIAL)
+        os.kill(pid_of(pool), signal.SIGKILL)
+        await until(lambda: pool.figures()["kills"] == 1)
+        assert pool.figures()["workers"] == []
+        await run(pool, TRIVIAL)
+        assert len(pool.figures()["workers"]) == 1
 
 
 async def test_what_waited_for_room_in_a_worker_that_is_lost_runs_in_a_fresh_one() -> None:
-    async with open_runner(ExecutionLimits(max_cpu_secs=60.0)) as runner:
+    async with open_pool(ExecutionLimits(max_cpu_secs=60.0)) as pool:
         notes = Notes()
-        full = [runner.start(scene("print('on') while true do end"), notes, name="x") for _ in range(MAX_RUNNING)]
+        full = [pool.start(scene("print('on') while true do end"), notes, name="x") for _ in range(MAX_RUNNING)]
         waiting = Notes()
-        last = runner.start(scene(TRIVIAL), waiting, name="scene:last")
+        last = pool.start(scene(TRIVIAL), waiting, name="scene:last")
         await until(lambda: notes.printed)
-        os.kill(pid_of(runner), signal.SIGKILL)
+        os.kill(pid_of(pool), signal.SIGKILL)
         await last.wait()
         ends = await asyncio.gather(*(each.wait() for each in full), return_exceptions=True)
     assert waiting.asked
@@ -91,26 +91,26 @@ async def test_what_waited_for_room_in_a_worker_that_is_lost_runs_in_a_fresh_one
 
 
 async def test_a_worker_that_hangs_is_killed_and_everybody_answered() -> None:
-    async with open_runner(ExecutionLimits(max_cpu_secs=60.0)) as runner:
+    async with open_pool(ExecutionLimits(max_cpu_secs=60.0)) as pool:
         notes = Notes()
-        running = runner.start(scene("print('on') while true do end"), notes, name="scene:x")
+        running = pool.start(scene("print('on') while true do end"), notes, name="scene:x")
         await until(lambda: notes.printed)
-        os.kill(pid_of(runner), signal.SIGSTOP)
+        os.kill(pid_of(pool), signal.SIGSTOP)
         with pytest.raises(ScriptFailed, match="the Lua worker gave no sign of life for 4 s, and was killed"):
             await running.wait()
-        assert (await run(runner, TRIVIAL)).asked
+        assert (await run(pool, TRIVIAL)).asked
 
 
 async def test_a_worker_that_hangs_while_all_in_it_sleep_is_killed_before_they_wake() -> None:
-    async with open_runner(LIMITS) as runner:
+    async with open_pool(LIMITS) as pool:
         asleep = Notes(lambda *_: asyncio.Event().wait())
-        running = runner.start(scene("ctx:sleep(1)"), asleep, name="scene:x")
+        running = pool.start(scene("ctx:sleep(1)"), asleep, name="scene:x")
         await until(lambda: asleep.asked)
-        os.kill(pid_of(runner), signal.SIGSTOP)
+        os.kill(pid_of(pool), signal.SIGSTOP)
         with pytest.raises(ScriptFailed, match="the Lua worker gave no sign of life for 4 s, and was killed"):
             async with asyncio.timeout(PATIENCE):
                 await running.wait()
-        assert (await run(runner, TRIVIAL)).asked
+        assert (await run(pool, TRIVIAL)).asked
 
 
 STUCK = "(('a'):rep(300000)):find('.-.-.-.-b')"
@@ -128,9 +128,9 @@ STUCK_AT = (
 
 async def test_a_stuck_execution_names_the_line_where_it_was_seen_last() -> None:
     async def line_of(text: str) -> int:
-        async with open_runner(ExecutionLimits(max_cpu_secs=0.4)) as runner:
+        async with open_pool(ExecutionLimits(max_cpu_secs=0.4)) as pool:
             with pytest.raises(ScriptFailed, match="could not be stopped") as failure:
-                await runner.start(file(text), Notes(), name="scene:stuck").wait()
+                await pool.start(file(text), Notes(), name="scene:stuck").wait()
             return failure.value.line
 
     lines = await asyncio.gather(*(line_of(text) for text, _ in STUCK_AT))
@@ -138,40 +138,40 @@ async def test_a_stuck_execution_names_the_line_where_it_was_seen_last() -> None
 
 
 async def test_a_stuck_execution_names_the_limit_that_it_passed() -> None:
-    async with open_runner(ExecutionLimits(max_cpu_secs=60.0, backstop_secs=0.3)) as runner:
+    async with open_pool(ExecutionLimits(max_cpu_secs=60.0, backstop_secs=0.3)) as pool:
         with pytest.raises(ScriptFailed, match=r"took more than 0\.3 s in all, .* could not be stopped"):
-            await runner.start(scene(STUCK), Notes(), name="scene:stuck").wait()
+            await pool.start(scene(STUCK), Notes(), name="scene:stuck").wait()
 
 
 async def test_a_stuck_execution_that_is_cancelled_ends_as_cancelled() -> None:
-    async with open_runner() as runner:
+    async with open_pool() as pool:
         notes = Notes()
-        execution = runner.start(scene("print('on');" + STUCK), notes, name="scene:stuck")
+        execution = pool.start(scene("print('on');" + STUCK), notes, name="scene:stuck")
         await until(lambda: notes.printed)
         execution.cancel()
-        with pytest.raises(RunCancelled):
+        with pytest.raises(ExecutionCancelled):
             await execution.wait()
 
 
 async def test_others_in_a_condemned_worker_come_to_their_end_and_new_ones_run_elsewhere() -> None:
     opened = asyncio.Event()
-    async with open_runner(ExecutionLimits(max_cpu_secs=0.2)) as runner:
+    async with open_pool(ExecutionLimits(max_cpu_secs=0.2)) as pool:
         asleep = Notes(lambda *_: opened.wait())
-        innocent = runner.start(scene("ctx:sleep(1) for _ = 1, 3 do ctx:get_device('x') end"), asleep, name="scene:i")
+        innocent = pool.start(scene("ctx:sleep(1) for _ = 1, 3 do ctx:get_device('x') end"), asleep, name="scene:i")
         await until(lambda: asleep.asked)
         with pytest.raises(
             ScriptFailed, match=r"ran for 0\.2 s without a ctx call and could not be stopped"
         ) as failure:
-            await runner.start(scene(STUCK), Notes(), name="scene:culprit").wait()
+            await pool.start(scene(STUCK), Notes(), name="scene:culprit").wait()
         assert failure.value.status == "timeout"
-        old, fresh = runner.figures()["workers"]
+        old, fresh = pool.figures()["workers"]
         assert (old["condemned_for"], old["executions"], fresh["condemned_for"]) == ("scene:culprit", 1, None)
         await until(lambda: _state_of(old["pid"]) == "T")  # it is stopped while no execution in it has anything to do
-        assert (await run(runner, TRIVIAL)).asked
+        assert (await run(pool, TRIVIAL)).asked
         opened.set()
         await innocent.wait()
-        await until(lambda: len(runner.figures()["workers"]) == 1)
-        assert pid_of(runner) == fresh["pid"]
+        await until(lambda: len(pool.figures()["workers"]) == 1)
+        assert pid_of(pool) == fresh["pid"]
 
 
 async def test_what_begins_because_a_worker_is_condemned_runs_in_a_fresh_one() -> None:
@@ -179,32 +179,32 @@ async def test_what_begins_because_a_worker_is_condemned_runs_in_a_fresh_one() -
     started: list[LuaExecution] = []
 
     def start(_: str) -> None:
-        started.append(runner.start(scene("ctx:sleep(1)"), notes, name="automation:on_error"))
+        started.append(pool.start(scene("ctx:sleep(1)"), notes, name="automation:on_error"))
 
-    async with open_runner(ExecutionLimits(max_cpu_secs=0.1), on_kill=start) as runner:
+    async with open_pool(ExecutionLimits(max_cpu_secs=0.1), on_kill=start) as pool:
         with pytest.raises(ScriptFailed):
-            await run(runner, STUCK)
+            await run(pool, STUCK)
         await until(lambda: len(notes.asked) == 1)
-        [worker] = [each for each in runner.figures()["workers"] if each["executions"]]
+        [worker] = [each for each in pool.figures()["workers"] if each["executions"]]
         assert worker["condemned_for"] is None and len(started) == 1
 
 
 async def test_of_two_condemned_workers_the_older_is_killed_and_its_others_learn_why() -> None:
-    async with open_runner(ExecutionLimits(max_cpu_secs=0.2)) as runner:
+    async with open_pool(ExecutionLimits(max_cpu_secs=0.2)) as pool:
         asleep = Notes(lambda *_: asyncio.Event().wait())
-        innocent = runner.start(scene("ctx:sleep(1)"), asleep, name="scene:i")
+        innocent = pool.start(scene("ctx:sleep(1)"), asleep, name="scene:i")
         await until(lambda: asleep.asked)
         for name in ("scene:one", "scene:two"):
-            second = runner.start(scene("ctx:sleep(1)"), asleep, name="scene:i")
+            second = pool.start(scene("ctx:sleep(1)"), asleep, name="scene:i")
             await until(lambda: len(asleep.asked) > 1)
             with pytest.raises(ScriptFailed):
-                await runner.start(scene(STUCK), Notes(), name=name).wait()
+                await pool.start(scene(STUCK), Notes(), name=name).wait()
         with pytest.raises(
             ScriptFailed, match="was killed, because scene:one, which ran in it too, could not be stopped"
         ):
             await innocent.wait()
         second.abort()
-        assert len([each for each in runner.figures()["workers"] if each["condemned_for"]]) <= 1
+        assert len([each for each in pool.figures()["workers"] if each["condemned_for"]]) <= 1
 
 
 def _state_of(pid: int) -> str:
@@ -212,9 +212,9 @@ def _state_of(pid: int) -> str:
 
 
 async def test_the_worker_owns_nothing_but_its_socket() -> None:
-    async with open_runner() as runner:
-        await run(runner, TRIVIAL)
-        process = Path(f"/proc/{pid_of(runner)}")
+    async with open_pool() as pool:
+        await run(pool, TRIVIAL)
+        process = Path(f"/proc/{pid_of(pool)}")
         assert [each.name for each in (process / "fd").iterdir()] == ["0"]
         assert (process / "environ").read_bytes() == b""
         assert str((process / "cwd").readlink()) == "/"
@@ -237,15 +237,15 @@ async def test_no_lua_is_loaded_in_the_hub() -> None:
 
 HUB = """
 import asyncio, sys
-from tests.lua.bench import Notes, open_runner, scene
+from tests.lua.bench import Notes, open_pool, scene
 
 async def main():
-    async with open_runner() as runner:
-        runner.start(scene("while true do end"), Notes(), name="x")
-        while not runner.figures()["workers"][0]["pid"]:
+    async with open_pool() as pool:
+        pool.start(scene("while true do end"), Notes(), name="x")
+        while not pool.figures()["workers"][0]["pid"]:
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.3)
-        print(runner.figures()["workers"][0]["pid"], flush=True)
+        print(pool.figures()["workers"][0]["pid"], flush=True)
         await asyncio.sleep(60)
 
 asyncio.run(main())
@@ -275,19 +275,19 @@ def _thread_count(pid: int) -> int:
 
 async def test_a_worker_that_cannot_be_started_is_an_error_of_each_execution(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/nonexistent/python")
-    async with open_runner() as runner:
+    async with open_pool() as pool:
         for _ in range(2):
             with pytest.raises(ScriptFailed, match=r"the Lua worker cannot be started: .*No such file"):
-                await run(runner, TRIVIAL)
+                await run(pool, TRIVIAL)
         with pytest.raises(ScriptFailed, match="the Lua worker cannot be started"):
-            await runner.describe(file("return {}"))
+            await pool.describe(file("return {}"))
 
 
 async def test_a_worker_that_was_large_is_replaced_when_it_has_nothing_to_do() -> None:
-    async with open_runner(ExecutionLimits(max_memory_mb=200.0)) as runner:
-        await run(runner, TRIVIAL)
-        first = pid_of(runner)
+    async with open_pool(ExecutionLimits(max_memory_mb=200.0)) as pool:
+        await run(pool, TRIVIAL)
+        first = pid_of(pool)
         body = "local t = {} for i = 1, 300000 do t[i] = {i} end ctx:get_device('x')"
-        await asyncio.gather(*(run(runner, body) for _ in range(4)))
-        await until(lambda: pid_of(runner) != first or runner.figures()["workers"][-1]["resident_bytes"] < 40 << 20)
-        assert (await run(runner, TRIVIAL)).asked
+        await asyncio.gather(*(run(pool, body) for _ in range(4)))
+        await until(lambda: pid_of(pool) != first or pool.figures()["workers"][-1]["resident_bytes"] < 40 << 20)
+        assert (await run(pool, TRIVIAL)).asked

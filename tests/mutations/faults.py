@@ -227,7 +227,7 @@ FAULTS = (
     fault(
         "deleting a room tells of each device that was in it",
         "home/registry.py",
-        "        for device_id in sorted(edit.places):\n",
+        "        for device_id in sorted(edit.room_assignments):\n",
         "        for device_id in ():\n",
         "home/test_registry.py",
     ),
@@ -369,10 +369,10 @@ FAULTS = (
     ),
     fault(
         "an automation that is switched off does not run",
-        "automations/runs.py",
+        "automations/automation_executor.py",
         "        if not state.is_enabled:\n",
         "        if False:\n",
-        "automations/test_runs.py",
+        "automations/test_automation_executor.py",
     ),
     # Lua.
     fault(

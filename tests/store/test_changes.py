@@ -65,7 +65,7 @@ async def test_of_changes_that_share_a_sync_each_sees_what_those_before_it_leave
             changes.make(PutRoom(room=Room(id="hall", name="Again"))),
             changes.make(RemoveRoom(room_id="attic")),
         )
-        assert [dict(edit.places) for edit in edits] == [{}, {"lamp": "hall"}, {"lamp": None}, {}, {}]
+        assert [dict(edit.room_assignments) for edit in edits] == [{}, {"lamp": "hall"}, {"lamp": None}, {}, {}]
         assert registry.get_device("lamp").room_id is None
         assert dict(document.items("")) == {"room/hall": {"name": "Again"}}
         assert registry.layout.devices_in("hall") == [] and registry.list_room_devices("hall") == []

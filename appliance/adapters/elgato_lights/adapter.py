@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from appliance.adapters.base import AdapterContext, CommandResult, Operation
+from appliance.adapters.device_http import HttpClient
 from appliance.adapters.elgato_lights.client import (
     MIRED_RANGE,
     ElgatoClient,
@@ -16,7 +17,6 @@ from appliance.adapters.elgato_lights.client import (
     info_of,
     name_of,
 )
-from appliance.adapters.http import HttpClient
 from appliance.adapters.polling import PollingAdapter
 from appliance.errors import AdapterFailed, BadAnswer, Invalid
 from appliance.home.command_specs import CommandSpec, check_offered

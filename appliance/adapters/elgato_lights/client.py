@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from appliance.adapters.http import HttpClient, parse_json
+from appliance.adapters.device_http import HttpClient, parse_json
 from appliance.errors import BadAnswer, Invalid
 from appliance.home.model import Info
 from appliance.tables.checks import integer, number, shown

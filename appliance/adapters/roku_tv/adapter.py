@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 
 from appliance.adapters.base import COMMAND_TIMEOUT_SECS, AdapterContext, CommandResult, Operation
-from appliance.adapters.http import HttpClient
+from appliance.adapters.device_http import HttpClient
 from appliance.adapters.polling import PollingAdapter
 from appliance.adapters.roku_tv.client import DeviceInfo, RokuClient
 from appliance.errors import AdapterFailed

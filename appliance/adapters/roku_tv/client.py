@@ -11,7 +11,7 @@ from xml.etree.ElementTree import Element, ParseError
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
-from appliance.adapters.http import HttpClient, HttpRefused
+from appliance.adapters.device_http import HttpClient, HttpRefused
 from appliance.errors import BadAnswer
 from appliance.home.model import Info
 

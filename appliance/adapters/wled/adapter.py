@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from appliance.adapters.base import AdapterContext, CommandResult
-from appliance.adapters.http import HttpClient, parse_json
+from appliance.adapters.device_http import HttpClient, parse_json
 from appliance.adapters.polling import PollingAdapter
 from appliance.errors import AdapterFailed, BadAnswer
 from appliance.home.command_specs import CommandSpec, check_offered

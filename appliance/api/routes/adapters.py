@@ -9,7 +9,7 @@ from appliance.api.auth import Role
 from appliance.api.responses import json_response
 from appliance.api.route import Call, route
 from appliance.health import Health
-from appliance.tables.shapes import array_of
+from appliance.tables.json_schema import array_of
 
 
 class AdaptersApi:

@@ -13,11 +13,11 @@ from appliance.api.route import Call, route
 from appliance.api.validation import body, boolean, nullable, table
 from appliance.automations.automations import Automations as Parts
 from appliance.errors import ConfigFailed
-from appliance.history.execution_history import RunStatus
+from appliance.history.execution_history import ExecutionStatus
 from appliance.history.period import Period
 from appliance.lua.reload import Reloader
 from appliance.tables.fields import Field
-from appliance.tables.shapes import array_of
+from appliance.tables.json_schema import array_of
 
 MANUAL = {"type": "manual"}
 """The event of a run by hand that states none."""
@@ -77,7 +77,7 @@ class AutomationsApi:
         body = await call.body()
         stated = body.get("trigger_payload")
         ending = await self._automations.run_by_hand(automation_id, MANUAL if stated is None else stated)
-        if ending.status in (RunStatus.OK, RunStatus.SKIPPED):
+        if ending.status in (ExecutionStatus.OK, ExecutionStatus.SKIPPED):
             return json_response(schemas.AUTOMATION_RESULT(ending))
         return json_response(failed_run_body(f"automation '{automation_id}'", ending), 400)
 

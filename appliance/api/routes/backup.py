@@ -10,7 +10,7 @@ from sanic import HTTPResponse
 from appliance.api.auth import Role
 from appliance.api.responses import Response
 from appliance.api.route import Call, route
-from appliance.tables.shapes import TEXT
+from appliance.tables.json_schema import TEXT
 
 MakeBackup = Callable[[], bytes]
 """Gives the archive's bytes; called on a thread of its own. Raises `Invalid` where nothing can be backed up."""

@@ -20,7 +20,7 @@ from appliance.home.registry import Registry
 from appliance.home.texts import identifier, name
 from appliance.store.change_queue import Changes
 from appliance.tables.fields import Field
-from appliance.tables.shapes import array_of
+from appliance.tables.json_schema import array_of
 
 NAME_BODY = body("NamingRequest", {"name": Field(nullable(name))})
 ASSIGNMENT_BODY = body("AssignmentRequest", {"room_id": Field(nullable(identifier))})
@@ -86,7 +86,7 @@ class DevicesApi:
         fields = await call.body()
         edit = await self._changes.make(AssignRoom(device_id=device_id, room_id=fields["room_id"]))
         [current] = self._registry.find_devices([device_id]) or [device]
-        return json_response(self._encoder.encode(replace(current, room_id=edit.places[device_id])))
+        return json_response(self._encoder.encode(replace(current, room_id=edit.room_assignments[device_id])))
 
     @route(
         "POST",

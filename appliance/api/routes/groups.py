@@ -19,7 +19,7 @@ from appliance.home.registry import Registry
 from appliance.home.texts import identifier, name
 from appliance.store.change_queue import Changes
 from appliance.tables.fields import Field
-from appliance.tables.shapes import array_of
+from appliance.tables.json_schema import array_of
 
 GROUP_BODY = body(
     "GroupRequest",

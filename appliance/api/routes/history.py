@@ -17,7 +17,7 @@ from appliance.home.json_shapes import DEVICE
 from appliance.home.registry import Registry
 from appliance.home.texts import identifier
 from appliance.tables.fields import Field
-from appliance.tables.shapes import ANY, INSTANT, OBJECT, TEXT, array_of, described, maybe, record
+from appliance.tables.json_schema import ANY, INSTANT, OBJECT, TEXT, array_of, described, maybe, record
 
 _RESOLUTION = choice(
     *(each.name.lower() for each in Resolution),

@@ -12,7 +12,7 @@ from appliance.api.route import Call, route
 from appliance.api.validation import body, member_of
 from appliance.home.texts import text
 from appliance.tables.fields import Field
-from appliance.tables.shapes import array_of
+from appliance.tables.json_schema import array_of
 
 MAX_LABEL_CHARS = 100
 

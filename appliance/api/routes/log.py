@@ -11,7 +11,7 @@ from appliance.api.route import Call, route
 from appliance.api.validation import anything, choice
 from appliance.log_buffer import LEVELS, LogBuffer, LogQuery
 from appliance.tables.fields import Field
-from appliance.tables.shapes import INSTANT, OBJECT, TEXT, array_of, record
+from appliance.tables.json_schema import INSTANT, OBJECT, TEXT, array_of, record
 
 LEVEL = Field(choice(*LEVELS, default="debug", description="Entries of this level and graver ones."), required=False)
 """The lowest level to list."""

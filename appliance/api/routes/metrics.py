@@ -9,7 +9,7 @@ from appliance.api.exposition import CONTENT_TYPE
 from appliance.api.hub_metrics import Metrics
 from appliance.api.responses import Response
 from appliance.api.route import Call, route
-from appliance.tables.shapes import TEXT
+from appliance.tables.json_schema import TEXT
 
 
 class MetricsPage:

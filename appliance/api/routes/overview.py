@@ -15,7 +15,7 @@ from appliance.health import Health
 from appliance.home import json_shapes
 from appliance.home.registry import Registry
 from appliance.scenes import Scenes
-from appliance.tables.shapes import TEXT, array_of, one_of, record
+from appliance.tables.json_schema import TEXT, array_of, one_of, record
 from appliance.version import VERSION
 
 CALLER = record("Caller", key_id=TEXT, role=one_of(*Role))

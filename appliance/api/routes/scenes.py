@@ -13,12 +13,12 @@ from appliance.api.periods import PERIOD
 from appliance.api.responses import json_response
 from appliance.api.route import Call, route
 from appliance.errors import DroppedByMode
-from appliance.history.execution_history import RunStatus
+from appliance.history.execution_history import ExecutionStatus
 from appliance.history.period import Period
 from appliance.lua.modes import Decision
 from appliance.lua.reload import Reloader
 from appliance.scenes import Scenes as Parts
-from appliance.tables.shapes import array_of
+from appliance.tables.json_schema import array_of
 
 
 class ScenesApi:
@@ -45,9 +45,9 @@ class ScenesApi:
         if execution.decision is Decision.QUEUE:
             return json_response(schemas.EXECUTED.of(status="queued", results=[]), 202)
         ending = await asyncio.shield(execution.ended)
-        if ending.status is RunStatus.DROPPED:
+        if ending.status is ExecutionStatus.DROPPED:
             raise DroppedByMode(f"scene '{scene_id}' did not run; {ending.error}")
-        if ending.status is RunStatus.OK:
+        if ending.status is ExecutionStatus.OK:
             return json_response(schemas.EXECUTED.of(status="ok", results=ending.results))
         return json_response(failed_run_body(f"scene '{scene_id}'", ending), 400)
 

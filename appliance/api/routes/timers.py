@@ -9,7 +9,7 @@ from appliance.api.auth import Role
 from appliance.api.responses import json_response, no_content
 from appliance.api.route import Call, route
 from appliance.automations.timers import Timers as Parts
-from appliance.tables.shapes import array_of
+from appliance.tables.json_schema import array_of
 
 
 class TimersApi:

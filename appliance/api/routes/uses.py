@@ -14,7 +14,7 @@ from appliance.automations.automations import Automations
 from appliance.home.registry import Registry
 from appliance.lua.lua_catalog import Asset
 from appliance.scenes import Scenes
-from appliance.tables.shapes import TEXT, array_of, record
+from appliance.tables.json_schema import TEXT, array_of, record
 
 USES = record("Uses", device_id=TEXT, automations=array_of(TEXT), scenes=array_of(TEXT))
 

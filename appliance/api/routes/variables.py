@@ -11,7 +11,7 @@ from appliance.api.route import Call, route
 from appliance.api.validation import body, json_value
 from appliance.automations.variables import Variables as Parts
 from appliance.tables.fields import Field
-from appliance.tables.shapes import array_of
+from appliance.tables.json_schema import array_of
 
 SOURCE = "variables"
 """Who sets a variable over HTTP."""

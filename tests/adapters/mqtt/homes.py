@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from appliance.adapters.device_http import open_session
 from appliance.adapters.dispatch import Outcome, Status
-from appliance.adapters.http import open_session
 from appliance.adapters.mqtt.adapter import MqttAdapter
 from appliance.adapters.mqtt.hub_access import HomeAccess, no_frame
 from appliance.adapters.mqtt.mqtt_settings import Mqtt

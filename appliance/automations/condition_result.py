@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class ConditionResult:
     """Whether something holds, and why not, with the values compared; the reason is empty when it does.
 
     `branch` is the way to the condition within a combination that decided, `1.2`; empty where it is the thing itself.
@@ -17,15 +17,15 @@ class Verdict:
     branch: str = ""
 
 
-HOLDS = Verdict(holds=True)
+HOLDS = ConditionResult(holds=True)
 """A yes, which needs no reason."""
 
 
-def untrusted(needs: object) -> Verdict:
+def untrusted(needs: object) -> ConditionResult:
     """The verdict on what depends on the time, and needs this, while the clock is not trusted."""
     return refused(f"the clock is not trusted yet, needs {needs}")
 
 
-def refused(reason: str, branch: str = "") -> Verdict:
+def refused(reason: str, branch: str = "") -> ConditionResult:
     """The verdict that something does not hold, with its reason."""
-    return Verdict(holds=False, reason=reason, branch=branch)
+    return ConditionResult(holds=False, reason=reason, branch=branch)

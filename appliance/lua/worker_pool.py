@@ -1,4 +1,4 @@
-"""The runner: runs Lua files in worker processes, each execution in a state of its own and within its limits."""
+"""The worker pool: runs Lua files in worker processes, each execution in a Lua state and within limits of its own."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from zoneinfo import ZoneInfo
 import orjson
 
 from appliance.clock import Clock, timestamp
-from appliance.errors import Fault, Invalid, RunCancelled, ScriptFailed
-from appliance.lua.answers import Calls
+from appliance.errors import ExecutionCancelled, Fault, Invalid, ScriptFailed
 from appliance.lua.execution import ExecutionSettings, Failure, LuaExecution
 from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.folder import Folder
+from appliance.lua.replies import Calls
 from appliance.lua.source import Source
 from appliance.lua.worker import Worker
 from appliance.lua_worker.protocol import FrameKind
@@ -59,7 +59,7 @@ def function(value: Any) -> Function:
     return value
 
 
-class Runner:
+class WorkerPool:
     """Owns the workers and every execution. Leaving the context ends all at once.
 
     `scripts` is the folder that `require` reads from, None where scripts are disabled. `clock` and `timezone` are
@@ -86,7 +86,7 @@ class Runner:
         self._kill_count = 0
         self._is_closing = False
 
-    async def __aenter__(self) -> Runner:
+    async def __aenter__(self) -> WorkerPool:
         self._start_worker()
         return self
 
@@ -145,7 +145,7 @@ class Runner:
         execution.begin(self._place, self._tasks)
         try:
             await execution.wait()
-        except RunCancelled as cancelled:
+        except ExecutionCancelled as cancelled:
             raise ScriptFailed(Fault(source.name, 0, str(cancelled))) from None
         finally:
             execution.abort()

@@ -10,8 +10,8 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from appliance.adapters.device_http import MAX_RESPONSE_BYTES, RETRY_AFTER_SECS, HttpClient, HttpRefused
 from appliance.adapters.elgato_lights.simulator import LightSimulator
-from appliance.adapters.http import MAX_RESPONSE_BYTES, RETRY_AFTER_SECS, HttpClient, HttpRefused
 from appliance.errors import AdapterFailed, BadAnswer, Unreachable
 from tests.fakes.clock import VirtualClock
 from tests.fakes.vendor import RawVendor, Speech, endlessly, resetting_after, saying
@@ -306,14 +306,14 @@ async def test_cookies_are_not_kept_and_proxies_not_used(
     assert b"cookie" not in vendor.heads[1].lower()
 
 
-class Peers:
+class PeerCounter:
     """A vendor that notes from where each request comes."""
 
     def __init__(self) -> None:
         self.peers: list[object] = []
         self.url = ""
 
-    async def __aenter__(self) -> Peers:
+    async def __aenter__(self) -> PeerCounter:
         application = web.Application()
         application.router.add_get("/x", self._note)
         self._runner = web.AppRunner(application)
@@ -334,7 +334,7 @@ class Peers:
 async def test_requests_that_follow_each_other_share_a_connection(
     session: aiohttp.ClientSession, clock: VirtualClock
 ) -> None:
-    async with Peers() as vendor:
+    async with PeerCounter() as vendor:
         http = HttpClient(session, vendor.url, clock)
         for _ in range(3):
             await http.request("GET", "/x")

@@ -9,13 +9,13 @@ from typing import Any
 
 from appliance.automations import policy
 from appliance.automations.active import ActiveTrigger
+from appliance.automations.condition_result import ConditionResult, refused
 from appliance.automations.conditions import check_all
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.device_triggers import Match
 from appliance.automations.environment import Environment
 from appliance.automations.states import State, States
-from appliance.automations.verdict import Verdict, refused
-from appliance.history.execution_history import RunEntry, RunHistory, RunStatus
+from appliance.history.execution_history import ExecutionEntry, ExecutionHistory, ExecutionStatus
 from appliance.home.values import Value
 from appliance.lua.executor import ExecutionRequest, Executor
 from appliance.lua.lua_catalog import Asset
@@ -28,7 +28,7 @@ DISABLED = refused("disabled: the automation is switched off")
 Event = Mapping[str, Value]
 
 
-ExecutorFactory = Callable[[Callable[[ExecutionRequest, RunEntry], None]], Executor]
+ExecutorFactory = Callable[[Callable[[ExecutionRequest, ExecutionEntry], None]], Executor]
 """Makes the executor, given what is called with the end of each execution."""
 
 
@@ -36,7 +36,7 @@ class AutomationExecutor:
     """Decides whether a trigger becomes an execution of `executor`, and writes what came of it to `history`."""
 
     def __init__(
-        self, environment: Environment, states: States, history: RunHistory, new_executor: ExecutorFactory
+        self, environment: Environment, states: States, history: ExecutionHistory, new_executor: ExecutorFactory
     ) -> None:
         self._clock = environment.clock
         self._trust = environment.trust
@@ -50,72 +50,72 @@ class AutomationExecutor:
         """Run the automation whose trigger has matched, if it is on, may run, and did not just do so."""
         asset, definition = active.asset, active.asset.definition
         event = match.event if active.trigger.id is None else {**match.event, "trigger_id": active.trigger.id}
-        verdict = self._check_conditions(definition, self._states.of(definition.id), event)
-        request = _request(asset, event, verdict, after=match.after)
-        if not verdict.holds:
-            self._note(request, self._record_skipped(request, verdict))
+        outcome = self._check_conditions(definition, self._states.of(definition.id), event)
+        request = _request(asset, event, outcome, after=match.after)
+        if not outcome.holds:
+            self._note(request, self._record_skipped(request, outcome))
         elif self.executor.submit(request).decision is not Decision.DROP:
             self._brake.note_run(definition.id, event)
 
-    async def run_by_hand(self, asset: Asset[AutomationDefinition], event: Event) -> RunEntry:
+    async def run_by_hand(self, asset: Asset[AutomationDefinition], event: Event) -> ExecutionEntry:
         """Run it if its conditions hold, whatever its mode, policy and switch say; returns once it has ended."""
-        verdict = self._check(asset.definition)
-        request = _request(asset, event, verdict, by_hand=True)
-        if verdict.holds:
+        outcome = self._check(asset.definition)
+        request = _request(asset, event, outcome, by_hand=True)
+        if outcome.holds:
             return await asyncio.shield(self.executor.submit(request).ended)
-        result = self._record_skipped(request, verdict)
+        result = self._record_skipped(request, outcome)
         self._note(request, result)
         return result
 
-    def _check(self, definition: AutomationDefinition) -> Verdict:
+    def _check(self, definition: AutomationDefinition) -> ConditionResult:
         instant = self._clock.now() if self._trust.is_trusted() else None
         return check_all(definition.conditions, self._environment, instant)
 
-    def _check_conditions(self, definition: AutomationDefinition, state: State, event: Event) -> Verdict:
+    def _check_conditions(self, definition: AutomationDefinition, state: State, event: Event) -> ConditionResult:
         if not state.is_enabled:
             return DISABLED
         if (reason := self._brake.refusal(definition.id, event)) is not None:
             return refused(reason)
-        verdict = self._check(definition)
-        if not verdict.holds:
-            return verdict
+        outcome = self._check(definition)
+        if not outcome.holds:
+            return outcome
         decision = policy.decide(definition.policy, state.memory, event, self._clock.now())
         self._states.remember(definition.id, decision.memory)
-        return decision.verdict
+        return decision.outcome
 
-    def _record_skipped(self, request: ExecutionRequest, verdict: Verdict) -> RunEntry:
-        return RunEntry(
+    def _record_skipped(self, request: ExecutionRequest, outcome: ConditionResult) -> ExecutionEntry:
+        return ExecutionEntry(
             subject=request.id,
             executed_at=self._clock.now(),
-            status=RunStatus.SKIPPED,
-            error=verdict.reason,
+            status=ExecutionStatus.SKIPPED,
+            error=outcome.reason,
             results=(),
             duration_ms=0,
             trigger_payload=request.event,
             trace=request.steps,
         )
 
-    def _note(self, request: ExecutionRequest, result: RunEntry) -> None:
+    def _note(self, request: ExecutionRequest, result: ExecutionEntry) -> None:
         """Note how a run ended, or that there was none."""
         state = self._states.of(request.id)
-        if result.status is not RunStatus.SKIPPED:
+        if result.status is not ExecutionStatus.SKIPPED:
             if not request.by_hand:
                 self._states.remember(request.id, self._after(state.memory, request, result))
-            if result.status is not RunStatus.DROPPED:
+            if result.status is not ExecutionStatus.DROPPED:
                 nothing = next(iter(result.warnings), None)
                 state.last_run, state.last_error = result.executed_at, result.error or nothing
         self._log_result(request, result)
         self.history.add(result)
 
-    def _after(self, memory: policy.Memory, request: ExecutionRequest, result: RunEntry) -> policy.Memory:
-        if result.status is RunStatus.OK:
+    def _after(self, memory: policy.Memory, request: ExecutionRequest, result: ExecutionEntry) -> policy.Memory:
+        if result.status is ExecutionStatus.OK:
             return policy.succeeded(memory, self._clock.now())
-        if result.status is RunStatus.DROPPED:
+        if result.status is ExecutionStatus.DROPPED:
             return policy.never_began(memory, request.event or {})
         return policy.failed(memory)
 
-    def _log_result(self, request: ExecutionRequest, result: RunEntry) -> None:
-        if result.status in (RunStatus.ERROR, RunStatus.TIMEOUT):
+    def _log_result(self, request: ExecutionRequest, result: ExecutionEntry) -> None:
+        if result.status in (ExecutionStatus.ERROR, ExecutionStatus.TIMEOUT):
             log.warning("automation '%s' failed: %s", request.id, result.error)
         else:
             log.debug("automation '%s': %s", request.id, result.error or result.status)
@@ -123,23 +123,23 @@ class AutomationExecutor:
             log.warning("automation '%s': a command came to nothing: %s", request.id, warning)
 
 
-def _steps(definition: AutomationDefinition, verdict: Verdict) -> tuple[Mapping[str, Any], ...]:
+def _steps(definition: AutomationDefinition, outcome: ConditionResult) -> tuple[Mapping[str, Any], ...]:
     """The trace's steps of the conditions: those that hold, and the first that does not."""
-    if not verdict.holds and not verdict.branch:
+    if not outcome.holds and not outcome.branch:
         return ()
-    failed = None if verdict.holds else int(verdict.branch.partition(".")[0])
+    failed = None if outcome.holds else int(outcome.branch.partition(".")[0])
     steps: list[Mapping[str, Any]] = []
     for number, condition in enumerate(definition.conditions[:failed], 1):
         step = {"at_ms": 0, "step": "condition", "number": number, "type": condition.type}
         is_failed = number == failed
-        steps.append({**step, "holds": not is_failed, "reason": verdict.reason if is_failed else None})
+        steps.append({**step, "holds": not is_failed, "reason": outcome.reason if is_failed else None})
     return tuple(steps)
 
 
 def _request(
     asset: Asset[AutomationDefinition],
     event: Event,
-    verdict: Verdict,
+    outcome: ConditionResult,
     *,
     by_hand: bool = False,
     after: asyncio.Event | None = None,
@@ -153,5 +153,5 @@ def _request(
         event=event,
         by_hand=by_hand,
         after=after,
-        steps=_steps(definition, verdict),
+        steps=_steps(definition, outcome),
     )

@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 log = logging.getLogger("store")
 
 
-class ChangeQueue(Generic[Item, Result]):
+class BatchQueue(Generic[Item, Result]):
     """Hands the items to `work`, in the order they came; those that wait at the same time are one batch.
 
     `work` returns for each item its result, or the error to raise where it was asked for. If it raises any

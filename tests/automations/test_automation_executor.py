@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from appliance.history.execution_history import RunStatus
+from appliance.history.execution_history import ExecutionStatus
 from appliance.home.events import SystemErrorReported
 from tests.automations.homes import NOW
 from tests.fakes.automations import LAMP, Bench, Card, automation, bench
@@ -37,7 +37,7 @@ def burst(it: Bench, times: int = 1) -> None:
 
 async def hold(it: Bench) -> None:
     """Runs go on until they are ended, from now on."""
-    await it.settle()
+    await it.drain()
     it.stage.ends_at_once = False
 
 
@@ -83,7 +83,7 @@ async def test_conditions_are_asked_of_the_home_as_it_is_after_the_change(tmp_pa
     holds = {"type": "device_state", "device_id": LAMP, "attribute": "brightness", "above": 50}
     async with bench(tmp_path, automation(conditions=[holds])) as it:
         it.show(power="on", brightness=51)
-        await it.settle()
+        await it.drain()
         assert it.outcomes() == [OK]
 
 
@@ -95,7 +95,7 @@ async def test_one_that_is_switched_off_says_so_and_takes_neither_cooldown_nor_t
         assert it.outcomes() == [("skipped", "disabled: the automation is switched off")]
         await it.parts.automations.switch("a", is_enabled=True)
         report_error(it)
-        await it.settle()
+        await it.drain()
         assert it.outcomes()[1:] == [OK]
 
 
@@ -106,7 +106,7 @@ async def test_a_condition_that_does_not_hold_takes_neither_cooldown_nor_the_eve
         report_error(it)
         it.show(brightness=60)
         report_error(it)
-        await it.settle()
+        await it.drain()
         assert [status for status, _ in it.outcomes()] == ["skipped", "ok"]
 
 
@@ -121,7 +121,7 @@ def report_error(it: Bench, message: str = "oh") -> None:
 async def test_of_a_burst_one_runs_and_each_other_is_told_why_not(tmp_path: Path) -> None:
     async with bench(tmp_path, automation(**COOL)) as it:
         burst(it, 50)
-        await it.settle()
+        await it.drain()
         assert it.outcomes() == [IN_PROGRESS] * 49 + [OK]
         await it.pass_by(20)
         burst(it)
@@ -131,7 +131,7 @@ async def test_of_a_burst_one_runs_and_each_other_is_told_why_not(tmp_path: Path
         assert it.outcomes()[-1] == cooling(1)
         await it.pass_by(0.1)
         burst(it)
-        await it.settle()
+        await it.drain()
         assert it.fired == ["a", "a"]
 
 
@@ -157,7 +157,7 @@ async def test_a_run_that_fails_gives_its_cooldown_back(status: str, tmp_path: P
         await hold(it)
         burst(it)
         it.stage.plays[0].fail(status)
-        await it.settle()
+        await it.drain()
         assert it.outcomes() == [(status, "x.lua:1: no")]
         burst(it)
         assert len(it.fired) == 2
@@ -168,7 +168,7 @@ async def test_a_run_that_is_cancelled_gives_its_cooldown_back(tmp_path: Path) -
         await hold(it)
         burst(it)
         it.stage.plays[0].cancel()
-        await it.settle()
+        await it.drain()
         burst(it)
         assert (len(it.fired), it.outcomes()[0][0]) == (2, "cancelled")
 
@@ -177,7 +177,7 @@ async def test_a_cooldown_survives_reload_and_restart(tmp_path: Path) -> None:
     card = Card()
     async with bench(tmp_path, automation(**COOL), card=card) as it:
         burst(it)
-        await it.settle()
+        await it.drain()
         await it.reload(automation(name="Renamed", **COOL))
         burst(it)
         assert it.outcomes()[-1] == cooling(60)
@@ -196,7 +196,7 @@ async def test_a_run_that_the_restart_cut_off_holds_no_cooldown(tmp_path: Path) 
     async with bench(tmp_path, automation(**COOL), start=NOW + timedelta(seconds=1), card=card) as it:
         it.show()
         burst(it)
-        await it.settle()
+        await it.drain()
         assert it.outcomes() == [OK]
 
 
@@ -216,7 +216,7 @@ async def test_the_same_event_runs_once_in_the_window_and_others_run(tmp_path: P
         ]
         await it.pass_by(20)
         report_error(it, "one")
-        await it.settle()
+        await it.drain()
         assert len(it.fired) == 3, "what was suppressed did not prolong the window"
 
 
@@ -224,7 +224,7 @@ async def test_dedupe_survives_reload_and_restart(tmp_path: Path) -> None:
     card = Card()
     async with bench(tmp_path, automation(TICK, **DEDUPE), card=card) as it:
         report_error(it)
-        await it.settle()
+        await it.drain()
         await it.reload(automation(TICK, name="Renamed", **DEDUPE))
         report_error(it)
     assert len(it.fired) == 1
@@ -232,7 +232,7 @@ async def test_dedupe_survives_reload_and_restart(tmp_path: Path) -> None:
         report_error(it)
         assert it.outcomes() == [("skipped", "duplicate: the same event came 30 s ago, 30 s more")]
         report_error(it, "another")
-        await it.settle()
+        await it.drain()
         assert len(it.fired) == 1
 
 
@@ -276,9 +276,9 @@ async def test_queued_runs_follow_one_another_in_order_each_with_its_event(tmp_p
             assert [event["value"] for event in it.events] == [1, 2, 3][: number + 1]
             await it.pass_by(1)
             it.stage.plays[number].end()
-            await it.settle()
+            await it.drain()
         entries = it.entries()
-        assert [entry.status for entry in entries] == [RunStatus.OK] * 3
+        assert [entry.status for entry in entries] == [ExecutionStatus.OK] * 3
         assert [(entry.executed_at - NOW).total_seconds() for entry in entries] == [0, 1, 2]
 
 
@@ -286,10 +286,10 @@ async def test_restart_ends_the_run_under_way_and_the_new_one_begins_at_once(tmp
     async with bench(tmp_path, automation(mode="restart")) as it:
         await hold(it)
         burst(it, 2)
-        await it.settle()
+        await it.drain()
         assert it.outcomes() == [("cancelled", "a later execution replaced it (mode restart)")]
         it.stage.plays[1].end()
-        await it.settle()
+        await it.drain()
         assert it.outcomes()[-1] == OK
 
 
@@ -300,7 +300,7 @@ async def test_what_is_dropped_takes_neither_cooldown_nor_the_event(tmp_path: Pa
         report_error(it, "two")
         assert it.outcomes()[-1][0] == "dropped"
         it.stage.plays[0].end()
-        await it.settle()
+        await it.drain()
         report_error(it, "two")
         assert [event["message"] for event in it.events] == ["one", "two"]
 
@@ -315,7 +315,7 @@ async def test_a_run_under_way_survives_reloads_and_counts_against_its_ids_mode(
         assert it.outcomes() == [("dropped", "mode: single lets 1 run at once, and 2 do")]
         for play in it.stage.plays:
             play.end()
-        await it.settle()
+        await it.drain()
         burst(it)
         assert len(it.fired) == 3
 
@@ -355,7 +355,7 @@ async def test_a_run_by_hand_takes_no_place_and_no_cooldown_from_the_others(tmp_
     async with bench(tmp_path, automation(mode="single", **COOL)) as it:
         await hold(it)
         running = asyncio.ensure_future(by_hand(it))
-        await it.settle()
+        await it.drain()
         burst(it)
         assert len(it.fired) == 2
         it.stage.plays[0].end()
@@ -385,13 +385,13 @@ async def test_the_last_run_and_its_error_are_shown_and_what_did_not_run_is_none
         await hold(it)
         burst(it, 2)
         it.stage.plays[0].fail()
-        await it.settle()
+        await it.drain()
         view = it.parts.automations.view("a")
         assert (view.last_run, view.last_error) == (NOW + timedelta(seconds=5), "x.lua:1: no")
         it.stage.ends_at_once = True
         await it.pass_by(5)
         burst(it)
-        await it.settle()
+        await it.drain()
         view = it.parts.automations.view("a")
         assert (view.last_run, view.last_error) == (NOW + timedelta(seconds=10), None)
         ended = it.parts.automations.figures()["ended"]

@@ -373,7 +373,7 @@ async def test_the_statuses_are_those_of_the_contract() -> None:
         "DroppedByMode": 423,
         "Stopping": 400,
         "ScriptFailed": 400,
-        "RunCancelled": 400,
+        "ExecutionCancelled": 400,
         "Invalid": 400,
         "AdapterFailed": 400,
         "Unauthenticated": 401,

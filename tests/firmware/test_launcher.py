@@ -300,7 +300,9 @@ class TestOthers:
         assert lares_launcher.lock_shared(str(used))
         monkeypatch.setattr(sys, "path", [str(folder / "site-packages")])
         monkeypatch.setattr(
-            lares_settle, "places", lambda arguments, environment: [str(base), str(elsewhere), "/not/there"]
+            lares_settle,
+            "candidate_folders",
+            lambda arguments, environment: [str(base), str(elsewhere), "/not/there"],
         )
         monkeypatch.setattr(lares_settle, "NAME", folder.name)
         lares_settle.remove_old_versions()

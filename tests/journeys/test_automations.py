@@ -329,7 +329,7 @@ async def test_validate_reads_the_file_on_the_disk_and_changes_nothing(lua: Hous
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("return {", [(1, "unexpected symbol near <eof>")]),
         (automation("follows", "{ type = 'cron', expression = '0 7 * * *' }"), [(4, "trigger.expression")]),

@@ -265,7 +265,7 @@ async def test_a_light_that_does_not_do_it_fails_with_what_was_read_and_the_hub_
 
 
 @pytest.mark.parametrize(
-    ("faults", "told"),
+    ("faults", "reported"),
     [
         ({"status": 500}, "{}/elgato/lights answered 500 Internal Server Error"),
         ({"status": 404}, "{}/elgato/lights answered 404 Not Found"),

@@ -193,7 +193,7 @@ async def test_a_press_that_was_not_answered_is_never_repeated(
 
 
 @pytest.mark.parametrize(
-    ("faults", "told"),
+    ("faults", "reported"),
     [
         ({"status": 503}, "{}/query/device-info answered 503 Service Unavailable"),
         ({"body": b""}, "{} answered with something that is not XML"),

@@ -1,4 +1,4 @@
-"""Verdict: yes, or no with a reason for a person."""
+"""The result of a condition: yes, or no with a reason for a person."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ HOLDS = ConditionResult(holds=True)
 
 
 def untrusted(needs: object) -> ConditionResult:
-    """The verdict on what depends on the time, and needs this, while the clock is not trusted."""
+    """The result for what depends on the time, and needs this, while the clock is not trusted."""
     return refused(f"the clock is not trusted yet, needs {needs}")
 
 
 def refused(reason: str, branch: str = "") -> ConditionResult:
-    """The verdict that something does not hold, with its reason."""
+    """The result that something does not hold, with its reason."""
     return ConditionResult(holds=False, reason=reason, branch=branch)

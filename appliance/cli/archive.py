@@ -83,7 +83,7 @@ def read(file: Path) -> Archive:
     """What the archive holds; `StartFailed` says why it is none that this Lares can restore."""
     try:
         with file.open("rb") as stream:
-            packed = stream.read(MAX_CONFIG_BYTES)  # what is cut off does not unpack
+            packed = stream.read(MAX_CONFIG_BYTES + (1 << 20))  # what is cut off does not unpack
     except OSError as error:
         raise StartFailed(f"{file} cannot be read: {error.strerror}", os.EX_NOINPUT) from None
     try:

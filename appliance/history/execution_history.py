@@ -90,10 +90,11 @@ class ExecutionHistory:
 
     def add(self, entry: ExecutionEntry) -> None:
         """Add an execution; the oldest are dropped where there is no room."""
+        latest = _KeptExecution.of(entry)
         kept = self._entries.setdefault(entry.subject, deque())
         self._entries.move_to_end(entry.subject)
-        kept.append(_KeptExecution.of(entry))
-        self._bytes += kept[-1].size
+        kept.append(latest)
+        self._bytes += latest.size
         if len(kept) > self._max_runs:
             self._bytes -= kept.popleft().size
         while self._bytes > self._max_bytes and len(self._entries) + len(kept) > 2:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from appliance.clock import to_millis
+from appliance.clock import EPOCH, to_millis
 
 DEFAULT_LIMIT = 200
 """Entries that are returned where no limit is stated."""
 
-INSTANT = timedelta(microseconds=1)
+MILLISECOND = timedelta(milliseconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +33,6 @@ class Period:
 
     def bounds_ms(self) -> tuple[int, int]:
         """The first and the last millisecond since 1970 that lie in it."""
-        first = -(1 << 62) if self.start is None else to_millis(self.start - INSTANT) + 1
+        first = -(1 << 62) if self.start is None else -(-(self.start - EPOCH) // MILLISECOND)
         last = 1 << 62 if self.end is None else to_millis(self.end)
         return first, last

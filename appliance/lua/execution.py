@@ -7,6 +7,7 @@ requests, which are answered, and at last the end.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
@@ -16,7 +17,7 @@ from zoneinfo import ZoneInfo
 import orjson
 
 from appliance.clock import Clock
-from appliance.errors import ExecutionCancelled, ScriptFailed
+from appliance.errors import ExecutionCancelled, Fault, ScriptFailed
 from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.failures import failure_of
 from appliance.lua.folder import Folder
@@ -24,6 +25,8 @@ from appliance.lua.replies import Calls, answer_call, answer_require
 from appliance.lua.source import Source
 from appliance.lua_worker.protocol import LAST, TIMING, FrameKind, Reason, WorkerFrame, encode
 from appliance.tasks import Tasks
+
+log = logging.getLogger("lua")
 
 Failure = ScriptFailed | ExecutionCancelled | None
 """How an execution ended; None where it ended well."""
@@ -141,6 +144,7 @@ class LuaExecution:
     def join(self, channel: Channel, number: int) -> None:
         """Run in this worker, where it has the number."""
         self._channel, self.number = channel, number
+        self.deadline, self._cpu_until = inf, None  # those of a worker that was lost
         channel.enqueue(self)
 
     def transmit(self) -> None:
@@ -193,7 +197,15 @@ class LuaExecution:
             self.receive(WorkerFrame(FrameKind.LOST, 0, (sentence.encode(errors="replace"),)))
 
     async def _run(self) -> Failure:
-        """How it ended."""
+        """How it ended; a fault of the hub ends this execution alone."""
+        try:
+            return await self._follow()
+        except Exception as error:
+            log.error("%s failed inside the hub", self.name, exc_info=error)
+            return ScriptFailed(Fault(self._files[0].name, 0, "failed inside the hub, whose log says why"))
+
+    async def _follow(self) -> Failure:
+        """Answer what Lua asks until it ends; how it did."""
         try:
             frame = await self._converse()
             if frame.kind is FrameKind.DONE:

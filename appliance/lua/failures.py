@@ -14,7 +14,7 @@ from appliance.lua_worker.protocol import FrameKind, Reason, WorkerFrame
 MAX_LINE_CHARS = 400
 """How much of a line, or of a message, hints look at."""
 
-_PLACE = re.compile(r"(?P<file>[^\n]+?):(?P<line>\d+): (?P<message>.*)", re.DOTALL)
+_PLACE = re.compile(r"(?P<file>[^\n]+?):(?P<line>\d{1,9}): (?P<message>.*)", re.DOTALL)
 
 _LIMITS = {
     Reason.BACKSTOP: (

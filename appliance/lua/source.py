@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -69,8 +70,10 @@ def tokens_of(text: bytes) -> Iterator[LuaToken]:
 def windows_of(text: bytes, size: int) -> Iterator[tuple[LuaToken, ...]]:
     """So many tokens in a row, from every place in the text."""
     padding = [NO_TOKEN] * (size - 1)
-    tokens = [*padding, *tokens_of(text), *padding]
-    return zip(*(tokens[offset:] for offset in range(size)), strict=False)
+    window = deque(padding, maxlen=size)
+    for token in chain(tokens_of(text), padding):
+        window.append(token)
+        yield tuple(window)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -233,7 +233,7 @@ class Worker(asyncio.BufferedProtocol):
         self._start_waiting()
 
     def _start_waiting(self) -> None:
-        while self._waiting and self.is_ready and len(self._running) < MAX_RUNNING:
+        while self._waiting and self.ended_because is None and self.is_ready and len(self._running) < MAX_RUNNING:
             self._waiting.popleft().transmit()
 
     def _kill_if_empty(self) -> None:

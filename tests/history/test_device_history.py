@@ -114,6 +114,8 @@ def test_a_period_includes_its_ends_and_a_limit_takes_the_newest() -> None:
     assert len(home.values("a:1", "battery", Period())) == 200
     between = Period(start=after(10) + timedelta(microseconds=1), end=after(11) - timedelta(microseconds=1))
     assert home.values("a:1", "battery", between) == []
+    whole = Period(start=datetime.min.replace(tzinfo=UTC), end=datetime.max.replace(tzinfo=UTC), limit=1000)
+    assert len(home.values("a:1", "battery", whole)) == 300
 
 
 def test_a_resolution_keeps_the_last_entry_of_each_minute_or_hour() -> None:

@@ -51,6 +51,15 @@ def test_a_period_includes_its_ends_as_they_are_shown() -> None:
     assert len(numbers(history, "x", Period())) == 200
 
 
+def test_what_has_no_json_changes_nothing() -> None:
+    history = ExecutionHistory(max_bytes=3 * ENTRY_BYTES)
+    with pytest.raises(TypeError):
+        history.add(replace(entry("bad", 1), warnings=("\ud800",)))
+    for number in range(10):
+        history.add(entry("x", number))
+    assert 1 <= len(numbers(history, "x")) < 10
+
+
 def test_of_each_only_the_latest_are_kept() -> None:
     history = ExecutionHistory(max_runs=3)
     for number in range(10):

@@ -61,6 +61,7 @@ AT_RUN: tuple[tuple[str, int, str], ...] = (
     ("ctx:list_device()", 2, "attempt to call a nil value (method 'list_device') (is it ctx:list_devices?)"),
     ("return ('5'):nothing()", 2, "attempt to call a nil value (method 'nothing')"),
     ("return 5 < '6'", 2, "attempt to compare number with string (a number in quotes is text"),
+    (f"error('{FILE}:99999999999999999999: x', 0)", 2, f"{FILE}:99999999999999999999: x"),
     ("require 'x'", 2, "require 'x': scripts are disabled (scripts.enabled in the configuration)"),
 )
 

@@ -106,12 +106,15 @@ def candidate_folders(arguments: Sequence[str], environment: Mapping[str, str]) 
 
 
 def starts_a_hub(arguments: Sequence[str]) -> bool:
-    """Whether the command line asks for a hub that runs: by `run`, or by no command at all."""
-    words = iter(arguments)
+    """Whether the command line starts a hub: `run` or no command, and no option that would be refused."""
+    words, expected = iter(arguments), "run"
     for word in words:
         if word in ("--config", "--data-dir"):
-            next(words, "")
-        elif (not word.startswith("-") and word != "run") or word in ("-h", "--help", "--version"):
+            if next(words, "-").startswith("-"):  # no value of an option
+                return False
+        elif word == expected:
+            expected = "--safe"
+        elif not word.startswith(("--config=", "--data-dir=")):
             return False
     return True
 

@@ -63,6 +63,13 @@ class TestPlaces:
             (["doctor"], False),
             (["--version"], False),
             (["run", "--help"], False),
+            (["--data-dir=x", "run", "--safe", "--config=y"], True),
+            (["--bogus"], False),
+            (["run", "--bogus"], False),
+            (["--safe"], False),
+            (["run", "run"], False),
+            (["run", "--config"], False),
+            (["--config", "--bogus"], False),
         ],
     )
     def test_a_hub_that_makes_its_data_directory_unpacks_there_at_once(

@@ -90,8 +90,11 @@ def headers_of(error: errors.LaresError) -> Mapping[str, str] | None:
 
 
 def error_response(request: Request, error: Exception) -> HTTPResponse:
-    """The response to a request that failed: always JSON with `error` and `code`, never a traceback."""
-    if isinstance(error, errors.LaresError):
+    """The response to a request that failed: always JSON with `error` and `code`, never a traceback.
+
+    What no client should meet is 500, with a fixed sentence; its own sentence and traceback go to the log.
+    """
+    if isinstance(error, errors.LaresError) and status_of(error) != 500:
         return _response(status_of(error), str(error), error.code, headers_of(error))
     if isinstance(error, NotFound):
         return _response(404, "there is no such path", "path_not_found")

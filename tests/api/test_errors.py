@@ -389,15 +389,24 @@ async def test_the_statuses_are_those_of_the_contract() -> None:
     }
 
 
-async def test_an_error_that_nobody_foresaw_is_500_and_one_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    "error",
+    [
+        ZeroDivisionError("the secret of the house"),
+        errors.LaresError("the secret of the house"),
+        errors.StartFailed("the secret of the house", 78),
+        errors.ConfigFailed([errors.Fault("the secret of the house", 0, "cannot be read")]),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+async def test_an_error_that_nobody_foresaw_is_500_and_one_line_in_the_log(
+    error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.INFO)
-    try:
-        raise ZeroDivisionError("the secret of the house")
-    except ZeroDivisionError as error:
-        assert answer_of(error) == (500, {"error": "the hub failed to answer; its log says why", "code": "internal"})
+    assert answer_of(error) == (500, {"error": "the hub failed to answer; its log says why", "code": "internal"})
     [entry] = caplog.records
-    assert entry.getMessage() == "GET /nothing failed: ZeroDivisionError: the secret of the house"
-    assert entry.exc_info is not None and entry.levelno == logging.ERROR
+    assert entry.getMessage() == f"GET /nothing failed: {type(error).__name__}: {error}"
+    assert entry.exc_info is not None and entry.exc_info[1] is error and entry.levelno == logging.ERROR
 
 
 async def test_an_error_whose_words_are_no_text_can_be_told() -> None:

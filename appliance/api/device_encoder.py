@@ -12,6 +12,7 @@ from appliance.clock import timestamp
 from appliance.home import events
 from appliance.home.json_shapes import DEVICE_COMMANDS, DEVICE_HEAD
 from appliance.home.model import Device
+from appliance.home.values import to_bytes
 
 
 @dataclass(slots=True)
@@ -45,9 +46,7 @@ class DeviceEncoder:
         """The device as JSON, with what it can be commanded."""
         kept = self._keep(device)
         if kept.commands is None:
-            kept.commands = b"%b" % orjson.dumps(
-                DEVICE_COMMANDS(device.commands or ())
-            )  # orjson's own bytes occupy 4 KiB
+            kept.commands = to_bytes(DEVICE_COMMANDS(device.commands or ()))
         return b'%b,"commands":%b}' % (kept.whole[:-1], kept.commands)
 
     def _keep(self, device: Device) -> _Kept:

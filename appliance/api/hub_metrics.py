@@ -8,16 +8,14 @@ import resource
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 
 from appliance.api.connections import Connections
 from appliance.api.exposition import Family, by_label, counter, expose, gauge, labels
 from appliance.api.request_metrics import RequestMetrics
 from appliance.api.stream import EventStream
 from appliance.hub import Hub
+from appliance.lua import process
 from appliance.version import VERSION
-
-_PAGE_BYTES = resource.getpagesize()
 
 
 class Metrics:
@@ -148,11 +146,8 @@ def _process_families() -> Iterator[Family]:
 
 
 def resident_bytes() -> int | None:
-    """The process's resident memory; in bytes; None where that is not known, on other systems than Linux."""
-    try:
-        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * _PAGE_BYTES
-    except OSError:
-        return None
+    """The hub's own resident memory in bytes; None where it cannot be read, as on other systems than Linux."""
+    return process.resident_bytes(os.getpid()) or None
 
 
 def _open_files() -> int | None:

@@ -1,4 +1,4 @@
-"""Responses: JSON_HEADERS, empty, or a file of the dashboard."""
+"""Responses: JSON, empty, or a file of the dashboard."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _encode_headers(status: int, headers: tuple[tuple[str, str], ...], is_persis
 
 
 def json_response(body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> HTTPResponse:
-    """A JSON_HEADERS response; `bytes` are sent as they are, as encoded JSON_HEADERS."""
+    """A JSON response; `bytes` are taken for encoded JSON, and sent as they are."""
     encoded = body if isinstance(body, bytes) else orjson.dumps(body)
     return Response(encoded, status, {**headers, **JSON_HEADERS} if headers else {**JSON_HEADERS})
 

@@ -53,7 +53,7 @@ def start_process(limits: ExecutionLimits, zone: ZoneInfo) -> tuple[subprocess.P
 
 
 def resident_bytes(pid: int) -> int:
-    """Resident memory of the process; 0 where that cannot be read."""
+    """Resident memory of the process in bytes; 0 where that cannot be read."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE_BYTES
     except (OSError, ValueError, IndexError):

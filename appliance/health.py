@@ -20,7 +20,7 @@ MAX_LISTED_DROPS = 200
 
 
 class AdapterStatus(StrEnum):
-    """How an adapter is doing."""
+    """What became of an adapter's first poll and of its latest poll or command; see `AdapterHealth.status`."""
 
     STARTING = "starting"
     RUNNING = "running"

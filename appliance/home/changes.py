@@ -29,7 +29,7 @@ class PutRoom(Change):
     room: Room
 
     def apply_to(self, layout: LayoutView, devices: Container[str]) -> Edit:
-        """The room."""
+        """Puts the room in place of any that has its id; raises nothing."""
         return Edit(rooms={self.room.id: self.room})
 
 
@@ -69,7 +69,7 @@ class RenameDevice(Change):
     name: str | None
 
     def apply_to(self, layout: LayoutView, devices: Container[str]) -> Edit:
-        """The device's name."""
+        """Replaces or removes the name; raises `NotFound` when there is no such device."""
         if self.device_id not in devices:
             raise NotFound("device", self.device_id)
         return Edit(names={self.device_id: self.name})

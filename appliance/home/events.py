@@ -18,7 +18,7 @@ from appliance.home.values import Value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Something that happened."""
+    """The base of all events. Frozen, so that every listener of the bus may keep it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,7 +42,7 @@ class LayoutView(Protocol):
 
 
 class Layout:
-    """The layout that is in force."""
+    """The layout that is in force; only `commit` changes it, and checks nothing: `Change.apply_to` has done that."""
 
     def __init__(
         self,

@@ -75,7 +75,7 @@ class Device:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
-    """A named place."""
+    """A room: its `id` never changes, its `name` is what people call it. Which devices it has, `Layout` knows."""
 
     id: str
     name: str

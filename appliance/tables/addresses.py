@@ -16,7 +16,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """Where to listen."""
+    """Where to listen: an IP address or a host name, and a port from 0 to 65535, 0 for any free one."""
 
     host: str
     port: int

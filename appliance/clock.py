@@ -12,8 +12,8 @@ from datetime import UTC, datetime, timedelta
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 
-SETTLE_TURNS = 20
-"""Turns of the loop in which ready tasks run before simulated time advances."""
+SETTLE_ITERATIONS = 20
+"""Iterations of the event loop in which ready tasks run before simulated time advances."""
 
 MAX_WAKINGS_AT_ONCE = 2_000
 """Consecutive waits that end without simulated time advancing, before `run` gives up."""
@@ -134,7 +134,7 @@ class SimulatedClock(Clock):
 
 async def _let_others_run() -> None:
     """Let ready tasks run, and those that they make ready."""
-    for _ in range(SETTLE_TURNS):
+    for _ in range(SETTLE_ITERATIONS):
         await asyncio.sleep(0)
 
 

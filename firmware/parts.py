@@ -34,13 +34,13 @@ class Parts:
         self, target: Target, wheels: Sequence[Path], *, keep: Sequence[str], leave_out: Sequence[str]
     ) -> None:
         """Take in what the wheels hold for the target, without what a pattern leaves out and none keeps."""
-        unwanted, needed = _any(leave_out), _any(keep)
+        excluded, kept = _any(leave_out), _any(keep)
         native = self.native.setdefault(target, {})
         for wheel in wheels:
             for name, data in _members(wheel):
                 if _LICENCE.fullmatch(name):
                     self.notices[name] = data
-                elif unwanted.fullmatch(name) and not needed.fullmatch(name):
+                elif excluded.fullmatch(name) and not kept.fullmatch(name):
                     continue
                 elif ".so" in name.rpartition("/")[2]:
                     native[name] = _object(name, data, target)

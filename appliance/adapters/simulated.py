@@ -152,10 +152,10 @@ class SimulatedDevice(ABC):
         if self.faults.lag > 0:
             self._pending.append((self._clock.monotonic() + self.faults.lag, change))
         else:
-            self._settle()
+            self._apply_due_writes()
             change()
 
-    def _settle(self) -> None:
+    def _apply_due_writes(self) -> None:
         """Apply the delayed writes that are due; every reading of the state begins with this."""
         now = self._clock.monotonic()
         due = sorted((write for write in self._pending if write[0] <= now), key=lambda write: write[0])

@@ -118,7 +118,7 @@ def refusal_body(failed: errors.ConfigFailed) -> dict[str, Any]:
     return error_body(str(failed), errors.ScriptFailed.code, errors=failed.faults)
 
 
-def failed_run_body(what: str, result: ExecutionEntry) -> dict[str, Any]:
+def failed_execution_body(what: str, result: ExecutionEntry) -> dict[str, Any]:
     """The body for an execution of `what` (`scene 'x'`) that did not end with ok."""
     is_cancelled = result.status is ExecutionStatus.CANCELLED
     how, error = ("was cancelled", errors.ExecutionCancelled) if is_cancelled else ("failed", errors.ScriptFailed)

@@ -1,4 +1,4 @@
-"""Runs: whether an automation that was triggered runs, what becomes of it, and, where it does not run, why not."""
+"""The automation executor: whether an automation that was triggered is executed, how that ended, or why it was not."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class AutomationExecutor:
         if not outcome.holds:
             self._note(request, self._record_skipped(request, outcome))
         elif self.executor.submit(request).decision is not Decision.DROP:
-            self._brake.note_run(definition.id, event)
+            self._brake.note_execution(definition.id, event)
 
     async def run_by_hand(self, asset: Asset[AutomationDefinition], event: Event) -> ExecutionEntry:
         """Run it if its conditions hold, whatever its mode, policy and switch say; returns once it has ended."""
@@ -96,7 +96,7 @@ class AutomationExecutor:
         )
 
     def _note(self, request: ExecutionRequest, result: ExecutionEntry) -> None:
-        """Note how a run ended, or that there was none."""
+        """Note how an execution ended, or that there was none."""
         state = self._states.of(request.id)
         if result.status is not ExecutionStatus.SKIPPED:
             if not request.by_hand:

@@ -1,4 +1,4 @@
-"""Setting up: the parts of the automations, as the hub and the rehearsal put them together."""
+"""Setting up: the parts of the automations, as the hub and `lares simulate` put them together."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ async def open_automations(
     if is_loaded:
         await catalog.load()
     states, timers = States(environment.storage), Timers(environment)
-    runs = AutomationExecutor(environment, states, history, new_executor)
-    async with states, environment.variables, timers, runs.executor, scheduler:
-        async with Engine(catalog, runs, states, scheduler, environment) as engine:
+    executor = AutomationExecutor(environment, states, history, new_executor)
+    async with states, environment.variables, timers, executor.executor, scheduler:
+        async with Engine(catalog, executor, states, scheduler, environment) as engine:
             if not is_loaded:
                 timers.pause()
             timers.begin(scheduler)
             yield Parts(
-                automations=Automations(catalog, engine, runs, states),
+                automations=Automations(catalog, engine, executor, states),
                 engine=engine,
                 scheduler=scheduler,
                 states=states,

@@ -31,11 +31,11 @@ class Automations:
     """What others read and change of automations; each method raises `NotFound` for an id that there is not."""
 
     def __init__(
-        self, catalog: Catalog[AutomationDefinition], engine: Engine, runs: AutomationExecutor, states: States
+        self, catalog: Catalog[AutomationDefinition], engine: Engine, executor: AutomationExecutor, states: States
     ) -> None:
         self.catalog = catalog
         self._engine = engine
-        self._runs = runs
+        self._executor = executor
         self._states = states
 
     def list_views(self) -> list[View]:
@@ -51,12 +51,12 @@ class Automations:
         self.catalog.get(id_)
         await self._states.switch(id_, is_enabled=is_enabled)
         if not is_enabled:
-            self._runs.executor.skip_waiting(id_, DISABLED.reason)
+            self._executor.executor.skip_waiting(id_, DISABLED.reason)
         return self.view(id_)
 
     async def run_by_hand(self, id_: str, event: Mapping[str, Value]) -> ExecutionEntry:
         """Run it with this event if its conditions hold, and wait for its end."""
-        return await self._runs.run_by_hand(self.catalog.get(id_), event)
+        return await self._executor.run_by_hand(self.catalog.get(id_), event)
 
     async def validate(self, id_: str) -> View:
         """What its file says as it is on the disk now; `ConfigFailed` holds what is wrong with it."""
@@ -66,7 +66,7 @@ class Automations:
     def cancel(self, id_: str) -> int:
         """End what runs and waits of it at once; how many those were."""
         self.catalog.get(id_)
-        return self._runs.executor.cancel(id_)
+        return self._executor.executor.cancel(id_)
 
     def list_next(self, id_: str) -> list[datetime]:
         """The next times at which it falls due, at most ten, the soonest first."""
@@ -79,18 +79,18 @@ class Automations:
 
     def abort_all(self) -> None:
         """End every execution, since the hub stops; callers that wait for one get its result, cancelled."""
-        self._runs.executor.abort_all()
+        self._executor.executor.abort_all()
 
     def list_runs(self, id_: str, period: Period) -> list[ExecutionEntry]:
         """What became of its triggers in the period, the newest first."""
         self.catalog.get(id_)
-        return self._runs.history.list_runs(id_, period)
+        return self._executor.history.list_runs(id_, period)
 
     def figures(self) -> dict[str, Any]:
         """How many are in force and under way, how each is, and what is wrong with the files that were not loaded."""
         return {
             "loaded": len(self.catalog.list_definitions()),
-            **self._runs.executor.figures(),
+            **self._executor.executor.figures(),
             "each": self._engine.figures(),
             "left_out": self.catalog.rejected,
         }

@@ -94,8 +94,8 @@ class Brake:
         log.error("automation '%s': %s", automation_id, sentence)
         return f"brake: {sentence}"
 
-    def note_run(self, automation_id: str, event: Mapping[str, Value]) -> None:
-        """Note that the automation runs for the event; a run that it caused itself counts towards `max_runs`."""
+    def note_execution(self, automation_id: str, event: Mapping[str, Value]) -> None:
+        """Note an execution for the event; one that the automation caused itself counts towards `max_runs`."""
         causes = self._causes_of(event)
         if automation_id in causes:
             record = self._records.setdefault(automation_id, _Record())

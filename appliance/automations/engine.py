@@ -40,16 +40,16 @@ class Engine:
     def __init__(
         self,
         catalog: Catalog[AutomationDefinition],
-        runs: AutomationExecutor,
+        executor: AutomationExecutor,
         states: States,
         scheduler: Scheduler,
         environment: Environment,
     ) -> None:
         self.catalog = catalog
-        self._runs = runs
+        self._executor = executor
         self._states = states
-        self._schedules = Schedules(scheduler, states, environment, runs.fire)
-        self._waits = Waits(scheduler, states, environment, runs.fire)
+        self._schedules = Schedules(scheduler, states, environment, executor.fire)
+        self._waits = Waits(scheduler, states, environment, executor.fire)
         self._brake = environment.brake
         self._change_times = environment.change_times
         self._registry = environment.registry
@@ -196,7 +196,7 @@ class Engine:
             if isinstance(event, events.DeviceStateChanged):
                 self._waits.follow(active, trigger, event)
         elif (match := trigger.match(event)) is not None:
-            self._runs.fire(active, match)
+            self._executor.fire(active, match)
 
 
 def _watched_attributes(definitions: Iterable[AutomationDefinition]) -> Mapping[str, frozenset[str]]:

@@ -30,14 +30,14 @@ class WallClock:
 
     def next_after(self, instant: datetime) -> datetime | None:
         """The first due time after the instant, in UTC."""
-        return next_wall_clock(self.at, self.locale, instant, self._is_wanted)
+        return next_wall_clock(self.at, self.locale, instant, self._is_on_weekday)
 
     def event_at(self, due: datetime) -> dict[str, Value]:
         """The event table of this due time."""
         zone = self.locale.timezone.key
         return _due(self.type, due) | {"hour": self.at.hour, "minute": self.at.minute, "timezone": zone}
 
-    def _is_wanted(self, day: date) -> bool:
+    def _is_on_weekday(self, day: date) -> bool:
         return not self.weekdays or day.weekday() in self.weekdays
 
 

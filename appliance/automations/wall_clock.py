@@ -45,14 +45,13 @@ def instant_of(day: date, at: time, zone: ZoneInfo) -> datetime | None:
 
 
 def next_wall_clock(
-    at: time, locale: Locale, instant: datetime, is_wanted: Callable[[date], bool] = lambda day: True
+    at: time, locale: Locale, instant: datetime, accepts_day: Callable[[date], bool] = lambda day: True
 ) -> datetime | None:
-    """The first instant after the given one at which the home's clocks show this time, on a day that `is_wanted`.
-
-    None where no day within three weeks is.
+    """The first instant after the given one at which the home's clocks show this time, on a day that `accepts_day`
+    accepts; None where it accepts no day within three weeks.
     """
     for day in locale.days_around(instant, 2, MAX_DAYS_AHEAD):
-        if is_wanted(day):
+        if accepts_day(day):
             found = instant_of(day, at, locale.timezone)
             if found is not None and found > instant:
                 return found

@@ -1,4 +1,4 @@
-"""Run history: how each execution of a scene or automation ended, and why one did not run."""
+"""Execution history: how each execution of a scene or automation ended, and why one did not run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import orjson
 
 from appliance.history.period import Period
 
-MAX_RUNS_PER_SUBJECT = 1000
+MAX_EXECUTIONS_PER_SUBJECT = 1000
 """Entries that are kept of one scene or automation."""
 
 MAX_BYTES = 8 << 20
@@ -82,8 +82,8 @@ class _KeptExecution:
 class ExecutionHistory:
     """The latest executions of each scene or each automation, never in more than `max_bytes` but for the newest."""
 
-    def __init__(self, *, max_runs: int = MAX_RUNS_PER_SUBJECT, max_bytes: int = MAX_BYTES) -> None:
-        self._max_runs = max_runs
+    def __init__(self, *, max_executions: int = MAX_EXECUTIONS_PER_SUBJECT, max_bytes: int = MAX_BYTES) -> None:
+        self._max_executions = max_executions
         self._max_bytes = max_bytes
         self._bytes = 0
         self._entries: OrderedDict[str, deque[_KeptExecution]] = OrderedDict()
@@ -95,16 +95,16 @@ class ExecutionHistory:
         self._entries.move_to_end(entry.subject)
         kept.append(latest)
         self._bytes += latest.size
-        if len(kept) > self._max_runs:
+        if len(kept) > self._max_executions:
             self._bytes -= kept.popleft().size
         while self._bytes > self._max_bytes and len(self._entries) + len(kept) > 2:
             self._drop_oldest()
 
     def list_runs(self, subject: str, period: Period) -> list[ExecutionEntry]:
         """The executions in the period, the newest first."""
-        found = [run for run in self._entries.get(subject, ()) if period.contains(run.entry.executed_at)]
-        found.sort(key=lambda run: run.entry.executed_at)
-        return [run.restore() for run in found[::-1][: period.max_entries]]
+        found = [each for each in self._entries.get(subject, ()) if period.contains(each.entry.executed_at)]
+        found.sort(key=lambda each: each.entry.executed_at)
+        return [each.restore() for each in found[::-1][: period.max_entries]]
 
     def _drop_oldest(self) -> None:
         subject, kept = next(iter(self._entries.items()))

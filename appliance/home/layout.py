@@ -87,22 +87,24 @@ class Draft:
         self._base = base
         self._rooms: dict[str, Room | None] = {}
         self._groups: dict[str, Group | None] = {}
-        self._places: dict[str, str | None] = {}
+        self._room_assignments: dict[str, str | None] = {}
         self._names: dict[str, str | None] = {}
-        self.edit = Edit(rooms=self._rooms, groups=self._groups, room_assignments=self._places, names=self._names)
+        self.edit = Edit(
+            rooms=self._rooms, groups=self._groups, room_assignments=self._room_assignments, names=self._names
+        )
         self.rooms: Mapping[str, Room] = _Overlay(base.rooms, self._rooms)
         self.groups: Mapping[str, Group] = _Overlay(base.groups, self._groups)
 
     def devices_in(self, room_id: str) -> list[str]:
         """The devices in the room, present or not, by id."""
-        stay = {each for each in self._base.devices_in(room_id) if each not in self._places}
-        return sorted(stay | {device_id for device_id, each in self._places.items() if each == room_id})
+        stay = {each for each in self._base.devices_in(room_id) if each not in self._room_assignments}
+        return sorted(stay | {device_id for device_id, each in self._room_assignments.items() if each == room_id})
 
     def add(self, edit: Edit) -> None:
         """Add one more edit."""
         self._rooms.update(edit.rooms)
         self._groups.update(edit.groups)
-        self._places.update(edit.room_assignments)
+        self._room_assignments.update(edit.room_assignments)
         self._names.update(edit.names)
 
 

@@ -112,15 +112,15 @@ class ConcurrencyGate(Generic[R]):
         """How many wait."""
         return sum(len(slots.waiting) for slots in self._slots.values())
 
-    def admit(self, id_: str, run: R, mode: Mode) -> tuple[Decision, tuple[R, ...]]:
+    def admit(self, id_: str, execution: R, mode: Mode) -> tuple[Decision, tuple[R, ...]]:
         """The decision on one that is submitted, and which others must end; it counts from now on, unless dropped."""
         slots = self._slots.setdefault(id_, _Slots())
         decision = _DECIDE[mode.type](slots, mode.max)
         replaced = slots.clear() if mode.type is ModeType.RESTART else ()
         if decision is Decision.RUN:
-            slots.running.append(run)
+            slots.running.append(execution)
         elif decision is Decision.QUEUE:
-            slots.waiting.append(run)
+            slots.waiting.append(execution)
         return decision, replaced
 
     def refusal(self, id_: str, mode: Mode) -> str:
@@ -130,12 +130,12 @@ class ConcurrencyGate(Generic[R]):
             return f"queued lets {mode.max} wait, and {len(slots.waiting)} do"
         return f"{mode.type} lets {mode.max} run at once, and {len(slots.running)} do"
 
-    def leave(self, id_: str, run: R) -> R | None:
+    def leave(self, id_: str, execution: R) -> R | None:
         """Note that one has ended; the one that waited longest, which counts as running, where it can start now."""
         slots = self._slots.get(id_)
-        if slots is None or run not in slots.running:
+        if slots is None or execution not in slots.running:
             return None
-        slots.running.remove(run)
+        slots.running.remove(execution)
         if slots.running:
             return None
         if not slots.waiting:
@@ -144,12 +144,12 @@ class ConcurrencyGate(Generic[R]):
         slots.running.append(slots.waiting.popleft())
         return slots.running[0]
 
-    def withdraw(self, id_: str, run: R) -> bool:
+    def withdraw(self, id_: str, execution: R) -> bool:
         """Remove one that waits; whether it did."""
         waiting = self._slots.get(id_, _Slots()).waiting
-        if run not in waiting:
+        if execution not in waiting:
             return False
-        waiting.remove(run)
+        waiting.remove(execution)
         return True
 
     def take_waiting(self, id_: str) -> list[R]:
@@ -161,6 +161,6 @@ class ConcurrencyGate(Generic[R]):
 
     def empty(self) -> list[R]:
         """Remove all that run or wait, and return them."""
-        every = [run for slots in self._slots.values() for run in slots.clear()]
+        every = [execution for slots in self._slots.values() for execution in slots.clear()]
         self._slots.clear()
         return every

@@ -41,7 +41,7 @@ class Recorder:
         self._lost: set[str] = set()
         self._is_last = False
         self._handed: dict[str, Any] = {}
-        self._unfit: set[str] = set()
+        self._unencodable: set[str] = set()
         self._tasks = Tasks()
 
     async def __aenter__(self) -> Recorder:
@@ -121,8 +121,8 @@ class Recorder:
         try:
             encode_value(key, value)
         except TypeError as error:
-            if key not in self._unfit:
-                self._unfit.add(key)
+            if key not in self._unencodable:
+                self._unencodable.add(key)
                 log.error("%s", error)
             return False
         return True

@@ -61,7 +61,7 @@ def test_what_has_no_json_changes_nothing() -> None:
 
 
 def test_of_each_only_the_latest_are_kept() -> None:
-    history = ExecutionHistory(max_runs=3)
+    history = ExecutionHistory(max_executions=3)
     for number in range(10):
         history.add(entry("x", number))
     history.add(entry("y", 1))

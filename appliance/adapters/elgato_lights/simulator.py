@@ -91,7 +91,7 @@ class LightSimulator(SimulatedDevice):
 
         An entry that is not a `SimulatedLight` is served as the JSON that it is, and no write changes it.
         """
-        self._settle()
+        self._apply_due_writes()
         return self._lights
 
     @lights.setter
@@ -139,14 +139,14 @@ class LightSimulator(SimulatedDevice):
         return self._json({"errors": [{"message": message}]}, status=400)
 
     async def _get_settings(self, request: web.Request) -> web.Response:
-        self._settle()
+        self._apply_due_writes()
         return self._json(self.settings)
 
     async def _put_settings(self, request: web.Request) -> web.Response:
         return await self._put(request, self.settings)
 
     async def _get_info(self, request: web.Request) -> web.Response:
-        self._settle()
+        self._apply_due_writes()
         return self._json(self.info)
 
     async def _put_info(self, request: web.Request) -> web.Response:

@@ -83,7 +83,7 @@ class Element:
         self._name = name
 
     def __get__(self, tv: TvSimulator, owner: type[TvSimulator]) -> str | None:
-        tv._settle()  # noqa: SLF001 - it is a part of that class
+        tv._apply_due_writes()  # noqa: SLF001 - it is a part of that class
         return tv.info.get(self._name)
 
     def __set__(self, tv: TvSimulator, text: str | None) -> None:
@@ -156,7 +156,7 @@ class TvSimulator(SimulatedDevice):
             self.info.put("power-mode", STANDBY)
 
     async def _get_info(self, request: web.Request) -> web.Response:
-        self._settle()
+        self._apply_due_writes()
         return _answer(self.info.text)
 
     async def _get_apps(self, request: web.Request) -> web.Response:

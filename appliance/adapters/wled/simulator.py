@@ -72,7 +72,7 @@ class WledSimulator(SimulatedDevice):
     @property
     def state(self) -> dict[str, Any]:
         """The object `state` of the JSON API, as it is now."""
-        self._settle()
+        self._apply_due_writes()
         return self._state
 
     async def push(self) -> None:

@@ -6,7 +6,7 @@ from sanic import HTTPResponse
 
 from appliance.api import schemas
 from appliance.api.auth import Role
-from appliance.api.error_responses import failed_run_body, refusal_body
+from appliance.api.error_responses import failed_execution_body, refusal_body
 from appliance.api.periods import PERIOD
 from appliance.api.responses import json_response
 from appliance.api.route import Call, route
@@ -79,7 +79,7 @@ class AutomationsApi:
         ending = await self._automations.run_by_hand(automation_id, MANUAL if stated is None else stated)
         if ending.status in (ExecutionStatus.OK, ExecutionStatus.SKIPPED):
             return json_response(schemas.AUTOMATION_RESULT(ending))
-        return json_response(failed_run_body(f"automation '{automation_id}'", ending), 400)
+        return json_response(failed_execution_body(f"automation '{automation_id}'", ending), 400)
 
     @route("POST", "/automations/<automation_id>/validate", Role.WRITE, schemas.VALIDATED, statuses=(200, 400))
     async def validate(self, call: Call, automation_id: str) -> HTTPResponse:

@@ -8,7 +8,7 @@ from sanic import HTTPResponse
 
 from appliance.api import schemas
 from appliance.api.auth import Role
-from appliance.api.error_responses import failed_run_body
+from appliance.api.error_responses import failed_execution_body
 from appliance.api.periods import PERIOD
 from appliance.api.responses import json_response
 from appliance.api.route import Call, route
@@ -49,7 +49,7 @@ class ScenesApi:
             raise DroppedByMode(f"scene '{scene_id}' did not run; {ending.error}")
         if ending.status is ExecutionStatus.OK:
             return json_response(schemas.EXECUTED.of(status="ok", results=ending.results))
-        return json_response(failed_run_body(f"scene '{scene_id}'", ending), 400)
+        return json_response(failed_execution_body(f"scene '{scene_id}'", ending), 400)
 
     @route("POST", "/scenes/<scene_id>/cancel", Role.WRITE, schemas.CANCELLED)
     async def cancel(self, call: Call, scene_id: str) -> HTTPResponse:

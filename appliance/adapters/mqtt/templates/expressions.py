@@ -233,7 +233,7 @@ class Reader(TokenReader):
 
     def _test(self) -> Step:
         self.expect("is")
-        is_wanted = self.accept("not") is None
+        expected = self.accept("not") is None
         name = self.name()
         if name not in TESTS:
             raise TemplateFailed(f"the test {name!r} is not known")
@@ -245,7 +245,7 @@ class Reader(TokenReader):
             operand = self._primary()
             arguments = ([chain(operand, self._postfixes())], {})
         test = application(TESTS[name], arguments)
-        return lambda run, value: bool(test(run, value)) is is_wanted
+        return lambda run, value: bool(test(run, value)) is expected
 
     def _is_argument(self) -> bool:
         return self.next.kind == "name" and self.next.text not in _AFTER_TEST

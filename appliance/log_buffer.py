@@ -13,13 +13,13 @@ from itertools import islice
 from typing import Any
 
 MAX_LOG_ENTRIES = 2000
-MAX_BYTES = 2 << 20
+MAX_LOG_BUFFER_BYTES = 2 << 20
 """Bytes of all entries together; a script may log lines of 8 KiB."""
 
-ENTRY_BYTES = 400
+LOG_ENTRY_BYTES = 400
 """Bytes of an entry beside its texts."""
 
-LEVELS: Mapping[str, int] = {
+LOG_LEVELS: Mapping[str, int] = {
     "debug": logging.DEBUG,
     "info": logging.INFO,
     "warning": logging.WARNING,
@@ -65,7 +65,7 @@ class LogQuery:
         """Whether the entry is one of them."""
         return (
             entry.number > self.after
-            and logging.getLevelName(entry.level.upper()) >= LEVELS[self.level]
+            and logging.getLevelName(entry.level.upper()) >= LOG_LEVELS[self.level]
             and self.part in (None, entry.part)
             and (self.contains is None or self.contains.casefold() in text_of(entry).casefold())
         )
@@ -99,12 +99,12 @@ class LogBuffer(logging.Handler):
             return
         self._entries.append(entry)
         self._bytes += _size(entry)
-        while len(self._entries) > MAX_LOG_ENTRIES or (self._bytes > MAX_BYTES and len(self._entries) > 1):
+        while len(self._entries) > MAX_LOG_ENTRIES or (self._bytes > MAX_LOG_BUFFER_BYTES and len(self._entries) > 1):
             self._bytes -= _size(self._entries.popleft())
 
     def count_by_level(self) -> dict[str, int]:
         """How many entries of each level there were since the start."""
-        return {level: self._by_level[level] for level in LEVELS}
+        return {level: self._by_level[level] for level in LOG_LEVELS}
 
     def list_entries(self, query: LogQuery) -> list[LogEntry]:
         """The entries that match, newest first."""
@@ -178,4 +178,6 @@ def _replace_surrogates(text: str) -> str:
 
 
 def _size(entry: LogEntry) -> int:
-    return ENTRY_BYTES + len(entry.message) + sum(len(key) + len(str(value)) for key, value in entry.fields.items())
+    return (
+        LOG_ENTRY_BYTES + len(entry.message) + sum(len(key) + len(str(value)) for key, value in entry.fields.items())
+    )

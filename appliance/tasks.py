@@ -12,7 +12,7 @@ from appliance.errors import LaresError
 
 T = TypeVar("T")
 
-GRACE_SECS = 1.0
+CANCEL_GRACE_SECS = 1.0
 """Seconds that a cancelled task has to end."""
 
 log = logging.getLogger("tasks")
@@ -76,7 +76,7 @@ class Tasks:
 async def end_within(work: Awaitable[T], seconds: float) -> T:
     """What the work returns or raises; `TimeoutError` where it has not ended in time.
 
-    It is cancelled then, or when the caller is; one that does not end within `GRACE_SECS` is no longer waited for.
+    It is cancelled then, or when the caller is; one that does not end within `CANCEL_GRACE_SECS` is left alone.
     """
     task = asyncio.get_running_loop().create_task(_ending_of(work))
     try:
@@ -91,10 +91,10 @@ async def end_within(work: Awaitable[T], seconds: float) -> T:
 
 
 async def end(task: asyncio.Task[Any]) -> None:
-    """Cancel a task and wait `GRACE_SECS` for its end."""
+    """Cancel a task and wait `CANCEL_GRACE_SECS` for its end."""
     if not task.done():
         task.cancel()
-        await asyncio.wait({task}, timeout=GRACE_SECS)
+        await asyncio.wait({task}, timeout=CANCEL_GRACE_SECS)
 
 
 async def _ending_of(work: Awaitable[T]) -> _Result[T] | BaseException:

@@ -21,7 +21,7 @@ DEBOUNCE_SECS = 0.3
 MAX_DEBOUNCE_SECS = 3.0
 """Seconds after which it is called while changes go on."""
 
-START_SECS = 0.25
+IMPORT_DELAY_SECS = 0.25
 """Seconds before `watchfiles` is imported, so that a hub that starts answers first; changes are not missed."""
 
 POLL_INTERVAL_MS = 1000
@@ -64,7 +64,7 @@ WatchFunction = Callable[..., Iterator[Changes]]
 
 def _watch(*folders: Path, stop_event: threading.Event, **more: Any) -> Iterator[Changes]:
     if "watchfiles" not in sys.modules:
-        stop_event.wait(START_SECS)
+        stop_event.wait(IMPORT_DELAY_SECS)
     import watchfiles
 
     return watchfiles.watch(*folders, stop_event=stop_event, **more)

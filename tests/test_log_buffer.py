@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import orjson
 import pytest
 
-from appliance.log_buffer import MAX_BYTES, MAX_LOG_ENTRIES, LogBuffer, LogQuery, own_fields, value_text
+from appliance.log_buffer import MAX_LOG_BUFFER_BYTES, MAX_LOG_ENTRIES, LogBuffer, LogQuery, own_fields, value_text
 
 log = logging.getLogger("part.of.a.test")
 
@@ -77,7 +77,7 @@ def test_only_so_many_entries_and_bytes_are_kept(buffer: LogBuffer) -> None:
     assert len(kept) == MAX_LOG_ENTRIES and kept[0] == str(MAX_LOG_ENTRIES + 99)
     for _ in range(1000):
         log.info("x" * 8192)
-    assert sum(map(len, messages(buffer))) <= MAX_BYTES
+    assert sum(map(len, messages(buffer))) <= MAX_LOG_BUFFER_BYTES
 
 
 def test_after_its_context_it_hears_nothing() -> None:

@@ -130,7 +130,7 @@ def test_the_annotated_journal_is_one_that_the_store_reads() -> None:
 
 
 def test_what_stands_on_the_card_is_what_the_page_of_the_store_lists() -> None:
-    constant = re.compile(r"^[A-Z][A-Z, ]* = ((?:\"[a-z]+/[a-z]*\"(?:, )?)+)$", re.MULTILINE)
+    constant = re.compile(r"^[A-Z][A-Z_, ]* = ((?:\"[a-z]+/[a-z]*\"(?:, )?)+)$", re.MULTILINE)
     sources = [file.read_text() for room in ("store", "automations") for file in (APPLIANCE / room).glob("*.py")]
     keys = {key for text in sources for found in constant.findall(text) for key in re.findall(r"\"(.+?)\"", found)}
     page = (ROOT / "docs" / "store.md").read_text().split("Keys: ")[1].split("What follows")[0]

@@ -8,7 +8,7 @@ import secrets
 from appliance.api.auth import Role
 from appliance.api.key_tokens import Hasher, KeyToken, hint_of
 from appliance.clock import Clock
-from appliance.store.stored_keys import MASTER, PREFIX, Key, Keys
+from appliance.store.stored_keys import KEY_ID_PREFIX, MASTER, Key, Keys
 
 log = logging.getLogger("keys")
 
@@ -30,7 +30,7 @@ class Keyring:
         token = KeyToken.make(name).text
         token_hash, now = await self._hasher.hash(token), self._clock.now()
         key = Key(
-            id=PREFIX + name,
+            id=KEY_ID_PREFIX + name,
             label=label,
             role=role.value,
             token_hash=token_hash,

@@ -109,7 +109,7 @@ STEP: Schema = {
         "step": one_of("condition", "command", "invoke", "sleep", "log", "scene", "wait"),
     },
 }
-CANCELLED = record("Cancelled", status=only("ok"), cancelled=COUNT)
+CANCELLED_COUNT = record("Cancelled", status=only("ok"), cancelled=COUNT)
 SCENE_RUN = record(
     "SceneRun",
     executed_at=INSTANT,

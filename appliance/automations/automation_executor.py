@@ -1,4 +1,4 @@
-"""The automation executor: whether an automation that was triggered is executed, how that ended, or why it was not."""
+"""The automation executor: whether an automation that was triggered is executed, how that ended, why it was not."""
 
 from __future__ import annotations
 

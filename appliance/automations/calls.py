@@ -27,11 +27,11 @@ from appliance.tables.fields import Findings, Table
 
 MAX_WAIT_SECS = 3600
 
-MAX_MESSAGE_CHARS = 4096
+MAX_NOTIFICATION_CHARS = 4096
 
 log = logging.getLogger("notify")
 
-MAX_DEVICES = 1_000
+MAX_SNAPSHOT_DEVICES = 1_000
 """Of one snapshot; each that is not there is noted on the loop."""
 
 COLORS = ("color_temperature", "color_xy", "color_hs", "color_rgb", "color_hex")
@@ -136,16 +136,16 @@ class AutomationCalls:
         ids = [] if ids == {} else ids  # an empty table of Lua
         if not isinstance(ids, list) or not all(isinstance(each, str) for each in ids):
             raise Invalid('ctx:snapshot takes a list of device ids: { "elgato_lights:light:0" }')
-        if len(ids) > MAX_DEVICES:
-            raise Invalid(f"ctx:snapshot takes at most {MAX_DEVICES} devices, not {len(ids)}")
+        if len(ids) > MAX_SNAPSHOT_DEVICES:
+            raise Invalid(f"ctx:snapshot takes at most {MAX_SNAPSHOT_DEVICES} devices, not {len(ids)}")
         devices = [self._registry.get_device(each) for each in ids]
         return {device.id: _shown(device) for device in devices}
 
     async def _restore(self, context: Context, snapshot: Any, *_: None) -> list[dict[str, Any]]:
         if not isinstance(snapshot, dict) or not all(isinstance(each, dict) for each in snapshot.values()):
             raise Invalid("ctx:restore takes what ctx:snapshot gave")
-        if len(snapshot) > MAX_DEVICES:
-            raise Invalid(f"ctx:restore takes at most {MAX_DEVICES} devices, not {len(snapshot)}")
+        if len(snapshot) > MAX_SNAPSHOT_DEVICES:
+            raise Invalid(f"ctx:restore takes at most {MAX_SNAPSHOT_DEVICES} devices, not {len(snapshot)}")
         now = {device.id: device.attributes for device in self._registry.find_devices(list(snapshot))}
         commands = [
             (device_id, command)
@@ -163,8 +163,8 @@ class MessageSender:
 
     async def notify(self, context: Context, message: str, fields: Any, _: None) -> list[dict[str, Any]]:
         """Send the message to every target; what came of it, in the order of the targets."""
-        if not message.strip() or len(message) > MAX_MESSAGE_CHARS:
-            raise Invalid(f"ctx:notify: the message must have 1 to {MAX_MESSAGE_CHARS} characters")
+        if not message.strip() or len(message) > MAX_NOTIFICATION_CHARS:
+            raise Invalid(f"ctx:notify: the message must have 1 to {MAX_NOTIFICATION_CHARS} characters")
         if fields is not None and not isinstance(fields, dict) and fields != []:
             raise Invalid("ctx:notify: the fields must be a table with named fields")
         if not self._targets:

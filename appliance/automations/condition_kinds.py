@@ -24,8 +24,8 @@ from appliance.home_locale import Locale
 from appliance.tables.checks import one_of
 from appliance.tables.fields import Table
 
-MAX_DEVICES = 1_000_000
-MAX_DEPTH = 8
+MAX_DEVICE_COUNT = 1_000_000
+MAX_CONDITION_DEPTH = 8
 """How deep `all`, `any` and `none` may be nested in each other."""
 
 
@@ -48,9 +48,9 @@ def _condition(table: Table, locale: Locale, depth: int) -> Condition | None:
 
 
 def _combination(kind: str, table: Table, locale: Locale, depth: int) -> Condition | None:
-    if depth > MAX_DEPTH:
+    if depth > MAX_CONDITION_DEPTH:
         table.raw("conditions")
-        table.fault("type", f"nests conditions more than {MAX_DEPTH} deep")
+        table.fault("type", f"nests conditions more than {MAX_CONDITION_DEPTH} deep")
         return None
     if not table.has("conditions") or table.raw("conditions") in ({}, []):
         table.raw("conditions")
@@ -92,8 +92,8 @@ def _time_window(table: Table, locale: Locale) -> Condition | None:
 
 def _place_state(kind: str, table: Table, locale: Locale) -> Condition | None:
     place_id = table.need(f"{kind}_id", check.text)
-    least = table.take("min_devices", check.integer_from(0, MAX_DEVICES))
-    most = table.take("max_devices", check.integer_from(0, MAX_DEVICES))
+    least = table.take("min_devices", check.integer_from(0, MAX_DEVICE_COUNT))
+    most = table.take("max_devices", check.integer_from(0, MAX_DEVICE_COUNT))
     if least is not None and most is not None and least > most:
         table.fault("max_devices", f"must not be less than min_devices ({least})")
     if place_id is None:

@@ -15,7 +15,7 @@ from appliance.home.registry import Registry
 from appliance.home.values import Value
 from appliance.store.records import Storage
 
-CHANGED = "changed/"
+CHANGED_PREFIX = "changed/"
 """Keys in the document: `changed/<device id>` holds when each attribute that a condition asks for last changed."""
 
 
@@ -41,7 +41,7 @@ class ChangeTimes:
         self._remember = storage.remember
         self._watched: Mapping[str, frozenset[str]] = {}
         self._times: dict[str, dict[str, datetime]] = {}
-        for device_id, value in storage.stored.items(CHANGED):
+        for device_id, value in storage.stored.items(CHANGED_PREFIX):
             self._times[device_id] = read_instants(value)
         bus.listen(self._on_event, DeviceRemoved, DeviceStateChanged)
 
@@ -69,8 +69,8 @@ class ChangeTimes:
     def _note(self, device_id: str, name: str, at: datetime | None = None) -> None:
         times = self._times.setdefault(device_id, {})
         times[name] = self._clock.now() if at is None else at
-        self._remember(CHANGED + device_id, {each: to_millis(time) for each, time in times.items()})
+        self._remember(CHANGED_PREFIX + device_id, {each: to_millis(time) for each, time in times.items()})
 
     def _forget(self, device_id: str) -> None:
         del self._times[device_id]
-        self._remember(CHANGED + device_id, None)
+        self._remember(CHANGED_PREFIX + device_id, None)

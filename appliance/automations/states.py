@@ -14,7 +14,7 @@ from appliance.errors import StoreFailed
 from appliance.store.records import Storage
 from appliance.tasks import Tasks
 
-TOGGLE, AUTOMATION = "toggle/", "automation/"
+TOGGLE_PREFIX, AUTOMATION_PREFIX = "toggle/", "automation/"
 """Keys in the document: `toggle/<id>` is false for what is switched off; `automation/<id>` is what was remembered."""
 
 
@@ -57,8 +57,8 @@ class States:
         self._remember = storage.remember
         self._put = storage.put
         self._tasks = Tasks()
-        self._states = {id_: State.from_json(value) for id_, value in storage.stored.items(AUTOMATION)}
-        for id_, is_enabled in storage.stored.items(TOGGLE):
+        self._states = {id_: State.from_json(value) for id_, value in storage.stored.items(AUTOMATION_PREFIX)}
+        for id_, is_enabled in storage.stored.items(TOGGLE_PREFIX):
             self.of(id_).is_enabled = is_enabled is not False
 
     async def __aenter__(self) -> States:
@@ -96,10 +96,10 @@ class States:
     def forget_others(self, ids: Collection[str]) -> None:
         """Forget automations that there are no more, their switches too, as soon as the card takes it."""
         gone = [id_ for id_ in self._states if id_ not in ids]
-        switched_off = [TOGGLE + id_ for id_ in gone if not self._states[id_].is_enabled]
+        switched_off = [TOGGLE_PREFIX + id_ for id_ in gone if not self._states[id_].is_enabled]
         for id_ in gone:
             del self._states[id_]
-            self._remember(AUTOMATION + id_, None)
+            self._remember(AUTOMATION_PREFIX + id_, None)
         if switched_off:
             self._tasks.start(self._remove(switched_off), "forgetting of automations")
 
@@ -111,7 +111,7 @@ class States:
         await self._tasks.finish(self._switch(id_, is_enabled), f"switch of {id_}")
 
     async def _switch(self, id_: str, is_enabled: bool) -> None:
-        await self._put({TOGGLE + id_: None if is_enabled else False})
+        await self._put({TOGGLE_PREFIX + id_: None if is_enabled else False})
         self.of(id_).is_enabled = is_enabled
 
     async def _remove(self, keys: list[str]) -> None:
@@ -119,4 +119,4 @@ class States:
             await self._put(dict.fromkeys(keys))
 
     def _store(self, id_: str, state: State) -> None:
-        self._remember(AUTOMATION + id_, state.to_json() or None)
+        self._remember(AUTOMATION_PREFIX + id_, state.to_json() or None)

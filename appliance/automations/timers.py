@@ -26,13 +26,13 @@ from appliance.tasks import Tasks
 
 log = logging.getLogger("automations")
 
-TIMER = "timer/"
+TIMER_PREFIX = "timer/"
 """Keys in the document: `timer/<name>` holds `{started_at, due_at, is_dated, payload}`, times in milliseconds since
 1970; `is_dated`: whether the clock was trusted then."""
 
 MAX_SECS = 400 * 86_400
 MAX_TIMERS = 10_000
-MAX_PAYLOAD_BYTES = 16 << 10
+MAX_TIMER_PAYLOAD_BYTES = 16 << 10
 MAX_BYTES_IN_ALL = 1 << 20
 """Of the payloads of all timers together, as JSON."""
 
@@ -68,7 +68,7 @@ class Timers:
         self._tasks = Tasks()
         self._lock = asyncio.Lock()
         self._is_paused = False
-        stored = environment.storage.stored.items(TIMER)
+        stored = environment.storage.stored.items(TIMER_PREFIX)
         self._running = {name: timer for name, raw in stored if (timer := RunningTimer.of(name, raw)) is not None}
         self._bytes = sum(len(timer.payload) for timer in self._running.values())
 
@@ -147,7 +147,7 @@ class Timers:
         before = self._running.get(name)
         if self._bytes + len(timer.payload) - (0 if before is None else len(before.payload)) > MAX_BYTES_IN_ALL:
             raise Invalid(f"timer '{name}': the payloads of all would take over {MAX_BYTES_IN_ALL} bytes as JSON")
-        await self._put({TIMER + name: timer.to_json()})
+        await self._put({TIMER_PREFIX + name: timer.to_json()})
         self._drop(name)
         self._running[name] = timer
         self._bytes += len(timer.payload)
@@ -157,7 +157,7 @@ class Timers:
 
     async def _cancel(self, name: str) -> None:
         if name in self._running:
-            await self._put({TIMER + name: None})
+            await self._put({TIMER_PREFIX + name: None})
             self._drop(name)
 
     def _drop(self, name: str) -> None:
@@ -188,7 +188,7 @@ class Timers:
                 due_at = to_millis(self._due_at(timer))
                 timer.started_at, timer.due_at = due_at - (timer.due_at - timer.started_at), due_at
                 timer.is_dated = self._trust.is_trusted()
-                self._remember(TIMER + name, timer.to_json())
+                self._remember(TIMER_PREFIX + name, timer.to_json())
 
     def _on_due(self, timer: RunningTimer) -> None:
         self._tasks.start(self._fire(timer), f"end of the timer {timer.name}")
@@ -210,9 +210,9 @@ class Timers:
 
     async def _delete_stored(self, name: str, stored: asyncio.Event) -> None:
         """Take the timer off the card; then what runs because of it may act."""
-        self._remember(TIMER + name, None)
+        self._remember(TIMER_PREFIX + name, None)
         try:
-            await self._put({TIMER + name: None})
+            await self._put({TIMER_PREFIX + name: None})
         except StoreFailed:
             return  # the home runs on; the next flush takes it off the card
         finally:
@@ -236,6 +236,8 @@ def _check(name: str, secs: float, payload: Value) -> str:
         size = len(orjson.dumps(payload))
     except (orjson.JSONEncodeError, RecursionError):
         raise Invalid(f"timer '{name}': the payload is no JSON") from None
-    if size > MAX_PAYLOAD_BYTES:
-        raise Invalid(f"timer '{name}': the payload takes {size} bytes as JSON; {MAX_PAYLOAD_BYTES} are allowed")
+    if size > MAX_TIMER_PAYLOAD_BYTES:
+        raise Invalid(
+            f"timer '{name}': the payload takes {size} bytes as JSON; {MAX_TIMER_PAYLOAD_BYTES} are allowed"
+        )
     return name

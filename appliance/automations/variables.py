@@ -16,13 +16,13 @@ from appliance.home.values import Value
 from appliance.store.records import Storage
 from appliance.tasks import Tasks
 
-VARIABLE = "variable/"
+VARIABLE_PREFIX = "variable/"
 """Keys in the document: `variable/<name>` holds `{value}`."""
 
 MAX_VALUE_BYTES = 16 << 10
 MAX_VARIABLES = 1000
 MAX_TOTAL_BYTES = 256 << 10
-MAX_DEPTH = 32
+MAX_VALUE_DEPTH = 32
 """How deep a value may be nested; deeper ones Lua cannot read."""
 
 
@@ -55,7 +55,7 @@ class Variables:
         self._values: dict[str, Value] = {}
         self._sizes: dict[str, int] = {}
         self._pending: list[_Pending] = []
-        for name, raw in storage.stored.items(VARIABLE):
+        for name, raw in storage.stored.items(VARIABLE_PREFIX):
             if isinstance(raw, dict) and raw.get("value") is not None:
                 self._store(name, raw["value"], len(orjson.dumps(raw["value"])))
 
@@ -87,7 +87,7 @@ class Variables:
         size = self._check(name, value)
         for each in self._pending_of(name):
             each.is_outdated = True
-        self._remember(VARIABLE + name, _stored(value))
+        self._remember(VARIABLE_PREFIX + name, _stored(value))
         self._apply(name, value, size, source)
 
     async def set_durable(self, name: str, value: Value, source: str) -> None:
@@ -98,10 +98,12 @@ class Variables:
 
     async def _set_durable(self, pending: _Pending, value: Value, source: str) -> None:
         name = pending.name
-        self._remember(VARIABLE + name, _stored(value))  # or a flush that comes between would write what was before
+        self._remember(
+            VARIABLE_PREFIX + name, _stored(value)
+        )  # or a flush that comes between would write what was before
         failed = None
         try:
-            await self._put({VARIABLE + name: _stored(value)})
+            await self._put({VARIABLE_PREFIX + name: _stored(value)})
         except StoreFailed as failure:
             failed = failure
         finally:
@@ -109,7 +111,7 @@ class Variables:
         if failed is None and not pending.is_outdated:
             self._apply(name, value, pending.size, source)
         if not self._pending_of(name):  # what is so now is what the card is to hold
-            self._remember(VARIABLE + name, _stored(self._values.get(name)))
+            self._remember(VARIABLE_PREFIX + name, _stored(self._values.get(name)))
         if failed is not None:
             raise failed
 
@@ -125,7 +127,7 @@ class Variables:
         if value is None:
             return 0
         try:
-            _check_depth(value, MAX_DEPTH)
+            _check_depth(value, MAX_VALUE_DEPTH)
             size = len(orjson.dumps(value))
         except (orjson.JSONEncodeError, RecursionError):
             raise Invalid(f"variable '{name}': the value is no JSON") from None
@@ -170,5 +172,5 @@ def _check_depth(value: Value, left: int) -> None:
     children = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
     for child in children:
         if left <= 1:
-            raise Invalid(f"the value is nested more than {MAX_DEPTH} deep")
+            raise Invalid(f"the value is nested more than {MAX_VALUE_DEPTH} deep")
         _check_depth(child, left - 1)

@@ -20,15 +20,15 @@ import orjson
 
 from appliance.cli.paths import write_private
 from appliance.errors import StartFailed
-from appliance.store.file_names import FORMAT as STORE_FORMAT
+from appliance.store.file_names import STORE_FORMAT
 from appliance.store.files import MIGRATIONS
 from appliance.store.records import read_devices, read_layout
 from appliance.store.stored_keys import read_keys
 from appliance.version import VERSION
 
-FORMAT = 1
+ARCHIVE_FORMAT = 1
 PAGE, STATE, CONFIG = "lares-backup.json", "state.json", "config"
-MAX_CONFIG_BYTES = 64 << 20
+MAX_ARCHIVE_BYTES = 64 << 20
 """Bytes that an archive may have when it is unpacked; a home has far fewer."""
 
 UNREADABLE = (
@@ -62,7 +62,7 @@ def write(file: Path, archive: Archive) -> None:
 
 def pack(archive: Archive) -> bytes:
     """The archive as bytes; `StartFailed` where they would be more than a backup takes."""
-    formats = {"format": FORMAT, "store_format": STORE_FORMAT}
+    formats = {"format": ARCHIVE_FORMAT, "store_format": STORE_FORMAT}
     page = {"kind": "lares-backup", **formats, "version": VERSION, "created_at": archive.created_at}
     members = {
         PAGE: orjson.dumps({**page, "main": archive.main}, option=orjson.OPT_INDENT_2),
@@ -70,10 +70,10 @@ def pack(archive: Archive) -> bytes:
         **{f"{CONFIG}/{path}": data for path, data in archive.files.items()},
     }
     tar = _pack(members)
-    if len(tar) > MAX_CONFIG_BYTES:
+    if len(tar) > MAX_ARCHIVE_BYTES:
         raise StartFailed(
             f"the configuration's folder holds {len(tar) >> 20} MiB, more than a backup takes "
-            f"({MAX_CONFIG_BYTES >> 20} MiB); move what is not configuration out of it",
+            f"({MAX_ARCHIVE_BYTES >> 20} MiB); move what is not configuration out of it",
             os.EX_DATAERR,
         )
     return gzip.compress(tar)
@@ -83,7 +83,7 @@ def read(file: Path) -> Archive:
     """What the archive holds; `StartFailed` says why it is none that this Lares can restore."""
     try:
         with file.open("rb") as stream:
-            packed = stream.read(MAX_CONFIG_BYTES + (1 << 20))  # what is cut off does not unpack
+            packed = stream.read(MAX_ARCHIVE_BYTES + (1 << 20))  # what is cut off does not unpack
     except OSError as error:
         raise StartFailed(f"{file} cannot be read: {error.strerror}", os.EX_NOINPUT) from None
     try:
@@ -105,8 +105,8 @@ def _pack(members: Mapping[str, bytes]) -> bytes:
 def _unpack(packed: bytes) -> dict[str, bytes]:
     """Every member's name and bytes; what would unpack to more than any backup is not unpacked."""
     with gzip.GzipFile(fileobj=io.BytesIO(packed)) as stream:
-        plain = stream.read(MAX_CONFIG_BYTES + 1)
-    if len(plain) > MAX_CONFIG_BYTES:
+        plain = stream.read(MAX_ARCHIVE_BYTES + 1)
+    if len(plain) > MAX_ARCHIVE_BYTES:
         raise ValueError("too large")
     with tarfile.open(fileobj=io.BytesIO(plain), mode="r:") as tar:
         return dict(_members(tar))
@@ -132,7 +132,7 @@ def _understand(members: dict[str, bytes], file: Path) -> Archive:
     if page["kind"] != "lares-backup" or page["format"] < 1:
         raise ValueError(PAGE)
     store_format = page.get("store_format", 1)
-    if page["format"] > FORMAT or store_format > STORE_FORMAT:
+    if page["format"] > ARCHIVE_FORMAT or store_format > STORE_FORMAT:
         raise StartFailed(
             f"{file} was made by a newer Lares, {page['version']}; restore it with that version or a later one",
             os.EX_CONFIG,

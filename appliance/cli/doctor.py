@@ -18,7 +18,7 @@ from appliance.cli.paths import HubPaths
 from appliance.clock import Clock, ClockTrust, timestamp
 from appliance.errors import ConfigFailed, StartFailed
 from appliance.store.lock import holder_of
-from appliance.store.records import CARD, KEY, MASTER_KEY, DocumentReader, DocumentSnapshot
+from appliance.store.records import CARD, KEY_PREFIX, MASTER_KEY, DocumentReader, DocumentSnapshot
 from appliance.store.recovery import Recovered
 from appliance.store.replacement import read_present
 from appliance.store.times import newest_time
@@ -146,7 +146,7 @@ def _check_store(folder: Path) -> Iterator[Finding]:
 
 def _describe_keys(found: Recovered) -> str:
     own = "the box's own master key" if MASTER_KEY in found.values else "no master key of the box's own"
-    count = sum(key.startswith(KEY) for key in found.values) - (MASTER_KEY in found.values)
+    count = sum(key.startswith(KEY_PREFIX) for key in found.values) - (MASTER_KEY in found.values)
     return f"{count} API key{'' if count == 1 else 's'}, {own}"
 
 

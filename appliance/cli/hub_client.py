@@ -22,11 +22,11 @@ SOCKET = "key.sock"
 MAX_PATH_BYTES = 107
 """Bytes that the name of a socket may have."""
 
-ANSWER_SECS = 60.0
-START_SECS = 10.0
+HUB_TIMEOUT_SECS = 60.0
+HUB_START_SECS = 10.0
 """How long a hub may take to start, or another command to end."""
 
-RETRY_SECS = 0.05
+HUB_RETRY_SECS = 0.05
 
 Reply = dict[str, Any]
 
@@ -39,7 +39,7 @@ async def ask(data_dir: Path, request: Mapping[str, Any]) -> Reply:
     with socket_path(data_dir) as path:
         reader, writer = await asyncio.open_unix_connection(path)
     try:
-        async with asyncio.timeout(ANSWER_SECS):
+        async with asyncio.timeout(HUB_TIMEOUT_SECS):
             writer.write(orjson.dumps(request) + b"\n")
             return _checked(orjson.loads(await reader.read(-1)))
     except (OSError, ValueError):
@@ -65,10 +65,10 @@ async def ask_or_act(data_dir: Path, request: Mapping[str, Any], act: Callable[[
     """The answer of the hub that holds the data directory, or that of `act`, which has the store to itself.
 
     A restore that was cut off is finished first, else it would undo what `act` changes.
-    Raises `StartFailed` where what was asked is refused, or where no answer can be had within `START_SECS`.
+    Raises `StartFailed` where what was asked is refused, or where no answer can be had within `HUB_START_SECS`.
     """
     clock = Clock()
-    deadline = clock.monotonic() + START_SECS
+    deadline = clock.monotonic() + HUB_START_SECS
     while True:
         try:
             lock = DirectoryLock(data_dir, is_brief=True)
@@ -86,7 +86,7 @@ async def ask_or_act(data_dir: Path, request: Mapping[str, Any], act: Callable[[
                 return _checked(await act())
             finally:
                 lock.release()
-        await clock.sleep(RETRY_SECS)
+        await clock.sleep(HUB_RETRY_SECS)
 
 
 async def read_state(data_dir: Path) -> Mapping[str, bytes]:

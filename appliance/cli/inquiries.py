@@ -8,10 +8,10 @@ from typing import Any
 from appliance.api.hub_metrics import resident_bytes
 from appliance.api.routes.log import LEVEL, LOG_ENTRY
 from appliance.api.validation import body, nullable
-from appliance.automations.home_view import CHANGED
-from appliance.automations.states import AUTOMATION, TOGGLE
-from appliance.automations.timers import TIMER
-from appliance.automations.variables import VARIABLE
+from appliance.automations.home_view import CHANGED_PREFIX
+from appliance.automations.states import AUTOMATION_PREFIX, TOGGLE_PREFIX
+from appliance.automations.timers import TIMER_PREFIX
+from appliance.automations.variables import VARIABLE_PREFIX
 from appliance.cli.reasons import Reasons
 from appliance.clock import timestamp
 from appliance.errors import Invalid
@@ -21,7 +21,7 @@ from appliance.history.period import Period
 from appliance.home.texts import identifier, text
 from appliance.hub import Hub
 from appliance.log_buffer import MAX_LOG_ENTRIES, LogQuery
-from appliance.store.records import DEVICE, GROUP, PLACE, ROOM, STATE
+from appliance.store.records import DEVICE_PREFIX, GROUP_PREFIX, PLACE_PREFIX, ROOM_PREFIX, STATE_PREFIX
 from appliance.tables.fields import Field
 from appliance.tables.json_schema import COUNT, Check
 from appliance.version import VERSION
@@ -29,7 +29,18 @@ from appliance.version import VERSION
 FAULTS = LogQuery(level="warning", limit=5)
 """The newest faults that the status shows."""
 
-SIMULATED = (ROOM, GROUP, PLACE, DEVICE, STATE, TOGGLE, AUTOMATION, VARIABLE, TIMER, CHANGED)
+SIMULATED = (
+    ROOM_PREFIX,
+    GROUP_PREFIX,
+    PLACE_PREFIX,
+    DEVICE_PREFIX,
+    STATE_PREFIX,
+    TOGGLE_PREFIX,
+    AUTOMATION_PREFIX,
+    VARIABLE_PREFIX,
+    TIMER_PREFIX,
+    CHANGED_PREFIX,
+)
 """What a simulation needs of the home's state, by the prefixes of the keys in the document."""
 
 AWAY = ("offline", "unavailable")

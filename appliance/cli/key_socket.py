@@ -23,7 +23,7 @@ MAX_REQUEST_BYTES = 4096
 PATIENCE_SECS = 2.0
 """How long a client may take to send its request, and to read the answer."""
 
-RETRY_SECS = 1.0
+LISTEN_RETRY_SECS = 1.0
 MAX_CONNECTIONS = 8
 ROOT = 0
 
@@ -69,7 +69,7 @@ class KeySocket:
                 peer, _ = await asyncio.get_running_loop().sock_accept(listener)
             except OSError:
                 self._room.release()
-                await self._clock.sleep(RETRY_SECS)
+                await self._clock.sleep(LISTEN_RETRY_SECS)
                 continue
             self._tasks.start(self._serve(peer), "a request of `lares key`")
 

@@ -19,7 +19,7 @@ from appliance.cli.help import EXAMPLES
 from appliance.cli.quick_import import quick_import
 from appliance.cli.single_file import list_targets
 from appliance.errors import LaresError, StartFailed
-from appliance.log_buffer import LEVELS, MAX_LOG_ENTRIES
+from appliance.log_buffer import LOG_LEVELS, MAX_LOG_ENTRIES
 from appliance.version import VERSION
 
 MAX_HOURS = 24 * 366
@@ -124,7 +124,7 @@ def _add_reports(commands: Any, common: Sequence[_Parser]) -> None:
     why.add_argument("--json", action="store_true", help="print one JSON object")
     log = commands.add_parser("log", parents=common, help="the latest lines of the running hub's log")
     log.add_argument("-f", "--follow", action="store_true", help="go on with the lines to come")
-    log.add_argument("--level", choices=[*LEVELS], default="debug", help="only this level and graver ones")
+    log.add_argument("--level", choices=[*LOG_LEVELS], default="debug", help="only this level and graver ones")
     log.add_argument("--part", help="only lines of this part: hub, adapters, automations, store …")
     log.add_argument("--contains", metavar="TEXT", help="only lines with this text")
     log.add_argument("--lines", type=_lines, default=100, metavar="N", help="how many lines to begin with (100)")

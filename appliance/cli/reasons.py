@@ -16,7 +16,7 @@ from appliance.history.period import Period
 from appliance.home.model import Device
 from appliance.hub import Hub
 from appliance.log_buffer import value_text
-from appliance.store.records import STATE
+from appliance.store.records import STATE_PREFIX
 
 MAX_DECISIONS = 10
 
@@ -50,7 +50,7 @@ class Reasons:
         entries = self._hub.history.list_values(device.id, "state", Period(limit=1))
         if entries:
             return entries[0].observed_at
-        stored = orjson.loads(self._hub.document.get(STATE + device.id) or b"{}")
+        stored = orjson.loads(self._hub.document.get(STATE_PREFIX + device.id) or b"{}")
         was_offline = stored.get("is", {}).get("state") == device.attributes.get("state")
         return device.updated_at if was_offline else self._hub.started_at
 

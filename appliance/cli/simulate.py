@@ -14,9 +14,9 @@ from pathlib import Path
 
 from appliance import config
 from appliance.automations.definition import AutomationDefinition
-from appliance.automations.states import AUTOMATION
+from appliance.automations.states import AUTOMATION_PREFIX
 from appliance.automations.time_triggers import TimedTrigger
-from appliance.automations.timers import TIMER
+from appliance.automations.timers import TIMER_PREFIX
 from appliance.cli.device_events import FileEvent, first_instant, read_events, read_instant
 from appliance.cli.hub_client import read_state
 from appliance.cli.paths import HubPaths
@@ -51,7 +51,9 @@ def simulate(arguments: argparse.Namespace) -> int:
     events = _events(text, arguments.events, settings.locale, period)
     stored = asyncio.run(read_state(paths.find_data_dir()))
     if not period.is_present:
-        stored = {key: value for key, value in stored.items() if not key.startswith((AUTOMATION, TIMER))}
+        stored = {
+            key: value for key, value in stored.items() if not key.startswith((AUTOMATION_PREFIX, TIMER_PREFIX))
+        }
     clock = SimulatedClock(period.start)
     zone = None if arguments.json else settings.locale.timezone
     printer = SimulationPrinter(clock, zone, clock.stop, runs_lua=arguments.run)

@@ -22,7 +22,7 @@ from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, strip_text
 from appliance.store.disk import Disk
 from appliance.store.document import Document
 from appliance.store.lock import DirectoryLock
-from appliance.store.records import GROUP, PLACE, ROOM
+from appliance.store.records import GROUP_PREFIX, PLACE_PREFIX, ROOM_PREFIX
 from appliance.store.replacement import finish_at_start
 
 KEYS = ("locale.timezone", "locale.latitude", "locale.longitude", "logging.level", "api.bind_address")
@@ -164,18 +164,18 @@ def _entries(home: Home, steps: list[tuple[bool, str]]) -> Iterator[tuple[str, s
     """What each thing is called, its key, and its value; what may not be called so is left."""
     for id_, name in home.rooms.items():
         if _is_sound(f"room {id_!r}", id_, name, steps):
-            yield f"room {id_!r} ({name})", ROOM + id_, {"name": name.strip()}
+            yield f"room {id_!r} ({name})", ROOM_PREFIX + id_, {"name": name.strip()}
     for id_, (name, members) in home.groups.items():
         if _is_sound(f"group {id_!r}", id_, name, steps):
             unique = list(dict.fromkeys(members))
             yield (
                 f"group {id_!r} ({name}), {len(unique)} members",
-                GROUP + id_,
+                GROUP_PREFIX + id_,
                 {"name": name.strip(), "members": unique},
             )
     for device_id, room_id in home.room_assignments.items():
         if room_id in home.rooms:
-            yield f"{device_id} is in {room_id!r}", PLACE + device_id, room_id
+            yield f"{device_id} is in {room_id!r}", PLACE_PREFIX + device_id, room_id
 
 
 def _is_sound(what: str, id_: str, name: str, steps: list[tuple[bool, str]]) -> bool:

@@ -15,7 +15,7 @@ from appliance.home.bus import Bus
 from appliance.home.events import CommandEnded, Event
 from appliance.home.json_shapes import STATED_COMMAND
 
-ENTRY_BYTES = 240
+COMMAND_ENTRY_BYTES = 240
 """What an entry costs beside its text."""
 
 
@@ -82,4 +82,4 @@ def _encode(event: CommandEnded) -> str:
 
 
 def _size(entry: _CommandEntry) -> int:
-    return getsizeof(entry.text) + ENTRY_BYTES
+    return getsizeof(entry.text) + COMMAND_ENTRY_BYTES

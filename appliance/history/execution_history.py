@@ -16,10 +16,10 @@ from appliance.history.period import Period
 MAX_EXECUTIONS_PER_SUBJECT = 1000
 """Entries that are kept of one scene or automation."""
 
-MAX_BYTES = 8 << 20
+MAX_EXECUTION_HISTORY_BYTES = 8 << 20
 """What all entries take together; the least recently run subject loses first."""
 
-ENTRY_BYTES = 600
+EXECUTION_ENTRY_BYTES = 600
 """What an entry costs beside its error and its JSON."""
 
 
@@ -70,7 +70,7 @@ class _KeptExecution:
     @property
     def size(self) -> int:
         """Bytes that it takes, about."""
-        return ENTRY_BYTES + len(self.rest) + len(self.entry.error or "")
+        return EXECUTION_ENTRY_BYTES + len(self.rest) + len(self.entry.error or "")
 
     def restore(self) -> ExecutionEntry:
         """The entry as it was."""
@@ -82,7 +82,9 @@ class _KeptExecution:
 class ExecutionHistory:
     """The latest executions of each scene or each automation, never in more than `max_bytes` but for the newest."""
 
-    def __init__(self, *, max_executions: int = MAX_EXECUTIONS_PER_SUBJECT, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(
+        self, *, max_executions: int = MAX_EXECUTIONS_PER_SUBJECT, max_bytes: int = MAX_EXECUTION_HISTORY_BYTES
+    ) -> None:
         self._max_executions = max_executions
         self._max_bytes = max_bytes
         self._bytes = 0

@@ -26,12 +26,12 @@ MAX_RESULTS = 1_000
 MAX_RESULT_BYTES = 256 << 10
 """Results of commands that are kept of an execution; older ones are dropped."""
 
-MAX_STEPS = 200
+MAX_TRACE_STEPS = 200
 MAX_LOG_STEPS = 50
-MAX_TEXT = 200
+MAX_STEP_CHARS = 200
 """Characters that are kept of a text in a step."""
 
-LEVELS: Mapping[str, int] = {
+SCRIPT_LOG_LEVELS: Mapping[str, int] = {
     "trace": logging.DEBUG,
     "debug": logging.DEBUG,
     "info": logging.INFO,
@@ -50,7 +50,7 @@ class Trace:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._began = clock.monotonic()
-        self._steps: deque[Mapping[str, Any]] = deque(maxlen=MAX_STEPS)
+        self._steps: deque[Mapping[str, Any]] = deque(maxlen=MAX_TRACE_STEPS)
 
     def add(self, step: str, **fields: Any) -> None:
         """Add a step, `command`, `invoke`, `sleep`, `log`, `scene` or `wait`, with its fields."""
@@ -69,7 +69,7 @@ class Trace:
 def _short(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _short(each) for key, each in value.items()}
-    return f"{value[: MAX_TEXT - 1]}…" if isinstance(value, str) and len(value) > MAX_TEXT else value
+    return f"{value[: MAX_STEP_CHARS - 1]}…" if isinstance(value, str) and len(value) > MAX_STEP_CHARS else value
 
 
 class Context:
@@ -150,7 +150,9 @@ class Context:
         """Write a line of the script's to the log, with its name."""
         self.trace.add("log", level=level, message=message)
         named = fields if isinstance(fields, dict) else {} if fields is None else {"fields": fields}
-        log.log(LEVELS[level], "%s", message, extra=own_fields({**dict(sorted(named.items())), **self._label}))
+        log.log(
+            SCRIPT_LOG_LEVELS[level], "%s", message, extra=own_fields({**dict(sorted(named.items())), **self._label})
+        )
 
     async def _command(self, device_id: str, raw: Any) -> dict[str, Any]:
         result = await self.send_to(device_id, Command.parse(raw))

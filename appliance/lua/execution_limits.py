@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-GRACE_SECS = 1.0
+DEADLINE_GRACE_SECS = 1.0
 """How long after a limit Lua may take to stop; then its worker is condemned."""
 
 

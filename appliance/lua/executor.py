@@ -13,7 +13,7 @@ from typing import Any
 from appliance.clock import Clock
 from appliance.errors import ExecutionCancelled
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
-from appliance.lua.context import MAX_STEPS, Context
+from appliance.lua.context import MAX_TRACE_STEPS, Context
 from appliance.lua.execution import Failure, LuaExecution
 from appliance.lua.modes import ConcurrencyGate, Decision, Mode
 from appliance.lua.source import Source
@@ -195,7 +195,7 @@ class Executor:
             duration_ms=0 if context is None else round((self._clock.monotonic() - execution.began) * 1000),
             counted_secs=0.0 if execution.lua is None else execution.lua.counted_secs,
             trigger_payload=request.event,
-            trace=(*request.steps, *(() if context is None else context.trace.list_steps()))[-MAX_STEPS:],
+            trace=(*request.steps, *(() if context is None else context.trace.list_steps()))[-MAX_TRACE_STEPS:],
             warnings=[f"{each['target']}: {each['message'] or each['status']}" for each in failed][:MAX_WARNINGS],
         )
         try:

@@ -16,7 +16,7 @@ from appliance.lua.context import OPERATIONS
 from appliance.lua.source import KEYWORDS
 from appliance.tables.checks import nearest
 
-MAX_MESSAGE_CHARS = 400
+MAX_SEARCHED_CHARS = 400
 """So much of a sentence is searched; the rest quotes the user's text."""
 
 
@@ -33,7 +33,7 @@ class ErrorContext:
 
 def hint_of(context: ErrorContext) -> str:
     """The first hint that fits, in brackets and behind a space; nothing if none does."""
-    message = context.message[:MAX_MESSAGE_CHARS]
+    message = context.message[:MAX_SEARCHED_CHARS]
     for pattern, advice in _HINTS:
         found = re.search(pattern, message)
         hint = advice if isinstance(advice, str) or found is None else advice(found, context)

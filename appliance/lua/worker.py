@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any, cast
 
 from appliance.lua.execution import ExecutionSettings, LuaExecution
-from appliance.lua.execution_limits import GRACE_SECS
+from appliance.lua.execution_limits import DEADLINE_GRACE_SECS
 from appliance.lua.process import describe_exit, is_halted, resident_bytes, start_process
 from appliance.lua_worker.protocol import LAST, MEMORY_USE, Decoder, FrameKind, WorkerFrame, encode
 
@@ -276,7 +276,7 @@ class Worker(asyncio.BufferedProtocol):
             self._write(encode(FrameKind.PING, min(self._running, key=lambda each: each.deadline).number))
         for execution in tuple(self._executions.values()):
             is_running = execution in self._running
-            if now < execution.deadline + (GRACE_SECS if is_running else 0.0):
+            if now < execution.deadline + (DEADLINE_GRACE_SECS if is_running else 0.0):
                 continue
             execution.expire(is_running=is_running)
             if is_running:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-FORMAT = 1
+STORE_FORMAT = 1
 """The version of both files' format. A newer one is refused, an older one migrated."""
 
 LOCK = "lock"

@@ -9,7 +9,7 @@ from typing import Any
 
 from appliance.store import file_names, snapshot
 from appliance.store.disk import Disk
-from appliance.store.file_names import FORMAT
+from appliance.store.file_names import STORE_FORMAT
 from appliance.store.journal import EncodedChanges, Journal
 from appliance.store.recovery import Migrations, Recovered, recover
 
@@ -141,7 +141,7 @@ class Files:
         self._aside = [(name, f"{name}.corrupt-{self._stamp}") for name in found.damaged]
         for name, kept in self._aside:
             found.notes = [f"{note}; it is kept as {kept}" if note.startswith(name) else note for note in found.notes]
-        self._aside += [(name, f"{name}.before-format-{FORMAT}-{self._stamp}") for name in found.outdated]
+        self._aside += [(name, f"{name}.before-format-{STORE_FORMAT}-{self._stamp}") for name in found.outdated]
 
     def _ready(self) -> Journal:
         """A journal that takes records: the present one, reopened or begun anew after a failure."""

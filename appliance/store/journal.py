@@ -18,7 +18,7 @@ import orjson
 
 from appliance.store.crc import CRC_BYTES, check_crc, with_crc
 from appliance.store.disk import Disk
-from appliance.store.file_names import FORMAT
+from appliance.store.file_names import STORE_FORMAT
 
 PREALLOCATED = 256 * 1024
 """Bytes that the file is longer than its records, so that an append allocates nothing and leaves the length."""
@@ -85,7 +85,7 @@ def read(data: bytes, generation: int) -> JournalContents:
 
 def encode_header(generation: int, sequence: int) -> bytes:
     """The first line of a journal whose first record has the next sequence number."""
-    header = {"format": FORMAT, "kind": "journal", "generation": generation, "sequence": sequence}
+    header = {"format": STORE_FORMAT, "kind": "journal", "generation": generation, "sequence": sequence}
     return with_crc(orjson.dumps(header))
 
 

@@ -19,7 +19,7 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _HELD = Path("/proc/locks")
 """Where the kernel lists the locks that are held, by inode."""
 
-MAX_TEXT_BYTES = 200
+MAX_LOCK_FILE_BYTES = 200
 TRY_EVERY_SECS, MAX_TRIES = 0.05, 200
 """How a hub that starts waits for a command's brief lock to be released: ten seconds at most."""
 
@@ -104,7 +104,7 @@ def holder_of(folder: Path) -> str | None:
             continue
         if re.search(rf"^\d+: FLOCK +ADVISORY +WRITE .*:{inode} ", held, re.MULTILINE):
             with contextlib.suppress(OSError), (folder / LOCK).open("rb") as file:
-                text = file.read(MAX_TEXT_BYTES)
+                text = file.read(MAX_LOCK_FILE_BYTES)
                 return None if text.startswith(_BRIEF) else _process_in(text)
             return "unknown"
     return None
@@ -149,7 +149,7 @@ def read_boot_id() -> str:
 
 def _read(descriptor: int) -> bytes:
     try:
-        return os.pread(descriptor, MAX_TEXT_BYTES, 0)
+        return os.pread(descriptor, MAX_LOCK_FILE_BYTES, 0)
     except OSError:
         return b""
 

@@ -16,7 +16,7 @@ from appliance.home.bus import Bus
 from appliance.home.model import Device
 from appliance.home.registry import ONLINE, Registry
 from appliance.store.document import Document, encode_value
-from appliance.store.records import CARD, DEVICE, STATE, encode_device
+from appliance.store.records import CARD, DEVICE_PREFIX, STATE_PREFIX, encode_device
 from appliance.store.times import CLOCK, forgetting, newest_time
 from appliance.tasks import Tasks
 
@@ -157,7 +157,7 @@ class Recorder:
         return (
             encode_device(found[0], has_state=has_state)
             if found
-            else {DEVICE + device_id: None, STATE + device_id: None}
+            else {DEVICE_PREFIX + device_id: None, STATE_PREFIX + device_id: None}
         )
 
     def _count(self) -> dict[str, Any]:

@@ -27,11 +27,11 @@ from appliance.tables.checks import shown
 
 T = TypeVar("T")
 
-ROOM, GROUP, PLACE, NAME, DEVICE, STATE = "room/", "group/", "place/", "name/", "device/", "state/"
+ROOM_PREFIX, GROUP_PREFIX, PLACE_PREFIX = "room/", "group/", "place/"
+NAME_PREFIX, DEVICE_PREFIX, STATE_PREFIX = "name/", "device/", "state/"
+KEY_PREFIX = "key/"
 
-KEY = "key/"
-
-MASTER_KEY = KEY + "master"
+MASTER_KEY = KEY_PREFIX + "master"
 """The hash of the master key that the box made itself; it stays on its box, whatever is restored."""
 
 CRASHES = "counter/crashes"
@@ -82,16 +82,20 @@ class DocumentSnapshot:
 def edit_changes(edit: Edit, before: Layout) -> dict[str, Any]:
     """What to write for the edit; nothing for what is stored already. None removes a key."""
     return {
-        **{ROOM + id_: _encode_room(room) for id_, room in edit.rooms.items() if room != before.rooms.get(id_)},
         **{
-            GROUP + id_: _encode_group(group) for id_, group in edit.groups.items() if group != before.groups.get(id_)
+            ROOM_PREFIX + id_: _encode_room(room) for id_, room in edit.rooms.items() if room != before.rooms.get(id_)
         },
         **{
-            PLACE + id_: room_id
+            GROUP_PREFIX + id_: _encode_group(group)
+            for id_, group in edit.groups.items()
+            if group != before.groups.get(id_)
+        },
+        **{
+            PLACE_PREFIX + id_: room_id
             for id_, room_id in edit.room_assignments.items()
             if room_id != before.room_assignments.get(id_)
         },
-        **{NAME + id_: name for id_, name in edit.names.items() if name != before.names.get(id_)},
+        **{NAME_PREFIX + id_: name for id_, name in edit.names.items() if name != before.names.get(id_)},
     }
 
 
@@ -128,10 +132,10 @@ def read_all(
 def read_layout(document: DocumentReader, on_fault: OnFault = refuse) -> Layout:
     """The layout of rooms, groups, places and names that is stored."""
     return Layout(
-        rooms=read_all(document, ROOM, lambda id_, value: Room(id=id_, name=_text(value["name"])), on_fault),
-        groups=read_all(document, GROUP, _group, on_fault),
-        room_assignments=read_all(document, PLACE, lambda _, value: _text(value), on_fault),
-        names=read_all(document, NAME, lambda _, value: _text(value), on_fault),
+        rooms=read_all(document, ROOM_PREFIX, lambda id_, value: Room(id=id_, name=_text(value["name"])), on_fault),
+        groups=read_all(document, GROUP_PREFIX, _group, on_fault),
+        room_assignments=read_all(document, PLACE_PREFIX, lambda _, value: _text(value), on_fault),
+        names=read_all(document, NAME_PREFIX, lambda _, value: _text(value), on_fault),
     )
 
 
@@ -156,13 +160,13 @@ def encode_device(device: Device, *, has_state: bool = False) -> dict[str, Any]:
         "commands": _encode_specs(device.commands),
     }
     return {
-        DEVICE + device.id: {
+        DEVICE_PREFIX + device.id: {
             "kind": device.kind,
             "source": device.metadata.source,
             "vendor_specific": device.metadata.vendor_specific,
             **{key: value for key, value in stated.items() if value not in (None, {})},
         },
-        STATE + device.id: {
+        STATE_PREFIX + device.id: {
             "at": to_millis(device.updated_at),
             "is": {key: value for key, value in device.attributes.items() if has_state or key != "state"},
         },
@@ -174,12 +178,12 @@ def read_devices(document: DocumentReader, layout: Layout, on_fault: OnFault = r
 
     When a device was last seen is not kept: it was so at least when its state last changed.
     """
-    states = dict(document.items(STATE))
+    states = dict(document.items(STATE_PREFIX))
 
     def decode(device_id: str, value: Any) -> Device | None:
         return _device(device_id, value, states[device_id], layout, on_fault) if device_id in states else None
 
-    found = read_all(document, DEVICE, decode, on_fault).values()
+    found = read_all(document, DEVICE_PREFIX, decode, on_fault).values()
     return [device for device in found if device is not None]
 
 
@@ -190,7 +194,7 @@ def _device(
     dropped: Dropped = {}
     attributes = check_attributes(state["is"], {}, dropped)
     for attribute, reason in dropped.items():
-        on_fault(f"{STATE}{device_id}: {attribute}", Invalid(reason))
+        on_fault(f"{STATE_PREFIX}{device_id}: {attribute}", Invalid(reason))
     name, commands = value.get("name"), value.get("commands")
     return Device(
         id=device_id,

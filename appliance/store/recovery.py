@@ -37,7 +37,7 @@ class Recovered:
     base: int = 0
     generation: int = 0
     sequence: int = 0
-    format: int = file_names.FORMAT
+    format: int = file_names.STORE_FORMAT
     records: int = 0
     snapshot_size: int = 0
     journal_end: int = 0
@@ -77,7 +77,7 @@ def recover(disk: Disk, migrations: Migrations) -> Recovered:
     _start_from(base, result)
     for generation in range(base.generation, newest + 1):
         _replay(journals, generation, result, migrations)
-    _migrate(result, file_names.FORMAT, migrations)
+    _migrate(result, file_names.STORE_FORMAT, migrations)
     result.is_clean = result.is_clean and base.generation == newest and not (result.damaged or result.outdated)
     return result
 
@@ -108,7 +108,7 @@ def _start_from(base: Snapshot, result: Recovered) -> None:
     result.sequence = base.sequence
     result.format = base.format
     result.snapshot_size = base.size
-    if base.format < file_names.FORMAT:
+    if base.format < file_names.STORE_FORMAT:
         result.outdated.append(file_names.snapshot(base.generation))
 
 
@@ -144,7 +144,7 @@ def _note_begin(reading: JournalContents, name: str, result: Recovered) -> None:
     power was cut between a failed sync and the next generation.
     """
     assert reading.header is not None
-    if reading.header["format"] < file_names.FORMAT:
+    if reading.header["format"] < file_names.STORE_FORMAT:
         result.outdated.append(name)
     if reading.header["sequence"] != result.sequence:
         result.notes.append(f"{name} begins at record {reading.header['sequence']}, not at {result.sequence}")
@@ -228,9 +228,9 @@ def _refuse_newer(data: bytes, disk: Disk, name: str, *, has_crc: bool = True) -
     """
     line = data.partition(b"\n")[0]
     header = check_crc(line) if has_crc else parse_object(line)
-    if header is not None and isinstance(header.get("format"), int) and header["format"] > file_names.FORMAT:
+    if header is not None and isinstance(header.get("format"), int) and header["format"] > file_names.STORE_FORMAT:
         raise StartFailed(
             f"{disk.folder / name} was written by a newer Lares (format {header['format']}, this one reads "
-            f"{file_names.FORMAT}); run that version, or restore a backup made by this one",
+            f"{file_names.STORE_FORMAT}); run that version, or restore a backup made by this one",
             os.EX_CONFIG,
         )

@@ -16,7 +16,7 @@ import orjson
 from appliance.home.values import to_bytes
 from appliance.store.crc import check_crc, with_crc
 from appliance.store.disk import Disk
-from appliance.store.file_names import FORMAT
+from appliance.store.file_names import STORE_FORMAT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ def encode(generation: int, sequence: int, values: Mapping[str, bytes]) -> bytes
     """The bytes of a snapshot file."""
     body = b"".join([b'{"key":%b,"value":%b}\n' % (orjson.dumps(key), values[key]) for key in sorted(values)])
     header = {
-        "format": FORMAT,
+        "format": STORE_FORMAT,
         "kind": "snapshot",
         "generation": generation,
         "sequence": sequence,

@@ -26,7 +26,7 @@ from appliance.store.stored_keys import Keys
 log = logging.getLogger("store")
 
 
-ADAPTER = "adapter/"
+ADAPTER_PREFIX = "adapter/"
 """Keys in the document: `adapter/<section>/<key>` is a text."""
 
 
@@ -35,7 +35,7 @@ class AdapterSecrets:
 
     def __init__(self, document: Document, adapter: str) -> None:
         self._document = document
-        self._prefix = f"{ADAPTER}{adapter}/"
+        self._prefix = f"{ADAPTER_PREFIX}{adapter}/"
 
     def get(self, key: str) -> str | None:
         """What is kept under the key, None if nothing is."""

@@ -13,14 +13,14 @@ from appliance.home.bus import Bus
 from appliance.home.events import KeyRevoked
 from appliance.store.batch_queue import BatchQueue
 from appliance.store.document import Document
-from appliance.store.records import KEY, MASTER_KEY, DocumentReader, OnFault, read_all, refuse
+from appliance.store.records import KEY_PREFIX, MASTER_KEY, DocumentReader, OnFault, read_all, refuse
 
-MASTER = MASTER_KEY.removeprefix(KEY)
+MASTER = MASTER_KEY.removeprefix(KEY_PREFIX)
 """The id of the master key that the box made itself."""
 
 Change = Callable[[], Awaitable[None]]
 
-PREFIX = "key_"
+KEY_ID_PREFIX = "key_"
 """What the id of every other key begins with."""
 
 
@@ -41,7 +41,7 @@ class Key:
     @property
     def name(self) -> str:
         """The part of the id that stands in the secret too."""
-        return self.id.removeprefix(PREFIX)
+        return self.id.removeprefix(KEY_ID_PREFIX)
 
 
 class Keys:
@@ -96,24 +96,24 @@ class Keys:
         return failures
 
     async def _put(self, key: Key) -> None:
-        await self._document.put_many({KEY + key.id: _encode(key)})
+        await self._document.put_many({KEY_PREFIX + key.id: _encode(key)})
         before = self._by_name.get(key.name)
         self._by_name[key.name] = key
         if before is not None:
             self._bus.publish(KeyRevoked(key_id=key.id))
 
     async def _remove(self, key_id: str) -> None:
-        key = self._by_name.get(key_id.removeprefix(PREFIX))
+        key = self._by_name.get(key_id.removeprefix(KEY_ID_PREFIX))
         if key is None or key.id != key_id or key_id == MASTER:
             raise NotFound("key", key_id)
-        await self._document.put_many({KEY + key_id: None})
+        await self._document.put_many({KEY_PREFIX + key_id: None})
         del self._by_name[key.name]
         self._bus.publish(KeyRevoked(key_id=key_id))
 
 
 def read_keys(document: DocumentReader, on_fault: OnFault = refuse) -> list[Key]:
     """The API keys that are stored, the master key too."""
-    return [*read_all(document, KEY, _decode, on_fault).values()]
+    return [*read_all(document, KEY_PREFIX, _decode, on_fault).values()]
 
 
 def _encode(key: Key) -> dict[str, str]:

@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from appliance.clock import ClockTrust, from_millis, to_millis
-from appliance.store.records import CARD, KEY, STATE, DocumentReader
+from appliance.store.records import CARD, KEY_PREFIX, STATE_PREFIX, DocumentReader
 from appliance.version import MADE_AT
 
 CLOCK = "clock/trust"
 """`{at, until}`, milliseconds since 1970: stored times after `at`, up to `until`, are those of a wrong clock."""
 
-AUTOMATION, TIMER = "automation/", "timer/"
+AUTOMATION_PREFIX, TIMER_PREFIX = "automation/", "timer/"
 """What automations keep; see `automations/states.py` and `automations/timers.py`."""
 
 
@@ -58,9 +58,9 @@ def _of_automation(value: Any) -> list[datetime]:
 
 
 _TIMES: Mapping[str, Callable[[Any], list[datetime]]] = {
-    KEY: lambda key: [datetime.fromisoformat(key["created_at"])],
-    STATE: lambda state: [from_millis(state["at"])],
-    AUTOMATION: _of_automation,
-    TIMER: lambda timer: [from_millis(timer["started_at"])],
+    KEY_PREFIX: lambda key: [datetime.fromisoformat(key["created_at"])],
+    STATE_PREFIX: lambda state: [from_millis(state["at"])],
+    AUTOMATION_PREFIX: _of_automation,
+    TIMER_PREFIX: lambda timer: [from_millis(timer["started_at"])],
 }
 """How the times are read from the values behind each prefix."""

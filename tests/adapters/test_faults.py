@@ -286,7 +286,7 @@ def test_whatever_an_adapter_does_the_others_go_on_and_it_is_started_again(
             for name in ("COMMAND_TIMEOUT_SECS", "EXIT_TIMEOUT_SECS", "START_TIMEOUT_SECS"):
                 stack.enter_context(patch(f"appliance.adapters.adapter_runner.{name}", 0.01))
             stack.enter_context(patch("appliance.adapters.base.COMMAND_TIMEOUT_SECS", 0.01))
-            stack.enter_context(patch("appliance.tasks.GRACE_SECS", 0.01))
+            stack.enter_context(patch("appliance.tasks.CANCEL_GRACE_SECS", 0.01))
             asyncio.run(_play())
     finally:
         logging.disable(logging.NOTSET)

@@ -183,7 +183,7 @@ async def test_a_poll_that_will_not_end_is_left_to_itself_and_the_next_one_is_as
     session: aiohttp.ClientSession, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("appliance.adapters.polling.COMMAND_TIMEOUT_SECS", 0.01)
-    monkeypatch.setattr("appliance.tasks.GRACE_SECS", 0.01)
+    monkeypatch.setattr("appliance.tasks.CANCEL_GRACE_SECS", 0.01)
     adapter, is_over = Watched(session, clock, interval=1.0), asyncio.Event()
 
     async def refuse_to_end() -> Report:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from appliance.automations.home_view import CHANGED, ChangeTimes
+from appliance.automations.home_view import CHANGED_PREFIX, ChangeTimes
 from appliance.clock import to_millis
 from appliance.home.bus import Bus
 from appliance.home.model import DeviceKind, Observation, Report
@@ -66,7 +66,9 @@ def test_where_nobody_saw_the_change_it_is_at_the_latest_that_of_the_device() ->
     assert it.since(times) == 2
     it.show(power="on", brightness=2)
     assert it.since(times) == 2, "as it was before anything else changed"
-    assert it.card.values == {CHANGED + LAMP: {"power": to_millis(times.get(it.registry.get_device(LAMP), "power"))}}
+    assert it.card.values == {
+        CHANGED_PREFIX + LAMP: {"power": to_millis(times.get(it.registry.get_device(LAMP), "power"))}
+    }
 
 
 def test_what_nobody_asks_for_any_more_and_a_device_that_is_gone_are_forgotten() -> None:
@@ -74,19 +76,19 @@ def test_what_nobody_asks_for_any_more_and_a_device_that_is_gone_are_forgotten()
     times = it.times()
     it.show(power="on", brightness=1)
     times.watch({})
-    assert it.card.values == {CHANGED + LAMP: None}
+    assert it.card.values == {CHANGED_PREFIX + LAMP: None}
     times.watch(WATCHED)
     it.show(power="off", brightness=1)
-    assert it.card.values[CHANGED + LAMP] is not None
+    assert it.card.values[CHANGED_PREFIX + LAMP] is not None
     it.registry.remove("desk", LAMP)
-    assert it.card.values == {CHANGED + LAMP: None}
+    assert it.card.values == {CHANGED_PREFIX + LAMP: None}
 
 
 def test_what_cannot_be_understood_on_the_card_is_as_if_it_were_not_there() -> None:
     it = Bench()
     strange: tuple[Any, ...] = (None, [], {"power": "yesterday"}, {"power": None})
     for stored in strange:
-        it.card.values = {CHANGED + LAMP: stored}
+        it.card.values = {CHANGED_PREFIX + LAMP: stored}
         assert it.since(it.times()) == 1
 
 

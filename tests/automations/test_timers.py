@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from appliance.automations.timers import MAX_BYTES_IN_ALL, MAX_PAYLOAD_BYTES
+from appliance.automations.timers import MAX_BYTES_IN_ALL, MAX_TIMER_PAYLOAD_BYTES
 from appliance.errors import Invalid, NotFound, StoreFailed
 from tests.automations.homes import NOW
 from tests.fakes.automations import Bench, Card, automation, bench
@@ -156,8 +156,8 @@ async def test_a_card_that_takes_nothing_keeps_no_timer_from_firing_once(tmp_pat
 
 
 async def test_payloads_of_all_timers_together_are_bounded(tmp_path: Path) -> None:
-    payload = "x" * (MAX_PAYLOAD_BYTES - 2)
-    most = MAX_BYTES_IN_ALL // MAX_PAYLOAD_BYTES
+    payload = "x" * (MAX_TIMER_PAYLOAD_BYTES - 2)
+    most = MAX_BYTES_IN_ALL // MAX_TIMER_PAYLOAD_BYTES
     async with bench(tmp_path, automation(OFF)) as it:
         for number in range(most):
             await start(it, f"t{number}", 5 + number, payload)

@@ -27,7 +27,7 @@ from appliance.cli.main import main
 from appliance.cli.master_key import LEFT_OUT, key_of, with_key, without_key
 from appliance.errors import ConfigFailed, StartFailed
 from appliance.store.disk import Disk
-from appliance.store.file_names import FORMAT as STORE_FORMAT
+from appliance.store.file_names import STORE_FORMAT
 from appliance.store.lock import DirectoryLock
 from appliance.store.recovery import recover
 from appliance.store.replacement import read_document, replace_document
@@ -226,7 +226,7 @@ class TestBackup:
     def test_a_configuration_that_is_too_large_for_a_restore_is_refused_now(
         self, tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(archive, "MAX_CONFIG_BYTES", 1 << 20)
+        monkeypatch.setattr(archive, "MAX_ARCHIVE_BYTES", 1 << 20)
         (home(tmp_path) / "config" / "film").write_bytes(bytes(2 << 20))
         code, result = command(tmp_path, "backup", "b")
         assert code == 65 and "move what is not configuration out of it" in result
@@ -496,7 +496,7 @@ HOSTILE: dict[str, Callable[[Path], Path]] = {
     "pipe": lambda file: pack(file, entries(), _link(tarfile.FIFOTYPE)),
     "folder": lambda file: pack(file, entries(), _link(tarfile.DIRTYPE)),
     "zero in a name": lambda file: pack(file, entries(), _link(tarfile.REGTYPE, pax_headers={"path": "config/a\0b"})),
-    "huge": lambda file: pack(file, {**entries(), "config/x": bytes(archive.MAX_CONFIG_BYTES)}),
+    "huge": lambda file: pack(file, {**entries(), "config/x": bytes(archive.MAX_ARCHIVE_BYTES)}),
     "says huge": lambda file: _raw(file, _lying_size(file)),
     "larger than all memory": lambda file: _sparse(file, 4 << 40),
 }

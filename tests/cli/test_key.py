@@ -306,7 +306,7 @@ class TestBothWays:
     ) -> None:
         monkeypatch.chdir(home)
         monkeypatch.delenv("LARES_DATA_DIR", raising=False)
-        monkeypatch.setattr(hub_client, "START_SECS", 0.0)
+        monkeypatch.setattr(hub_client, "HUB_START_SECS", 0.0)
         lock = DirectoryLock(home / "data")
         try:
             assert main(["key", "list"]) == 75

@@ -9,10 +9,10 @@ from pathlib import Path
 from appliance.adapters.adapter_runner import MAX_RESTART_SECS, MIN_RESTART_SECS
 from appliance.adapters.base import COMMAND_TIMEOUT_SECS
 from appliance.adapters.mqtt.announced_devices import MAX_ENTITIES
-from appliance.adapters.mqtt.announcements import MAX_CONFIG_BYTES
-from appliance.adapters.mqtt.entity_catalog import MAX_DEVICES, MAX_TOPICS
+from appliance.adapters.mqtt.announcements import MAX_DISCOVERY_BYTES
+from appliance.adapters.mqtt.entity_catalog import MAX_BROKER_DEVICES, MAX_TOPICS
 from appliance.adapters.mqtt.out.outlet import GATHER_SECS
-from appliance.adapters.mqtt.payloads import MAX_PAYLOAD_BYTES
+from appliance.adapters.mqtt.payloads import MAX_MQTT_PAYLOAD_BYTES
 from appliance.api.api_limits import ApiLimits
 from appliance.automations import timers, variables
 from appliance.automations.alarms import MAX_LATE
@@ -23,7 +23,7 @@ from appliance.cli.single_file import REMOVE_AFTER_SECS, SEAL_AFTER_SECS
 from appliance.config import MIN_MASTER_KEY_CHARS
 from appliance.log_buffer import MAX_LOG_ENTRIES
 from appliance.lua.context import MAX_RESULT_BYTES, MAX_RESULTS
-from appliance.lua.execution_limits import GRACE_SECS
+from appliance.lua.execution_limits import DEADLINE_GRACE_SECS
 from appliance.lua.replies import MAX_ANSWER_BYTES
 from appliance.lua.source import MAX_FILE_BYTES
 from appliance.lua.worker import MAX_RUNNING
@@ -62,7 +62,7 @@ def numbers() -> list[tuple[str, str]]:
     stop = WORDS[math.ceil(STOP_LIMIT_SECS)]
     kept = f"{MAX_RESULTS:,} results and {MAX_RESULT_BYTES >> 10} KiB of them kept"
     kept_variables = f"{variables.MAX_VALUE_BYTES >> 10} KiB as JSON, {variables.MAX_VARIABLES:,} of them"
-    mqtt = f"{MAX_DEVICES:,} devices, {MAX_ENTITIES} entities each, {MAX_TOPICS:,} topics"
+    mqtt = f"{MAX_BROKER_DEVICES:,} devices, {MAX_ENTITIES} entities each, {MAX_TOPICS:,} topics"
     back_off = f"after {MIN_RESTART_SECS:g} s, 2 s … {MAX_RESTART_SECS:g} s"
     user = number_in("Containerfile", r"--uid (\d+)")
     return [
@@ -78,7 +78,7 @@ def numbers() -> list[tuple[str, str]]:
         ("lua.md", f"{kept_variables}, {variables.MAX_TOTAL_BYTES >> 10} KiB in all"),
         ("lua.md", f"up to {timers.MAX_SECS // 86_400} days"),
         ("lua.md", f"up to {MAX_WAIT_SECS} seconds"),
-        ("lua.md", "is answered for one second after its limit" if GRACE_SECS == 1 else ""),
+        ("lua.md", "is answered for one second after its limit" if DEADLINE_GRACE_SECS == 1 else ""),
         ("lua.md", "what else ran in it has a minute to end" if MAX_DRAIN_SECS == 60 else ""),
         ("lua.md", f"it is paused for {WORDS[int(PAUSE_SECS)]}"),
         ("systemd.md", f"every {WORDS[watchdog // 2]} seconds"),
@@ -103,7 +103,10 @@ def numbers() -> list[tuple[str, str]]:
         ("reverse-proxy.md", f"for more than {limits.ping_secs:g} seconds; the hub pings every {limits.ping_secs:g}"),
         ("mqtt.md", f"after {COMMAND_TIMEOUT_SECS:g} seconds with an error"),
         ("mqtt.md", f"gathered for {1000 * GATHER_SECS:g} ms"),
-        ("mqtt.md", f"{mqtt}, {MAX_PAYLOAD_BYTES >> 10} KiB a message, {MAX_CONFIG_BYTES >> 10} KiB a configuration"),
+        (
+            "mqtt.md",
+            f"{mqtt}, {MAX_MQTT_PAYLOAD_BYTES >> 10} KiB a message, {MAX_DISCOVERY_BYTES >> 10} KiB a configuration",
+        ),
         ("adapters.md", back_off),
         ("troubleshooting.md", f"set one of {MIN_MASTER_KEY_CHARS} characters or more"),
         ("store.md", f"outgrown its snapshot and {MIN_COMPACT_BYTES >> 10} KiB"),

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from appliance.api.auth import Role
 from appliance.api.key_tokens import KeyToken, hash_token
-from appliance.store.stored_keys import MASTER, PREFIX, Key
+from appliance.store.stored_keys import KEY_ID_PREFIX, MASTER, Key
 
 MADE_AT = datetime(2026, 11, 20, 8, 0, tzinfo=UTC)
 
@@ -18,5 +18,5 @@ def key_of(token: KeyToken, role: Role) -> Key:
 
 def keep(name: str, role: Role, token_hash: str) -> Key:
     """A key with this hash."""
-    id_ = name if name == MASTER else PREFIX + name
+    id_ = name if name == MASTER else KEY_ID_PREFIX + name
     return Key(id=id_, label=f"the {name}'s", role=role.value, token_hash=token_hash, created_at=MADE_AT)

@@ -9,7 +9,12 @@ from typing import Any
 
 import pytest
 
-from appliance.history.execution_history import ENTRY_BYTES, ExecutionEntry, ExecutionHistory, ExecutionStatus
+from appliance.history.execution_history import (
+    EXECUTION_ENTRY_BYTES,
+    ExecutionEntry,
+    ExecutionHistory,
+    ExecutionStatus,
+)
 from appliance.history.period import Period
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -52,7 +57,7 @@ def test_a_period_includes_its_ends_as_they_are_shown() -> None:
 
 
 def test_what_has_no_json_changes_nothing() -> None:
-    history = ExecutionHistory(max_bytes=3 * ENTRY_BYTES)
+    history = ExecutionHistory(max_bytes=3 * EXECUTION_ENTRY_BYTES)
     with pytest.raises(TypeError):
         history.add(replace(entry("bad", 1), warnings=("\ud800",)))
     for number in range(10):
@@ -69,7 +74,7 @@ def test_of_each_only_the_latest_are_kept() -> None:
 
 
 def test_all_take_only_so_many_bytes_and_the_longest_unheard_of_goes_first() -> None:
-    history = ExecutionHistory(max_bytes=10 * (ENTRY_BYTES + 20))
+    history = ExecutionHistory(max_bytes=10 * (EXECUTION_ENTRY_BYTES + 20))
     for number in range(4):
         history.add(entry("quiet", number))
     for number in range(6):

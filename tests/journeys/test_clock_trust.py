@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from appliance.store.records import CARD, KEY
+from appliance.store.records import CARD, KEY_PREFIX
 from tests.fakes.clock import VirtualClock
 from tests.fakes.house import House, open_house
 from tests.fakes.moody_disk import MoodyDisk
@@ -16,7 +16,7 @@ NOW = datetime(2027, 6, 1, 12, tzinfo=UTC)
 LATER = "2036-01-01T00:00:00.000Z"
 WRONG = {
     CARD: {"bytes_written": 0, "syncs": 0, "since": LATER, "at": LATER},
-    KEY + "key_a": {"label": "x", "role": "read", "hash": "h", "created_at": LATER},
+    KEY_PREFIX + "key_a": {"label": "x", "role": "read", "hash": "h", "created_at": LATER},
 }
 
 

@@ -13,7 +13,7 @@ import pytest_asyncio
 from appliance.api.device_encoder import DeviceEncoder
 from appliance.errors import ScriptFailed
 from appliance.log_buffer import fields_of
-from appliance.lua.context import LEVELS, MAX_RESULTS, OPERATIONS, Context
+from appliance.lua.context import MAX_RESULTS, OPERATIONS, SCRIPT_LOG_LEVELS, Context
 from appliance.lua.worker_pool import WorkerPool
 from tests.fakes.clock import VirtualClock
 from tests.fakes.instant import InstantHome, open_home
@@ -228,14 +228,14 @@ async def test_a_sleep_beyond_its_range_raises(stage: Stage, seconds: str) -> No
         await stage.play(f"\nctx:sleep({seconds})")
 
 
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("level", SCRIPT_LOG_LEVELS)
 async def test_a_log_line_has_its_level_its_fields_and_the_scene(
     stage: Stage, level: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, "scripts")
     await stage.play(f"ctx:log('{level}', 'hello %s', {{count = 5, name = 'x', list = {{1}}}})")
     [record] = [each for each in caplog.records if each.name == "scripts"]
-    assert (record.levelno, record.getMessage()) == (LEVELS[level], "hello %s")
+    assert (record.levelno, record.getMessage()) == (SCRIPT_LOG_LEVELS[level], "hello %s")
     assert fields_of(record) == {"count": 5, "name": "x", "list": [1], "scene": "evening"}
 
 

@@ -18,7 +18,7 @@ from appliance.home import values
 from appliance.home.capabilities import CAPABILITIES, Capability
 from appliance.home.commands import Command
 from appliance.home.model import DeviceKind
-from appliance.lua.context import LEVELS, OPERATIONS, Context
+from appliance.lua.context import OPERATIONS, SCRIPT_LOG_LEVELS, Context
 from appliance.lua.lua_catalog import read_definition
 from appliance.lua.modes import ModeType
 from appliance.lua.worker_pool import Function, WorkerPool
@@ -83,7 +83,7 @@ async def ask_for_parameters(pool: WorkerPool, name: str) -> None:
 
 
 def test_the_levels_and_targets_are_those_there_are() -> None:
-    assert LIBRARY.aliases["LogLevel"].replace('"', "").split("|") == list(LEVELS)
+    assert LIBRARY.aliases["LogLevel"].replace('"', "").split("|") == list(SCRIPT_LOG_LEVELS)
     offered = {
         f"{kind}:{operation}"
         for kind, adapter in (("elgato_lights", ElgatoAdapter), ("roku_tv", RokuAdapter))

@@ -71,8 +71,8 @@ FAULTS = (
     fault(
         "a store of a newer format is refused",
         "store/recovery.py",
-        'header["format"] > file_names.FORMAT',
-        'header["format"] > file_names.FORMAT + 9',
+        'header["format"] > file_names.STORE_FORMAT',
+        'header["format"] > file_names.STORE_FORMAT + 9',
         "store/test_corruption.py",
     ),
     fault(
@@ -356,8 +356,8 @@ FAULTS = (
     fault(
         "a timer is on the card before the call returns",
         "automations/timers.py",
-        "await self._put({TIMER + name: timer.to_json()})",
-        "self._remember(TIMER + name, timer.to_json())",
+        "await self._put({TIMER_PREFIX + name: timer.to_json()})",
+        "self._remember(TIMER_PREFIX + name, timer.to_json())",
         "automations/test_timers.py",
     ),
     fault(

@@ -14,7 +14,7 @@ import pytest
 
 from appliance.errors import StartFailed
 from appliance.store.crc import with_crc
-from appliance.store.file_names import FORMAT
+from appliance.store.file_names import STORE_FORMAT
 from appliance.store.journal import encode_header, encode_record
 from appliance.store.recovery import Recovered
 from appliance.store.snapshot import encode
@@ -259,7 +259,7 @@ def check_a_first_start_that_was_cut(maker: Maker) -> None:
 def check_newer_formats(maker: Maker) -> None:
     """What a newer Lares wrote is refused, whichever file it is."""
     for name in (SNAPSHOT, JOURNAL):
-        newer = reheaded(healthy()[name], format=FORMAT + 1)
+        newer = reheaded(healthy()[name], format=STORE_FORMAT + 1)
         check_refused(maker, {**healthy(), name: newer}, os.EX_CONFIG)
     image = {SNAPSHOT: healthy()[SNAPSHOT].replace(b'"format":1', b'"format":2', 1), JOURNAL: healthy()[JOURNAL]}
     check_refused(maker, image, os.EX_CONFIG)  # where nothing else can be read, whatever its checksum is made of

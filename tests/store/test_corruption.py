@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from appliance.store.disk import Disk
-from appliance.store.file_names import FORMAT
+from appliance.store.file_names import STORE_FORMAT
 from appliance.store.files import Files
 from appliance.store.journal import encode_header
 from appliance.store.snapshot import encode
@@ -47,8 +47,8 @@ def test_detected_or_harmless(check: Callable[[Maker], None]) -> None:
 def older() -> dict[str, bytes]:
     """One generation of the format before this one."""
     return {
-        SNAPSHOT: reheaded(encode(2, 10, BEGIN), format=FORMAT - 1),
-        JOURNAL: reheaded(journal(*LINES), format=FORMAT - 1),
+        SNAPSHOT: reheaded(encode(2, 10, BEGIN), format=STORE_FORMAT - 1),
+        JOURNAL: reheaded(journal(*LINES), format=STORE_FORMAT - 1),
     }
 
 
@@ -59,7 +59,7 @@ def migrate(values: Values) -> Values:
 
 def migrating(disk: Disk) -> Files:
     """A store that knows how to read the format before this one."""
-    return Files(disk, STAMP, migrations={FORMAT - 1: migrate})
+    return Files(disk, STAMP, migrations={STORE_FORMAT - 1: migrate})
 
 
 def test_files_of_an_older_format_are_migrated_once_and_kept() -> None:
@@ -68,7 +68,7 @@ def test_files_of_an_older_format_are_migrated_once_and_kept() -> None:
     files.open()
     assert files.values == migrate(states()[-1])
     for name, content in older().items():
-        assert durable(disk)[f"{name}.before-format-{FORMAT}-{STAMP}"] == content
+        assert durable(disk)[f"{name}.before-format-{STORE_FORMAT}-{STAMP}"] == content
     files.append(AFTER)
     files.close()
     again = migrating(RecordingDisk(durable(disk)))

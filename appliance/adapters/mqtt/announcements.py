@@ -11,7 +11,7 @@ from appliance.adapters.mqtt.abbreviations import CONFIG, DEVICE, ORIGIN, spelle
 from appliance.adapters.mqtt.payloads import parse_object
 from appliance.errors import Invalid
 
-MAX_CONFIG_BYTES = 64 * 1024
+MAX_DISCOVERY_BYTES = 64 * 1024
 """Bytes of a configuration."""
 
 MAX_COMPONENTS = 200
@@ -80,9 +80,9 @@ def config_topic(prefix: str, topic: str) -> ConfigTopic:
 
 
 def parse_config(payload: bytes) -> dict[str, Any]:
-    """The object of a configuration; `Invalid` for anything else, and beyond `MAX_CONFIG_BYTES`."""
-    if len(payload) > MAX_CONFIG_BYTES:
-        raise Invalid(f"the configuration is larger than {MAX_CONFIG_BYTES // 1024} KiB")
+    """The object of a configuration; `Invalid` for anything else, and beyond `MAX_DISCOVERY_BYTES`."""
+    if len(payload) > MAX_DISCOVERY_BYTES:
+        raise Invalid(f"the configuration is larger than {MAX_DISCOVERY_BYTES // 1024} KiB")
     return parse_object(payload, "the configuration")
 
 

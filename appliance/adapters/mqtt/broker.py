@@ -22,7 +22,7 @@ from appliance.clock import Clock
 from appliance.errors import Unreachable
 from appliance.tasks import Tasks
 
-ANSWER_SECS = 5.0
+BROKER_TIMEOUT_SECS = 5.0
 """Seconds that the broker has to accept a connection or a subscription."""
 
 DISCONNECT_SECS = 0.5
@@ -178,7 +178,7 @@ class Broker:
             identifier=self._client_id,
             protocol=aiomqtt.ProtocolVersion.V311 if self._is_old else aiomqtt.ProtocolVersion.V5,
             will=None if status is None else aiomqtt.Will(status, "offline", qos=1, retain=True),
-            timeout=ANSWER_SECS,
+            timeout=BROKER_TIMEOUT_SECS,
             keepalive=KEEPALIVE_SECS,
             tls_context=_tls_context(settings) if settings.tls else None,
             queue_type=_queue_into(self._receive),

@@ -16,7 +16,7 @@ from appliance.adapters.mqtt.templates.template_limits import TemplateFailed, Va
 from appliance.adapters.mqtt.topics import Filters
 from appliance.errors import Invalid, LaresError
 
-MAX_DEVICES = 2_000
+MAX_BROKER_DEVICES = 2_000
 """Devices of one broker."""
 
 MAX_TOPICS = 10_000
@@ -74,7 +74,9 @@ class DeviceCatalog:
     def is_config(self, topic: str) -> bool:
         """Whether a topic is one of the discovery's."""
         is_home_assistant = topic.startswith(f"{self._settings.prefix}/") and topic.endswith("/config")
-        return (is_home_assistant or topic.startswith(f"{tasmota.PREFIX}/")) and topic not in self._listeners
+        return (
+            is_home_assistant or topic.startswith(f"{tasmota.DISCOVERY_PREFIX}/")
+        ) and topic not in self._listeners
 
     def take_config(self, topic: str, payload: bytes) -> bool:
         """Process a configuration; whether it changed anything. Never raises."""
@@ -89,7 +91,7 @@ class DeviceCatalog:
             del self._payloads[topic]
         self.refused.pop(topic, None)
         try:
-            if topic.startswith(f"{tasmota.PREFIX}/"):
+            if topic.startswith(f"{tasmota.DISCOVERY_PREFIX}/"):
                 self._take_tasmota(topic, payload)
             else:
                 self._take_announcements(topic, payload)
@@ -126,7 +128,7 @@ class DeviceCatalog:
         """
         groups = group(self._included())
         built: dict[str, tuple[list[Announcement], list[MqttDevice], dict[str, str]]] = {}
-        for name in sorted(groups)[:MAX_DEVICES]:
+        for name in sorted(groups)[:MAX_BROKER_DEVICES]:
             known = self._built.get(name)
             if known is None or known[0] != groups[name]:
                 devices, refused = build(self._settings.section, name, groups[name])
@@ -207,7 +209,7 @@ class DeviceCatalog:
         mac, part = tasmota.mac_of(topic)
         parts = self._tasmotas.setdefault(mac, {})
         parts[part] = parse_config(payload) if payload else {}
-        source = f"{tasmota.PREFIX}/{mac}/config"
+        source = f"{tasmota.DISCOVERY_PREFIX}/{mac}/config"
         self._announced[source] = tasmota.announced(mac, parts.get("config", {}), parts.get("sensors", {}))
 
     def _is_own(self, announcement: Announcement) -> bool:
@@ -228,8 +230,8 @@ class DeviceCatalog:
                 for member in device.members:
                     if problems := member.entity.config.problems:
                         self.refused.setdefault(member.entity.announcement.key, "; ".join(problems[:3]))
-        if devices > MAX_DEVICES:
-            self.refused["devices"] = f"{devices} are announced; beyond {MAX_DEVICES} they are left out"
+        if devices > MAX_BROKER_DEVICES:
+            self.refused["devices"] = f"{devices} are announced; beyond {MAX_BROKER_DEVICES} they are left out"
 
     def _listen(self) -> None:
         listeners: dict[str, list[tuple[MqttDevice, Member]]] = {}

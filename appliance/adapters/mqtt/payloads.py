@@ -13,7 +13,7 @@ import orjson
 from appliance.adapters.mqtt.templates.template import Template
 from appliance.errors import Invalid
 
-MAX_PAYLOAD_BYTES = 256 * 1024
+MAX_MQTT_PAYLOAD_BYTES = 256 * 1024
 """Bytes of a message."""
 
 MAX_JSON_DEPTH = 32
@@ -62,8 +62,8 @@ class Message:
 
     def __init__(self, topic: str, payload: bytes, at: datetime, *, is_retained: bool = False) -> None:
         """Raises `Invalid` for a payload that is too large or no text."""
-        if len(payload) > MAX_PAYLOAD_BYTES:
-            raise Invalid(f"a payload is larger than {MAX_PAYLOAD_BYTES // 1024} KiB")
+        if len(payload) > MAX_MQTT_PAYLOAD_BYTES:
+            raise Invalid(f"a payload is larger than {MAX_MQTT_PAYLOAD_BYTES // 1024} KiB")
         try:
             self.text = payload.decode()
         except UnicodeDecodeError:

@@ -11,8 +11,8 @@ from appliance.adapters.mqtt.tasmota_sensors import SensorPath, sensor_fields, s
 from appliance.adapters.mqtt.topics import is_topic
 from appliance.errors import Invalid
 
-PREFIX = "tasmota/discovery"
-FILTERS = (f"{PREFIX}/+/config", f"{PREFIX}/+/sensors")
+DISCOVERY_PREFIX = "tasmota/discovery"
+FILTERS = (f"{DISCOVERY_PREFIX}/+/config", f"{DISCOVERY_PREFIX}/+/sensors")
 
 _STATE_MODES = (1, 2, 9, 10, 13, 14)
 """Values of `SwitchMode` in which the switch has a state; in the others it reports presses."""
@@ -22,7 +22,7 @@ _MAC = re.compile(r"[0-9A-Fa-f]{12}")
 
 def mac_of(topic: str) -> tuple[str, str]:
     """The address and `config` or `sensors`, of a discovery topic; `Invalid` if it is none."""
-    levels = topic.removeprefix(f"{PREFIX}/").split("/")
+    levels = topic.removeprefix(f"{DISCOVERY_PREFIX}/").split("/")
     if len(levels) != 2 or not _MAC.fullmatch(levels[0]) or levels[1] not in ("config", "sensors"):
         raise Invalid("is no topic of Tasmota's discovery")
     return levels[0].upper(), levels[1]
@@ -116,7 +116,7 @@ class _Tasmota:
     def _announcement(self, component: str, object_id: str, name: Any, config: Mapping[str, Any]) -> Announcement:
         return Announcement(
             key=f"tasmota/{self._mac}/{object_id}",
-            source=f"{PREFIX}/{self._mac}/config",
+            source=f"{DISCOVERY_PREFIX}/{self._mac}/config",
             component=component,
             object_id=object_id,
             unique_id=f"{self._mac}_{object_id}",

@@ -96,11 +96,11 @@ class AutomationsApi:
         times = self._automations.list_next(automation_id)
         return json_response(schemas.AUTOMATION_NEXT.of(automation_id=automation_id, next=times))
 
-    @route("POST", "/automations/<automation_id>/cancel", Role.WRITE, schemas.CANCELLED)
+    @route("POST", "/automations/<automation_id>/cancel", Role.WRITE, schemas.CANCELLED_COUNT)
     async def cancel(self, call: Call, automation_id: str) -> HTTPResponse:
         """End what runs and waits of it at once, in a sleep too; `cancelled` is how many those were."""
         count = self._automations.cancel(automation_id)
-        return json_response(schemas.CANCELLED.of(cancelled=count))
+        return json_response(schemas.CANCELLED_COUNT.of(cancelled=count))
 
     @route("GET", "/automations/<automation_id>/history", Role.READ, schemas.AUTOMATION_HISTORY, query=PERIOD)
     async def list_history(self, call: Call, automation_id: str) -> HTTPResponse:

@@ -9,11 +9,13 @@ from appliance.api.periods import LIMIT
 from appliance.api.responses import json_response
 from appliance.api.route import Call, route
 from appliance.api.validation import anything, choice
-from appliance.log_buffer import LEVELS, LogBuffer, LogQuery
+from appliance.log_buffer import LOG_LEVELS, LogBuffer, LogQuery
 from appliance.tables.fields import Field
 from appliance.tables.json_schema import INSTANT, OBJECT, TEXT, array_of, record
 
-LEVEL = Field(choice(*LEVELS, default="debug", description="Entries of this level and graver ones."), required=False)
+LEVEL = Field(
+    choice(*LOG_LEVELS, default="debug", description="Entries of this level and graver ones."), required=False
+)
 """The lowest level to list."""
 
 LOG_ENTRY = record("LogEntry", at=INSTANT, level=TEXT, part=TEXT, message=TEXT, fields=OBJECT)

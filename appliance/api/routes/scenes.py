@@ -51,11 +51,11 @@ class ScenesApi:
             return json_response(schemas.EXECUTED.of(status="ok", results=ending.results))
         return json_response(failed_execution_body(f"scene '{scene_id}'", ending), 400)
 
-    @route("POST", "/scenes/<scene_id>/cancel", Role.WRITE, schemas.CANCELLED)
+    @route("POST", "/scenes/<scene_id>/cancel", Role.WRITE, schemas.CANCELLED_COUNT)
     async def cancel(self, call: Call, scene_id: str) -> HTTPResponse:
         """End what runs and waits of it at once, in a sleep too; `cancelled` is how many those were."""
         count = self._scenes.cancel(scene_id)
-        return json_response(schemas.CANCELLED.of(cancelled=count))
+        return json_response(schemas.CANCELLED_COUNT.of(cancelled=count))
 
     @route("GET", "/scenes/<scene_id>/history", Role.READ, schemas.SCENE_HISTORY, query=PERIOD)
     async def list_history(self, call: Call, scene_id: str) -> HTTPResponse:

@@ -25,7 +25,7 @@ from appliance.adapters.mqtt.templates.nodes import (
     subscript,
 )
 from appliance.adapters.mqtt.templates.operators import ARITHMETIC, COMPARISONS
-from appliance.adapters.mqtt.templates.template_limits import MAX_DEPTH, UNDEFINED, TemplateFailed
+from appliance.adapters.mqtt.templates.template_limits import MAX_TEMPLATE_DEPTH, UNDEFINED, TemplateFailed
 
 _CONSTANTS = {"true": True, "True": True, "false": False, "False": False, "none": None, "None": None}
 _OPERATORS = (("+", "-"), ("~",), ("*", "/", "//", "%"))
@@ -44,8 +44,8 @@ class Reader(TokenReader):
     def expression(self) -> Expression:
         """An expression, `a if b else c` included."""
         self._depth += 1
-        if self._depth > MAX_DEPTH:
-            raise TemplateFailed(f"is nested more than {MAX_DEPTH} deep")
+        if self._depth > MAX_TEMPLATE_DEPTH:
+            raise TemplateFailed(f"is nested more than {MAX_TEMPLATE_DEPTH} deep")
         value = self._either()
         while self.accept("if"):
             condition = self._either()
@@ -118,7 +118,7 @@ class Reader(TokenReader):
     def _signed(self, *, is_filtered: bool = True) -> Expression:
         if sign := self.accept("-", "+"):
             self._depth += 1
-            value = self._signed(is_filtered=False) if self._depth <= MAX_DEPTH else self.expression()
+            value = self._signed(is_filtered=False) if self._depth <= MAX_TEMPLATE_DEPTH else self.expression()
             self._depth -= 1
             value = self._node(calculation(constant(0), [(ARITHMETIC[sign], value)]))
         else:

@@ -12,8 +12,8 @@ from appliance.adapters.mqtt.templates.expressions import Reader
 from appliance.adapters.mqtt.templates.lexer import Budget, PartKind, TemplatePart, parts_of
 from appliance.adapters.mqtt.templates.nodes import Expression
 from appliance.adapters.mqtt.templates.template_limits import (
-    MAX_DEPTH,
-    MAX_TEXT_BYTES,
+    MAX_TEMPLATE_BYTES,
+    MAX_TEMPLATE_DEPTH,
     Namespace,
     Rendering,
     TemplateFailed,
@@ -35,8 +35,8 @@ class Template:
 
     def __init__(self, text: str) -> None:
         """Raises `TemplateFailed` for a text that is not in the subset or beyond its limits."""
-        if len(text.encode(errors="replace")) > MAX_TEXT_BYTES:
-            raise TemplateFailed(f"has more than {MAX_TEXT_BYTES // 1024} KiB")
+        if len(text.encode(errors="replace")) > MAX_TEMPLATE_BYTES:
+            raise TemplateFailed(f"has more than {MAX_TEMPLATE_BYTES // 1024} KiB")
         self.text = text
         budget = Budget()
         blocks = _Blocks(parts_of(text), budget)
@@ -78,8 +78,8 @@ class _Blocks:
         """The statements up to one of these words, which is then the last that was taken."""
         statements: list[Statement] = []
         self._depth += 1
-        if self._depth > MAX_DEPTH:
-            raise TemplateFailed(f"is nested more than {MAX_DEPTH} deep")
+        if self._depth > MAX_TEMPLATE_DEPTH:
+            raise TemplateFailed(f"is nested more than {MAX_TEMPLATE_DEPTH} deep")
         for part in self._parts:
             self._budget.count()
             if part.kind is PartKind.TEXT:

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
-MAX_TEXT_BYTES = 8 * 1024
+MAX_TEMPLATE_BYTES = 8 * 1024
 """Bytes of a template."""
 
 MAX_NODES = 500
 """Nodes of the tree of a template."""
 
-MAX_DEPTH = 32
+MAX_TEMPLATE_DEPTH = 32
 """How deeply expressions and statements of a template may be nested."""
 
-MAX_STEPS = 2_000
+MAX_RENDER_STEPS = 2_000
 """Steps of one rendering; work on large values counts as many."""
 
 MAX_STRING_CHARS = 64 * 1024
@@ -71,10 +71,10 @@ class Rendering:
         self.steps = 0
 
     def charge(self, steps: int = 1) -> None:
-        """Count steps; `TemplateFailed` beyond `MAX_STEPS`."""
+        """Count steps; `TemplateFailed` beyond `MAX_RENDER_STEPS`."""
         self.steps += steps
-        if self.steps > MAX_STEPS:
-            raise TemplateFailed(f"takes more than {MAX_STEPS} steps")
+        if self.steps > MAX_RENDER_STEPS:
+            raise TemplateFailed(f"takes more than {MAX_RENDER_STEPS} steps")
 
     def weigh(self, value: Any) -> Any:
         """The value, its elements counted as steps, 8 of them as one; for whatever looks at all of a value."""
@@ -89,8 +89,8 @@ class Rendering:
                 waiting.extend(each)
             elif isinstance(each, str):
                 elements += len(each) // 256
-            if elements > MAX_STEPS * 8:
-                self.charge(MAX_STEPS + 1)
+            if elements > MAX_RENDER_STEPS * 8:
+                self.charge(MAX_RENDER_STEPS + 1)
         self.charge(elements // 8)
         return value
 

@@ -150,6 +150,7 @@ RENDERED = [
     ("{{ value_json.contact }}", {"contact": False}, "False"),
     ("{{ value_json.contact }}", {"contact": None}, "None"),
     ("{{ value_json.none }}", {}, ""),
+    ("{{ [x, (x, 1), {'a': x}] }}", {}, "[Undefined, (Undefined, 1), {'a': Undefined}]"),
     ("{{ value_json.thermostats.0.pos }}", {"thermostats": [{"pos": 7}]}, "7"),
     ("{{ value_json['a']['b'] }}", {"a": {"b": [1, "x"]}}, "[1, 'x']"),
     ("{{ value_json.t | round(1) }}", {"t": 20.449}, "20.4"),

@@ -39,6 +39,9 @@ class Undefined:
     def __str__(self) -> str:
         return ""
 
+    def __repr__(self) -> str:
+        return "Undefined"  # what Jinja prints of one in a list, tuple or object
+
     def __bool__(self) -> bool:
         return False
 

@@ -149,7 +149,7 @@ class LiveDevices:
             if apply(member.entity, intent.shows):
                 self._publish.device(device.observation())
             return
-        pending.check(intent.shows, member.entity.attributes if intent.begins is None else {})
+        pending.check(intent.shows, member.entity)
         is_done = pending.done.is_set() or await self._clock.wait(pending.done, RESULT_SECS)
         now = next((each for other, _, each in self._pending.values() if other is pending), member)
         shown = pending.shown(now.entity.attributes)
@@ -175,7 +175,7 @@ class LiveDevices:
         if apply(entity, update) or not change.update or was_expired != member.is_expired:
             self._changed[device.id] = device
         if pending is not None:
-            pending.check(update, entity.attributes)
+            pending.check(update, entity)
 
     def _is_outdated(self, message: Message) -> bool:
         """Whether a newer state of another hub's device came before it, as a cluster of brokers may deliver them."""

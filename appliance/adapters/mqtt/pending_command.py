@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from appliance.adapters.mqtt.entities.entity import Intent, Update
+from appliance.adapters.mqtt.entities.entity import Entity, Intent, Update
 from appliance.home.values import Value
 from appliance.tables.checks import is_number
 
@@ -39,12 +39,12 @@ class PendingCommand:
                 passed[key] = value
         return passed
 
-    def check(self, update: Update, attributes: Mapping[str, Value]) -> None:
-        """Set `done` if the attributes, as they are after this update, are the expected ones."""
+    def check(self, update: Update, entity: Entity) -> None:
+        """Set `done` if the entity, as it is after this update, shows what is expected."""
         if self._begins is not None:
-            if self._begins(attributes):
+            if self._begins(entity):
                 self.done.set()
-        elif update and all(self._is_shown(key, value, attributes) for key, value in self._expected.items()):
+        elif update and all(self._is_shown(key, value, entity.attributes) for key, value in self._expected.items()):
             self.done.set()
 
     def is_over(self, now: float) -> bool:

@@ -19,6 +19,7 @@ from appliance.adapters.mqtt.inbox import CROWDED, MAX_MESSAGES, Inbox, Received
 from appliance.adapters.mqtt.out.announcing import hub_announcement
 from appliance.adapters.mqtt.out.out_topics import HubTopics, decoded, encoded
 from appliance.adapters.mqtt.payloads import Outgoing
+from appliance.errors import BadAnswer
 from appliance.home.commands import Command
 from tests.adapters.mqtt.captures import Sent, capture
 from tests.adapters.mqtt.homes import PLAIN
@@ -167,6 +168,73 @@ async def test_a_command_is_answered_though_its_device_is_announced_anew_meanwhi
         live.replay(rebuilt)
     await asyncio.wait_for(work, 5)
     assert live.catalog.devices["mqtt:x"].attributes["power"] == "on"
+
+
+MOVING: dict[str, tuple[str, dict[str, Any], dict[str, bytes], Command, tuple[str, bytes]]] = {
+    "cover by position": (
+        "cover/x", {"position_topic": "x/position", "set_position_topic": "x/move"}, {"x/position": b"40"},
+        Command(capability="cover_position", action="set", value=90), ("x/position", b"41"),
+    ),
+    "cover that last said that it opens": (
+        "cover/x",
+        {"state_topic": "x/state", "command_topic": "x/set", "position_topic": "x/position"},
+        {"x/state": b"opening", "x/position": b"40"},
+        Command(capability="cover_position", action="open"), ("x/position", b"41"),
+    ),
+    "cover by state": (
+        "cover/x", {"state_topic": "x/state", "command_topic": "x/set"}, {"x/state": b"closed"},
+        Command(capability="cover_position", action="open"), ("x/state", b"opening"),
+    ),
+    "garage door by state": (
+        "cover/x", {"device_class": "garage", "state_topic": "x/state", "command_topic": "x/set"},
+        {"x/state": b"closed"}, Command(capability="garage_door", action="open"), ("x/state", b"opening"),
+    ),
+    "garage door by position": (
+        "cover/x", {"device_class": "garage", "position_topic": "x/position", "command_topic": "x/set"},
+        {"x/position": b"0"}, Command(capability="garage_door", action="open"), ("x/position", b"3"),
+    ),
+    "valve by state": (
+        "valve/x", {"state_topic": "x/state", "command_topic": "x/set"}, {"x/state": b"closed"},
+        Command(capability="custom.mqtt.x", action="set", value="open"), ("x/state", b"opening"),
+    ),
+    "valve by position": (
+        "valve/x", {"state_topic": "x/state", "command_topic": "x/set", "reports_position": True},
+        {"x/state": b"40"}, Command(capability="custom.mqtt.x", action="set", value=90), ("x/state", b"41"),
+    ),
+}  # fmt: skip
+"""By name: topic and fields of the configuration, the state before, a command, and how the device begins to do it."""
+
+
+@pytest.mark.parametrize("is_announced_anew", [False, True])
+@pytest.mark.parametrize("name", MOVING)
+async def test_a_command_to_what_takes_time_to_move_is_done_when_it_begins_to_and_not_before(
+    session: aiohttp.ClientSession, clock: VirtualClock, name: str, is_announced_anew: bool
+) -> None:
+    topic, fields, states, command, (moved_topic, moved) = MOVING[name]
+    live = LiveDevices(new_catalog(), context_of("mqtt", session, clock).publish, clock)
+    connection: Any = Noted()
+
+    def announce(version: str) -> None:
+        sent = config(topic, name=version, unique_id="x", availability_topic="x/status", **fields)
+        live.catalog.take_config(sent.topic, sent.payload)
+        live.replay(live.catalog.rebuild())
+
+    announce("first")
+    for state_topic, payload in {"x/status": b"online", **states}.items():
+        live.take(Received(state_topic, payload, is_retained=False))
+    for is_silent in (True, False):
+        connection.sent.clear()
+        work = asyncio.ensure_future(live.command(connection, "mqtt:x", command))
+        await until(lambda: bool(connection.sent))
+        if is_announced_anew:
+            announce(f"silent {is_silent}")
+        if is_silent:
+            await clock.advance(5, sleepers=0)
+            with pytest.raises(BadAnswer, match=r"was told .* after 5 s"):
+                await work
+        else:
+            live.take(Received(moved_topic, moved, is_retained=False))
+            await asyncio.wait_for(work, 5)
 
 
 def many(count: int, entities: int = 1, topics: int = 1) -> list[Sent]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from appliance.adapters.mqtt.entities.entity import (
     Entity,
@@ -41,7 +41,7 @@ class Scale:
 
 
 class Cover(Entity):
-    """A cover. `_motion` is the last state that it announced: open, opening, closed, closing or stopped."""
+    """A cover. `motion` is the last state that it announced: open, opening, closed, closing or stopped."""
 
     component_class = "cover"
 
@@ -49,7 +49,7 @@ class Cover(Entity):
         """Find what is announced: steps, positions, tilt."""
         self._door = _DOORS.get(self.config.text("device_class"), "")
         self._attribute = self._door or "cover_position"
-        self._motion = ""
+        self.motion = ""
         self._scale = Scale(self.config.number("position_closed", 0), self.config.number("position_open", 100))
         self._tilt = Scale(self.config.number("tilt_min", 0), self.config.number("tilt_max", 100))
         self._states = {
@@ -91,7 +91,7 @@ class Cover(Entity):
         motion = self._states.get(text)
         if motion is None:
             return {}
-        self._motion = motion
+        self.motion = motion
         if self._door:
             return {self._door: motion if motion != "stopped" else self._where_stopped()}
         if self._has_position or motion not in ("open", "closed"):
@@ -145,17 +145,19 @@ class Cover(Entity):
             messages=(message,), shows={"cover_tilt": percent} if self.config.topic("tilt_status_topic") else {}
         )
 
-    def _begins(self, target: int) -> Callable[[Mapping[str, Value]], bool]:
+    def _begins(self, target: int) -> Callable[[Entity], bool]:
         """Whether the cover moves, or is where it should be."""
-        before = self.attributes.get("cover_position")
+        before, said = self.attributes.get("cover_position"), self.motion
 
-        def begins(attributes: Mapping[str, Value]) -> bool:
-            position = attributes.get("cover_position")
-            if self._motion in ("opening", "closing") or position == target or position != before:
+        def begins(entity: Entity) -> bool:
+            motion = entity.motion if isinstance(entity, Cover) else ""
+            if entity is not self and motion == said:
+                motion = ""  # a cover that is announced anew is told once more what it said before the command
+            if motion in ("opening", "closing") or _has_moved(entity, "cover_position", before, target):
                 return True
-            return self._motion == ("open" if target == 100 else "closed") and target in (0, 100)
+            return motion == ("open" if target == 100 else "closed") and target in (0, 100)
 
-        self._motion = ""
+        self.motion = ""
         return begins
 
 
@@ -201,9 +203,16 @@ class Valve(Entity):
             ending = "open" if command.value == "open" else "close"
             payload = self.config.text(f"payload_{ending}", ending.upper())
         message = self.publish("command", payload)
-        before = self.attributes.get(self.custom)
+        custom, target = self.custom, command.value
+        before = self.attributes.get(custom)
+        return Intent(
+            messages=(message,),
+            shows={custom: target},
+            begins=lambda entity: _has_moved(entity, custom, before, target),
+        )
 
-        def begins(shown: Mapping[str, Value]) -> bool:
-            return shown.get(self.custom) == command.value or shown.get(self.custom) != before
 
-        return Intent(messages=(message,), shows={self.custom: command.value}, begins=begins)
+def _has_moved(entity: Entity, attribute: str, before: Value, target: Value) -> bool:
+    """Whether the attribute is the target or no longer as before; what is unknown has not moved."""
+    value = entity.attributes.get(attribute)
+    return value is not None and (value == target or value != before)

@@ -64,12 +64,12 @@ class Intent:
     """What a command comes to: messages to publish, and the attributes that the device shows once it is done.
 
     Without `shows` the command is done when it is sent. Where there is a `begins`, it is done as soon as that is true
-    of the attributes.
+    of the entity, which is another than the one that was commanded if the device was announced anew.
     """
 
     messages: tuple[Outgoing, ...]
     shows: Update = field(default_factory=dict)
-    begins: Callable[[Mapping[str, Value]], bool] | None = None
+    begins: Callable[[Entity], bool] | None = None
 
 
 class Entity:

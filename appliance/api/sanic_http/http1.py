@@ -18,7 +18,7 @@ MAX_DISCARDED_BODIES = 4
 
 MAX_CHUNK_LINE_BYTES = 64
 
-CHUNKS_A_TURN = 128
+CHUNKS_A_TURN = 32
 """Chunks of a body that one turn of the loop reads: other clients would wait for thousands of one byte each."""
 
 EXPECTATION_FAILED = 417

@@ -33,11 +33,12 @@ async def entries(house: House, path: str) -> list[Any]:
 
 async def test_a_device_tells_how_it_was_and_each_of_its_attributes(house: House) -> None:
     for brightness in (10, 20, 30):
-        await house.command(LIGHT, "brightness", "set", brightness)
+        answer = await house.command(LIGHT, "brightness", "set", brightness)
+        assert answer.json == {"status": "ok"}, answer
     states = (await house.get(f"/devices/{LIGHT}/history")).json
     assert states["device_id"] == LIGHT
     shown = [entry["device"]["attributes"]["brightness"] for entry in states["entries"]]
-    assert shown[:3] == [30, 20, 10] and states["entries"][0]["device"]["id"] == LIGHT
+    assert shown[:3] == [30, 20, 10] and states["entries"][0]["device"]["id"] == LIGHT, states
     times = [datetime.fromisoformat(entry["observed_at"]) for entry in states["entries"]]
     assert times == sorted(times, reverse=True)
     values = (await house.get(f"/devices/{LIGHT}/history/brightness?limit=2")).json

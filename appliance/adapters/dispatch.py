@@ -73,7 +73,7 @@ class Dispatcher:
 
         `source` is what the audit names: `device`, `room`, `group`, `scene:<id>`, `automation:<id>`. Never raises.
         """
-        queues: defaultdict[AddressGate | None, _Queue] = defaultdict(_Queue)
+        queues: defaultdict[AddressGate | None, _CommandQueue] = defaultdict(_CommandQueue)
         tasks: dict[str, asyncio.Task[dict[str, Outcome]]] = {}
         for batch in self._batches(devices):
             runner = self._runners.get(batch[0].metadata.source)
@@ -121,7 +121,7 @@ class Dispatcher:
         self._publish(outcome, None, command, source)
         return outcome
 
-    async def _send(self, batch: list[Device], command: Command, source: str, queue: _Queue) -> dict[str, Outcome]:
+    async def _send(self, batch: list[Device], command: Command, source: str, queue: _CommandQueue) -> dict[str, Outcome]:
         """Command the devices of one batch; every outcome is published for the audit."""
         outcomes = {device.id: _given_up(device) for device in batch}
         try:
@@ -134,7 +134,7 @@ class Dispatcher:
                 self._publish(outcomes[device.id], device.room_id, command, source)
         return outcomes
 
-    async def _command(self, batch: list[Device], command: Command, queue: _Queue) -> dict[str, Exception | None]:
+    async def _command(self, batch: list[Device], command: Command, queue: _CommandQueue) -> dict[str, Exception | None]:
         """Why the command failed, by device; a fault in an adapter fails only its own devices."""
         errors: dict[str, Exception | None] = {
             device.id: _refusal(device, command, self._runners) for device in batch
@@ -162,7 +162,7 @@ class Dispatcher:
         )
 
 
-class _Queue:
+class _CommandQueue:
     """The commands of one `send` to one address: only as many wait at its gate as it lets in at a time.
 
     So each waits for the others of the same `send` as long as they take, and for those of other senders as long as
@@ -170,14 +170,14 @@ class _Queue:
     """
 
     def __init__(self) -> None:
-        self._places: asyncio.Semaphore | None = None
+        self._semaphore: asyncio.Semaphore | None = None
         self._outage: Unreachable | None = None
 
     async def send(self, runner: AdapterRunner, ids: list[str], command: Command) -> list[LaresError | None]:
         """Send the command after those before it; as `AdapterRunner.command`."""
-        if self._places is None:
-            self._places = asyncio.Semaphore(runner.gate.concurrency)
-        async with self._places:
+        if self._semaphore is None:
+            self._semaphore = asyncio.Semaphore(runner.gate.concurrency)
+        async with self._semaphore:
             if self._outage is not None:
                 raise self._outage
             try:

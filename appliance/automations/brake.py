@@ -34,7 +34,7 @@ _NO_CAUSES: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
-class _Record:
+class _BrakeRecord:
     """One automation: when it ran because of itself, who caused its latest execution, until when it is paused."""
 
     runs: deque[float] = field(default_factory=deque)
@@ -49,7 +49,7 @@ class Brake:
         self._clock = clock
         self._max_runs = max_runs
         self._secs = secs
-        self._records: dict[str, _Record] = {}
+        self._records: dict[str, _BrakeRecord] = {}
         self._causes: dict[tuple[str, str], tuple[float, frozenset[str]]] = {}
         bus.listen(self._on_event, CommandEnded)
 
@@ -98,11 +98,11 @@ class Brake:
         """Note an execution for the event; one that the automation caused itself counts towards `max_runs`."""
         causes = self._causes_of(event)
         if automation_id in causes:
-            record = self._records.setdefault(automation_id, _Record())
+            record = self._records.setdefault(automation_id, _BrakeRecord())
             record.runs.append(self._clock.monotonic())
             record.causes = causes
         elif causes or automation_id in self._records:
-            self._records.setdefault(automation_id, _Record()).causes = causes
+            self._records.setdefault(automation_id, _BrakeRecord()).causes = causes
 
     def paused_secs(self, automation_id: str) -> float | None:
         """For how many seconds more the automation is paused; None where it is not."""
@@ -110,7 +110,7 @@ class Brake:
         left = 0.0 if record is None else record.paused_until - self._clock.monotonic()
         return left if left > 0 else None
 
-    def _recent(self, record: _Record) -> deque[float]:
+    def _recent(self, record: _BrakeRecord) -> deque[float]:
         while record.runs and self._clock.monotonic() - record.runs[0] > self._secs:
             record.runs.popleft()
         return record.runs

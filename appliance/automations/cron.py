@@ -41,7 +41,7 @@ def _numbered(*lists: tuple[str, ...]) -> dict[str, int]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Field:
+class _CronField:
     """One of the seven places: its name, its bounds, both included, and the words that stand for numbers."""
 
     name: str
@@ -51,13 +51,13 @@ class _Field:
 
 
 _FIELDS = (
-    _Field(name="second", low=0, high=59, words={}),
-    _Field(name="minute", low=0, high=59, words={}),
-    _Field(name="hour", low=0, high=23, words={}),
-    _Field(name="day", low=1, high=31, words={}),
-    _Field(name="month", low=1, high=12, words=_numbered(MONTHS, _LONG_MONTHS)),
-    _Field(name="weekday", low=1, high=7, words=_numbered(WEEKDAYS, _LONG_WEEKDAYS) | {"TUES": 3, "THURS": 5}),
-    _Field(name="year", low=FIRST_YEAR, high=LAST_YEAR, words={}),
+    _CronField(name="second", low=0, high=59, words={}),
+    _CronField(name="minute", low=0, high=59, words={}),
+    _CronField(name="hour", low=0, high=23, words={}),
+    _CronField(name="day", low=1, high=31, words={}),
+    _CronField(name="month", low=1, high=12, words=_numbered(MONTHS, _LONG_MONTHS)),
+    _CronField(name="weekday", low=1, high=7, words=_numbered(WEEKDAYS, _LONG_WEEKDAYS) | {"TUES": 3, "THURS": 5}),
+    _CronField(name="year", low=FIRST_YEAR, high=LAST_YEAR, words={}),
 )
 _WEEKDAY = 5
 
@@ -147,12 +147,12 @@ def _six(words: list[str]) -> str:
     return " ".join(["0", *words[:4], _as_in_unix(words[4]) or words[4]])
 
 
-def _numbers(word: str, field: _Field) -> tuple[int, ...]:
+def _numbers(word: str, field: _CronField) -> tuple[int, ...]:
     """The numbers, in order, that one field's word allows."""
     return tuple(sorted({number for part in word.split(",") for number in _part(part, field)}))
 
 
-def _part(part: str, field: _Field) -> range:
+def _part(part: str, field: _CronField) -> range:
     """The numbers of one element of a list: `*`, `5`, `MON`, `1-5`, each with or without `/step`."""
     body, slash, step = part.partition("/")
     low, high = _bounds(body, field)
@@ -161,7 +161,7 @@ def _part(part: str, field: _Field) -> range:
     return range(low, high + 1, _step(step, field) if slash else 1)
 
 
-def _bounds(body: str, field: _Field) -> tuple[int, int]:
+def _bounds(body: str, field: _CronField) -> tuple[int, int]:
     if body in ("*", "?"):
         return field.low, field.high
     first, dash, last = body.partition("-")
@@ -172,7 +172,7 @@ def _bounds(body: str, field: _Field) -> tuple[int, int]:
     return low, high
 
 
-def _number(word: str, field: _Field) -> int:
+def _number(word: str, field: _CronField) -> int:
     number = field.words.get(word.upper())
     if number is None and word.isascii() and word.isdigit() and len(word) <= 9:
         number = int(word)
@@ -184,13 +184,13 @@ def _number(word: str, field: _Field) -> int:
     return number
 
 
-def _step(word: str, field: _Field) -> int:
+def _step(word: str, field: _CronField) -> int:
     if not (word.isascii() and word.isdigit() and len(word) <= 9) or int(word) == 0:
         raise Invalid(f"{field.name} needs a whole number from 1 on behind the slash, not {shown(word)}")
     return int(word)
 
 
-def _not_understood(word: str, field: _Field) -> str:
+def _not_understood(word: str, field: _CronField) -> str:
     """The sentence about a word that is no number, with what it may have been."""
     if word == "":
         return f"{field.name} has an empty place; write *, numbers, ranges like 1-5, steps like */5, lists"
@@ -203,7 +203,7 @@ def _not_understood(word: str, field: _Field) -> str:
     return f"{field.name} {shown(word)} is unknown; write *, numbers{names}, ranges like 1-5, steps like */5, lists"
 
 
-def _unfolded(first: str, last: str, field: _Field) -> str:
+def _unfolded(first: str, last: str, field: _CronField) -> str:
     """A range that runs over the field's end, as two that do not: `FRI-MON` is `FRI-SAT,SUN-MON`."""
     by_number = WEEKDAYS if field.name == "weekday" else MONTHS
     is_named = bool(field.words) and first.upper() in field.words

@@ -165,5 +165,5 @@ def end_process(code: int) -> NoReturn:
 
 
 def _end_late() -> None:
-    log.error("the stop took longer than %g s; what still hung was cut off", STOP_LIMIT_SECS)
+    log.error("the stop took longer than %g s; the process is ended", STOP_LIMIT_SECS)
     end_process(os.EX_SOFTWARE)

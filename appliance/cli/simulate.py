@@ -33,7 +33,7 @@ MAX_EVENTS_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Period:
+class _SimulatedPeriod:
     """From when to when is simulated. Where `is_present`, what automations remember counts."""
 
     start: datetime
@@ -76,17 +76,17 @@ def _read(name: str) -> str:
         raise StartFailed(f"{name} cannot be read: {error.strerror or error}", os.EX_NOINPUT) from None
 
 
-def _period(start: str | None, hours: float, events: str, locale: Locale) -> _Period:
+def _period(start: str | None, hours: float, events: str, locale: Locale) -> _SimulatedPeriod:
     """What is to be simulated: from `--from`, else from the first event that states a date, else from now on."""
     try:
         begins = first_instant(events, locale) if start is None else read_instant(start, locale)
     except Invalid as fault:
         raise StartFailed(f"--from {fault}", os.EX_USAGE) from None
     at = Clock().now() if begins is None else begins
-    return _Period(start=at, end=at + timedelta(hours=hours), is_present=begins is None)
+    return _SimulatedPeriod(start=at, end=at + timedelta(hours=hours), is_present=begins is None)
 
 
-def _events(text: str, name: str, locale: Locale, period: _Period) -> list[FileEvent]:
+def _events(text: str, name: str, locale: Locale, period: _SimulatedPeriod) -> list[FileEvent]:
     events, faults = read_events(text, name, locale, period.start, period.end)
     if faults:
         raise StartFailed("\nlares: ".join(map(str, faults)), os.EX_DATAERR)

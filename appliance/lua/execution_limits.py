@@ -13,7 +13,7 @@ class ExecutionLimits:
     """What one execution may use.
 
     `max_cpu_secs` is running time without a `ctx` call, `backstop_secs` the whole duration without the time inside
-    `ctx:sleep`. Both are the machine's seconds, whatever clock the hub lives by.
+    `ctx:sleep`. Both are real seconds, also where the hub's clock is simulated.
     """
 
     max_memory_mb: float = 16

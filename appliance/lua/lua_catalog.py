@@ -16,7 +16,7 @@ from appliance.tables.checks import LUA
 from appliance.tables.fields import Findings, Problem, Table, located
 
 AT_ONCE = 4
-"""Files that are described at once, so that one that computes for ever does not block the others."""
+"""Files that are described at once, so that one that never ends does not block the others."""
 
 
 class LuaDefinition(Protocol):

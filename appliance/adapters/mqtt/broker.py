@@ -46,7 +46,7 @@ _library_log = logging.getLogger("adapters.mqtt.library")
 _library_log.setLevel(logging.CRITICAL)
 
 _BAD_CREDENTIALS = (4, 5, 134, 135)
-"""Reasons of a refusal, of both versions, that trying again soon cannot cure."""
+"""Reasons of a refusal, of both versions, for which another attempt soon would fail too."""
 
 
 class BrokerRefused(Unreachable):
@@ -57,7 +57,7 @@ class _Client(aiomqtt.Client):
     """The library's client, with a wait that can be cancelled at any moment.
 
     `asyncio.wait_for` of Python 3.11, which it uses, loses a cancellation that comes together with the result: the
-    cancelled task then runs on for ever.
+    cancelled task then never ends.
     """
 
     async def _wait_for(self, fut: Awaitable[T], timeout: float | None) -> T:
@@ -124,7 +124,7 @@ class BrokerConnection:
         try:
             await request
         except (aiomqtt.MqttError, OSError, ValueError) as error:
-            raise Unreachable(f"the broker did not agree to listen ({error})") from None
+            raise Unreachable(f"the broker did not accept the request ({error})") from None
 
 
 class Broker:

@@ -147,7 +147,7 @@ class Entity:
         """The message for the topic under a key, rendered by this template. Raises `Unsupported`."""
         topic, object_id = self.config.target(key), self.announcement.object_id
         if topic is None or is_unreadable(template):
-            raise Unsupported(f"{object_id} announces no sound {key}")
+            raise Unsupported(f"{object_id} announces no usable {key}")
         text = str(payload)
         if template is not None:
             text = template.render({"value": text, "entity_id": object_id, **names}, _EPOCH)

@@ -35,7 +35,7 @@ from appliance.tables.sections import hint_of_keys, line_finder
 
 MIN_MASTER_KEY_CHARS = 16
 
-MASTER_KEY = ("auth", "master_key")
+MASTER_KEY_PATH = ("auth", "master_key")
 BIND_ADDRESS = ("api", "bind_address")
 
 
@@ -86,7 +86,7 @@ def parse(text: str, name: str, environment: Mapping[str, str]) -> Config:
     _check_place(root)
     adapters = _read_adapters(root)
     faults = located(root.findings.faults, name, line_of)
-    sections["auth"] |= {"source": name, "line": line_at(MASTER_KEY, line_of)}
+    sections["auth"] |= {"source": name, "line": line_at(MASTER_KEY_PATH, line_of)}
     built = {section: _build(section, sections) for section in _names_in("")}
     built["auth"] = _choose_key(built["auth"], environment, faults)
     weaknesses = _weaknesses(built["auth"])

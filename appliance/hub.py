@@ -41,7 +41,7 @@ from appliance.lua.context import Context, MoreCall
 from appliance.lua.executor import Executor
 from appliance.lua.lua_catalog import check_scripts
 from appliance.lua.lua_setup import build_pool, folder_of, refusal_of
-from appliance.lua.reload import Reloader, Work
+from appliance.lua.reload import LoadWork, Reloader
 from appliance.lua.worker_pool import WorkerPool
 from appliance.scenes import Scenes, build_catalog
 from appliance.settings import LuaFolder
@@ -212,7 +212,7 @@ class Hub:
         catalog = build_catalog(config.scenes, config.root, self.pool, default_max, self._known_names.inspect)
         return Scenes(catalog, self.pool, self._new_context, self.clock)
 
-    async def _enter_automations(self, stack: AsyncExitStack, began: float) -> Work:
+    async def _enter_automations(self, stack: AsyncExitStack, began: float) -> LoadWork:
         """Load and arm the automations; what reloads them."""
         config = self._config
         environment = Environment(
@@ -237,10 +237,10 @@ class Hub:
         self._calls.update(calls.table())
         return self._safe_mode.ended_by(parts.engine.reload, self.crashes, parts.timers.resume)
 
-    def _build_reloaders(self, reload_automations: Work) -> dict[str, Reloader]:
+    def _build_reloaders(self, reload_automations: LoadWork) -> dict[str, Reloader]:
         config = self._config
         scripts = folder_of(config.scripts, config.root, is_deep=True)
-        works: dict[str, Work] = {
+        works: dict[str, LoadWork] = {
             "scenes": self.scenes.catalog.reload,
             "automations": reload_automations,
             "scripts": partial(check_scripts, self.pool.compile, scripts, self._known_names.inspect),

@@ -57,12 +57,12 @@ class Target:
         return frozenset()
 
 
-Changes = Iterable[tuple[object, str]]
-WatchFunction = Callable[..., Iterator[Changes]]
+FileChanges = Iterable[tuple[object, str]]
+WatchFunction = Callable[..., Iterator[FileChanges]]
 """`watchfiles.watch`, or what stands for it in a test."""
 
 
-def _watch(*folders: Path, stop_event: threading.Event, **more: Any) -> Iterator[Changes]:
+def _watch(*folders: Path, stop_event: threading.Event, **more: Any) -> Iterator[FileChanges]:
     if "watchfiles" not in sys.modules:
         stop_event.wait(IMPORT_DELAY_SECS)
     import watchfiles

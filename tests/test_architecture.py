@@ -6,7 +6,9 @@ Each rule reads every file and reports all offenders at once.
 from __future__ import annotations
 
 import ast
+import re
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -182,6 +184,29 @@ def test_imports_point_down_or_stay_in_the_room() -> None:
                     is_allowed = FLOORS[other] < FLOORS[room]
                 wrong += [] if is_allowed else [f"{file} imports {name}"]
     assert not wrong, offenders(*wrong)
+
+
+def test_no_class_and_no_public_constant_has_two_meanings() -> None:
+    found: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for file in FILES:
+        for name, meaning, line in names_of(tree_of(file)):
+            found[name].setdefault(meaning or f"{file}:{line}", f"{file}:{line}")
+    wrong = [f"{name}: {', '.join(places.values())}" for name, places in found.items() if len(places) > 1]
+    assert not wrong, offenders(*wrong)
+
+
+def names_of(tree: ast.Module) -> Iterator[tuple[str, str, int]]:
+    """Each class, and each public constant and alias with its value; names of one letter left out."""
+    yield from ((node.name, "", node.lineno) for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    for node in tree.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            pairs = [(target, node.value)]
+            if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                pairs = list(zip(target.elts, node.value.elts, strict=True))
+            for each, value in pairs:
+                if isinstance(each, ast.Name) and re.match(r"[A-Z]\w", each.id):
+                    yield each.id, ast.dump(value), node.lineno
 
 
 def test_no_import_is_relative() -> None:

@@ -121,7 +121,9 @@ class Dispatcher:
         self._publish(outcome, None, command, source)
         return outcome
 
-    async def _send(self, batch: list[Device], command: Command, source: str, queue: _CommandQueue) -> dict[str, Outcome]:
+    async def _send(
+        self, batch: list[Device], command: Command, source: str, queue: _CommandQueue
+    ) -> dict[str, Outcome]:
         """Command the devices of one batch; every outcome is published for the audit."""
         outcomes = {device.id: _given_up(device) for device in batch}
         try:
@@ -134,7 +136,9 @@ class Dispatcher:
                 self._publish(outcomes[device.id], device.room_id, command, source)
         return outcomes
 
-    async def _command(self, batch: list[Device], command: Command, queue: _CommandQueue) -> dict[str, Exception | None]:
+    async def _command(
+        self, batch: list[Device], command: Command, queue: _CommandQueue
+    ) -> dict[str, Exception | None]:
         """Why the command failed, by device; a fault in an adapter fails only its own devices."""
         errors: dict[str, Exception | None] = {
             device.id: _refusal(device, command, self._runners) for device in batch

@@ -88,14 +88,14 @@ CAPABILITY = record(
     actions=array_of(TEXT),
     description=TEXT,
 )
-OWNERSHIP = described(
+OWNERSHIP_SHAPE = described(
     "Ownership",
     canonical_attribute_location=TEXT,
     custom_attribute_prefix=TEXT,
     vendor_metadata_field=TEXT,
     rules=array_of(TEXT),
 )
-CATALOG = record("Catalog", capabilities=array_of(CAPABILITY), ownership=OWNERSHIP)
+CATALOG = record("Catalog", capabilities=array_of(CAPABILITY), ownership=OWNERSHIP_SHAPE)
 
 SCENE = record("Scene", id=TEXT, name=TEXT, description=TEXT)
 RESULT = described("Result", target=TEXT, status=one_of(*Status), message=maybe(TEXT))

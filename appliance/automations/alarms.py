@@ -21,7 +21,7 @@ MAX_COUNTED = 1000
 MAX_AHEAD = timedelta(days=1)
 """An occurrence that fired by the stored state and lies further ahead than this fired by a wrong clock."""
 
-INSTANT = timedelta(microseconds=1)
+MICROSECOND = timedelta(microseconds=1)
 
 
 class Schedule(Protocol):
@@ -93,7 +93,7 @@ class Alarm:
         """The occurrence that fires now, if any, and those before it that were missed; then the next is due."""
         fires, since, count = None, None, 0
         if self.due is not None and now - self.due > MAX_LATE:
-            since, self.due = self.due, self.next_after(now - MAX_LATE - INSTANT)
+            since, self.due = self.due, self.next_after(now - MAX_LATE - MICROSECOND)
         while self.due is not None and self.due <= now:
             if fires is not None:
                 count += 1

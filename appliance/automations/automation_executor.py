@@ -25,7 +25,7 @@ log = logging.getLogger("automations")
 
 DISABLED = refused("disabled: the automation is switched off")
 
-Event = Mapping[str, Value]
+TriggerEvent = Mapping[str, Value]
 
 
 ExecutorFactory = Callable[[Callable[[ExecutionRequest, ExecutionEntry], None]], Executor]
@@ -57,7 +57,7 @@ class AutomationExecutor:
         elif self.executor.submit(request).decision is not Decision.DROP:
             self._brake.note_execution(definition.id, event)
 
-    async def run_by_hand(self, asset: Asset[AutomationDefinition], event: Event) -> ExecutionEntry:
+    async def run_by_hand(self, asset: Asset[AutomationDefinition], event: TriggerEvent) -> ExecutionEntry:
         """Run it if its conditions hold, whatever its mode, policy and switch say; returns once it has ended."""
         outcome = self._check(asset.definition)
         request = _request(asset, event, outcome, by_hand=True)
@@ -71,7 +71,9 @@ class AutomationExecutor:
         instant = self._clock.now() if self._trust.is_trusted() else None
         return check_all(definition.conditions, self._environment, instant)
 
-    def _check_conditions(self, definition: AutomationDefinition, state: State, event: Event) -> ConditionResult:
+    def _check_conditions(
+        self, definition: AutomationDefinition, state: State, event: TriggerEvent
+    ) -> ConditionResult:
         if not state.is_enabled:
             return DISABLED
         if (reason := self._brake.refusal(definition.id, event)) is not None:
@@ -138,7 +140,7 @@ def _steps(definition: AutomationDefinition, outcome: ConditionResult) -> tuple[
 
 def _request(
     asset: Asset[AutomationDefinition],
-    event: Event,
+    event: TriggerEvent,
     outcome: ConditionResult,
     *,
     by_hand: bool = False,

@@ -37,7 +37,7 @@ VARIABLE_NAME = re.compile(r"[a-z0-9_.]{1,64}")
 
 _CUSTOM = re.compile(r"custom\.[^.\s]+\.\S+\Z")
 
-PRESENCE = "presence"
+PRESENCE_ATTRIBUTE = "presence"
 """The attribute that a presence condition asks for unless it names another; no capability has this name."""
 
 _DATE = re.compile(r"(?:([0-9]{4})-)?([0-9]{2})-([0-9]{2})\Z")
@@ -127,9 +127,9 @@ def take_attribute(table: Table) -> str | None:
     """The field `attribute`: a capability, `presence`, or `custom.<adapter>.<field>`."""
 
     def check(value: Value) -> str:
-        if text(value) in CAPABILITIES or value == PRESENCE or _CUSTOM.match(value):
+        if text(value) in CAPABILITIES or value == PRESENCE_ATTRIBUTE or _CUSTOM.match(value):
             return value  # type: ignore[no-any-return]
-        near = nearest(value, [*CAPABILITIES, PRESENCE])
+        near = nearest(value, [*CAPABILITIES, PRESENCE_ATTRIBUTE])
         hint = "GET /capabilities lists those there are" if near is None else f"did you mean {near}"
         raise Invalid(f"{shown(value)} is not a capability or custom.<adapter>.<field>; {hint}")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from appliance.automations import automation_fields as check
-from appliance.automations.automation_fields import PRESENCE, take_attribute, take_equal, take_matcher
+from appliance.automations.automation_fields import PRESENCE_ATTRIBUTE, take_attribute, take_equal, take_matcher
 from appliance.automations.conditions import (
     Combination,
     Condition,
@@ -73,7 +73,7 @@ def _device_state(table: Table, locale: Locale) -> Condition | None:
 
 def _presence(table: Table, locale: Locale) -> Condition | None:
     device_id = table.need("device_id", check.text)
-    attribute = take_attribute(table) if table.has("attribute") else PRESENCE
+    attribute = take_attribute(table) if table.has("attribute") else PRESENCE_ATTRIBUTE
     table.raw("attribute")
     matcher = take_equal(table, attribute, default=True)
     if device_id is None or attribute is None:

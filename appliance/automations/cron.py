@@ -18,8 +18,8 @@ _LONG_MONTHS = (
     *("JANUARY", "FEBRUARY", "MARCH", "APRIL", "MAY", "JUNE"),
     *("JULY", "AUGUST", "SEPTEMBER", "OCTOBER", "NOVEMBER", "DECEMBER"),
 )
-WEEKDAYS = tuple(name[:3] for name in _LONG_WEEKDAYS)
-MONTHS = tuple(name[:3] for name in _LONG_MONTHS)
+CRON_WEEKDAYS = tuple(name[:3] for name in _LONG_WEEKDAYS)
+CRON_MONTHS = tuple(name[:3] for name in _LONG_MONTHS)
 
 NICKNAMES: Mapping[str, str] = {
     "@hourly": "0 0 * * * *",
@@ -55,8 +55,10 @@ _FIELDS = (
     _CronField(name="minute", low=0, high=59, words={}),
     _CronField(name="hour", low=0, high=23, words={}),
     _CronField(name="day", low=1, high=31, words={}),
-    _CronField(name="month", low=1, high=12, words=_numbered(MONTHS, _LONG_MONTHS)),
-    _CronField(name="weekday", low=1, high=7, words=_numbered(WEEKDAYS, _LONG_WEEKDAYS) | {"TUES": 3, "THURS": 5}),
+    _CronField(name="month", low=1, high=12, words=_numbered(CRON_MONTHS, _LONG_MONTHS)),
+    _CronField(
+        name="weekday", low=1, high=7, words=_numbered(CRON_WEEKDAYS, _LONG_WEEKDAYS) | {"TUES": 3, "THURS": 5}
+    ),
     _CronField(name="year", low=FIRST_YEAR, high=LAST_YEAR, words={}),
 )
 _WEEKDAY = 5
@@ -205,7 +207,7 @@ def _not_understood(word: str, field: _CronField) -> str:
 
 def _unfolded(first: str, last: str, field: _CronField) -> str:
     """A range that runs over the field's end, as two that do not: `FRI-MON` is `FRI-SAT,SUN-MON`."""
-    by_number = WEEKDAYS if field.name == "weekday" else MONTHS
+    by_number = CRON_WEEKDAYS if field.name == "weekday" else CRON_MONTHS
     is_named = bool(field.words) and first.upper() in field.words
     low, high = (by_number[0], by_number[-1]) if is_named else (str(field.low), str(field.high))
     ranges = ((first.upper(), high), (low, last.upper()))
@@ -233,5 +235,5 @@ def _renamed(weekday: str, sunday: int) -> str:
 
 def _renamed_part(part: str, sunday: int) -> str:
     body, slash, step = part.partition("/")
-    days = "-".join(WEEKDAYS[(int(day) - sunday) % 7] if day.isdecimal() else day for day in body.split("-"))
+    days = "-".join(CRON_WEEKDAYS[(int(day) - sunday) % 7] if day.isdecimal() else day for day in body.split("-"))
     return f"{days}{slash}{step}"

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 
 from appliance.errors import Fault
-from appliance.lua.reload import Work
+from appliance.lua.reload import LoadWork
 from appliance.settings import LuaFolder
 from appliance.store.crashes import CrashCounter
 
@@ -44,7 +44,7 @@ class SafeMode:
             self.because = BY_ITSELF
             log.warning("%s", BY_ITSELF)
 
-    def ended_by(self, reload: Work, crashes: CrashCounter, release: Callable[[], None]) -> Work:
+    def ended_by(self, reload: LoadWork, crashes: CrashCounter, release: Callable[[], None]) -> LoadWork:
         """The reload of the automations: where it succeeds, safe mode that came by itself is over."""
 
         async def work() -> tuple[int, list[Fault]]:

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from appliance.automations.alarms import INSTANT, MAX_COUNTED, MAX_LATE, Alarm, Passed, Schedule, TimerHandle
+from appliance.automations.alarms import MAX_COUNTED, MAX_LATE, MICROSECOND, Alarm, Passed, Schedule, TimerHandle
 from appliance.automations.environment import Environment
 from appliance.clock import Clock, ClockSteps, timestamp
 from appliance.tasks import Tasks
@@ -229,7 +229,7 @@ class Scheduler:
     def _begin(self, alarm: Alarm, now: datetime) -> None:
         """Arm it for the first time, and count what it missed since its last, which was before there was this hub."""
         if alarm.never_repeats and alarm.last is not None:
-            self._count(alarm, Passed(since=alarm.next_after(alarm.last), until=now + INSTANT))
+            self._count(alarm, Passed(since=alarm.next_after(alarm.last), until=now + MICROSECOND))
         alarm.arm(now)
 
     def _count(self, alarm: Alarm, passed: Passed) -> None:

@@ -27,7 +27,7 @@ from appliance.store.stored_keys import read_keys
 from appliance.version import VERSION
 
 ARCHIVE_FORMAT = 1
-PAGE, STATE, CONFIG = "lares-backup.json", "state.json", "config"
+MANIFEST_FILE, STATE_FILE, CONFIG_FOLDER = "lares-backup.json", "state.json", "config"
 MAX_ARCHIVE_BYTES = 64 << 20
 """Bytes that an archive may have when it is unpacked; a home has far fewer."""
 
@@ -65,9 +65,9 @@ def pack(archive: Archive) -> bytes:
     formats = {"format": ARCHIVE_FORMAT, "store_format": STORE_FORMAT}
     page = {"kind": "lares-backup", **formats, "version": VERSION, "created_at": archive.created_at}
     members = {
-        PAGE: orjson.dumps({**page, "main": archive.main}, option=orjson.OPT_INDENT_2),
-        STATE: orjson.dumps(archive.values, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS),
-        **{f"{CONFIG}/{path}": data for path, data in archive.files.items()},
+        MANIFEST_FILE: orjson.dumps({**page, "main": archive.main}, option=orjson.OPT_INDENT_2),
+        STATE_FILE: orjson.dumps(archive.values, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS),
+        **{f"{CONFIG_FOLDER}/{path}": data for path, data in archive.files.items()},
     }
     tar = _pack(members)
     if len(tar) > MAX_ARCHIVE_BYTES:
@@ -116,7 +116,9 @@ def _members(tar: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
     """Every member's name and bytes. One that is no plain file of an archive of ours ends the reading."""
     for entry in tar:
         path = PurePosixPath(entry.name)
-        is_ours = entry.name in (PAGE, STATE) or (path.parts[:1] == (CONFIG,) and len(path.parts) > 1)
+        is_ours = entry.name in (MANIFEST_FILE, STATE_FILE) or (
+            path.parts[:1] == (CONFIG_FOLDER,) and len(path.parts) > 1
+        )
         stream = tar.extractfile(entry) if entry.isreg() else None
         if stream is None or not is_ours or ".." in path.parts or "\0" in entry.name:
             raise ValueError(entry.name)
@@ -128,19 +130,21 @@ def _members(tar: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
 
 def _understand(members: dict[str, bytes], file: Path) -> Archive:
     """The archive that the members are; raises what the missing and the wrong raise."""
-    page = orjson.loads(members.pop(PAGE))
+    page = orjson.loads(members.pop(MANIFEST_FILE))
     if page["kind"] != "lares-backup" or page["format"] < 1:
-        raise ValueError(PAGE)
+        raise ValueError(MANIFEST_FILE)
     store_format = page.get("store_format", 1)
     if page["format"] > ARCHIVE_FORMAT or store_format > STORE_FORMAT:
         raise StartFailed(
             f"{file} was made by a newer Lares, {page['version']}; restore it with that version or a later one",
             os.EX_CONFIG,
         )
-    files = {PurePosixPath(name).relative_to(CONFIG): data for name, data in members.items() if name != STATE}
-    main, values = page["main"], _migrated(orjson.loads(members[STATE]), store_format)
+    files = {
+        PurePosixPath(name).relative_to(CONFIG_FOLDER): data for name, data in members.items() if name != STATE_FILE
+    }
+    main, values = page["main"], _migrated(orjson.loads(members[STATE_FILE]), store_format)
     if any(parent in files for path in files for parent in path.parents) or not isinstance(main, str):
-        raise ValueError(CONFIG)
+        raise ValueError(CONFIG_FOLDER)
     found = Archive(created_at=str(page["created_at"]), main=main, values=values, files=files)
     read_devices(found, read_layout(found))
     read_keys(found)

@@ -29,7 +29,7 @@ from appliance.tables.checks import nearest, shown
 EVENT, STATE = "event", "state"
 """What stands in the place of an attribute for a happening, and for whether the device is reached."""
 
-FIRST_YEAR, LAST_YEAR = 1971, 2099
+FIRST_EVENT_YEAR, LAST_EVENT_YEAR = 1971, 2099
 """The years that a simulation may lie in."""
 
 _TIME_OF_DAY = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?\Z")
@@ -53,11 +53,11 @@ def read_instant(text: str, locale: Locale) -> datetime:
     """The instant that the text states, by the home's clocks where it states no offset; `Invalid` if it is none."""
     try:
         instant = datetime.fromisoformat(text)
-        if not FIRST_YEAR <= instant.year <= LAST_YEAR:
+        if not FIRST_EVENT_YEAR <= instant.year <= LAST_EVENT_YEAR:
             raise ValueError("beyond the calendar")
     except ValueError:
         example = "a time like 2026-12-24T18:00 (local) or 2026-12-24T17:00:00Z"
-        years = f"in the years {FIRST_YEAR} to {LAST_YEAR}"
+        years = f"in the years {FIRST_EVENT_YEAR} to {LAST_EVENT_YEAR}"
         raise Invalid(f"must be {example}, {years}, not {text!r}") from None
     return (instant if instant.tzinfo is not None else instant.replace(tzinfo=locale.timezone)).astimezone(UTC)
 

@@ -13,7 +13,7 @@ from typing import Any
 from appliance.config import parse_toml
 from appliance.errors import StartFailed
 
-CONFIG = Path("config") / "default.toml"
+_CONFIG = Path("config") / "default.toml"
 DATABASES = ("data/homecmdr.db", "data/smart-home.db")
 """Where the database lies when the configuration does not say."""
 
@@ -54,9 +54,9 @@ def find_source(path: Path) -> HomecmdrInstallation:
     """What lies at the path; `StartFailed` where it is neither a HomeCmdr folder nor its database."""
     if path.is_file():
         return HomecmdrInstallation(root=path.parent, config={}, database=path)
-    file = path / CONFIG
+    file = path / _CONFIG
     if not file.is_file():
-        raise StartFailed(f"{path} is no HomeCmdr folder: there is no {CONFIG} in it", os.EX_NOINPUT)
+        raise StartFailed(f"{path} is no HomeCmdr folder: there is no {_CONFIG} in it", os.EX_NOINPUT)
     try:
         config = parse_toml(file.read_text(encoding="utf-8"), str(file))
     except (OSError, UnicodeDecodeError) as error:

@@ -23,7 +23,7 @@ REVOKE = body("RevokeRequest", {"id": Field(identifier)})
 Action = Callable[[Any], Awaitable[dict[str, Any]]]
 """What is done for a request, and answered."""
 
-EXIT_CODES: Mapping[type[LaresError], int] = {
+_EXIT_CODES: Mapping[type[LaresError], int] = {
     Invalid: os.EX_USAGE,
     NotFound: os.EX_NOUSER,
     StoreFailed: os.EX_IOERR,
@@ -84,4 +84,4 @@ class KeyCommands:
 
 def _exit_code(error: LaresError) -> int:
     kinds = type(error).__mro__
-    return next((code for kind, code in EXIT_CODES.items() if kind in kinds), os.EX_SOFTWARE)
+    return next((code for kind, code in _EXIT_CODES.items() if kind in kinds), os.EX_SOFTWARE)

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from appliance.config import MASTER_KEY, parse_toml
+from appliance.config import MASTER_KEY_PATH, parse_toml
 from appliance.errors import ConfigFailed, Fault, StartFailed
 from appliance.tables.fields import line_at
 from appliance.tables.sections import line_finder
@@ -38,7 +38,7 @@ def without_key(text: str, name: str) -> str:
     key = key_of(text, name)
     if key is None:
         return text
-    number, lines = line_at(MASTER_KEY, line_finder(text)), text.split("\n")
+    number, lines = line_at(MASTER_KEY_PATH, line_finder(text)), text.split("\n")
     lines[number - 1] = LEFT_OUT
     changed = "\n".join(lines)
     if not _differ_only_in_key(changed, text) or key_of(changed, name) is not None:

@@ -20,7 +20,7 @@ from appliance.store.records import STATE_PREFIX
 
 MAX_DECISIONS = 10
 
-Decision = tuple[str, str]
+ReportedDecision = tuple[str, str]
 """When, as RFC 3339, and the sentence."""
 
 
@@ -54,19 +54,19 @@ class Reasons:
         was_offline = stored.get("is", {}).get("state") == device.attributes.get("state")
         return device.updated_at if was_offline else self._hub.started_at
 
-    def _of_automation(self, id_: str) -> tuple[str, list[str], list[Decision]]:
+    def _of_automation(self, id_: str) -> tuple[str, list[str], list[ReportedDecision]]:
         automations = self._hub.automations
         view = automations.view(id_)
         runs = automations.list_runs(id_, Period(limit=MAX_DECISIONS))
         armed = automations.figures()["each"].get(id_, {})
         return "automation", [*self._is_safe(), *_describe(view, armed, runs)], [_run(run) for run in runs]
 
-    def _of_scene(self, id_: str) -> tuple[str, list[str], list[Decision]]:
+    def _of_scene(self, id_: str) -> tuple[str, list[str], list[ReportedDecision]]:
         runs = self._hub.scenes.list_runs(id_, Period(limit=MAX_DECISIONS))
         summary = [] if runs else ["it was not run since the hub started"]
         return "scene", summary, [_run(run) for run in runs]
 
-    def _of_device(self, id_: str) -> tuple[str, list[str], list[Decision]]:
+    def _of_device(self, id_: str) -> tuple[str, list[str], list[ReportedDecision]]:
         device = self._hub.registry.get_device(id_)
         state = device.attributes.get("state")
         summary = [f"it is {state} since {timestamp(self.state_since(device))}", *self._way_to(device)]
@@ -78,7 +78,7 @@ class Reasons:
         if health.last_success is not None:
             yield f"{health.name} answered last at {timestamp(health.last_success)}"
 
-    def _commands(self, device_id: str) -> Iterator[Decision]:
+    def _commands(self, device_id: str) -> Iterator[ReportedDecision]:
         for entry in self._hub.audit.list_commands(Period(limit=MAX_DECISIONS), device_id):
             command = entry["command"]
             value = f" {value_text(command['value'])}" if "value" in command else ""
@@ -86,7 +86,7 @@ class Reasons:
             asked = f"{entry['source']} sent {command['capability']} {command['action']}{value}"
             yield entry["recorded_at"], f"{asked}: {ended}"
 
-    def _states(self, device_id: str) -> Iterator[Decision]:
+    def _states(self, device_id: str) -> Iterator[ReportedDecision]:
         for entry in self._hub.history.list_values(device_id, "state", Period(limit=MAX_DECISIONS)):
             yield timestamp(entry.observed_at), f"it went {entry.value}"
 
@@ -109,7 +109,7 @@ def _describe(view: View, armed: Mapping[str, Any], runs: list[ExecutionEntry]) 
         yield "nothing has triggered it since the hub started"
 
 
-def _run(entry: ExecutionEntry) -> Decision:
+def _run(entry: ExecutionEntry) -> ReportedDecision:
     because = (entry.trigger_payload or {}).get("type")
     trigger = "" if because is None else f" ({because})"
     at = timestamp(entry.executed_at)

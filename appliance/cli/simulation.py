@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from appliance.automations.alarms import INSTANT
+from appliance.automations.alarms import MICROSECOND
 from appliance.automations.automation_setup import catalog_of, open_automations
 from appliance.automations.calls import AutomationCalls
 from appliance.automations.definition import AutomationDefinition
@@ -126,7 +126,7 @@ def _environment(settings: Config, stored: DocumentSnapshot, bus: Bus, clock: Cl
         ClockTrust(clock, EPOCH),
         Storage(stored=stored, remember=lambda key, value: None, put=_put_nothing),
         limits=settings.automations.runner,
-        stopped_at=clock.now() - INSTANT,  # so that what is due at the first instant comes
+        stopped_at=clock.now() - MICROSECOND,  # so that what is due at the first instant comes
     )
 
 

@@ -25,7 +25,7 @@ from appliance.store.lock import DirectoryLock
 from appliance.store.records import GROUP_PREFIX, PLACE_PREFIX, ROOM_PREFIX
 from appliance.store.replacement import finish_at_start
 
-KEYS = ("locale.timezone", "locale.latitude", "locale.longitude", "logging.level", "api.bind_address")
+_KEYS = ("locale.timezone", "locale.latitude", "locale.longitude", "logging.level", "api.bind_address")
 """Keys of its configuration that mean the same here, beside those of the adapters."""
 
 ADAPTER_KEYS = ("base_url", "ip_address", "port", "poll_interval_secs", "enabled")
@@ -103,7 +103,7 @@ def _try_keys(text: str, keys: Mapping[str, Any]) -> tuple[str, list[tuple[bool,
 
 def _list_keys(stated: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """The keys that can be taken, with their values."""
-    for key in KEYS:
+    for key in _KEYS:
         section, _, name = key.partition(".")
         if isinstance(table := stated.get(section), Mapping) and name in table:
             yield key, table[name]

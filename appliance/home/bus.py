@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from appliance.home.events import Event
 
-Listener = Callable[[Event], None]
+EventListener = Callable[[Event], None]
 
 log = logging.getLogger("hub")
 
@@ -17,8 +17,8 @@ class Bus:
 
     def __init__(self) -> None:
         self.published = 0
-        self._listeners: list[tuple[Listener, tuple[type[Event], ...]]] = []
-        self._by_kind: dict[type[Event], tuple[Listener, ...]] = {}
+        self._listeners: list[tuple[EventListener, tuple[type[Event], ...]]] = []
+        self._by_kind: dict[type[Event], tuple[EventListener, ...]] = {}
         self._reported: set[tuple[str, type[Exception]]] = set()
 
     def publish(self, event: Event) -> None:
@@ -38,7 +38,7 @@ class Bus:
             except Exception as error:
                 self._report(listener, event, error)
 
-    def listen(self, listener: Listener, *kinds: type[Event]) -> Callable[[], None]:
+    def listen(self, listener: EventListener, *kinds: type[Event]) -> Callable[[], None]:
         """Call the listener with every event until the returned function is called.
 
         Where kinds are given, only with events of these kinds; others then cost nothing.
@@ -53,7 +53,7 @@ class Bus:
 
         return unsubscribe
 
-    def _report(self, listener: Listener, event: Event, error: Exception) -> None:
+    def _report(self, listener: EventListener, event: Event, error: Exception) -> None:
         name = getattr(listener, "__qualname__", repr(listener))
         level = logging.DEBUG if (name, type(error)) in self._reported else logging.ERROR
         self._reported.add((name, type(error)))

@@ -18,7 +18,7 @@ log = logging.getLogger("lua")
 Reloaded = events.CatalogReloaded | events.CatalogReloadFailed
 """How a reload ended. With faults nothing of it counts, and `loaded_count` is 0."""
 
-Work = Callable[[], Awaitable[tuple[int, list[Fault]]]]
+LoadWork = Callable[[], Awaitable[tuple[int, list[Fault]]]]
 """Reads a target again, and uses it if there is no fault: how many were found, and every fault."""
 
 
@@ -28,7 +28,7 @@ class Reloader:
     `refusal` is the fault that a target which is not enabled answers with.
     """
 
-    def __init__(self, target: str, work: Work, bus: Bus, clock: Clock, *, refusal: Fault | None) -> None:
+    def __init__(self, target: str, work: LoadWork, bus: Bus, clock: Clock, *, refusal: Fault | None) -> None:
         self.target = target
         self.last: Reloaded | None = None
         self._work = work

@@ -18,7 +18,7 @@ from appliance.store.records import KEY_PREFIX, MASTER_KEY, DocumentReader, OnFa
 MASTER = MASTER_KEY.removeprefix(KEY_PREFIX)
 """The id of the master key that the box made itself."""
 
-Change = Callable[[], Awaitable[None]]
+StoreWrite = Callable[[], Awaitable[None]]
 
 KEY_ID_PREFIX = "key_"
 """What the id of every other key begins with."""
@@ -83,7 +83,7 @@ class Keys:
         """Revoke the key; raises `NotFound`, also for the master key, or `StoreFailed`."""
         await self._queue.submit(partial(self._remove, key_id))
 
-    async def _make_all(self, changes: list[Change]) -> list[LaresError | None]:
+    async def _make_all(self, changes: list[StoreWrite]) -> list[LaresError | None]:
         """Make one after another, each by the keys that those before it leave; why it was not made, or None."""
         failures: list[LaresError | None] = []
         for change in changes:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from appliance.adapters.base import CommandResult
 from appliance.adapters.elgato_lights import adapter as adapter_module
-from appliance.adapters.elgato_lights.adapter import COMMANDS, ElgatoAdapter, mired_of
+from appliance.adapters.elgato_lights.adapter import LIGHT_COMMANDS, ElgatoAdapter, mired_of
 from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
 from appliance.errors import Invalid, Unreachable, Unsupported
 from appliance.home.capabilities import CAPABILITIES
@@ -155,7 +155,7 @@ async def test_every_light_behind_the_address_is_reported_by_its_index(
                 vendor_specific={"light_index": 0},
                 name="Simulated light 1",
                 info=info,
-                commands=COMMANDS,
+                commands=LIGHT_COMMANDS,
             ),
             Observation(
                 device_id=SECOND,
@@ -164,7 +164,7 @@ async def test_every_light_behind_the_address_is_reported_by_its_index(
                 vendor_specific={"light_index": 1, "hue": 358.0, "saturation": 6.5},
                 name="Simulated light 2",
                 info=info,
-                commands=COMMANDS,
+                commands=LIGHT_COMMANDS,
             ),
         ),
     )
@@ -368,7 +368,7 @@ async def test_a_light_that_is_gone_or_unreadable_is_not_written(
 
 
 def test_it_offers_power_brightness_and_temperature_and_nothing_else() -> None:
-    offered = {(spec.capability, spec.actions, spec.min, spec.max, spec.unit) for spec in COMMANDS}
+    offered = {(spec.capability, spec.actions, spec.min, spec.max, spec.unit) for spec in LIGHT_COMMANDS}
     assert offered == {
         ("power", ("on", "off", "toggle"), None, None, None),
         ("brightness", ("set",), 0, 100, None),

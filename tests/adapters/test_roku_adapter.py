@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from appliance.adapters.base import CommandResult
-from appliance.adapters.roku_tv.adapter import COMMANDS, RokuAdapter
+from appliance.adapters.roku_tv.adapter import TV_COMMANDS, RokuAdapter
 from appliance.adapters.roku_tv.simulator import TvSimulator
 from appliance.errors import BadAnswer, Unreachable
 from appliance.home.capabilities import CAPABILITIES
@@ -66,7 +66,7 @@ def _bare(report: Report | None) -> Report | None:
 async def test_a_tv_tells_its_name_its_facts_and_what_it_takes(adapter: RokuAdapter, tv: TvSimulator) -> None:
     tv.faults.body = (CAPTURES / "device-info.xml").read_bytes()
     [seen] = (await adapter.poll()).observations
-    assert seen.name == "My Roku 3" and seen.commands == COMMANDS
+    assert seen.name == "My Roku 3" and seen.commands == TV_COMMANDS
     assert seen.info == Info(
         manufacturer="Roku",
         model="Roku 3",
@@ -120,7 +120,7 @@ async def test_what_is_bad_or_missing_comes_out_as_an_error(
 
 
 def test_it_offers_power_and_nothing_else(adapter: RokuAdapter) -> None:
-    assert [(spec.capability, spec.actions) for spec in COMMANDS] == [("power", ("on", "off", "toggle"))]
+    assert [(spec.capability, spec.actions) for spec in TV_COMMANDS] == [("power", ("on", "off", "toggle"))]
     assert adapter.poll_interval == 9
 
 

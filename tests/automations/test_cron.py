@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from appliance.automations.cron import FIRST_YEAR, LAST_YEAR, MONTHS, NICKNAMES, WEEKDAYS, Cron
+from appliance.automations.cron import CRON_MONTHS, CRON_WEEKDAYS, FIRST_YEAR, LAST_YEAR, NICKNAMES, Cron
 from appliance.errors import Invalid
 from tests.automations.homes import at
 
@@ -228,7 +228,7 @@ def make_element(chance: random.Random, index: int) -> tuple[str, frozenset[int]
 
 def name(chance: random.Random, index: int, number: int) -> str:
     """The number, or a name that stands for it."""
-    names = {4: MONTHS, 5: WEEKDAYS}.get(index)
+    names = {4: CRON_MONTHS, 5: CRON_WEEKDAYS}.get(index)
     if names is None or chance.random() < 0.5:
         return str(number)
     return chance.choice((str.upper, str.lower, str.title))(names[number - 1])

@@ -120,7 +120,11 @@ def pack(file: Path, entries: Mapping[str, bytes], change: Callable[[tarfile.Tar
 
 def entries(page: Mapping[str, Any] = PAGE, state: Any = HOME) -> dict[str, bytes]:
     """The members of an archive."""
-    result = {archive.PAGE: json.dumps(page), archive.STATE: json.dumps(state), "config/default.toml": LOOPBACK}
+    result = {
+        archive.MANIFEST_FILE: json.dumps(page),
+        archive.STATE_FILE: json.dumps(state),
+        "config/default.toml": LOOPBACK,
+    }
     return {name: text.encode() for name, text in result.items()}
 
 
@@ -138,9 +142,14 @@ class TestBackup:
         assert (code, result) == (0, "b.tar.gz: 5 entries of state and 2 files of configuration\n")
         assert stat.S_IMODE((tmp_path / "b.tar.gz").stat().st_mode) == 0o600
         found = members(tmp_path / "b.tar.gz")
-        assert found.keys() == {archive.PAGE, archive.STATE, "config/default.toml", "config/scenes/dusk.lua"}
-        assert json.loads(found[archive.STATE]) == HOME
-        page = json.loads(found[archive.PAGE])
+        assert found.keys() == {
+            archive.MANIFEST_FILE,
+            archive.STATE_FILE,
+            "config/default.toml",
+            "config/scenes/dusk.lua",
+        }
+        assert json.loads(found[archive.STATE_FILE]) == HOME
+        page = json.loads(found[archive.MANIFEST_FILE])
         assert (page["format"], page["store_format"]) == (1, STORE_FORMAT)
         assert found["config/scenes/dusk.lua"] == b"return {}\n"
 
@@ -164,7 +173,7 @@ class TestBackup:
                 for each in range(4):
                     before = len(answered)
                     assert ended(tmp_path, "backup", f"{each}.tgz").code == 0
-                    state = json.loads(members(tmp_path / f"{each}.tgz")[archive.STATE])
+                    state = json.loads(members(tmp_path / f"{each}.tgz")[archive.STATE_FILE])
                     rooms = [state.get(f"room/{room}", {"name": -1}) for room in ("first", "second")]
                     first, second = (int(room["name"]) for room in rooms)
                     assert before - 1 <= second <= first <= second + 1
@@ -458,8 +467,8 @@ HOSTILE: dict[str, Callable[[Path], Path]] = {
     "text": lambda file: _raw(file, b"hello\n" * 500),
     "a plain tar": lambda file: _raw(file, gzip.decompress(pack(file, entries()).read_bytes())),
     "an empty tar": lambda file: pack(file, {}),
-    "no page": lambda file: pack(file, {archive.STATE: b"{}"}),
-    "no state": lambda file: pack(file, {archive.PAGE: json.dumps(PAGE).encode()}),
+    "no page": lambda file: pack(file, {archive.STATE_FILE: b"{}"}),
+    "no state": lambda file: pack(file, {archive.MANIFEST_FILE: json.dumps(PAGE).encode()}),
     "another kind": lambda file: pack(file, entries({**PAGE, "kind": "else"})),
     "format zero": lambda file: pack(file, entries({**PAGE, "format": 0})),
     "format as text": lambda file: pack(file, entries({**PAGE, "format": "1"})),
@@ -468,12 +477,12 @@ HOSTILE: dict[str, Callable[[Path], Path]] = {
     "store format as text": lambda file: pack(file, entries({**PAGE, "store_format": "1"})),
     "main is no name": lambda file: pack(file, entries({**PAGE, "main": ["x"]})),
     "newer without version": lambda file: pack(file, entries({"kind": "lares-backup", "format": 2})),
-    "page is a list": lambda file: pack(file, {**entries(), archive.PAGE: b"[]"}),
-    "page is not JSON": lambda file: pack(file, {**entries(), archive.PAGE: b"{"}),
-    "page is deep": lambda file: pack(file, {**entries(), archive.PAGE: b"[" * 100_000}),
+    "page is a list": lambda file: pack(file, {**entries(), archive.MANIFEST_FILE: b"[]"}),
+    "page is not JSON": lambda file: pack(file, {**entries(), archive.MANIFEST_FILE: b"{"}),
+    "page is deep": lambda file: pack(file, {**entries(), archive.MANIFEST_FILE: b"[" * 100_000}),
     "state is a list": lambda file: pack(file, entries(state=[])),
     "state is a number": lambda file: pack(file, entries(state=5)),
-    "state is not JSON": lambda file: pack(file, {**entries(), archive.STATE: b"\xff"}),
+    "state is not JSON": lambda file: pack(file, {**entries(), archive.STATE_FILE: b"\xff"}),
     "room is a number": lambda file: pack(file, entries(state={"room/x": 5})),
     "group without members": lambda file: pack(file, entries(state={"group/x": {"name": "X"}})),
     "device of no kind": lambda file: pack(

@@ -27,7 +27,7 @@ def keys_of(folder: Path) -> dict[str, Any]:
 def test_a_backup_holds_the_hashes_of_api_keys_and_not_the_master_keys(tmp_path: Path, command: Command) -> None:
     home(tmp_path, {**HOME, "key/key_a": TABLET, "key/master": MASTER})
     assert command(tmp_path, "backup", "b") == (0, "b: 6 entries of state and 1 files of configuration\n")
-    assert orjson.loads(members(tmp_path / "b")[archive.STATE]) == {**HOME, "key/key_a": TABLET}
+    assert orjson.loads(members(tmp_path / "b")[archive.STATE_FILE]) == {**HOME, "key/key_a": TABLET}
 
 
 def test_restoring_brings_the_keys_of_its_day_and_leaves_the_boxs_own(tmp_path: Path, command: Command) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from appliance.adapters.base import AdapterContext, CommandResult, Operation
 from appliance.adapters.device_http import HttpClient
 from appliance.adapters.elgato_lights.client import (
-    MIRED_RANGE,
+    LIGHT_MIRED_RANGE,
     ElgatoClient,
     LightState,
     RawLight,
@@ -25,7 +25,7 @@ from appliance.home.model import DeviceKind, Observation, Report
 from appliance.home.values import Value, kelvin_of
 from appliance.tables.checks import shown
 
-KELVIN_RANGE = (2900, 7000)
+LIGHT_KELVIN_RANGE = (2900, 7000)
 
 CONFIRM_WITHIN = 1.0
 """Seconds that a light has to show a change."""
@@ -41,12 +41,12 @@ FACTS_WITHIN = 2.0
 
 log = logging.getLogger("adapters")
 
-Change = Callable[[Command, LightState], dict[str, int]]
+LightWrite = Callable[[Command, LightState], dict[str, int]]
 
 
 def mired_of(kelvin: int) -> int:
     """Colour temperature in mired, clamped to what the lights take."""
-    low, high = MIRED_RANGE
+    low, high = LIGHT_MIRED_RANGE
     return min(max(round(1_000_000 / kelvin), low), high)
 
 
@@ -56,7 +56,7 @@ def _kelvin(temperature: Value) -> int:
     return value if temperature["unit"] == "kelvin" else kelvin_of(value)
 
 
-CHANGES: Mapping[tuple[str, str], Change] = {
+_CHANGES: Mapping[tuple[str, str], LightWrite] = {
     ("power", "on"): lambda _, light: {"on": 1},
     ("power", "off"): lambda _, light: {"on": 0},
     ("power", "toggle"): lambda _, light: {"on": 0 if light.on else 1},
@@ -65,10 +65,14 @@ CHANGES: Mapping[tuple[str, str], Change] = {
 }
 """What each command writes, given the light as it was just read."""
 
-COMMANDS = (
+LIGHT_COMMANDS = (
     CommandSpec(capability="brightness", actions=("set",), min=0, max=100),
     CommandSpec(
-        capability="color_temperature", actions=("set",), min=KELVIN_RANGE[0], max=KELVIN_RANGE[1], unit="kelvin"
+        capability="color_temperature",
+        actions=("set",),
+        min=LIGHT_KELVIN_RANGE[0],
+        max=LIGHT_KELVIN_RANGE[1],
+        unit="kelvin",
     ),
     CommandSpec(capability="power", actions=("on", "off", "toggle")),
 )
@@ -101,13 +105,13 @@ class ElgatoAdapter(PollingAdapter):
     async def command_many(self, device_ids: Sequence[str], command: Command) -> list[CommandResult]:
         """Read the lights, write all with the change of these, and read until it shows, for one second at most."""
         for device_id in device_ids:
-            check_offered(device_id, COMMANDS, command)
+            check_offered(device_id, LIGHT_COMMANDS, command)
         lights = await self._client.fetch_lights()
         changes: dict[int, dict[str, int]] = {}
         results: dict[int, CommandResult] = {}
         for index in map(_index, device_ids):
             try:
-                changes[index] = CHANGES[command.capability, command.action](command, self._light(lights, index))
+                changes[index] = _CHANGES[command.capability, command.action](command, self._light(lights, index))
             except BadAnswer as error:
                 results[index] = CommandResult(error=str(error))
         if changes:
@@ -201,7 +205,7 @@ class ElgatoAdapter(PollingAdapter):
             vendor_specific=vendor,
             name=name if name is None or len(ids) == 1 else f"{name} {index + 1}",
             info=info_of(self._facts),
-            commands=COMMANDS,
+            commands=LIGHT_COMMANDS,
         )
 
 

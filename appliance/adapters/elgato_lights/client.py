@@ -15,7 +15,7 @@ from appliance.errors import BadAnswer, Invalid
 from appliance.home.model import Info
 from appliance.tables.checks import integer, number, shown
 
-MIRED_RANGE = (143, 344)
+LIGHT_MIRED_RANGE = (143, 344)
 
 RawLight = Mapping[str, Any]
 
@@ -43,7 +43,7 @@ class LightState:
             raise Invalid(f"is not an object but {shown(raw)}")
         on, brightness = _field(raw, "on", 0, 1) == 1, _field(raw, "brightness", 0, 100)
         if "temperature" in raw:
-            return LightState(on=on, brightness=brightness, mired=_field(raw, "temperature", *MIRED_RANGE))
+            return LightState(on=on, brightness=brightness, mired=_field(raw, "temperature", *LIGHT_MIRED_RANGE))
         if "hue" not in raw or "saturation" not in raw:
             raise Invalid("has neither temperature nor hue and saturation")
         hue, saturation = _checked(raw, "hue", number), _checked(raw, "saturation", number)

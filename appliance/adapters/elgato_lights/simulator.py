@@ -38,7 +38,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
 }
 """The range of each field of a light, to which a written number is clamped; floats keep their fraction."""
 
-INFO = {
+_INFO = {
     "productName": "Elgato Key Light",
     "hardwareBoardType": 53,
     "hardwareRevision": "1",
@@ -79,7 +79,7 @@ class LightSimulator(SimulatedDevice):
         **base: Any,
     ) -> None:
         super().__init__(**base)
-        self.info: dict[str, Any] = deepcopy(dict(INFO if info is None else info))
+        self.info: dict[str, Any] = deepcopy(dict(_INFO if info is None else info))
         self.settings: dict[str, Any] = dict(SETTINGS)
         self.writes: list[Any] = []
         self.identified = 0

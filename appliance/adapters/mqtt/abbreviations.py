@@ -103,13 +103,13 @@ def _table(text: str) -> Mapping[str, str]:
     return dict(pair.split("=") for pair in text.split())
 
 
-CONFIG = _table(_CONFIG)
+CONFIG_NAMES = _table(_CONFIG)
 """Of a configuration, a component and an entry of `availability`."""
 
-DEVICE = _table(_DEVICE)
+DEVICE_NAMES = _table(_DEVICE)
 """Of `device`."""
 
-ORIGIN = _table(_ORIGIN)
+ORIGIN_NAMES = _table(_ORIGIN)
 """Of `origin`."""
 
 

@@ -140,7 +140,7 @@ class MqttAdapter(Adapter):
     def _discovery_topics(self) -> list[str]:
         prefix = self._settings.discovery_prefix
         topics = [f"{prefix}/+/+/config", f"{prefix}/+/+/+/config"]
-        return topics + list(tasmota.FILTERS) if self._settings.tasmota else topics
+        return topics + list(tasmota.DISCOVERY_FILTERS) if self._settings.tasmota else topics
 
     async def _finish_discovery(self, connection: BrokerConnection) -> None:
         """All retained configurations have come: forget what is missing, and request states that are not retained."""

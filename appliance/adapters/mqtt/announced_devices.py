@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts
 from appliance.adapters.mqtt.availability import Availability
 from appliance.adapters.mqtt.entities.entity import Entity, Offer
-from appliance.adapters.mqtt.entities.happenings import EventEntity, Trigger
+from appliance.adapters.mqtt.entities.happenings import EventEntity, TriggerEntity
 from appliance.adapters.mqtt.entities.table import build_entity
 from appliance.errors import Invalid
 from appliance.home.command_specs import CommandSpec
@@ -185,11 +185,13 @@ def _entities(announcements: list[Announcement]) -> tuple[list[Entity], dict[str
             refused[each.key] = f"cannot be read ({type(error).__name__}: {str(error)[:100]})"
     events = [entity for entity in entities if isinstance(entity, EventEntity)]
     return [
-        entity for entity in entities if not (isinstance(entity, Trigger) and _is_reported_twice(entity, events))
+        entity
+        for entity in entities
+        if not (isinstance(entity, TriggerEntity) and _is_reported_twice(entity, events))
     ], refused
 
 
-def _is_reported_twice(trigger: Trigger, events: list[EventEntity]) -> bool:
+def _is_reported_twice(trigger: TriggerEntity, events: list[EventEntity]) -> bool:
     """Whether an event entity of the same device reports the same press as a trigger."""
     topic = trigger.readers[0].topic
     for event in events:

@@ -16,7 +16,7 @@ from appliance.adapters.mqtt.topics import is_filter, is_topic
 _YES = ("true", "yes", "on", "1")
 
 
-class Fields:
+class AnnouncedFields:
     """One configuration with full names. `problems` gathers what could not be read, a sentence each."""
 
     def __init__(self, raw: Mapping[str, Any]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from appliance.adapters.mqtt.abbreviations import CONFIG, DEVICE, ORIGIN, spelled_out
+from appliance.adapters.mqtt.abbreviations import CONFIG_NAMES, DEVICE_NAMES, ORIGIN_NAMES, spelled_out
 from appliance.adapters.mqtt.payloads import parse_object
 from appliance.errors import Invalid
 
@@ -93,7 +93,7 @@ def announced(topic: ConfigTopic, source: str, payload: bytes) -> list[Announcem
     """
     if not payload:
         return []
-    config = spelled_out(parse_config(payload), CONFIG)
+    config = spelled_out(parse_config(payload), CONFIG_NAMES)
     if config.get("migrate_discovery") is True:
         return None
     device, origin = _device(config.get("device")), _origin(config.get("origin"))
@@ -116,7 +116,7 @@ def _components(
     for name, raw in components.items():
         if not isinstance(raw, dict):
             continue
-        own = spelled_out(raw, CONFIG)
+        own = spelled_out(raw, CONFIG_NAMES)
         platform = own.pop("platform", None)
         if not isinstance(platform, str) or not own:
             continue
@@ -163,7 +163,7 @@ def _expanded(config: dict[str, Any], base: Any) -> dict[str, Any]:
     if isinstance(entries, dict):
         entries = [entries]
     if isinstance(entries, list):
-        spelled = [spelled_out(each, CONFIG) for each in entries[:50] if isinstance(each, dict)]
+        spelled = [spelled_out(each, CONFIG_NAMES) for each in entries[:50] if isinstance(each, dict)]
         full["availability"] = [_based(each, base) if isinstance(base, str) else each for each in spelled]
     return full
 
@@ -171,7 +171,7 @@ def _expanded(config: dict[str, Any], base: Any) -> dict[str, Any]:
 def _device(raw: Any) -> DeviceFacts:
     if not isinstance(raw, dict):
         return DeviceFacts()
-    facts = spelled_out(raw, DEVICE)
+    facts = spelled_out(raw, DEVICE_NAMES)
     return DeviceFacts(
         identifiers=_texts(facts.get("identifiers")),
         connections=_connections(facts.get("connections")),
@@ -186,7 +186,7 @@ def _device(raw: Any) -> DeviceFacts:
 
 
 def _origin(raw: Any) -> str:
-    return _text(spelled_out(raw, ORIGIN).get("name")) if isinstance(raw, dict) else ""
+    return _text(spelled_out(raw, ORIGIN_NAMES).get("name")) if isinstance(raw, dict) else ""
 
 
 def _connections(raw: Any) -> tuple[str, ...]:

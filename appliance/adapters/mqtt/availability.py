@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from appliance.adapters.mqtt.announced_fields import Fields
+from appliance.adapters.mqtt.announced_fields import AnnouncedFields
 from appliance.adapters.mqtt.payloads import Message
 from appliance.adapters.mqtt.templates.template import Template
 
@@ -21,7 +21,7 @@ class _AvailabilityTopic:
 class Availability:
     """The availability of one entity. Without topics it is always available; with topics not before a message."""
 
-    def __init__(self, config: Fields) -> None:
+    def __init__(self, config: AnnouncedFields) -> None:
         self._entries = list(_entries(config))
         self._mode = config.text("availability_mode", "latest")
         self._reported: dict[int, bool] = {}
@@ -50,17 +50,17 @@ class Availability:
                     self._reported[number] = self._latest = text == entry.available
 
 
-def _entries(config: Fields) -> Iterator[_AvailabilityTopic]:
+def _entries(config: AnnouncedFields) -> Iterator[_AvailabilityTopic]:
     announced = config.raw.get("availability")
     for each in announced if isinstance(announced, list) else []:
-        fields = Fields(each)
+        fields = AnnouncedFields(each)
         if topic := fields.topic("topic"):
             yield _entry(fields, topic, "value_template")
     if topic := config.topic("availability_topic"):
         yield _entry(config, topic, "availability_template")
 
 
-def _entry(fields: Fields, topic: str, template: str) -> _AvailabilityTopic:
+def _entry(fields: AnnouncedFields, topic: str, template: str) -> _AvailabilityTopic:
     available, not_available = (
         fields.text("payload_available", "online"),
         fields.text("payload_not_available", "offline"),

@@ -12,7 +12,7 @@ from appliance.adapters.mqtt.topics import is_topic
 from appliance.errors import Invalid
 
 DISCOVERY_PREFIX = "tasmota/discovery"
-FILTERS = (f"{DISCOVERY_PREFIX}/+/config", f"{DISCOVERY_PREFIX}/+/sensors")
+DISCOVERY_FILTERS = (f"{DISCOVERY_PREFIX}/+/config", f"{DISCOVERY_PREFIX}/+/sensors")
 
 _STATE_MODES = (1, 2, 9, 10, 13, 14)
 """Values of `SwitchMode` in which the switch has a state; in the others it reports presses."""

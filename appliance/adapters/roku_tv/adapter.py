@@ -15,10 +15,10 @@ from appliance.home.commands import Command
 from appliance.home.model import DeviceKind, Observation, Report
 from appliance.home.values import Value
 
-KEYS: Mapping[str, str] = {"on": "PowerOn", "off": "PowerOff", "toggle": "Power"}
+_KEYS: Mapping[str, str] = {"on": "PowerOn", "off": "PowerOff", "toggle": "Power"}
 """The key that each action on `power` presses."""
 
-COMMANDS = (CommandSpec(capability="power", actions=tuple(KEYS)),)
+TV_COMMANDS = (CommandSpec(capability="power", actions=tuple(_KEYS)),)
 """What every TV takes."""
 
 READ_AT = (0.0, 1.0, 2.0, 4.0)
@@ -41,11 +41,11 @@ class RokuAdapter(PollingAdapter):
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
         """Press the key and read the TV until its power changes. An answered press is a success."""
-        check_offered(device_id, COMMANDS, command)
+        check_offered(device_id, TV_COMMANDS, command)
         deadline = self.clock.monotonic() + COMMAND_TIMEOUT_SECS - MARGIN
         was_on = (await self._client.fetch_info()).is_on
         expected = {"on": True, "off": False, "toggle": not was_on}[command.action]
-        await self._client.press(KEYS[command.action])
+        await self._client.press(_KEYS[command.action])
         info = await self._watch(expected, deadline)
         return CommandResult(report=None if info is None else self._report(info))
 
@@ -90,7 +90,7 @@ class RokuAdapter(PollingAdapter):
             },
             name=info.friendly_name,
             info=info.facts,
-            commands=COMMANDS,
+            commands=TV_COMMANDS,
         )
         return Report(adapter=self.name, present=frozenset({device_id}), observations=(seen,))
 

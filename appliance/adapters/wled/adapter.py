@@ -34,7 +34,7 @@ SEGMENT = (CommandSpec(capability="color_rgb", actions=("set",)), *WHOLE)
 
 log = logging.getLogger("adapters")
 
-CHANGES: Mapping[tuple[str, str], Callable[[Any, tuple[str, ...]], dict[str, Any]]] = {
+_CHANGES: Mapping[tuple[str, str], Callable[[Any, tuple[str, ...]], dict[str, Any]]] = {
     ("power", "on"): lambda _, effects: {"on": True},
     ("power", "off"): lambda _, effects: {"on": False},
     ("power", "toggle"): lambda _, effects: {"on": "t"},
@@ -69,7 +69,7 @@ class WledAdapter(PollingAdapter):
             await self.poll()
         is_whole = device_id == f"{self.name}:light"
         check_offered(device_id, WHOLE if is_whole else _segment_commands(self._effects), command)
-        change = CHANGES[command.capability, command.action](command.value, self._effects)
+        change = _CHANGES[command.capability, command.action](command.value, self._effects)
         body: dict[str, Any] = change if is_whole else {"seg": [{"id": int(device_id.rpartition(":")[2]), **change}]}
         if command.transition_secs is not None:
             body["tt"] = round(min(command.transition_secs, MAX_FADE_SECS) * 10)

@@ -11,17 +11,17 @@ from aiohttp import web
 
 from appliance.adapters.simulated import SimulatedDevice
 
-EFFECTS = ("Solid", "Blink", "RSVD", "Breathe", "Rainbow")
+_EFFECTS = ("Solid", "Blink", "RSVD", "Breathe", "Rainbow")
 PALETTES = ("Default", "Random Cycle")
 
-INFO = {
+_INFO = {
     "ver": "0.15.0",
     "vid": 2412100,
     "leds": {"count": 60, "fps": 30, "maxpwr": 850, "maxseg": 16, "pwr": 0, "lc": 1, "seglc": [1, 1], "rgbw": False},
     "name": "Simulated strip",
     "live": False,
     "ws": 0,
-    "fxcount": len(EFFECTS),
+    "fxcount": len(_EFFECTS),
     "palcount": len(PALETTES),
     "wifi": {"bssid": "02:00:00:4C:41:53", "rssi": -40, "signal": 100, "channel": 1},
     "fs": {"u": 12, "t": 64, "pmt": 0},
@@ -52,8 +52,8 @@ class WledSimulator(SimulatedDevice):
 
     def __init__(self, *, segments: int = 2, info: Mapping[str, Any] | None = None, **base: Any) -> None:
         super().__init__(**base)
-        self.info: dict[str, Any] = deepcopy(dict(INFO if info is None else info))
-        self.effects: list[str] = list(EFFECTS)
+        self.info: dict[str, Any] = deepcopy(dict(_INFO if info is None else info))
+        self.effects: list[str] = list(_EFFECTS)
         self.writes: list[Any] = []
         self._sockets: set[web.WebSocketResponse] = set()
         self._state: dict[str, Any] = {

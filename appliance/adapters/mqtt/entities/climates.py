@@ -9,7 +9,7 @@ from appliance.adapters.mqtt.entities.entity import (
     Entity,
     Intent,
     Offer,
-    Parse,
+    PayloadParser,
     Update,
     number_parser,
     plain_number,
@@ -67,7 +67,7 @@ class Climate(Entity):
         read = (each for each, topic in shown.items() if topic in self.config)
         self.claims = tuple(dict.fromkeys((*self.offers, *read)))
 
-    def _read(self, key: str, parse: Parse, *templates: str) -> None:
+    def _read(self, key: str, parse: PayloadParser, *templates: str) -> None:
         self.read(key, parse, *templates, "value_template")
 
     def _options(self, name: str) -> dict[str, Value]:

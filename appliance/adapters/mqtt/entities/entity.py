@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from appliance.adapters.mqtt.announced_fields import Fields, is_unreadable
+from appliance.adapters.mqtt.announced_fields import AnnouncedFields, is_unreadable
 from appliance.adapters.mqtt.announcements import Announcement
 from appliance.adapters.mqtt.payloads import Message, Outgoing
 from appliance.adapters.mqtt.templates.template import Template
@@ -34,7 +34,7 @@ class EntityEvent:
     data: Mapping[str, Value]
 
 
-Parse = Callable[[str], Update | EntityEvent | None]
+PayloadParser = Callable[[str], Update | EntityEvent | None]
 """Parses the text of a message; an empty update or None: it means nothing. Raises `Invalid`."""
 
 
@@ -44,7 +44,7 @@ class TopicReader:
 
     topic: str
     template: Template | None
-    parse: Parse
+    parse: PayloadParser
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +85,7 @@ class Entity:
 
     def __init__(self, announcement: Announcement) -> None:
         self.announcement = announcement
-        self.config = Fields(announcement.config)
+        self.config = AnnouncedFields(announcement.config)
         self.readers: list[TopicReader] = []
         self.offers: dict[str, Offer] = {}
         self.attributes: dict[str, Value] = {}
@@ -124,7 +124,7 @@ class Entity:
         """What to publish for a command that was offered; raises `Invalid` or `Unsupported`."""
         raise Unsupported(f"{command} is not offered")
 
-    def read(self, key: str, parse: Parse, *templates: str) -> None:
+    def read(self, key: str, parse: PayloadParser, *templates: str) -> None:
         """Read the topic that stands under a key, if one does, and further ones under `_<key>s`."""
         if topic := self.config.topic(key):
             template = self.config.template(*templates)

@@ -30,7 +30,7 @@ class EventEntity(Entity):
         return EntityEvent(name[:MAX_EVENT_CHARS], found)
 
 
-class Trigger(Entity):
+class TriggerEntity(Entity):
     """A trigger of a device automation: a payload at a topic."""
 
     component_class = "button"

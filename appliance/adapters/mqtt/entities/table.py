@@ -8,7 +8,7 @@ from appliance.adapters.mqtt.announcements import Announcement
 from appliance.adapters.mqtt.entities.climates import Climate
 from appliance.adapters.mqtt.entities.covers import Cover, Valve
 from appliance.adapters.mqtt.entities.entity import Entity
-from appliance.adapters.mqtt.entities.happenings import EventEntity, Trigger
+from appliance.adapters.mqtt.entities.happenings import EventEntity, TriggerEntity
 from appliance.adapters.mqtt.entities.inputs import Firmware, Input, Number, Pressed, Select, Text
 from appliance.adapters.mqtt.entities.json_lights import JsonLight
 from appliance.adapters.mqtt.entities.sensors import BinarySensor, Sensor
@@ -23,7 +23,7 @@ COMPONENTS: Mapping[str, type[Entity]] = {
     "button": Pressed,
     "climate": Climate,
     "cover": Cover,
-    "device_automation": Trigger,
+    "device_automation": TriggerEntity,
     "event": EventEntity,
     "fan": Fan,
     "humidifier": Input,

@@ -29,7 +29,7 @@ from appliance.adapters.mqtt.templates.template_limits import (
     ValueMissing,
 )
 
-Function = Callable[..., Any]
+TemplateFunction = Callable[..., Any]
 """A filter or test takes the rendering and the value first, a function the rendering, then arguments."""
 
 
@@ -53,7 +53,7 @@ def _truncate(
     return (cut if killwords else cut.rsplit(" ", 1)[0]) + tail
 
 
-def _most(choose: Callable[[list[Any]], Any]) -> Function:
+def _most(choose: Callable[[list[Any]], Any]) -> TemplateFunction:
     def most(run: Rendering, *values: Any) -> Any:
         among = list(run.elements(values[0])) if len(values) == 1 else list(values)
         if not among or any(isinstance(each, Undefined) for each in among):
@@ -108,7 +108,7 @@ def _item(value: Any, key: Any) -> Any:
         return UNDEFINED
 
 
-def _selected(*, keeps: bool, by_item: bool) -> Function:
+def _selected(*, keeps: bool, by_item: bool) -> TemplateFunction:
     def select(run: Rendering, value: Any, *arguments: Any) -> Any:
         key, arguments = (arguments[0], arguments[1:]) if by_item else (None, arguments)
         test, rest = arguments[:1], arguments[1:]
@@ -142,11 +142,11 @@ def _dict(run: Rendering, pairs: Any = (), **fields: Any) -> Any:
     return {**dict(run.weigh(pairs)), **fields}
 
 
-def _text(change: Callable[[str], Any]) -> Function:
+def _text(change: Callable[[str], Any]) -> TemplateFunction:
     return lambda run, value: change(run.text(value))
 
 
-FILTERS: Mapping[str, Function] = {
+FILTERS: Mapping[str, TemplateFunction] = {
     "abs": lambda run, value: abs(to_float(run, value) if isinstance(value, str | Undefined) else value),
     "as_timestamp": as_timestamp,
     "bool": to_bool,
@@ -188,7 +188,7 @@ FILTERS: Mapping[str, Function] = {
 }
 """What may stand behind `|`."""
 
-TESTS: Mapping[str, Function] = {
+TESTS: Mapping[str, TemplateFunction] = {
     "boolean": lambda run, value: isinstance(value, bool),
     "defined": lambda run, value: not isinstance(value, Undefined),
     "eq": COMPARISONS["=="],
@@ -209,7 +209,7 @@ TESTS: Mapping[str, Function] = {
 }
 """What may stand behind `is`."""
 
-FUNCTIONS: Mapping[str, Function] = {
+FUNCTIONS: Mapping[str, TemplateFunction] = {
     "as_timestamp": as_timestamp,
     "dict": _dict,
     "dict.from_keys": _dict,
@@ -233,7 +233,7 @@ def _split(run: Rendering, text: str, by: Any = None, most: Any = -1) -> Any:
     return found
 
 
-METHODS: Mapping[type, Mapping[str, Function]] = {
+METHODS: Mapping[type, Mapping[str, TemplateFunction]] = {
     str: {
         "endswith": lambda run, text, end: text.endswith(end),
         "lower": lambda run, text: text.lower(),

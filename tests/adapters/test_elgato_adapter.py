@@ -23,7 +23,7 @@ from appliance.home.model import DeviceKind, Info, Observation, Report
 from appliance.home.values import kelvin_of
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
-from tests.fakes.wire import Wire
+from tests.fakes.recording_client import RecordingClient
 
 CAPTURES = Path(__file__).parents[1] / "fixtures" / "elgato"
 FIRST, SECOND = "desk:light:0", "desk:light:1"
@@ -46,15 +46,15 @@ def temperature(value: int, unit: str = "kelvin") -> Command:
 
 
 @pytest.fixture
-def wire(session: aiohttp.ClientSession, light: LightSimulator, clock: VirtualClock) -> Wire:
+def http_client(session: aiohttp.ClientSession, light: LightSimulator, clock: VirtualClock) -> RecordingClient:
     """The way to the simulated light."""
-    return Wire(session, light.url, clock)
+    return RecordingClient(session, light.url, clock)
 
 
 @pytest.fixture
-def adapter(wire: Wire, clock: VirtualClock) -> ElgatoAdapter:
+def adapter(http_client: RecordingClient, clock: VirtualClock) -> ElgatoAdapter:
     """The adapter of the simulated light, named `desk`."""
-    return ElgatoAdapter(context_of("desk", wire._session, clock), wire, 7)
+    return ElgatoAdapter(context_of("desk", http_client._session, clock), http_client, 7)
 
 
 def _seen(report: Report) -> dict[str, Any]:
@@ -175,16 +175,20 @@ async def test_every_light_behind_the_address_is_reported_by_its_index(
 
 @pytest.mark.parametrize("fault", ["silent", "garbage"])
 async def test_a_light_that_does_not_tell_its_facts_is_a_light_without_a_name(
-    wire: Wire, light: LightSimulator, clock: VirtualClock, fault: str, monkeypatch: pytest.MonkeyPatch
+    http_client: RecordingClient,
+    light: LightSimulator,
+    clock: VirtualClock,
+    fault: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(adapter_module, "FACTS_WITHIN", 0.05)
-    adapter = ElgatoAdapter(context_of("desk", wire._session, clock), wire, 7)
+    adapter = ElgatoAdapter(context_of("desk", http_client._session, clock), http_client, 7)
     light.info = {"displayName": 7, "productName": ["x"], "serialNumber": None} if fault == "garbage" else light.info
 
     def spoil(number: int, method: str) -> None:
         light.faults.silent = fault == "silent" and number > 1
 
-    wire.before = spoil
+    http_client.before = spoil
     [seen] = (await adapter.poll()).observations
     assert seen.name is None and seen.attributes["power"] == "off"
 
@@ -428,7 +432,7 @@ async def test_what_the_light_shows_is_told_whatever_it_is(
     adapter: ElgatoAdapter,
     light: LightSimulator,
     clock: VirtualClock,
-    wire: Wire,
+    http_client: RecordingClient,
     lights: list[Any],
     expected: str,
 ) -> None:
@@ -436,7 +440,7 @@ async def test_what_the_light_shows_is_told_whatever_it_is(
         if method == "PUT":
             light.lights = lights
 
-    wire.before = spoil
+    http_client.before = spoil
     answer = await clock.run(adapter.command(FIRST, ON))
     assert answer.error == f"{light.url}: light 0 was told on 1 but shows {expected}"
     assert answer.report is not None and answer.report.observations == ()
@@ -445,42 +449,42 @@ async def test_what_the_light_shows_is_told_whatever_it_is(
 # --- requests that are not answered --------------------------------------------------------------
 
 
-def _drop_at(wire: Wire, light: LightSimulator, method: str) -> None:
+def _drop_at(http_client: RecordingClient, light: LightSimulator, method: str) -> None:
     """Let the light cut off the next request of this method, once."""
 
     def drop(number: int, sent: str) -> None:
         if sent == method:
             light.faults.drop = 1
-            wire.before = lambda number, method: None
+            http_client.before = lambda number, method: None
 
-    wire.before = drop
+    http_client.before = drop
 
 
 @pytest.mark.parametrize("command", [ON, OFF, brightness(3), temperature(4000)])
 async def test_a_read_and_a_write_that_were_not_answered_are_repeated_once(
-    adapter: ElgatoAdapter, light: LightSimulator, clock: VirtualClock, wire: Wire, command: Command
+    adapter: ElgatoAdapter, light: LightSimulator, clock: VirtualClock, http_client: RecordingClient, command: Command
 ) -> None:
-    _drop_at(wire, light, "GET")
+    _drop_at(http_client, light, "GET")
     assert (await clock.run(adapter.command(FIRST, command))).error is None
     assert light.requests == [GET, GET, PUT, GET]
     assert clock.monotonic() == 0.25
 
     light.requests.clear()
-    _drop_at(wire, light, "PUT")
+    _drop_at(http_client, light, "PUT")
     assert (await clock.run(adapter.command(FIRST, command))).error is None
     assert light.requests == [GET, PUT, PUT, GET]
     assert clock.monotonic() == 0.5
 
 
 async def test_the_reading_of_a_toggle_is_repeated_and_its_write_never(
-    adapter: ElgatoAdapter, light: LightSimulator, clock: VirtualClock, wire: Wire
+    adapter: ElgatoAdapter, light: LightSimulator, clock: VirtualClock, http_client: RecordingClient
 ) -> None:
-    _drop_at(wire, light, "GET")
+    _drop_at(http_client, light, "GET")
     assert (await clock.run(adapter.command(FIRST, TOGGLE))).error is None
     assert light.requests == [GET, GET, PUT, GET]
 
     light.requests.clear()
-    _drop_at(wire, light, "PUT")
+    _drop_at(http_client, light, "PUT")
     with pytest.raises(Unreachable, match="it closed the connection"):
         await clock.run(adapter.command(FIRST, TOGGLE))
     assert light.requests == [GET, PUT]

@@ -31,9 +31,9 @@ from appliance.home.registry import Registry
 from tests.fakes.adapter import StubAdapter
 from tests.fakes.clock import START, VirtualClock
 from tests.fakes.context import context_of
+from tests.fakes.recording_client import RecordingClient
 from tests.fakes.still import StillRunner
 from tests.fakes.vendor import RawVendor, blackhole, endlessly, saying
-from tests.fakes.wire import Wire
 
 ON = Command(capability="power", action="on")
 TOGGLE = Command(capability="power", action="toggle")
@@ -404,7 +404,7 @@ class Site:
 
     def roku(self, name: str, tv: TvSimulator, *, silent_after: int = 0) -> StillRunner:
         """A runner of the TV, which takes requests without a word after so many."""
-        context, http = self._context(name), Wire(self._session, tv.url, self._clock)
+        context, http = self._context(name), RecordingClient(self._session, tv.url, self._clock)
         http.before = lambda number, _: setattr(tv.faults, "silent", number > silent_after)
         return StillRunner(RokuAdapter(context, http, 1), context)
 

@@ -18,7 +18,7 @@ from appliance.home.commands import Command
 from appliance.home.model import DeviceKind, Info, Observation, Report
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
-from tests.fakes.wire import Wire
+from tests.fakes.recording_client import RecordingClient
 
 CAPTURES = Path(__file__).parents[1] / "fixtures" / "roku"
 TV = "den:tv"
@@ -35,15 +35,15 @@ def _press(key: str) -> tuple[str, str]:
 
 
 @pytest.fixture
-def wire(session: aiohttp.ClientSession, tv: TvSimulator, clock: VirtualClock) -> Wire:
+def http_client(session: aiohttp.ClientSession, tv: TvSimulator, clock: VirtualClock) -> RecordingClient:
     """The way to the simulated TV."""
-    return Wire(session, tv.url, clock)
+    return RecordingClient(session, tv.url, clock)
 
 
 @pytest.fixture
-def adapter(wire: Wire, tv: TvSimulator, clock: VirtualClock) -> RokuAdapter:
+def adapter(http_client: RecordingClient, tv: TvSimulator, clock: VirtualClock) -> RokuAdapter:
     """The adapter of the simulated TV, named `den`."""
-    return RokuAdapter(context_of("den", wire._session, clock), wire, 9)
+    return RokuAdapter(context_of("den", http_client._session, clock), http_client, 9)
 
 
 def _report(power: str, mode: str | None, name: str | None, model: str | None) -> Report:
@@ -167,7 +167,7 @@ async def test_the_tv_is_read_at_once_and_after_1_2_and_4_seconds_until_its_powe
     adapter: RokuAdapter,
     tv: TvSimulator,
     clock: VirtualClock,
-    wire: Wire,
+    http_client: RecordingClient,
     action: str,
     lag: float,
     read_at: list[float],
@@ -179,7 +179,7 @@ async def test_the_tv_is_read_at_once_and_after_1_2_and_4_seconds_until_its_powe
     assert replace(answer, report=_bare(answer.report)) == CommandResult(
         report=_simulated("on", "PowerOn") if reads_on else _simulated("off", "Ready")
     )
-    assert [at for at, method, _ in wire.sent[2:] if method == "GET"] == read_at
+    assert [at for at, method, _ in http_client.sent[2:] if method == "GET"] == read_at
     assert len(tv.keys) == 1
 
 
@@ -216,12 +216,12 @@ async def test_what_the_tv_was_is_read_and_not_remembered(
 
 @pytest.mark.parametrize("action", ["on", "off", "toggle"])
 async def test_a_press_that_was_not_answered_is_never_repeated(
-    adapter: RokuAdapter, tv: TvSimulator, clock: VirtualClock, wire: Wire, action: str
+    adapter: RokuAdapter, tv: TvSimulator, clock: VirtualClock, http_client: RecordingClient, action: str
 ) -> None:
     def drop(number: int, method: str) -> None:
         tv.faults.drop = 1 if method == "POST" else 0
 
-    wire.before = drop
+    http_client.before = drop
     with pytest.raises(Unreachable, match="it closed the connection"):
         await clock.run(adapter.command(TV, power(action)))
     assert len(tv.keys) == 1
@@ -245,25 +245,25 @@ async def test_the_reading_before_the_press_is_repeated_once_and_the_press_waits
     "fault", [{"drop": 2}, {"status": 503}, {"status": 403}, {"body": b"<device-info><power-mo"}, {"body": b""}]
 )
 async def test_a_reading_after_the_press_that_fails_is_left_out(
-    adapter: RokuAdapter, tv: TvSimulator, clock: VirtualClock, wire: Wire, fault: dict[str, Any]
+    adapter: RokuAdapter, tv: TvSimulator, clock: VirtualClock, http_client: RecordingClient, fault: dict[str, Any]
 ) -> None:
     def fail_once(number: int, method: str) -> None:
         for name, value in fault.items():
             setattr(tv.faults, name, value if number == 3 else 0 if name == "drop" else None)
 
-    wire.before = fail_once
+    http_client.before = fail_once
     answer = await clock.run(adapter.command(TV, power("off")))
     assert (_bare(answer.report), answer.error) == (_simulated("off", "Ready"), None)
-    assert [at for at, method, _ in wire.sent[2:]] == [0.0, 1.0]
+    assert [at for at, method, _ in http_client.sent[2:]] == [0.0, 1.0]
 
 
 async def test_an_answered_press_is_a_success_though_the_tv_is_never_heard_of_again(
-    adapter: RokuAdapter, tv: TvSimulator, clock: VirtualClock, wire: Wire
+    adapter: RokuAdapter, tv: TvSimulator, clock: VirtualClock, http_client: RecordingClient
 ) -> None:
     def fall_silent(number: int, method: str) -> None:
         tv.faults.drop = 99 if number > 2 else 0
 
-    wire.before = fall_silent
+    http_client.before = fall_silent
     assert await clock.run(adapter.command(TV, power("off"))) == CommandResult(report=None)
     assert tv.keys == ["PowerOff"]
 

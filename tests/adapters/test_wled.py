@@ -24,7 +24,7 @@ from tests.fakes.context import context_of
 from tests.fakes.patience import until
 
 CAPTURES = Path(__file__).parents[1] / "fixtures" / "wled"
-TOLD: dict[str, Any] = {file.stem: json.loads(file.read_text()) for file in sorted(CAPTURES.glob("*.json"))}
+CAPTURED: dict[str, Any] = {file.stem: json.loads(file.read_text()) for file in sorted(CAPTURES.glob("*.json"))}
 FOLDER = Path(__file__).parents[2] / "appliance" / "adapters" / "wled"
 
 
@@ -32,7 +32,7 @@ def _adapter(session: aiohttp.ClientSession, url: str, clock: VirtualClock) -> W
     return WledAdapter(context_of("strip", session, clock), HttpClient(session, url, clock), 5)
 
 
-@pytest.mark.parametrize("raw", TOLD.values(), ids=TOLD)
+@pytest.mark.parametrize("raw", CAPTURED.values(), ids=CAPTURED)
 async def test_what_real_strips_tell_becomes_a_device_and_one_for_each_segment(
     session: aiohttp.ClientSession, clock: VirtualClock, raw: dict[str, Any]
 ) -> None:

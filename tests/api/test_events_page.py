@@ -13,7 +13,7 @@ from appliance.api.asyncapi import describe_events
 from appliance.api.error_responses import CODES
 from appliance.api.frames import FRAMES, EventFrame, fault_frame, frame_of, lag_frame
 from appliance.home import events
-from tests.api.test_stream import TOLD
+from tests.api.test_stream import EVENT_FRAMES
 from tests.fakes.house import READER, House
 
 PAGE = Path(__file__).parents[2] / "docs" / "events.md"
@@ -34,7 +34,7 @@ def faults_of(frame: Mapping[str, Any]) -> list[str]:
 
 def test_every_frame_is_what_the_document_says() -> None:
     seen = set()
-    for event, frame in TOLD:
+    for event, frame in EVENT_FRAMES:
         encoded = frame_of(event)
         assert (encoded is None) == (frame is None)
         if encoded is not None:

@@ -260,9 +260,9 @@ async def test_a_flooded_stream_holds_up_nobody(quiet_log: pytest.LogCaptureFixt
                 await is_well(caller)
             assert (await other.event())["type"] == "device.state_changed"
             if code is not None:
-                while (heard := await stream.frame())[0] == TEXT:
+                while (collected := await stream.frame())[0] == TEXT:
                     pass
-                assert (heard[0], int.from_bytes(heard[1][:2], "big")) == (CLOSE, code)
+                assert (collected[0], int.from_bytes(collected[1][:2], "big")) == (CLOSE, code)
             await asyncio.wait([sending], timeout=0 if code is None else SLACK)
             sending.cancel()
             await asyncio.gather(sending, return_exceptions=True)
@@ -291,7 +291,14 @@ async def test_a_hundred_floods_at_once_hold_up_nobody(quiet_log: pytest.LogCapt
         trickling.cancel()
 
 
-USUAL = {"content-type", "content-length", "connection", "www-authenticate", "upgrade", "sec-websocket-version"}
+EXPECTED_HEADERS = {
+    "content-type",
+    "content-length",
+    "connection",
+    "www-authenticate",
+    "upgrade",
+    "sec-websocket-version",
+}
 """The headers that a response may have without CORS."""
 
 READABLE = [route.path for route in ROUTES if route.method == "GET" and "<" not in route.path]
@@ -302,5 +309,5 @@ async def test_nothing_is_compressed_and_nobody_boasts(house: House) -> None:
         async with call(house.url) as caller:
             reply = await caller.ask(request("GET", path, token, "Accept-Encoding: gzip, deflate, br, zstd"))
         received = {name for name, _ in reply.headers}
-        assert received <= USUAL, (path, received)
+        assert received <= EXPECTED_HEADERS, (path, received)
         assert len(reply.body) == int(reply.header("content-length") or 0), path

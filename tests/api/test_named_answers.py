@@ -113,7 +113,7 @@ def test_no_route_of_the_documents_table_is_missing() -> None:
     assert {name_of(route) for route in ROUTES} == set(NAMED)
 
 
-def test_the_witness_tells_of_an_answer_that_no_row_names(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_contract_recorder_reports_an_answer_that_no_row_names(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = {("GET", "/health", 200), ("HEAD", "/devices", 200), ("PATCH", "/rooms", 405), ("POST", "/rooms", 408)}
     strange = {("GET", "/health", 500), ("GET", "/health", 429), ("POST", "/rooms", 201), ("PUT", "/rooms", 200)}
     monkeypatch.setattr(contract_recorder, "SEEN", seen | {("GET", "/devices", 429)})

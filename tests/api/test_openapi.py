@@ -200,7 +200,7 @@ class TestOneSource:
 GOOD = {"content-type": "application/json"}
 
 
-class TestTheJudge:
+class TestContractRecorder:
     """The contract recorder: an answer that the document does not describe fails the test that received it."""
 
     @pytest.mark.parametrize(

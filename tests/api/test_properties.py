@@ -156,15 +156,15 @@ def say_and_check(home: Home, method: str, data: bytes) -> int | None:
     """Send one whole request. It is answered, and then the connection can be used, or is closed as announced."""
     with home.dial() as line:
         send(line, data)
-        heard = receive(line, method, data)
-        if heard.status == 101:
-            return heard.status
-        if heard.is_last:
+        collected = receive(line, method, data)
+        if collected.status == 101:
+            return collected.status
+        if collected.is_last:
             assert line.recv(1) == b""
         else:
             send(line, request("GET", "/health"))
             assert receive(line).body == b'{"status":"ok"}'
-    return heard.status
+    return collected.status
 
 
 TEXTS = st.one_of(
@@ -256,7 +256,7 @@ HEADERS = st.lists(
     max_size=5,
 )
 METHODS = st.sampled_from(["PUT", "PATCH", "OPTIONS", "TRACE", "HEAD", "CONNECT", "NONE", "get", "M-SEARCH", "*"])
-USUAL = st.sampled_from(["GET", "POST", "DELETE"])
+SERVED_METHODS = st.sampled_from(["GET", "POST", "DELETE"])
 QUERIES = st.one_of(st.just(""), st.text(alphabet="ids=&%;+?/ff0:_", max_size=30).map(lambda text: f"?{text}"))
 
 QUICK = settings(
@@ -329,7 +329,7 @@ def take_any_path(how: settings, home: Home) -> None:
     """Send requests for paths that mostly do not exist."""
 
     @how
-    @given(method=METHODS | USUAL, path=PATHS, key=KEYS, headers=HEADERS, body=BODIES)
+    @given(method=METHODS | SERVED_METHODS, path=PATHS, key=KEYS, headers=HEADERS, body=BODIES)
     def run(method: str, path: str, key: str, headers: list[str], body: bytes | None) -> None:
         say_and_check(home, method, request(method, path, key, *headers, body=body))
 

@@ -69,7 +69,7 @@ RELOADS = {
 }
 """How the frames of each target's reloads begin."""
 
-TOLD: list[tuple[Event, dict[str, Any] | None]] = [
+EVENT_FRAMES: list[tuple[Event, dict[str, Any] | None]] = [
     (
         events.DeviceStateChanged(device=LAMP, previous=None),
         {"type": "device.state_changed", "id": "desk:light:0", "state": dict(LAMP.attributes)},
@@ -193,18 +193,20 @@ class TestFrames:
 
     def test_every_event_is_in_the_table(self) -> None:
         kinds = {kind for kind in vars(events).values() if isinstance(kind, type) and issubclass(kind, Event)}
-        assert kinds - {Event} == {type(event) for event, _ in TOLD} == set(BY_EVENT)
+        assert kinds - {Event} == {type(event) for event, _ in EVENT_FRAMES} == set(BY_EVENT)
 
-    @pytest.mark.parametrize(("event", "received"), TOLD, ids=[type(event).__name__ for event, _ in TOLD])
+    @pytest.mark.parametrize(
+        ("event", "received"), EVENT_FRAMES, ids=[type(event).__name__ for event, _ in EVENT_FRAMES]
+    )
     def test_an_event_has_the_frame_of_the_contract(self, event: Event, received: dict[str, Any] | None) -> None:
         written = json.dumps(received, separators=(",", ":"), ensure_ascii=False).encode()
         assert frame_of(event) == (None if received is None else written)
 
     async def test_all_of_them_arrive_in_their_order_and_nothing_else(self) -> None:
         async with quiet_house() as house, read_events(house.url) as stream:
-            for event, _ in TOLD:
+            for event, _ in EVENT_FRAMES:
                 house.hub.bus.publish(event)
-            for received in [received for _, received in TOLD if received is not None]:
+            for received in [received for _, received in EVENT_FRAMES if received is not None]:
                 assert await stream.event() == received
             assert await stream.is_open(0.05)
 

@@ -244,7 +244,7 @@ def test_a_trigger_without_an_attribute_matches_as_long_as_there_is_a_device() -
 
 
 DUE = at("2026-03-29T01:00:00.250")
-TOLD = "2026-03-29T01:00:00.250Z"
+DUE_TEXT = "2026-03-29T01:00:00.250Z"
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ TOLD = "2026-03-29T01:00:00.250Z"
 def test_the_event_table_of_a_due_time_tells_when_and_what_for(
     trigger: TimedTrigger, is_daily: bool | None, table: Mapping[str, Any]
 ) -> None:
-    assert trigger.event_at(DUE) == {"scheduled_at": TOLD, **table}
+    assert trigger.event_at(DUE) == {"scheduled_at": DUE_TEXT, **table}
     assert trigger.type == table["type"]
     assert getattr(trigger, "is_daily", None) is is_daily
 

@@ -26,7 +26,7 @@ MORNING = automation("morning", "{ type = 'wall_clock', hour = 7, minute = 0 }")
 NIGHTS = automation("nights", "{ type = 'wall_clock', hour = 2, minute = 30 }")
 SUNSET = automation("sunset", "{ type = 'sunset', offset_mins = -15 }")
 HOURLY = automation("hourly", "{ type = 'cron', expression = '0 0 * * * *' }")
-BEAT = automation("beat", "{ type = 'interval', every_secs = 5400 }", more="state = { cooldown_secs = 9000 }")
+COOLING_DOWN = automation("beat", "{ type = 'interval', every_secs = 5400 }", more="state = { cooldown_secs = 9000 }")
 FOLLOWS = automation("follows", f"{{ type = 'device_state_change', device_id = '{LAMP}' }}")
 DARK = automation(
     "dark",
@@ -77,7 +77,7 @@ def test_what_is_due_at_the_very_beginning_fires(tmp_path: Path) -> None:
 
 
 def test_what_would_not_run_is_told_with_its_reason(tmp_path: Path) -> None:
-    furnish(tmp_path, "", DARK, BEAT)
+    furnish(tmp_path, "", DARK, COOLING_DOWN)
     assert lines(tmp_path, "--from", "2026-12-24T00:00:00Z", "--hours", "7") == [
         {"at": f"2026-12-24T{at}:00.000Z", "automation": id_, "fired": error is None, "error": error}
         for at, id_, error in (
@@ -142,7 +142,7 @@ def test_a_polar_place_has_days_without_sunset_and_the_rest_goes_on(tmp_path: Pa
 
 @pytest.mark.slow
 def test_a_year_takes_seconds(tmp_path: Path) -> None:
-    furnish(tmp_path, BERLIN, MORNING, NIGHTS, SUNSET, HOURLY, BEAT)
+    furnish(tmp_path, BERLIN, MORNING, NIGHTS, SUNSET, HOURLY, COOLING_DOWN)
     began = time.monotonic()
     expected = lines(tmp_path, "--from", "2027-01-01T00:00", "--hours", str(365 * 24))
     assert time.monotonic() - began < 60
@@ -209,7 +209,7 @@ def test_a_reader_that_goes_away_ends_it(tmp_path: Path) -> None:
 
 
 def test_it_touches_nothing_also_while_the_hub_runs(tmp_path: Path) -> None:
-    furnish(tmp_path, BERLIN, MORNING, HOURLY, BEAT)
+    furnish(tmp_path, BERLIN, MORNING, HOURLY, COOLING_DOWN)
     with lares(tmp_path, variables=WITH_KEY) as hub:
         url = hub.url()
         ask(url, "POST", "/automations/hourly/enabled", {"enabled": False})

@@ -127,10 +127,10 @@ class House:
         """Every frame that the stream sent until now: a marker is sent behind them, and read."""
         marker = f"marker {len(self.events)}"
         self.hub.bus.publish(SystemErrorReported(message=marker))
-        heard = []
+        collected = []
         while (frame := await frames.next()).get("message") != marker:
-            heard.append(frame)
-        return heard
+            collected.append(frame)
+        return collected
 
     @asynccontextmanager
     async def stream(self, token: str | None = MASTER) -> AsyncIterator[Frames]:

@@ -21,21 +21,21 @@ def test_everybody_hears_everything_in_the_order_of_publishing() -> None:
 
 
 def test_listeners_are_called_in_the_order_in_which_they_came_and_before_publish_returns() -> None:
-    bus, heard = Bus(), list[str]()
-    bus.listen(lambda _: heard.append("first"))
-    bus.listen(lambda _: heard.append("second"))
+    bus, received = Bus(), list[str]()
+    bus.listen(lambda _: received.append("first"))
+    bus.listen(lambda _: received.append("second"))
     bus.publish(news(1))
-    assert heard == ["first", "second"]
+    assert received == ["first", "second"]
 
 
 def test_a_listener_hears_nothing_from_before_it_came_and_nothing_after_it_left() -> None:
-    bus, heard = Bus(), list[events.Event]()
+    bus, received = Bus(), list[events.Event]()
     bus.publish(news(1))
-    leave = bus.listen(heard.append)
+    leave = bus.listen(received.append)
     bus.publish(news(2))
     leave()
     bus.publish(news(3))
-    assert heard == [news(2)]
+    assert received == [news(2)]
 
 
 def test_a_listener_that_leaves_or_brings_another_while_it_listens_disturbs_nobody() -> None:

@@ -39,8 +39,8 @@ class Home:
 
     def __init__(self, *setup: Report) -> None:
         self.bus = Bus()
-        self.heard: list[events.Event] = []
-        self.bus.listen(self.heard.append)
+        self.received: list[events.Event] = []
+        self.bus.listen(self.received.append)
         self.clock = TickingClock()
         self.registry = PromptRegistry(self.bus, self.clock)
         for each in setup:
@@ -49,8 +49,8 @@ class Home:
 
     def news(self) -> list[events.Event]:
         """What was published since the last call."""
-        published = self.heard[:]
-        self.heard.clear()
+        published = self.received[:]
+        self.received.clear()
         return published
 
     def device(self, device_id: str = "a:1") -> Device:
@@ -195,7 +195,7 @@ class TestReports:
     def test_changes_are_told_in_the_order_of_the_report_and_before_removals(self) -> None:
         home = Home(report(seen("a:1"), seen("a:2"), seen("a:3"), seen("a:4")))
         home.registry.apply(report(seen("a:4", power="on"), seen("a:0"), seen("a:2", power="on"), also=["a:3"]))
-        published = [event.device.id for event in home.heard if isinstance(event, events.DeviceStateChanged)]
+        published = [event.device.id for event in home.received if isinstance(event, events.DeviceStateChanged)]
         assert published == ["a:4", "a:0", "a:2"]
         assert home.news()[3:] == [events.DeviceRemoved(device_id="a:1")]
 

@@ -80,8 +80,8 @@ async def test_devices_that_were_never_there_do_not_keep_the_house_from_being_re
                 assert await statuses(house) == {"elgato_lights": "degraded", "roku_tv": "degraded"}
                 assert (await house.get("/devices")).json == []
                 assert (await house.command(LIGHT, "power", "on")).status == 404
-                heard = [frame for frame in await house.heard(frames) if frame["type"] == "adapter.started"]
-                assert sorted(frame["adapter"] for frame in heard) == ["elgato_lights", "roku_tv"]
+                received = [frame for frame in await house.heard(frames) if frame["type"] == "adapter.started"]
+                assert sorted(frame["adapter"] for frame in received) == ["elgato_lights", "roku_tv"]
 
                 await light.plug_in()
                 tv.faults.status = None

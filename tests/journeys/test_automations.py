@@ -89,12 +89,12 @@ async def test_a_change_at_the_lamp_runs_the_lua_that_switches_the_tv(tmp_path: 
         await house.command(LIGHT, "power", "off")
         assert house.tv.power_mode != "PowerOn"
         async with house.stream() as frames:
-            heard: list[Any] = []
+            received: list[Any] = []
             house.light.lights[0].on = True  # by hand, at the lamp itself: the next poll sees it
             await until(lambda: house.tv.power_mode == "PowerOn")
-            while not heard or heard[-1]["id"] != TV:
-                heard += await frames.until("device.state_changed")
-        assert heard[0]["id"] == LIGHT
+            while not received or received[-1]["id"] != TV:
+                received += await frames.until("device.state_changed")
+        assert received[0]["id"] == LIGHT
         assert (await house.device(TV))["attributes"]["power"] == "on"
         [entry] = await ran(house, "follows")
         assert (entry["status"], entry["error"], entry["automation_id"]) == ("ok", None, "follows")
@@ -362,15 +362,15 @@ async def test_a_reload_is_all_or_nothing_and_told_on_the_stream(lua: House, tmp
         assert (await lua.get("/automations/new")).status == 404
         (tmp_path / "config/automations/bad.lua").unlink()
         assert (await lua.post("/automations/reload")).json["loaded_count"] == len(FILES) + 1
-        heard = await lua.heard(frames)
-    assert [frame["type"].removeprefix("automation.catalog_") for frame in heard] == [
+        received = await lua.heard(frames)
+    assert [frame["type"].removeprefix("automation.catalog_") for frame in received] == [
         "reload_started",
         "reload_failed",
         "reload_started",
         "reloaded",
     ]
-    assert heard[0] == {"type": "automation.catalog_reload_started", "target": "automations"}
-    assert (heard[1]["errors"], heard[3]["loaded_count"]) == ([fault], len(FILES) + 1)
+    assert received[0] == {"type": "automation.catalog_reload_started", "target": "automations"}
+    assert (received[1]["errors"], received[3]["loaded_count"]) == ([fault], len(FILES) + 1)
     assert (await lua.get("/automations/new")).status == 200
 
 

@@ -34,7 +34,7 @@ def _ids(answer: Received) -> list[str]:
 
 async def test_a_group_is_created_changed_and_removed_and_only_changes_are_heard(house: House) -> None:
     async with house.stream() as frames:
-        for body, group, heard in [
+        for body, group, received in [
             (_group([TV, LIGHT]), _group([TV, LIGHT]), ["group.added"]),
             (_group([TV, LIGHT]), _group([TV, LIGHT]), []),
             (_group([TV, LIGHT], "Both"), _group([TV, LIGHT], "Both"), ["group.updated"]),
@@ -54,7 +54,7 @@ async def test_a_group_is_created_changed_and_removed_and_only_changes_are_heard
                     "members": group["members"],
                 },
             }
-            assert await house.heard(frames) == [frame[type_] for type_ in heard]
+            assert await house.heard(frames) == [frame[type_] for type_ in received]
         answer = await house.delete("/groups/all")
         assert (answer.status, answer.json) == (204, None)
         assert await house.heard(frames) == [{"type": "group.removed", "id": "all"}]

@@ -22,8 +22,8 @@ async def test_a_person_names_a_device_and_takes_the_name_away_again(house: Hous
         assert (await house.post(f"/devices/{LIGHT}/name", {"name": "Desk ☃"})).status == 200
         back = await house.post(f"/devices/{LIGHT}/name", {"name": None})
         assert back.json["name"] == vendor["name"] == "Simulated light"
-        heard = [frame for frame in await house.heard(frames) if frame["type"] == "device.updated"]
-    assert heard == [
+        received = [frame for frame in await house.heard(frames) if frame["type"] == "device.updated"]
+    assert received == [
         {"type": "device.updated", "id": LIGHT, "name": name, "info": vendor["info"]}
         for name in ("Desk ☃", "Simulated light")
     ]
@@ -102,9 +102,9 @@ async def test_what_happens_at_a_device_is_told_each_time_and_is_no_state(house:
         registry.publish_event("elgato_lights", TV, "double", {})
         registry.publish_event("roku_tv", TV, "", {})
         registry.publish_event("roku_tv", TV, "x", {"bad": float("nan")})
-        heard = await house.heard(frames)
+        received = await house.heard(frames)
     reported = {"type": "device.event", "id": TV, "event": "double", "data": {"count": 2}}
-    assert [frame for frame in heard if frame["type"] == "device.event"] == [reported, reported]
+    assert [frame for frame in received if frame["type"] == "device.event"] == [reported, reported]
     assert (await house.device(TV))["attributes"] == before["attributes"]
 
 

@@ -149,11 +149,11 @@ async def test_commands_meanwhile_are_refused_in_time_and_the_first_one_after_is
         began = clock.monotonic()
         assert (await home.command(ids[0], "power", "toggle")).status == 200
         assert clock.monotonic() == began, "it did not wait for a poll"
-        heard = await home.heard(frames)
-        assert [(frame["type"], frame["id"], frame["state"]["state"]) for frame in heard] == [
+        received = await home.heard(frames)
+        assert [(frame["type"], frame["id"], frame["state"]["state"]) for frame in received] == [
             ("device.state_changed", id_, "online") for id_ in ids
         ]
-        assert heard[0]["state"]["power"] == "off"
+        assert received[0]["state"]["power"] == "off"
         assert _lines(caplog) == [("INFO", f"{adapter}: answers again")]
         assert set((await _states(home)).values()) == {"online"}
 
@@ -175,9 +175,9 @@ async def test_one_command_without_an_answer_is_an_outage_at_once(
         await device.unplug()
         answer = await _wait_out(clock, _asking(home, ids[0], "toggle"))
         assert (answer.status, answer.json) == (400, {"error": reported, "code": "device_unreachable"})
-        heard = await home.heard(frames)
-        assert [frame.get("id") for frame in heard] == [*ids, None]
-        assert heard[-1] == {"type": "system.error", "message": f"{adapter}: {reported}"}
+        received = await home.heard(frames)
+        assert [frame.get("id") for frame in received] == [*ids, None]
+        assert received[-1] == {"type": "system.error", "message": f"{adapter}: {reported}"}
         await clock.advance(TEN_MINUTES, sleepers=3)
         assert await home.heard(frames) == []
     assert _lines(caplog) == [("WARNING", f"{adapter}: {reported}")]
@@ -208,9 +208,9 @@ async def test_both_lost_and_found_are_told_each_for_itself(
         await home.light.unplug()
         await home.tv.unplug()
         await clock.advance(TEN_MINUTES, sleepers=3)
-        heard = await home.heard(frames)
-        assert sorted(frame["id"] for frame in heard if "id" in frame) == [LIGHT, SECOND, TV]
-        assert sorted(frame["message"].partition(":")[0] for frame in heard if "message" in frame) == [
+        received = await home.heard(frames)
+        assert sorted(frame["id"] for frame in received if "id" in frame) == [LIGHT, SECOND, TV]
+        assert sorted(frame["message"].partition(":")[0] for frame in received if "message" in frame) == [
             "elgato_lights",
             "roku_tv",
         ]

@@ -265,13 +265,13 @@ async def test_reloads_are_told_on_the_event_stream(lua: House, tmp_path: Path) 
         write(tmp_path, {"scenes/one.lua": "return {", "scripts/deep/math.lua": "return {"})
         await reload(lua)
         await reload(lua, "scripts")
-        heard = await lua.heard(frames)
-    assert all(isinstance(frame.pop("duration_ms", 0), int) for frame in heard)
+        received = await lua.heard(frames)
+    assert all(isinstance(frame.pop("duration_ms", 0), int) for frame in received)
     errors = {
         file: [{"file": file, "line": 1, "message": "unexpected symbol near <eof>"}]
         for file in ("config/scenes/one.lua", "config/scripts/deep/math.lua")
     }
-    assert heard == [
+    assert received == [
         {"type": "scene.catalog_reload_started", "target": "scenes"},
         {"type": "scene.catalog_reloaded", "target": "scenes", "loaded_count": 2, "errors": []},
         {"type": "scripts.reload_started", "target": "scripts"},

@@ -126,8 +126,8 @@ class TestWhatIsThereAgain:
             async with house.stream() as frames:
                 await clock.advance(1.0, sleepers=SLEEPERS)
                 await house.ready()
-                heard = [frame for frame in await house.heard(frames) if frame["type"] != "adapter.started"]
-            assert sorted(heard, key=lambda frame: str(frame["id"])) == [
+                received = [frame for frame in await house.heard(frames) if frame["type"] != "adapter.started"]
+            assert sorted(received, key=lambda frame: str(frame["id"])) == [
                 {"type": "device.state_changed", "id": id_, "state": device["attributes"]}
                 for id_, device in sorted(before.items())
             ]
@@ -145,8 +145,8 @@ class TestWhatIsThereAgain:
                 async with house.stream() as frames:
                     await clock.advance(1.0, sleepers=SLEEPERS)
                     await house.ready()
-                    heard = [frame for frame in await house.heard(frames) if frame["type"] == "device.removed"]
-                assert heard == [{"type": "device.removed", "id": SECOND}] * was_restored
+                    received = [frame for frame in await house.heard(frames) if frame["type"] == "device.removed"]
+                assert received == [{"type": "device.removed", "id": SECOND}] * was_restored
                 assert set(await devices_of(house)) == {LIGHT, TV}
                 assert (await house.get("/groups/all")).json["members"] == [SECOND, TV, LIGHT]
         assert not was_restored, "what was removed is not restored again"

@@ -26,7 +26,7 @@ SLEEPER = """return { id = "sleeper", name = "Sleeper",
   execute = function(ctx) ctx:log("info", "asleep") ctx:sleep(600) end }"""
 SLEEPING = """return { id = "sleeping", name = "Sleeping", trigger = { type = "system_error" },
   execute = function(ctx) ctx:log("info", "asleep") ctx:sleep(600) end }"""
-BEAT = """return { id = "beat", name = "Beat", trigger = { type = "interval", every_secs = 1 },
+EVERY_SECOND = """return { id = "beat", name = "Beat", trigger = { type = "interval", every_secs = 1 },
   execute = function(ctx) ctx:log("info", "beat") end }"""
 
 
@@ -90,7 +90,7 @@ async def test_who_waits_for_a_sleeping_flow_is_told_that_the_hub_stopped_and_no
     tmp_path: Path,
 ) -> None:
     configure(tmp_path)
-    for name, text in {"scenes/s": SLEEPER, "automations/a": SLEEPING, "automations/b": BEAT}.items():
+    for name, text in {"scenes/s": SLEEPER, "automations/a": SLEEPING, "automations/b": EVERY_SECOND}.items():
         file = tmp_path / "config" / f"{name}.lua"
         file.parent.mkdir(exist_ok=True)
         file.write_text(text)

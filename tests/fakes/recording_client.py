@@ -1,4 +1,4 @@
-"""A way to vendors that a test looks into."""
+"""An HTTP client that records its requests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from appliance.adapters.device_http import HttpClient
 from appliance.clock import Clock
 
 
-class Wire(HttpClient):
+class RecordingClient(HttpClient):
     """Notes each request with its time, and does what the test wants just before one goes out.
 
     A request that is repeated underneath is noted once.

@@ -105,9 +105,9 @@ class LuaExecution:
         self._cpu_until: float | None = None
         self._limit = Reason.CPU
 
-    def begin(self, workers: Callable[[LuaExecution], None], tasks: Tasks) -> None:
-        """Start in the worker that `workers` chooses. Lua runs before this returns, if that worker is ready."""
-        workers(self)
+    def begin(self, place: Callable[[LuaExecution], None], tasks: Tasks) -> None:
+        """Start in the worker in which `place` puts it. Lua runs before this returns, if that worker is ready."""
+        place(self)
         self._task = tasks.start(self._run(), f"run of {self.name}")
         self._task.add_done_callback(self._end)
 

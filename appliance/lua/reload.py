@@ -35,7 +35,7 @@ class Reloader:
         self._bus = bus
         self._clock = clock
         self._refusal = refusal
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._tasks = Tasks()
 
     async def __aenter__(self) -> Reloader:
@@ -49,7 +49,7 @@ class Reloader:
         return await self._tasks.finish(self._reload(), f"reload of {self.target}")
 
     async def _reload(self) -> Reloaded:
-        async with self._turn:
+        async with self._lock:
             self._bus.publish(events.CatalogReloadStarted(target=self.target))
             began = self._clock.monotonic()
             count, faults = (0, [self._refusal]) if self._refusal is not None else await self._work()

@@ -5,7 +5,7 @@ local error, type, tostring, next, sub, rawget = error, type, tostring, next, st
 local create, resume, status = coroutine.create, coroutine.resume, coroutine.status
 local getinfo, metatable_of, place_at = debug.getinfo, debug.getmetatable, lares.place_at
 
-local DESCRIBE, COMPILE, REQUEST, DONE, STOPPED, FAILED = 2, 3, 17, 19, 20, 21    -- protocol.Kind
+local DESCRIBE, COMPILE, REQUEST, DONE, STOPPED, FAILED = 2, 3, 17, 19, 20, 21    -- protocol.FrameKind
 local MAX_MESSAGE_BYTES = 4096  -- bytes of an error's message
 lares.FUNCTION = '\0function'  -- the key that stands for a function in a description
 

@@ -38,7 +38,7 @@ class KeySocket:
     """
 
     def __init__(self, answer: Callable[[Any], Awaitable[dict[str, Any]]], data_dir: Path, clock: Clock) -> None:
-        self._answer = answer
+        self._inquire = answer
         self._folder = data_dir
         self._clock = clock
         self._tasks = Tasks()
@@ -85,7 +85,7 @@ class KeySocket:
     async def _answer(self, peer: socket.socket) -> None:
         async with asyncio.timeout(PATIENCE_SECS):
             request = await _read_line(peer)
-        reply = orjson.dumps(await self._answer(request)) + b"\n"
+        reply = orjson.dumps(await self._inquire(request)) + b"\n"
         async with asyncio.timeout(PATIENCE_SECS):
             await asyncio.get_running_loop().sock_sendall(peer, reply)
 

@@ -39,7 +39,6 @@ SCRIPT_LOG_LEVELS: Mapping[str, int] = {
     "error": logging.ERROR,
 }
 
-
 MoreCall = Callable[..., Awaitable[Any]]
 """A call of another room: it is given the context and the three arguments, and answers in JSON data."""
 

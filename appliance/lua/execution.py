@@ -270,14 +270,10 @@ class LuaExecution:
         if self._abort_timer is not None:
             self._abort_timer.cancel()
         self._stop()
-        on_end, self._on_end = self._on_end, _ignore  # a reference cycle would keep what has ended
+        on_end, self._on_end = self._on_end, lambda *_: None  # a reference cycle would keep what has ended
         on_end(self, self._failure(task))
 
     def _failure(self, task: asyncio.Task[Failure]) -> Failure:
         if task.cancelled():  # before it had begun, or with the hub
             return ExecutionCancelled(f"{self._files[0].name} was cancelled before it was done")
         return task.result()
-
-
-def _ignore(*_: object) -> None:
-    return None

@@ -18,7 +18,6 @@ from appliance.tables.checks import nearest
 MAX_FOLDER_BYTES = 16 << 20
 """Bytes of all files of one folder together."""
 
-
 MAX_MODULES_LISTED = 200
 
 _MODULE = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")

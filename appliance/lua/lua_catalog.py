@@ -34,7 +34,6 @@ log = logging.getLogger("lua")
 Describe = Callable[[Source], Awaitable[Mapping[str, Any]]]
 """Runs a file's top-level code and gives what it returned; raises `ScriptFailed` where that fails."""
 
-
 Parse = Callable[[Table], T | None]
 """Reads what a file returned; None where it has faults, which are added to the table's findings."""
 

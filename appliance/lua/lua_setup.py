@@ -28,13 +28,8 @@ def build_pool(
         max_cpu_secs=scripts.max_cpu_secs,
         backstop_secs=runner.backstop_timeout_secs,
     )
-    return WorkerPool(
-        limits=limits,
-        scripts=folder_of(scripts, root, is_deep=True),
-        timezone=timezone,
-        clock=clock,
-        on_kill=on_kill,
-    )
+    folder = folder_of(scripts, root, is_deep=True)
+    return WorkerPool(limits=limits, scripts=folder, timezone=timezone, clock=clock, on_kill=on_kill)
 
 
 def folder_of(section: LuaFolder, root: Path, *, is_deep: bool = False) -> Folder | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
@@ -146,11 +147,10 @@ class ConcurrencyGate(Generic[R]):
 
     def withdraw(self, id_: str, execution: R) -> bool:
         """Remove one that waits; whether it did."""
-        waiting = self._slots.get(id_, _Slots()).waiting
-        if execution not in waiting:
-            return False
-        waiting.remove(execution)
-        return True
+        with suppress(KeyError, ValueError):
+            self._slots[id_].waiting.remove(execution)
+            return True
+        return False
 
     def take_waiting(self, id_: str) -> list[R]:
         """Remove those of the id that wait, and return them."""

@@ -14,7 +14,6 @@ from appliance.tasks import Tasks
 
 log = logging.getLogger("lua")
 
-
 Reloaded = events.CatalogReloaded | events.CatalogReloadFailed
 """How a reload ended. With faults nothing of it counts, and `loaded_count` is 0."""
 

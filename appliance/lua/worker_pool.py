@@ -141,7 +141,8 @@ class WorkerPool:
 
     async def _run_file(self, kind: FrameKind, source: Source) -> bytes:
         """The result of the file's own code."""
-        execution = LuaExecution(source.name, kind, source, b"", _FileCalls(source.name), self._settings, _ignore)
+        calls = _FileCalls(source.name)
+        execution = LuaExecution(source.name, kind, source, b"", calls, self._settings, lambda *_: None)
         execution.begin(self._place, self._tasks)
         try:
             await execution.wait()
@@ -188,8 +189,7 @@ class WorkerPool:
 
     def _note(self, worker: Worker, reason: str) -> None:
         self._kill_count += 1
-        at = timestamp(self._settings.clock.now())
-        self._kills.appendleft({"at": at, "pid": worker.pid, "reason": reason})
+        self._kills.appendleft({"at": timestamp(self._settings.clock.now()), "pid": worker.pid, "reason": reason})
         log.error("a Lua worker is lost: %s", reason)
         self._on_kill(reason)
 
@@ -207,10 +207,6 @@ class _FileCalls:
 
     def log(self, level: str, message: str, fields: Any) -> None:
         scripts_log.info("%s", message, extra={"file": self._file})
-
-
-def _ignore(*_: object) -> None:
-    return None
 
 
 def _read_description(body: bytes) -> Mapping[str, Any]:

@@ -375,8 +375,11 @@ def checked(
 
 
 FORMAT = "ruff format --check --quiet"
-SEVERAL = f"-p firmware.checks -n {processes()} --dist worksteal"
-"""How pytest is told to use every core."""
+
+
+def several(*, is_slow: bool) -> str:
+    """How pytest is told to use every core."""
+    return f"-p firmware.checks -n {processes(is_slow=is_slow)} --dist worksteal"
 
 
 def calls(output: str) -> Sequence[str]:
@@ -389,14 +392,14 @@ def test_test_runs_lint_types_and_tests_in_this_order(clone: Path, environment: 
         clone, environment, 'case "$2" in pytest) echo -n 12 > "$BUILD_PY_TALLY"; esac', "-x", LARES_PORT="1"
     )
     assert done.returncode == 0
-    assert calls(done.stdout) == ["ruff check", FORMAT, "mypy", f"pytest {SEVERAL} -m not slow -x"]
+    assert calls(done.stdout) == ["ruff check", FORMAT, "mypy", f"pytest {several(is_slow=False)} -m not slow -x"]
     assert "LARES_PORT" not in done.stdout
     assert re.fullmatch(r"build\.py: lint, types and 12 tests passed in \d+\.\d s", done.stdout.splitlines()[-1])
 
 
 def test_slow_is_build_py_s_own_word(clone: Path, environment: Environment, package: Path) -> None:
     done = checked(clone, environment, "true", "tests/api", "--slow")
-    assert calls(done.stdout)[-1] == f"pytest {SEVERAL} -m not musl --no-unlisted-skips tests/api"
+    assert calls(done.stdout)[-1] == f"pytest {several(is_slow=True)} -m not musl --no-unlisted-skips tests/api"
 
 
 def test_test_stops_at_the_first_failure_with_its_code(clone: Path, environment: Environment, package: Path) -> None:

@@ -143,6 +143,12 @@ class BadAnswer(AdapterFailed):
     code = "device_refused"
 
 
+class Unanswered(BadAnswer):
+    """The device answered something, and not this: it hung up, or took too long. That is no outage."""
+
+    code = "device_unreachable"
+
+
 class StoreFailed(LaresError):
     """The change could not be stored, and nothing of it is in force: try again."""
 

@@ -73,13 +73,18 @@ class AdapterRunner:
         """Whether the adapter is given the commands for several devices in one call."""
         return self.adapter is not None and self.adapter.takes_many
 
+    @property
+    def shares_outages(self) -> bool:
+        """Whether one command without an answer means that no device of this address answers."""
+        return self.adapter is not None and self.adapter.shares_outages
+
     async def command(self, device_ids: Sequence[str], command: Command) -> list[LaresError | None]:
         """Send the command once the address is free, and publish what was read; for each device why it failed.
 
         Raises `LaresError` where it failed for all: `Busy`, `Unreachable`, `Unsupported`, or another `AdapterFailed`.
         """
         await self._wait_until_made()
-        async with self.gate.lock():
+        async with self.gate.lock(device_ids):
             adapter = self._running()
             return await self._contained(self._command(adapter, device_ids, command))
 
@@ -96,6 +101,7 @@ class AdapterRunner:
             results = await adapter.within_limit(_ask(adapter, device_ids, command))
         except Unreachable as error:
             adapter.on_unreachable(error)
+            adapter.gate.fail_waiting(error, None if adapter.shares_outages else device_ids)
             raise
         except AdapterFailed as error:
             self._context.publish.reached()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
@@ -25,39 +25,52 @@ class AddressGate:
         self.commands_under_way = 0
         self.commands_ended = 0
         self._free = asyncio.Semaphore(concurrency)
-        self._outage: list[Unreachable] = []  # shared by all that wait now, replaced after an outage
+        self._waiting: list[_Waiting] = []
 
     @asynccontextmanager
-    async def lock(self) -> AsyncIterator[None]:
-        """Wait for a place and keep it until the block ends.
+    async def lock(self, device_ids: Collection[str] = ()) -> AsyncIterator[None]:
+        """Wait for a place for a command to these devices, and keep it until the block ends.
 
-        Raises `Busy` when none is free within `LOCK_TIMEOUT_SECS`, and `Unreachable` when a command before it got no
-        answer meanwhile: all that wait for a device that is gone fail at once. In both cases nothing was sent.
+        Raises `Busy` when none is free within `LOCK_TIMEOUT_SECS`, and `Unreachable` when `fail_waiting` meant it
+        meanwhile. In both cases nothing was sent.
         """
-        outage = self._outage
+        waiting = _Waiting(device_ids)
+        self._waiting.append(waiting)
         try:
             async with asyncio.timeout(LOCK_TIMEOUT_SECS if self._free.locked() else None):
                 await self._free.acquire()
         except TimeoutError:
             raise Busy(f"{self.address} is busy with earlier commands; this one was not sent") from None
-        if outage:
+        finally:
+            self._waiting.remove(waiting)
+        if waiting.outage is not None:
             self._free.release()
-            raise Unreachable(str(outage[0]))
+            raise Unreachable(str(waiting.outage))
         self.commands_under_way += 1
         try:
             yield
-        except Unreachable as error:
-            self._outage.append(error)
-            self._outage = []
-            raise
         finally:
             self.commands_under_way -= 1
             self.commands_ended += 1
             self._free.release()
 
+    def fail_waiting(self, outage: Unreachable, device_ids: Collection[str] | None = None) -> None:
+        """Let the commands that wait now fail with this outage: those to these devices, or all."""
+        for waiting in self._waiting:
+            if device_ids is None or not set(device_ids).isdisjoint(waiting.device_ids):
+                waiting.outage = outage
+
     def is_stale(self, ended_before: int) -> bool:
         """Whether a reading may be older than a command: one runs, or ended since `commands_ended` was this."""
         return self.commands_under_way > 0 or self.commands_ended != ended_before
+
+
+class _Waiting:
+    """A command that waits for its place."""
+
+    def __init__(self, device_ids: Collection[str]) -> None:
+        self.device_ids = device_ids
+        self.outage: Unreachable | None = None
 
 
 class AddressGates:

@@ -11,7 +11,7 @@ from typing import Any, Protocol, Self, TypeVar
 from appliance.adapters.address_gates import AddressGate, AddressGates
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
-from appliance.errors import AdapterFailed, Unreachable
+from appliance.errors import Unanswered, Unreachable
 from appliance.home.commands import Command
 from appliance.home.model import Report
 from appliance.home.values import Value
@@ -68,11 +68,14 @@ class Adapter(ABC):
     left, and a new one is made after a pause; its devices keep their state.
 
     Commands to one `address` wait for each other, also those of other adapters with that address; `concurrency` of
-    them run at a time. One that `takes_many` is given the commands for several devices in one call.
+    them run at a time. One that `takes_many` is given the commands for several devices in one call. Where a command
+    that got no answer means that no other device of the address answers either, `shares_outages`: the commands that
+    wait there fail at once, unsent. Otherwise only those to the same device do.
     """
 
     concurrency = 1
     takes_many = False
+    shares_outages = False
 
     def __init__(self, context: AdapterContext, address: str | None = None) -> None:
         self.name = context.name
@@ -107,11 +110,11 @@ class Adapter(ABC):
         return {}
 
     async def within_limit(self, work: Awaitable[T]) -> T:
-        """The result of a command or operation; `AdapterFailed` where it takes longer than five seconds."""
+        """The result of a command or operation; `Unanswered` where it takes longer than five seconds."""
         try:
             return await end_within(work, COMMAND_TIMEOUT_SECS)
         except TimeoutError:
-            raise AdapterFailed(f"{self.name} took longer than {COMMAND_TIMEOUT_SECS:g} s") from None
+            raise Unanswered(f"{self.name} took longer than {COMMAND_TIMEOUT_SECS:g} s") from None
 
     def on_unreachable(self, error: Unreachable) -> None:  # noqa: B027 - behind a bridge it means one device only
         """A command got no answer. An adapter that is lost then as a whole publishes that here."""

@@ -20,7 +20,7 @@ from aiohttp import ClientHandlerType, ClientMiddlewareType, ClientRequest, Clie
 from aiohttp.tracing import Trace
 
 from appliance.clock import Clock
-from appliance.errors import AdapterFailed, BadAnswer, Unreachable
+from appliance.errors import AdapterFailed, BadAnswer, Unanswered, Unreachable
 
 CONNECT_TIMEOUT_SECS = 2.0
 """Seconds that a device has to accept a connection."""
@@ -244,7 +244,7 @@ class HttpClient:
                 if len(body) > MAX_RESPONSE_BYTES:
                     raise BadAnswer(f"{self.address} answered with more than {MAX_RESPONSE_BYTES // 1024} KiB")
         except (aiohttp.ClientError, OSError):
-            raise BadAnswer(f"{self.address} broke off its answer") from None
+            raise Unanswered(f"{self.address} broke off its answer") from None
         return bytes(body)
 
 

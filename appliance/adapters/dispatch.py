@@ -170,7 +170,7 @@ class _CommandQueue:
     """The commands of one `send` to one address: only as many wait at its gate as it lets in at a time.
 
     So each waits for the others of the same `send` as long as they take, and for those of other senders as long as
-    the gate allows. After one that got no answer, those behind it are not sent.
+    the gate allows. Where the adapter `shares_outages`, those behind one that got no answer are not sent.
     """
 
     def __init__(self) -> None:
@@ -187,7 +187,8 @@ class _CommandQueue:
             try:
                 return await runner.command(ids, command)
             except Unreachable as error:
-                self._outage = error
+                if runner.shares_outages:
+                    self._outage = error
                 raise
 
 

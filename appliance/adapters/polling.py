@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import random
 from abc import abstractmethod
-from collections.abc import Awaitable
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Self, TypeVar
 
 from appliance.adapters.base import COMMAND_TIMEOUT_SECS, Adapter, AdapterContext
 from appliance.adapters.device_http import HttpClient
-from appliance.errors import AdapterFailed, BadAnswer, Unreachable
+from appliance.errors import AdapterFailed, Unanswered, Unreachable
 from appliance.home.model import Report
-from appliance.tasks import end_within
+from appliance.tasks import end_within, run_together
 
 POLLS_TO_LOSE = 2
 """Polls in a row without an answer that make an adapter's devices offline; so does one command."""
@@ -24,18 +26,24 @@ JITTER = 0.25
 
 T = TypeVar("T")
 
+log = logging.getLogger("adapters")
+
 
 class PollingAdapter(Adapter):
     """Polls one address every `poll_interval` seconds, with back-off while it does not answer.
 
-    `misses` counts polls without an answer; a command without one counts as enough of them.
+    `misses` counts polls without an answer; a command without one counts as enough of them. An address that pushes as
+    well is listened to at `open_push`.
     """
+
+    shares_outages = True
 
     def __init__(self, context: AdapterContext, http: HttpClient, poll_interval: float) -> None:
         super().__init__(context, http.address)
         self.http = http
         self.poll_interval = poll_interval
         self.misses = 0
+        self._is_poll_due = False
 
     @classmethod
     def of(cls, settings: Any, context: AdapterContext) -> Self:
@@ -47,32 +55,77 @@ class PollingAdapter(Adapter):
     async def poll(self) -> Report:
         """Read the state of every device behind this adapter; raises `AdapterFailed`."""
 
+    def open_push(self) -> AbstractAsyncContextManager[AsyncIterator[Any]] | None:
+        """A new connection over which the address pushes, as an iterator of its messages; None where it does not."""
+        return None
+
+    def receive(self, message: Any) -> None:
+        """Publish what was pushed. Raises `AdapterFailed` for a message that says nothing; it is passed over."""
+
+    def poll_now(self) -> None:
+        """Poll at once, or once more after the poll that is under way."""
+        self._is_poll_due = True
+        self.publish.recovered.set()
+
     async def run(self) -> None:
-        """Poll until cancelled; at once when an outage ends."""
+        """Poll until cancelled; at once when an outage ends or the connection of pushes breaks."""
+        await run_together(self._keep_polling(), self._keep_receiving())
+
+    async def _keep_polling(self) -> None:
         began = self.clock.monotonic()
         await self.poll_once()
         self.publish.started()
         recovered = self.publish.recovered
         while True:
-            recovered.clear()
-            pause = began + delay_after(self.misses, self.poll_interval) - self.clock.monotonic()
-            await self.clock.wait(recovered, max(pause, 0.0))
+            if not self._is_poll_due:
+                recovered.clear()
+                pause = began + delay_after(self.misses, self.poll_interval) - self.clock.monotonic()
+                await self.clock.wait(recovered, max(pause, 0.0))
+            self._is_poll_due = False
             began = self.clock.monotonic()
             await self.poll_once()
 
+    async def _keep_receiving(self) -> None:
+        """Receive what is pushed; where the connection cannot be opened, polling is enough."""
+        failures = 0
+        while (connection := self.open_push()) is not None:
+            opened_at: float | None = None
+            try:
+                async with connection as messages:
+                    opened_at = self.clock.monotonic()
+                    async for message in messages:
+                        self._receive(message)
+            except AdapterFailed as error:
+                log.debug("%s: no push: %s", self.name, error)
+            if opened_at is not None:
+                self.poll_now()
+                failures = 0 if self.clock.monotonic() - opened_at >= MAX_BACK_OFF_SECS else failures
+            failures += 1
+            await self.clock.sleep(min(2.0**failures, MAX_BACK_OFF_SECS))
+
+    def _receive(self, message: Any) -> None:
+        try:
+            self.receive(message)
+        except AdapterFailed as error:
+            log.debug("%s: a pushed message says nothing: %s", self.name, error)
+
     async def poll_once(self) -> None:
-        """Poll and publish the result, unless a command ran meanwhile: the reading may be older than its change."""
+        """Poll and publish the result, unless a command ran meanwhile: the reading may be older than its change.
+
+        What was pushed meanwhile was said later, and stays.
+        """
         began = self.clock.monotonic()
         ended_before, answers_before = self.gate.commands_ended, self.http.answers
-        try:
-            outcome: Report | AdapterFailed = await self.within_limit(self.poll())
-        except AdapterFailed as error:
-            outcome = error
+        with self.publish.reading() as reading:
+            try:
+                outcome: Report | AdapterFailed = await self.within_limit(self.poll())
+            except AdapterFailed as error:
+                outcome = error
         if self.gate.is_stale(ended_before):
             return
         if isinstance(outcome, Report):
             self.misses = 0
-            self.publish.report(outcome)
+            self.publish.report(outcome, reading)
             self.publish.answered(self.clock.monotonic() - began)
         elif isinstance(outcome, Unreachable):
             self._on_miss(outcome, self.misses + 1)
@@ -90,11 +143,11 @@ class PollingAdapter(Adapter):
         except TimeoutError:
             if self.http.answers == answers_before:
                 raise Unreachable(f"{address} does not answer (nothing for {COMMAND_TIMEOUT_SECS:g} s)") from None
-            raise BadAnswer(f"{address} took longer than {COMMAND_TIMEOUT_SECS:g} s") from None
+            raise Unanswered(f"{address} took longer than {COMMAND_TIMEOUT_SECS:g} s") from None
         except Unreachable as error:
             if self.http.answers == answers_before:
                 raise
-            raise BadAnswer(str(error)) from None
+            raise Unanswered(str(error)) from None
         self.misses = 0
         return result
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
+from appliance.adapters.readings import Reading
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, LaresError
 from appliance.home import events
@@ -37,6 +39,20 @@ class Publisher:
         self._is_lost = False
         self._is_faulty = False
         self._faults: set[str] = set()
+        self._readings: list[Reading] = []
+
+    @contextmanager
+    def reading(self) -> Iterator[Reading]:
+        """A poll from its question to its answer: give its report to `report` together with this reading.
+
+        What is published otherwise meanwhile was said later than what the poll asked, and is not undone by it.
+        """
+        reading = Reading()
+        self._readings.append(reading)
+        try:
+            yield reading
+        finally:
+            self._readings.remove(reading)
 
     def full_list(self, observations: Iterable[Observation], present: Iterable[str] = ()) -> None:
         """All devices: these, and those in `present` that could not be read. Any other is removed."""
@@ -48,16 +64,24 @@ class Publisher:
         """One device in full, known or new; no other is touched."""
         self.report(Report(adapter=self.name, observations=(observation,)))
 
-    def report(self, report: Report) -> None:
-        """Observations of some devices, or of all."""
+    def report(self, report: Report, reading: Reading | None = None) -> None:
+        """Observations of some devices, or of all; those of a poll with its `reading`."""
+        if reading is not None:
+            report = reading.without_older(report, self._registry)
+        for each in self._readings:
+            each.note_report(report, self._registry)
         self._registry.apply(report)
 
     def attributes(self, device_id: str, attributes: Mapping[str, Value]) -> None:
         """Some attributes of a device that was published before; its others stay."""
+        for each in self._readings:
+            each.note(device_id, [*attributes, "state"])
         self._registry.update_attributes(self.name, device_id, attributes)
 
     def availability(self, device_id: str, *, is_available: bool) -> None:
         """Whether the bridge or broker reaches this device; if not, its state is `unavailable`."""
+        for each in self._readings:
+            each.note(device_id, ["state"])
         self._registry.set_availability(self.name, device_id, is_available=is_available)
 
     def event(self, device_id: str, event: str, data: Mapping[str, Value] | None = None) -> None:

@@ -131,11 +131,19 @@ BY_EVENT: Mapping[type[events.Event], EventFrame | Mapping[str, EventFrame] | No
 }
 """The frame of each event; by the target where it is a reload's; None for events that stay inside."""
 
+_HEARTBEAT = _frame(
+    "heartbeat",
+    "To readers that ask for it with `heartbeat_secs` alone: at once, and whenever so many seconds went by.",
+)
+
 FRAMES: Sequence[EventFrame] = [
-    each
-    for frames in BY_EVENT.values()
-    if frames is not None
-    for each in ([frames] if isinstance(frames, EventFrame) else frames.values())
+    *(
+        each
+        for frames in BY_EVENT.values()
+        if frames is not None
+        for each in ([frames] if isinstance(frames, EventFrame) else frames.values())
+    ),
+    _HEARTBEAT,
 ]
 """Every type of frame."""
 
@@ -154,6 +162,11 @@ def lag_frame(dropped: int) -> bytes:
     """The frame that says to a reader how many it lost."""
     message = f"subscriber lagged: {dropped} events dropped"
     return orjson.dumps({"type": "system.error", "message": message, "dropped": dropped})
+
+
+def heartbeat_frame() -> bytes:
+    """The frame that says that the stream is alive."""
+    return orjson.dumps(_HEARTBEAT.record.of())
 
 
 def fault_frame(event: events.Event) -> bytes:

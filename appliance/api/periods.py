@@ -6,12 +6,12 @@ import re
 from datetime import datetime
 from typing import Any
 
-from appliance.api.validation import RequestFields
+from appliance.api.validation import RequestFields, whole_number
 from appliance.errors import Invalid
 from appliance.history.period import DEFAULT_LIMIT
 from appliance.tables.checks import shown
 from appliance.tables.fields import Field
-from appliance.tables.json_schema import INSTANT, INTEGER, Check, Schema
+from appliance.tables.json_schema import INSTANT, Check, Schema
 
 MAX_LIMIT = 1000
 """Entries that one response holds at most."""
@@ -29,17 +29,10 @@ def _instant(value: Any) -> datetime:
         raise Invalid(f"must be a time like 2026-11-20T08:00:00Z, not {shown(value)}") from None
 
 
-def _limit(value: Any) -> int:
-    if re.fullmatch("[0-9]{1,9}", value) is None or not 1 <= int(value) <= MAX_LIMIT:
-        raise Invalid(f"must be a whole number from 1 to {MAX_LIMIT}, not {shown(value)}")
-    return int(value)
-
-
 _MOMENT: Schema = {**INSTANT, "description": "RFC 3339; it is included itself."}
 _WHEN = Field(Check(schema=_MOMENT, run=_instant), required=False)
-_COUNT = {**INTEGER, "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT}
 
-LIMIT = Field(Check(schema=_COUNT, run=_limit), required=False)
+LIMIT = Field(whole_number(1, MAX_LIMIT, default=DEFAULT_LIMIT), required=False)
 """The greatest number of entries in the response."""
 
 PERIOD: RequestFields = {

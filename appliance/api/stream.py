@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from websockets.frames import Frame, Opcode
 
-from appliance.api.frames import BY_EVENT, fault_frame, frame_of, lag_frame
+from appliance.api.frames import BY_EVENT, fault_frame, frame_of, heartbeat_frame, lag_frame
 from appliance.api.websocket import WebSocket
 from appliance.home.bus import Bus
 from appliance.home.events import Event, KeyRevoked
@@ -43,6 +43,11 @@ class Subscriber:
     def waiting(self) -> int:
         """How many frames wait for the socket."""
         return len(self._frames)
+
+    def beat(self) -> None:
+        """Send a heartbeat, unless frames wait: they say as well that the stream is alive."""
+        if not self._frames and self.socket.is_writable:
+            self.socket.write(encode_text_frame(heartbeat_frame()))
 
     def flush(self) -> None:
         """Write queued frames while the socket is writable, after a frame that says how many were dropped."""
@@ -82,7 +87,7 @@ class EventStream:
         return max((subscriber.waiting for subscriber in self._subscribers), default=0)
 
     @contextmanager
-    def subscribe(self, socket: WebSocket, key_id: str) -> Iterator[None]:
+    def subscribe(self, socket: WebSocket, key_id: str) -> Iterator[Subscriber]:
         """Within the context the socket is sent every frame, until the key is revoked that it was opened with."""
         subscriber = Subscriber(socket, key_id, self._capacity)
         socket.on_writable = subscriber.flush
@@ -91,7 +96,7 @@ class EventStream:
         for data in unread:
             self._put(data)
         try:
-            yield
+            yield subscriber
         finally:
             self._subscribers.discard(subscriber)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
@@ -10,7 +11,7 @@ from appliance.errors import Invalid, MalformedRequest
 from appliance.tables import checks
 from appliance.tables.checks import Mismatch, shown
 from appliance.tables.fields import Field, Findings, Table
-from appliance.tables.json_schema import ANY, BOOLEAN, OBJECT, TEXT, Check, array_of, maybe, one_of
+from appliance.tables.json_schema import ANY, BOOLEAN, INTEGER, OBJECT, TEXT, Check, array_of, maybe, one_of
 
 MAX_TABLE_DEPTH = 32
 """Levels of nesting in tables that are passed to Lua."""
@@ -55,6 +56,17 @@ def member_of(choices: type[StrEnum]) -> Check:
     """A check for one of the enumeration's strings; its result is the member."""
     check = checks.one_of(*choices)
     return Check(schema=one_of(*choices), run=lambda value: choices(check(value)))
+
+
+def whole_number(low: int, high: int, **said: Any) -> Check:
+    """A check for a parameter of the query that is a whole number; `said` is for those who read the schema."""
+
+    def check(value: Any) -> int:
+        if re.fullmatch("[0-9]{1,9}", value) is None or not low <= int(value) <= high:
+            raise Invalid(f"must be a whole number from {low} to {high}, not {shown(value)}")
+        return int(value)
+
+    return Check(schema={**INTEGER, "minimum": low, "maximum": high, **said}, run=check)
 
 
 def nullable(check: Check) -> Check:

@@ -97,7 +97,7 @@ class Registry:
         for observation in report.observations:
             self._observe(observation, report.adapter, now)
         if report.present is not None:
-            for device_id in [each for each in self._ids_of(report.adapter) if each not in report.present]:
+            for device_id in [each for each in self.ids_of(report.adapter) if each not in report.present]:
                 self.remove(report.adapter, device_id)
 
     def update_attributes(self, adapter: str, device_id: str, attributes: Mapping[str, Value]) -> None:
@@ -105,7 +105,7 @@ class Registry:
 
         A device that the adapter does not have is ignored: it must be observed in full first.
         """
-        if device_id not in self._ids_of(adapter):
+        if device_id not in self.ids_of(adapter):
             return
         device = self._devices[device_id]
         dropped: Dropped = {}
@@ -117,7 +117,7 @@ class Registry:
 
     def remove(self, adapter: str, device_id: str) -> None:
         """Remove a device of the adapter; one that it does not have is not an error."""
-        if device_id in self._ids_of(adapter):
+        if device_id in self.ids_of(adapter):
             del self._by_adapter[adapter][device_id]
             self._unavailable.discard(device_id)
             del self._devices[device_id]
@@ -129,19 +129,19 @@ class Registry:
 
         A device whose bridge reported it unavailable becomes `unavailable` again when the others are online.
         """
-        for device_id in tuple(self._ids_of(adapter)):
+        for device_id in tuple(self.ids_of(adapter)):
             is_missing = state == ONLINE and device_id in self._unavailable
             self._mark(device_id, UNAVAILABLE if is_missing else state)
 
     def set_availability(self, adapter: str, device_id: str, *, is_available: bool) -> None:
         """Set whether the bridge or broker of one device of the adapter reaches it."""
-        if device_id in self._ids_of(adapter):
+        if device_id in self.ids_of(adapter):
             (self._unavailable.discard if is_available else self._unavailable.add)(device_id)
             self._mark(device_id, ONLINE if is_available else UNAVAILABLE)
 
     def publish_event(self, adapter: str, device_id: str, event: str, data: Mapping[str, Value]) -> None:
         """Publish an event at a device of the adapter, such as a pressed button; an invalid one is dropped."""
-        if device_id not in self._ids_of(adapter):
+        if device_id not in self.ids_of(adapter):
             return
         try:
             event, valid = check_event(event, data)
@@ -275,7 +275,8 @@ class Registry:
             if group.members != previous.members:
                 self._bus.publish(events.GroupMembersChanged(group_id=group_id, members=group.members))
 
-    def _ids_of(self, adapter: str) -> Mapping[str, None]:
+    def ids_of(self, adapter: str) -> Mapping[str, None]:
+        """The ids of the adapter's devices; read only until the next change."""
         return self._by_adapter[adapter]
 
 

@@ -256,7 +256,7 @@ async def test_a_good_answer_cut_at_any_byte_is_an_answer_or_an_error_of_the_two
     for end in range(len(GOOD)):
         async with RawVendor(GOOD[:end]) as vendor:
             _, outcome = await _ask(session, clock, vendor.url)
-        assert type(outcome) is (Unreachable if end < head else BadAnswer), end
+        assert isinstance(outcome, Unreachable if end < head else BadAnswer), end
 
 
 @pytest.mark.parametrize("byte", [b"\x00", b"\r", b"\n", b"\xff", b" ", b":", b"9"])

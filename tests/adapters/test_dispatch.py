@@ -129,6 +129,38 @@ async def test_one_device_that_fails_has_a_message_and_the_others_go_on(
     assert logged == ([] if isinstance(outcome, Unreachable) else [f"a:1: power on failed: {message}"])
 
 
+@pytest.mark.parametrize("shares_outages", [True, False])
+async def test_behind_a_bridge_a_device_without_an_answer_fails_no_command_to_another(
+    desk: FakeAdapter, monkeypatch: pytest.MonkeyPatch, shares_outages: bool
+) -> None:
+    """Neither of the same room nor of other senders; those to the same device fail at once, unsent."""
+    adapter = desk.adapters["b"]
+    monkeypatch.setattr(StubAdapter, "shares_outages", shares_outages)
+    monkeypatch.setattr(adapter, "on_unreachable", lambda error: None)
+    dead = desk.devices("b")[0]
+    others = [replace(dead, id=f"b:{number}") for number in (2, 3)]
+    room = asyncio.ensure_future(desk.dispatcher.send([dead, others[0]], ON, "room"))
+    failing = await desk.begun("b")
+    again = asyncio.ensure_future(desk.dispatcher.send([dead], ON, "device"))
+    other = asyncio.ensure_future(desk.dispatcher.send([others[1]], ON, "device"))
+    await asyncio.sleep(0.01)
+    failing.set_exception(Unreachable("it does not answer"))
+    if not shares_outages:
+        for number in (1, 2):
+            await adapter.begun(adapter.commands, number + 1)
+            adapter.commands[number].set_result(CommandResult())
+    outcomes = [*await room, *await again, *await other]
+    assert [each.status for each in outcomes] == [
+        Status.ERROR,
+        Status.ERROR if shares_outages else Status.OK,
+        Status.ERROR,
+        Status.ERROR if shares_outages else Status.OK,
+    ]
+    sent = {device_id for device_id, _ in adapter.asked}
+    assert sent == ({"b:1"} if shares_outages else {"b:1", "b:2", "b:3"})
+    assert outcomes[2].message == "it does not answer"
+
+
 @pytest.mark.parametrize(
     "command",
     [Command(capability="brightness", action="set", value=3), Command(capability="state", action="get")],

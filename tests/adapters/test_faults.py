@@ -81,7 +81,9 @@ class Scripted(Adapter):
 
 
 class Bridge(Adapter):
-    """Forty lamps behind one address, of which so many may be commanded side by side."""
+    """Forty lamps behind one address, of which so many may be commanded side by side; an outage is that of all."""
+
+    shares_outages = True
 
     def __init__(self, context: AdapterContext, *, takes: float = 0.0, fails: Exception | None = None) -> None:
         super().__init__(context, "http://bridge")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -346,6 +346,36 @@ async def test_what_was_asked_while_a_command_was_under_way_is_dropped_though_it
     assert bench.power == ("on", "online")
     await bench.poll(bench.seen("off"))
     assert bench.power == ("off", "online")
+
+
+async def test_what_is_pushed_while_a_poll_is_under_way_is_not_undone_by_its_older_answer(bench: Bench) -> None:
+    publish = bench.adapter.publish
+    await bench.poll(bench.adapter.seen(power="off", brightness=1))
+    bench.happened.clear()
+    pushes: tuple[Callable[[], None], ...] = (
+        lambda: publish.attributes("stub:1", {"power": "on"}),
+        lambda: publish.report(bench.adapter.seen(power="on", brightness=2)),
+        lambda: publish.device(bench.adapter.seen(power="off").observations[0]),
+        lambda: publish.availability("stub:1", is_available=False),
+        lambda: publish.full_list([]),
+    )
+    after = []
+    for number, push in enumerate(pushes, 2):
+        polling = asyncio.ensure_future(bench.link.poll())
+        await bench.adapter.begun(bench.adapter.polls, number + 1)
+        push()
+        bench.adapter.polls[number].set_result(bench.adapter.seen(power="off", brightness=number))
+        await polling
+        after.append(dict(bench.device.attributes) if bench.registry.list_devices() else None)
+    assert after == [
+        {"power": "on", "brightness": 2, "state": "online"},
+        {"power": "on", "brightness": 2, "state": "online"},
+        {"power": "off", "state": "online"},
+        {"power": "off", "brightness": 5, "state": "unavailable"},
+        None,
+    ]
+    await bench.poll(bench.seen("on"))
+    assert bench.power == ("on", "online"), "the next poll is asked after it and counts"
 
 
 async def test_a_command_that_is_given_up_leaves_nothing_behind(bench: Bench) -> None:

@@ -12,6 +12,7 @@ import pytest
 from wled import WLED
 from yarl import URL
 
+from appliance.adapters import polling
 from appliance.adapters.device_http import HttpClient
 from appliance.adapters.wled.adapter import EFFECT, WledAdapter
 from appliance.adapters.wled.simulator import WledSimulator
@@ -111,6 +112,21 @@ async def test_what_somebody_changes_at_the_strip_is_pushed() -> None:
         await strip.push()
         await until(lambda: it.device.attributes["color_rgb"] == {"r": 9, "g": 8, "b": 7})
         assert len(strip.requests) <= polls + 1
+
+
+async def test_a_broken_connection_of_pushes_is_a_reason_to_poll_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(polling, "delay_after", lambda *_: 3600.0)
+    async with trial(test_contract.TestWled.subject) as it:
+        strip = cast("WledSimulator", it.vendor)
+        await until(lambda: bool(strip._sockets))
+        strip.state["seg"][1]["col"][0] = [9, 8, 7]
+        for _ in range(2):
+            await until(lambda: bool(strip._sockets))
+            strip.state["seg"][1]["bri"] -= 51
+            shown = round(strip.state["seg"][1]["bri"] * 100 / 255)
+            for socket in tuple(strip._sockets):
+                await socket.close()
+            await until(lambda: it.device.attributes["brightness"] == shown)  # noqa: B023 - awaited in the loop
 
 
 class Redirected:

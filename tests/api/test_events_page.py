@@ -11,7 +11,7 @@ import jsonschema_rs
 
 from appliance.api.asyncapi import describe_events
 from appliance.api.error_responses import CODES
-from appliance.api.frames import FRAMES, EventFrame, fault_frame, frame_of, lag_frame
+from appliance.api.frames import FRAMES, EventFrame, fault_frame, frame_of, heartbeat_frame, lag_frame
 from appliance.home import events
 from tests.api.test_stream import EVENT_FRAMES
 from tests.fakes.house import READER, House
@@ -33,7 +33,7 @@ def faults_of(frame: Mapping[str, Any]) -> list[str]:
 
 
 def test_every_frame_is_what_the_document_says() -> None:
-    seen = set()
+    seen = {"heartbeat"}
     for event, frame in EVENT_FRAMES:
         encoded = frame_of(event)
         assert (encoded is None) == (frame is None)
@@ -41,7 +41,7 @@ def test_every_frame_is_what_the_document_says() -> None:
             assert not faults_of(json.loads(encoded)), encoded
             seen.add(json.loads(encoded)["type"])
     assert seen == {frame.type for frame in FRAMES} == set(DOCUMENT["channels"]["events"]["messages"])
-    for encoded in (lag_frame(3), fault_frame(events.SystemErrorReported(message="x"))):
+    for encoded in (heartbeat_frame(), lag_frame(3), fault_frame(events.SystemErrorReported(message="x"))):
         assert not faults_of(json.loads(encoded))
 
 

@@ -356,6 +356,24 @@ class TestReading:
             assert await stream.frame() == (PONG, b"slow")
 
 
+class TestHeartbeat:
+    """A page cannot see pings; it may ask for frames."""
+
+    async def test_who_asks_hears_at_once_and_ever_again_and_the_others_nothing(self) -> None:
+        async with quiet_house() as house, house.stream() as other, house.stream(query="?heartbeat_secs=1") as stream:
+            assert [await stream.next() for _ in range(2)] == [{"type": "heartbeat"}] * 2
+            house.hub.bus.publish(note(1))
+            assert (await other.next())["message"] == "1:"
+            assert [each["type"] for each in await stream.until("system.error")][-1] == "system.error"
+
+    @pytest.mark.parametrize("asked", ["0", "3601", "1.5", "", "soon", "-1", "9" * 40])
+    async def test_an_interval_that_cannot_be_is_refused_in_words(self, asked: str) -> None:
+        async with quiet_house() as house, call(house.url) as caller:
+            answer = await caller.ask(request("GET", f"/events?heartbeat_secs={asked}", KEY, *UPGRADE))
+            assert answer.status == 400
+            assert "heartbeat_secs must be a whole number from 1 to 3600" in answer.json["error"]
+
+
 class TestPings:
     """The stream finds out who is still there."""
 

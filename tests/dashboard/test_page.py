@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Page, Route, expect
+from playwright.async_api import Browser, Page, Route, WebSocketRoute, expect
 
 from appliance.adapters.elgato_lights.simulator import SimulatedLight
 from appliance.home.events import SystemErrorReported
@@ -250,6 +250,35 @@ async def test_a_hub_that_is_killed_is_missed_and_found_again(browser: Browser, 
         await expect(page.get_by_role("status")).to_contain_text("unreachable since")
         await page.reload()
         await expect(page.get_by_role("status")).to_contain_text("unreachable since")
+
+
+async def test_a_stream_that_a_proxy_lost_is_shown_and_opened_again(browser: Browser) -> None:
+    """The hub's answers come through; its frames do not, and nothing closes the socket."""
+    async with open_house() as house, visiting(browser, house) as visit:
+        page, is_lost, opened = visit.page, False, 0
+
+        def pass_on(socket: WebSocketRoute) -> None:
+            nonlocal opened
+            opened += 1
+            server = socket.connect_to_server()
+            server.on_message(lambda message: None if is_lost else socket.send(message))
+
+        await page.route_web_socket("**/events*", pass_on)
+        await page.clock.install()
+        await visit.open()
+        is_lost = True
+        await page.clock.fast_forward(30_000)
+        await expect(page.locator("main:not(.offline)")).to_be_visible()
+        await page.clock.fast_forward(25_000)
+        await expect(page.locator(".banner")).to_contain_text("unreachable since")
+        await page.clock.run_for(5_000)
+        await until(lambda: opened == 2)
+        await expect(page.locator("main.offline")).to_be_visible()
+        is_lost = False
+        await page.clock.run_for(60_000)
+        await expect(page.locator("main:not(.offline)")).to_be_visible()
+        assert (await house.command(LIGHT, "brightness", "set", 72)).status == 200
+        await expect(card(page, "Simulated light").locator("output").first).to_have_text("72 %")
 
 
 async def test_a_reader_that_lagged_fetches_all_anew(browser: Browser) -> None:

@@ -133,10 +133,10 @@ class House:
         return collected
 
     @asynccontextmanager
-    async def stream(self, token: str | None = MASTER) -> AsyncIterator[Frames]:
+    async def stream(self, token: str | None = MASTER, query: str = "") -> AsyncIterator[Frames]:
         """An open event stream."""
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        async with self.session.ws_connect(f"{self.url}/events", headers=headers) as socket:
+        async with self.session.ws_connect(f"{self.url}/events{query}", headers=headers) as socket:
             contract_recorder.note("GET", "/events", 101)
             yield Frames(socket)
 

@@ -6,23 +6,23 @@ Protocol: WLED's JSON API, https://kno.wled.ge/interfaces/json-api/, and its Web
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from functools import lru_cache
 from typing import Any
 
 from appliance.adapters.base import AdapterContext, CommandResult
 from appliance.adapters.device_http import HttpClient, parse_json
 from appliance.adapters.polling import PollingAdapter
-from appliance.errors import AdapterFailed, BadAnswer
+from appliance.errors import BadAnswer
 from appliance.home.command_specs import CommandSpec, check_offered
 from appliance.home.commands import Command
 from appliance.home.model import DeviceKind, Info, Observation, Report
 from appliance.tables.checks import shown
-from appliance.tasks import run_together
 
 EFFECT = "custom.wled.effect"
-RECONNECT_SECS, SILENCE_SECS, MAX_FADE_SECS = 30.0, 20.0, 65.5
-"""Seconds before the WebSocket is opened again, before a ping is sent, and of the longest fade that WLED takes."""
+SILENCE_SECS, MAX_FADE_SECS = 20.0, 65.5
+"""Seconds before a ping is sent over the WebSocket, and of the longest fade that WLED takes."""
 
 MALFORMED = (AttributeError, KeyError, TypeError, ValueError, IndexError, OverflowError)
 
@@ -54,10 +54,6 @@ class WledAdapter(PollingAdapter):
         self._info: Mapping[str, Any] = {}
         self._unreadable: set[str] = set()
 
-    async def run(self) -> None:
-        """Poll, and receive what the strip pushes meanwhile."""
-        await run_together(super().run(), self._listen())
-
     async def poll(self) -> Report:
         """The strip as it describes itself."""
         found = parse_json(await self.http.request("GET", "/json"), self.http.address)
@@ -78,18 +74,15 @@ class WledAdapter(PollingAdapter):
         report = self._report({"state": parse_json(answer, self.http.address), "info": self._info}, self._effects)
         return CommandResult(report=report, error=_mismatch(report, device_id, command))
 
-    async def _listen(self) -> None:
-        """Publish each state that comes over the WebSocket; where there is none, polling is enough."""
-        while True:
-            try:
-                async with self.http.messages("/ws", silence_secs=SILENCE_SECS) as messages:
-                    async for pushed in messages:
-                        if self._effects and not self.gate.commands_under_way and isinstance(pushed, dict):
-                            self.publish.report(self._report(pushed, self._effects))
-                            self.publish.answered()
-            except AdapterFailed as error:
-                log.debug("%s: no push: %s", self.name, error)
-            await self.clock.sleep(RECONNECT_SECS)
+    def open_push(self) -> AbstractAsyncContextManager[AsyncIterator[Any]]:
+        """The strip's WebSocket, which sends the state when it opens and whenever it changes."""
+        return self.http.messages("/ws", silence_secs=SILENCE_SECS)
+
+    def receive(self, message: Any) -> None:
+        """Publish the state, once a poll has read the names of the effects."""
+        if self._effects:
+            self.publish.report(self._report(message, self._effects))
+            self.publish.answered()
 
     def _report(self, answer: Any, effects: Any) -> Report:
         """The strip and its segments, from an object of state and info; raises `BadAnswer`."""

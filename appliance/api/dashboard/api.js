@@ -57,9 +57,9 @@ export const whenUnauthorized = (listener) => (onUnauthorized = listener);
 
 export const addressOf = (path) => new URL(path, base);
 
-// The event stream; the token goes as a sub-protocol, so that no address holds it.
-export function openEvents() {
-	const address = addressOf("events");
+// The event stream, with a heartbeat every so many seconds; the token is a sub-protocol, so that no address holds it.
+export function openEvents(seconds) {
+	const address = addressOf(`events?heartbeat_secs=${seconds}`);
 	address.protocol = address.protocol.replace("http", "ws");
 	return new WebSocket(address, ["lares.events", `bearer.${encodeURIComponent(token())}`]);
 }

@@ -6,7 +6,9 @@ import { changed, state, takeFrame, takeOverview } from "./store.js";
 const MIN_RETRY_MS = 500;
 const MAX_RETRY_MS = 30_000;
 const RELOAD_DELAY_MS = 200;
-const SILENCE_MS = 20_000;
+const HEARTBEAT_SECS = 15;
+const SILENCE_MS = 45_000;
+const LOOK_MS = 5000;
 const SLEEP_MS = 5000;
 const LAST_CONTACT = "lares_last_contact";
 
@@ -17,6 +19,8 @@ let reloadTimer = null;
 let loading = null;
 let held = []; // frames that came while an overview was on its way
 let lastHeard = Date.now();
+let isHeard = false; // the stream has brought a frame
+let isFetched = false; // the overview has come since the stream was opened
 let hiddenAt = Infinity;
 
 export function start() {
@@ -27,7 +31,7 @@ export function start() {
 		if (document.hidden) hiddenAt = Date.now();
 		else if (Date.now() - hiddenAt > SLEEP_MS) wake();
 	});
-	setInterval(checkSilence, SILENCE_MS / 4);
+	setInterval(checkSilence, LOOK_MS);
 	connect();
 }
 
@@ -35,7 +39,9 @@ export function start() {
 export function connect() {
 	disconnect();
 	if (!token()) return requestKey();
-	socket = openEvents();
+	lastHeard = Date.now();
+	isHeard = isFetched = false;
+	socket = openEvents(HEARTBEAT_SECS);
 	socket.onmessage = ({ data }) => takeOrHold(JSON.parse(data));
 	socket.onclose = onLost;
 	return load();
@@ -58,14 +64,27 @@ async function fetchOverview() {
 	} finally {
 		held.splice(0).forEach(takeOrReload);
 	}
-	noteContact();
-	retryMs = MIN_RETRY_MS;
-	Object.assign(state, { keyRequest: null, isOnline: true, offlineSince: null });
+	isFetched = true;
+	state.keyRequest = null;
+	showOnline();
+}
+
+// The hub is there once its answer and its stream are: a proxy may let the one pass and lose the other.
+function showOnline() {
+	if (isHeard && isFetched) {
+		retryMs = MIN_RETRY_MS;
+		Object.assign(state, { isOnline: true, offlineSince: null });
+	}
 	changed();
 }
 
 function takeOrHold(frame) {
-	lastHeard = Date.now();
+	noteContact();
+	if (!isHeard) {
+		isHeard = true;
+		showOnline();
+	}
+	if (frame.type === "heartbeat") return;
 	if (loading) held.push(frame);
 	else takeOrReload(frame);
 }
@@ -103,19 +122,13 @@ function wake() {
 	hiddenAt = Infinity;
 	retryMs = MIN_RETRY_MS;
 	if (state.keyRequest) return;
-	if (socket?.readyState === WebSocket.OPEN) load();
+	if (socket?.readyState === WebSocket.OPEN && Date.now() - lastHeard < SILENCE_MS) load();
 	else connect();
 }
 
-// A network that vanished closes no socket: after a silence ask whether the hub is there.
-async function checkSilence() {
-	if (socket?.readyState !== WebSocket.OPEN || document.hidden || Date.now() - lastHeard < SILENCE_MS) return;
-	try {
-		await fetch(addressOf("health"), { cache: "no-store", signal: AbortSignal.timeout(SLEEP_MS) });
-		noteContact();
-	} catch {
-		onLost();
-	}
+// A network that vanished closes no socket, nor does a proxy that lost the hub: without a heartbeat the stream is dead.
+function checkSilence() {
+	if (socket && !document.hidden && Date.now() - lastHeard > SILENCE_MS) onLost();
 }
 
 function noteContact() {

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from appliance.api.auth import Role
 from appliance.api.route import Call, route
 from appliance.api.sanic_http.connection import StrictConnection
 from appliance.api.stream import EventStream
+from appliance.api.validation import whole_number
 from appliance.api.websocket import accept_handshake
+from appliance.tables.fields import Field
+
+MAX_HEARTBEAT_SECS = 3600
+
+_QUERY = {"heartbeat_secs": Field(whole_number(1, MAX_HEARTBEAT_SECS), required=False)}
 
 
 class EventsApi:
@@ -17,13 +24,17 @@ class EventsApi:
     def __init__(self, stream: EventStream) -> None:
         self._stream = stream
 
-    @route("GET", "/events", Role.READ, statuses=(101, 400, 426), is_websocket=True)
+    @route("GET", "/events", Role.READ, statuses=(101, 400, 426), query=_QUERY, is_websocket=True)
     async def read(self, call: Call) -> None:
-        """The stream of event frames, as a WebSocket."""
+        """The stream of event frames, as a WebSocket; with `heartbeat_secs` a frame `heartbeat` that often."""
         assert call.principal is not None
+        interval = call.query()["heartbeat_secs"]
         protocol, answer = accept_handshake(call.request, call.limits)
         transport: Any = call.request.transport
         connection: StrictConnection = transport.get_protocol()
         socket = connection.upgrade(protocol, answer)
-        with self._stream.subscribe(socket, call.principal.key_id):
+        with self._stream.subscribe(socket, call.principal.key_id) as subscriber:
+            while interval is not None and not socket.closed.done():
+                subscriber.beat()
+                await asyncio.wait({socket.closed}, timeout=interval)
             await socket.closed

@@ -25,7 +25,7 @@ class AddressGate:
         self.commands_under_way = 0
         self.commands_ended = 0
         self._free = asyncio.Semaphore(concurrency)
-        self._waiting: list[_Waiting] = []
+        self._waiting: list[_WaitingCommand] = []
 
     @asynccontextmanager
     async def lock(self, device_ids: Collection[str] = ()) -> AsyncIterator[None]:
@@ -34,7 +34,7 @@ class AddressGate:
         Raises `Busy` when none is free within `LOCK_TIMEOUT_SECS`, and `Unreachable` when `fail_waiting` meant it
         meanwhile. In both cases nothing was sent.
         """
-        waiting = _Waiting(device_ids)
+        waiting = _WaitingCommand(device_ids)
         self._waiting.append(waiting)
         try:
             async with asyncio.timeout(LOCK_TIMEOUT_SECS if self._free.locked() else None):
@@ -65,7 +65,7 @@ class AddressGate:
         return self.commands_under_way > 0 or self.commands_ended != ended_before
 
 
-class _Waiting:
+class _WaitingCommand:
     """A command that waits for its place."""
 
     def __init__(self, device_ids: Collection[str]) -> None:

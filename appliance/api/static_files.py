@@ -39,11 +39,13 @@ _LAYOUT: Mapping[str, Sequence[tuple[re.Pattern[bytes], bytes]]] = {
         (_COMMENTS, b""),
         (_INDENTATION, b""),
         (re.compile(rb"(?<=[,({\[>&?=])\n|\n(?=[)}\]])"), b""),
+        (re.compile(rb" (=>|=|===|!==|\?\?=?|&&|\|\||>=|<=|\+=) "), rb"\1"),
         (re.compile(rb"^import \{ (.*) \} from ", re.MULTILINE), rb"import{\1}from"),
     ),
     TYPES[".css"]: ((_COMMENTS, b""), (_INDENTATION, b""), (re.compile(rb"\s*([{};,>])\s*|(?<=:) "), rb"\1")),
 }
-"""What is replaced in files by their type. No line of a script's texts may begin or end with a bracket or comma."""
+"""What is replaced in files by their type. No line of a script's texts may begin or end with a bracket or comma, or
+have such an operator between blanks."""
 
 _PLAIN_HOST = re.compile(r"[A-Za-z0-9.:\[\]_-]+")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from appliance.errors import Invalid
 from appliance.home_locale import Locale
-from appliance.tables.addresses import Address, address, origin
+from appliance.tables.addresses import Address, Network, address, network, origin
 from appliance.tables.checks import boolean, listed, matching, number_within, one_of, whole
 from appliance.tables.fields import Fields, fields_of, key
 
@@ -53,6 +53,7 @@ class Api:
     max_body_bytes: int = key(whole(1024, 1 << 30), 1 << 20)
     max_connections: int = key(whole(1, 1 << 16), 1000)
     max_connections_per_peer: int = key(whole(1, 1 << 16), 600)
+    trusted_proxies: tuple[Network, ...] = key(listed(network), ())
     rate_limit: RateLimit
     cors: CorsSettings
 

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from datetime import date
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -189,6 +190,12 @@ ACCEPTED: list[tuple[str, str, str, Any]] = [
         '["http://panel", "https://[fe80::1]:8443"]',
         ("http://panel", "https://[fe80::1]:8443"),
     ),
+    (
+        "api",
+        "trusted_proxies",
+        '["127.0.0.1", "10.1.0.0/8", "::1"]',
+        (ip_network("127.0.0.1"), ip_network("10.0.0.0/8"), ip_network("::1")),
+    ),
     ("locale", "timezone", '"Pacific/Chatham"', ZoneInfo("Pacific/Chatham")),
     ("locale", "latitude", "-90", -90.0),
     ("locale", "longitude", "180.0", 180.0),
@@ -241,6 +248,15 @@ UNSOUND: dict[str, list[str]] = {
         *('"[]:1"', '"*:3000"', '"256.0.0.1:80"', '"127.1:80"', '"a b:80"', '"a..b:80"', '"-:80"'),
         *('"http://127.0.0.1:3000"', f'"{"a" * 64}:80"', '"a\\u0000b:80"', '"127.0.0.1:3000\\n"'),
         *("3000", '["127.0.0.1:3000"]', "07:32:00"),
+    ],
+    "trusted_proxies": [
+        '"127.0.0.1"',
+        '["proxy.lan"]',
+        '["127.0.0.1:80"]',
+        '["10.0.0.0/33"]',
+        '["10.0.0.0/-1"]',
+        "[1]",
+        '[""]',
     ],
     "master_key": [
         *('""', '"two words of sixteen"', '"schlüssel-mit-umlaut"', '"a-key-with-a-tab\\tin-it"'),
@@ -378,7 +394,7 @@ def test_a_fault_says_what_is_wanted_and_what_came(text: str, fault: str) -> Non
         (
             "[api.tls]\ncert = 'x'",
             "1: api.tls is not a key of Lares; there are api.bind_address, api.max_body_bytes, "
-            "api.max_connections, api.max_connections_per_peer, api.rate_limit, api.cors",
+            "api.max_connections, api.max_connections_per_peer, api.trusted_proxies, api.rate_limit, api.cors",
         ),
         ("api.level = 'info'", "1: api.level is not a key of Lares; did you mean logging.level"),
         (

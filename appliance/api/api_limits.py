@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from appliance.settings import Api, RateLimit
+from appliance.tables.addresses import Network
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,7 +13,7 @@ class ApiLimits:
     """Counts, bytes and seconds: those of the configuration in `of`, the others the contract's.
 
     `rate` is what one key may write, None for no limit; `origins` are the web origins that CORS allows, None where it
-    is off.
+    is off. Requests over connections from `trusted_proxies` count to the address that those name.
     """
 
     connections: int = 1000
@@ -29,6 +30,7 @@ class ApiLimits:
     abort_secs: float = 0.5
     rate: RateLimit | None = None
     origins: frozenset[str] | None = None
+    trusted_proxies: tuple[Network, ...] = ()
 
     @staticmethod
     def of(api: Api) -> ApiLimits:
@@ -36,6 +38,7 @@ class ApiLimits:
         return ApiLimits(
             connections=api.max_connections,
             connections_per_peer=api.max_connections_per_peer,
+            trusted_proxies=api.trusted_proxies,
             body_bytes=api.max_body_bytes,
             rate=api.rate_limit if api.rate_limit.enabled else None,
             origins=frozenset(api.cors.allowed_origins) if api.cors.enabled else None,

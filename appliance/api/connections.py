@@ -30,11 +30,19 @@ class Connections:
     `capacity` is how many there may be in all, `per_peer` how many of one peer. Where all places are taken, the peer
     that has the most loses its connection that has been idle longest: to a newcomer, but not to one of a peer that
     has more than half of all places itself. A peer that opens and closes connections without a request is
-    refused while it goes on, which costs a tenth of serving it. `now` returns monotonic seconds.
+    refused while it goes on, which costs a tenth of serving it. `now` returns monotonic seconds. A peer that
+    `is_proxy` has as many as it needs: each counts to the client whose request came over it last.
     """
 
-    def __init__(self, capacity: int, per_peer: int, now: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        capacity: int,
+        per_peer: int,
+        now: Callable[[], float],
+        is_proxy: Callable[[str], bool] = lambda _: False,
+    ) -> None:
         self._now = now
+        self._is_proxy = is_proxy
         self._expired_at = now()
         self._empty: dict[str, float] = {}
         self._without_request: set[Closable] = set()
@@ -48,7 +56,9 @@ class Connections:
     def make_room(self, peer: str) -> bool:
         """Whether this peer may have one more connection; may close an idle one for it. A refusal is counted."""
         held = len(self._open.get(peer, ()))
-        is_allowed = held < self._per_peer and self._count_empty(peer, 0) < MAX_EMPTY_CONNECTIONS
+        is_allowed = self._is_proxy(peer) or (
+            held < self._per_peer and self._count_empty(peer, 0) < MAX_EMPTY_CONNECTIONS
+        )
         if is_allowed and (self.count < self.capacity or (held * 2 <= self.count and self._evict())):
             return True
         self.refused += 1
@@ -66,6 +76,19 @@ class Connections:
         held = self._open.get(peer)
         if held is not None and connection in held:
             held.move_to_end(connection)
+
+    def hand_over(self, peer: str, client: str, connection: Closable) -> bool:
+        """Count the peer's connection as one of the client from now on; false where that has too many already."""
+        if peer == client or connection not in self._open.get(peer, ()):
+            return True
+        if len(self._open.get(client, ())) >= self._per_peer:
+            self.refused += 1
+            return False
+        del self._open[peer][connection]
+        if not self._open[peer]:
+            del self._open[peer]
+        self._open.setdefault(client, OrderedDict())[connection] = None
+        return True
 
     def remove(self, peer: str, connection: Closable) -> None:
         """Stop counting the connection; one that is not counted is ignored."""

@@ -28,6 +28,7 @@ _SANIC_CODES: Mapping[int, str] = {
     400: "invalid_request",
     408: "request_timeout",
     417: "expectation_failed",
+    429: "rate_limited",
     501: "unknown_transfer_coding",
 }
 """The code of what Sanic itself refuses, by its status."""

@@ -9,7 +9,7 @@ from datetime import date
 from appliance.automations.matchers import NUMERIC, Anything, Equal, Matcher, Within, check_equal
 from appliance.errors import Invalid
 from appliance.home.capabilities import CAPABILITIES
-from appliance.home.texts import MAX_ID_CHARS, refuse_control, strip_text
+from appliance.home.texts import refuse_control, strip_id
 from appliance.home.values import Value
 from appliance.tables.checks import Mismatch, integer, is_number, nearest, number, one_of, shown, string
 from appliance.tables.fields import Table
@@ -120,7 +120,7 @@ def variable_name(value: Value) -> str:
 
 def timer_name(value: Value) -> str:
     """A check: the name of a timer, as it is kept: without the white space around it."""
-    return strip_text(string(value), MAX_ID_CHARS)
+    return strip_id(string(value))
 
 
 def take_attribute(table: Table) -> str | None:

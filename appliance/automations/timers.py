@@ -19,7 +19,7 @@ from appliance.automations.scheduler import Scheduler
 from appliance.clock import to_millis
 from appliance.errors import Invalid, NotFound, StoreFailed
 from appliance.home.events import TimerFired
-from appliance.home.texts import MAX_ID_CHARS, strip_text
+from appliance.home.texts import strip_id
 from appliance.home.values import Value, to_bytes
 from appliance.tables.checks import is_number
 from appliance.tasks import Tasks
@@ -117,7 +117,7 @@ class Timers:
     async def cancel(self, name: str) -> bool:
         """Cancel it; returns when that is on the card, and whether there was such a timer. Raises `StoreFailed`."""
         try:
-            name = strip_text(name, MAX_ID_CHARS)
+            name = strip_id(name)
         except Invalid:
             return False
         if name not in self._running:
@@ -229,7 +229,7 @@ class Timers:
 
 def _check(name: str, secs: float, payload: Value) -> str:
     """The name without white space around it; `Invalid` where name, seconds or payload are not allowed."""
-    name = strip_text(name, MAX_ID_CHARS)
+    name = strip_id(name)
     if not is_number(secs) or not 0 <= secs <= MAX_SECS:
         raise Invalid(f"timer '{name}': must take 0 to {MAX_SECS} seconds (400 days), not {secs!r}")
     try:

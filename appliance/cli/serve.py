@@ -23,7 +23,7 @@ from appliance.cli.first_key import open_access
 from appliance.cli.inquiries import Inquiries
 from appliance.cli.key_commands import KeyCommands
 from appliance.cli.key_socket import KeySocket
-from appliance.cli.notify import Notifier
+from appliance.cli.systemd_notify import Notifier
 from appliance.cli.single_file import finish_upgrade
 from appliance.clock import Clock
 from appliance.config import Config

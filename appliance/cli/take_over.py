@@ -18,7 +18,7 @@ from appliance.cli.owner import as_owner, give_new_files
 from appliance.cli.paths import HubPaths, bundled_config, config_folder, make_data_dir, write_config
 from appliance.clock import Clock
 from appliance.errors import ConfigFailed, Invalid
-from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, strip_text
+from appliance.home.texts import MAX_NAME_CHARS, strip_id, strip_text
 from appliance.store.disk import Disk
 from appliance.store.document import Document
 from appliance.store.lock import DirectoryLock
@@ -180,7 +180,7 @@ def _entries(home: Home, steps: list[tuple[bool, str]]) -> Iterator[tuple[str, s
 
 def _is_sound(what: str, id_: str, name: str, steps: list[tuple[bool, str]]) -> bool:
     try:
-        if strip_text(id_, MAX_ID_CHARS) != id_:
+        if strip_id(id_) != id_:
             raise Invalid("its id must not have white space around it")
         strip_text(name, MAX_NAME_CHARS)
     except (Invalid, AttributeError, TypeError) as fault:

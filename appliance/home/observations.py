@@ -11,7 +11,7 @@ from appliance.errors import Invalid
 from appliance.home.capabilities import KNOWN_ATTRIBUTES, is_custom
 from appliance.home.command_specs import CommandSpec
 from appliance.home.model import Device, DeviceKind, Info, Metadata, Observation
-from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, strip_text
+from appliance.home.texts import MAX_ID_CHARS, MAX_NAME_CHARS, strip_id, strip_text
 from appliance.home.values import MAX_JSON_DEPTH, Value, json_copy
 from appliance.tables.checks import shown
 
@@ -88,13 +88,13 @@ def device_after(device: Device, seen: Observation, attributes: dict[str, Value]
 
 def check_device_id(device_id: Any) -> None:
     """Raise `Invalid` for what cannot be a device's id."""
-    if not isinstance(device_id, str) or strip_text(device_id, MAX_ID_CHARS) != device_id:
+    if not isinstance(device_id, str) or strip_id(device_id) != device_id:
         raise Invalid(f"{shown(device_id)} cannot be the id of a device")
 
 
 def check_event(event: Any, data: Any) -> tuple[str, dict[str, Value]]:
     """The name and the data of an event at a device; `Invalid` where they cannot be that."""
-    if not isinstance(event, str) or strip_text(event, MAX_ID_CHARS) != event:
+    if not isinstance(event, str) or strip_id(event) != event:
         raise Invalid(f"{shown(event)} cannot be the name of an event")
     if not isinstance(data, Mapping):
         raise Invalid(f"the data of the event {event} must be an object, not {shown(data)}")

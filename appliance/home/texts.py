@@ -1,8 +1,9 @@
-"""Checks of ids and names, the same in requests and in files."""
+"""The one place for what ids and names may be, the same in requests, in files and of devices."""
 
 from __future__ import annotations
 
-import re
+import unicodedata
+from functools import lru_cache
 
 from appliance.errors import Invalid
 from appliance.tables.checks import string
@@ -14,30 +15,63 @@ MAX_NAME_CHARS = 1000
 _BLANKS = "\t\n\v\f\r " + "".join(each for each in map(chr, range(0xA0, 0x3001)) if each.isspace())
 """White space that may stand around a text. Python also counts some control characters as such."""
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_JOINERS = "\u200c\u200d"
+"""Invisible, and part of how some scripts are written and some emoji are made: names may have them."""
+
+_FILLERS = "\u115f\u1160\u2800\u3164\uffa0"
+"""Letters and signs that show nothing."""
+
+_PATHS = frozenset({".", ".."})
+"""Ids that no address can name: clients resolve them as parts of a path."""
 
 
 def refuse_control(text: str) -> str:
-    """The text; raises `Invalid` where it has control characters or lone surrogates."""
-    if _CONTROL.search(text) is not None:
-        raise Invalid("must not contain control characters")
+    """The text; raises `Invalid` for control characters, and for what is invisible or turns the text around it."""
+    return text if text.isascii() and text.isprintable() else _refuse(text, is_id=False)
+
+
+def strip_text(text: str, max_chars: int, *, is_id: bool = False) -> str:
+    """The text without the white space around it, if that leaves 1 to so many visible characters; else `Invalid`.
+
+    An id may hold no invisible character at all, no unassigned or private one, and is neither `.` nor `..`.
+    """
+    stripped = text.strip(_BLANKS)
+    if not 1 <= len(stripped) <= max_chars:
+        raise Invalid(f"must have 1 to {max_chars} characters, not {len(stripped)}")
+    if is_id and stripped in _PATHS:
+        raise Invalid(f"must not be {stripped!r}, which no address can name")
+    return stripped if stripped.isascii() and stripped.isprintable() else _refuse(stripped, is_id=is_id)
+
+
+def strip_id(text: str) -> str:
+    """As `strip_text`, for an id."""
+    return strip_text(text, MAX_ID_CHARS, is_id=True)
+
+
+@lru_cache(maxsize=1024)
+def _refuse(text: str, *, is_id: bool) -> str:
+    """The text; raises `Invalid` where it holds what it may not, or nothing that can be seen."""
+    kinds = {each: unicodedata.category(each) for each in text}
+    for each, kind in kinds.items():
+        if kind in ("Cc", "Cs"):
+            raise Invalid("must not contain control characters")
+        is_joiner = each in _JOINERS and not is_id
+        is_noncharacter = ord(each) & 0xFFFE == 0xFFFE or 0xFDD0 <= ord(each) <= 0xFDEF
+        if (kind in ("Cf", "Zl", "Zp") and not is_joiner) or is_noncharacter:
+            raise Invalid(f"must not contain the invisible character U+{ord(each):04X}")
+        if is_id and kind in ("Cn", "Co"):
+            raise Invalid(f"must not contain U+{ord(each):04X}, which is no character that all programs know")
+    if text and all(kind[0] in "MZ" or kind == "Cf" or each in _FILLERS for each, kind in kinds.items()):
+        raise Invalid("must contain a character that can be seen")
     return text
 
 
-def strip_text(text: str, max_chars: int) -> str:
-    """The text without the white space around it, if that leaves 1 to so many characters; else `Invalid`."""
-    stripped = refuse_control(text.strip(_BLANKS))
-    if not 1 <= len(stripped) <= max_chars:
-        raise Invalid(f"must have 1 to {max_chars} characters, not {len(stripped)}")
-    return stripped
-
-
-def text(max_chars: int) -> Check:
+def text(max_chars: int, *, is_id: bool = False) -> Check:
     """A check: a string that `strip_text` takes."""
-    said = "White space around it is cut; control characters are refused."
+    said = "White space around it is cut; control characters and invisible ones are refused."
     schema = {**TEXT, "minLength": 1, "maxLength": max_chars, "description": said}
-    return Check(schema=schema, run=lambda value: strip_text(string(value), max_chars))
+    return Check(schema=schema, run=lambda value: strip_text(string(value), max_chars, is_id=is_id))
 
 
-identifier = text(MAX_ID_CHARS)
+identifier = text(MAX_ID_CHARS, is_id=True)
 name = text(MAX_NAME_CHARS)

@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 from appliance.errors import Invalid
 from appliance.tables.checks import Mismatch, shown, string
 
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -73,6 +75,14 @@ def _fits_dns(name: str) -> bool:
         return len(name.encode("idna")) <= 253
     except UnicodeError:
         return False
+
+
+def network(value: Any) -> Network:
+    """A check: an IP address, or a network of them in CIDR."""
+    try:
+        return ipaddress.ip_network(string(value), strict=False)
+    except ValueError:
+        raise Mismatch('an address or network like "127.0.0.1" or "10.0.0.0/8"', value) from None
 
 
 def origin(value: Any) -> str:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import ipaddress
 import logging
 import resource
 import socket
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from sanic.compat import Header
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.api.api_limits import ApiLimits
 from appliance.api.connections import EMPTY_CONNECTIONS_EXPIRED_PER_SEC, MAX_EMPTY_CONNECTIONS, Connections
+from appliance.api.proxies import TrustedProxies
 from appliance.api.sanic_http.connection import StrictConnection
-from tests.api.caller import KEY, UPGRADE, call, read_events, request, shown
+from tests.api.caller import KEY, UPGRADE, Caller, call, read_events, request, shown
 from tests.api.test_floods import SLACK, is_well, is_well_anew, sockets_to
 from tests.fakes.house import open_house
 from tests.fakes.patience import until
@@ -221,3 +225,70 @@ async def test_with_few_descriptors_others_keep_theirs_in_a_flood(tmp_path: Path
             assert sockets["open"] <= 100 and sockets["refused"] >= 300
             log = hub.log.read_text()
             assert "Traceback" not in log and len(log.splitlines()) < 30, log
+
+
+BEHIND = TrustedProxies(map(ipaddress.ip_network, ("127.0.0.1", "10.0.0.0/8", "::1", "fd00::/8")))
+
+NAMED = {
+    (("x-forwarded-for", "203.0.113.7"),): "203.0.113.7",
+    (("x-forwarded-for", "6.6.6.6, 203.0.113.7"),): "203.0.113.7",
+    (("x-forwarded-for", "6.6.6.6"), ("x-forwarded-for", "203.0.113.7, 10.1.2.3")): "203.0.113.7",
+    (("x-forwarded-for", "garbage, 203.0.113.7:51000 ,10.1.2.3"),): "203.0.113.7",
+    (("x-forwarded-for", "[2001:db8::7]:443, [fd00::1]"),): "2001:db8::7",
+    (("x-forwarded-for", "2001:DB8:0::7"),): "2001:db8::7",
+    (("x-forwarded-for", "::ffff:203.0.113.7"),): "203.0.113.7",
+    (("x-forwarded-for", "10.0.0.9"),): "10.0.0.9",
+    (("forwarded", 'for=6.6.6.6, for="[2001:db8::7]:4711";proto=http;by=10.0.0.1'),): "2001:db8::7",
+    (("forwarded", "For=203.0.113.7; host=x , for=10.1.1.1"),): "203.0.113.7",
+    (("forwarded", "for=203.0.113.7;"), ("x-forwarded-for", "203.0.113.7")): "203.0.113.7",
+    (("forwarded", "for=6.6.6.6"), ("x-forwarded-for", "203.0.113.7")): None,
+    (("forwarded", 'for="203.0.113.7'),): None,
+    (("forwarded", "by=10.0.0.1"),): None,
+    (("x-forwarded-for", "203.0.113.7, unknown"),): None,
+    (("x-forwarded-for", "203.0.113.7, _hidden, 10.0.0.1"),): None,
+    (("x-forwarded-for", "203.0.113.7, 999.1.1.1"),): None,
+    (("x-forwarded-for", ""),): None,
+    (): None,
+}
+
+
+@pytest.mark.parametrize("stated", NAMED, ids=str)
+def test_a_request_over_a_trusted_proxy_counts_to_its_last_hop_that_is_not_trusted(
+    stated: tuple[tuple[str, str], ...],
+) -> None:
+    assert BEHIND.client_of("127.0.0.1", Header(stated)) == (NAMED[stated] or "a client of 127.0.0.1")
+
+
+def test_only_named_proxies_are_trusted() -> None:
+    trusted = ("127.0.0.1", "::ffff:127.0.0.1", "10.255.0.1", "::1", "fd12::1")
+    assert [BEHIND.trusts(each) for each in (*trusted, "127.0.0.2", "11.0.0.1", "2001:db8::1", "")] == [True] * 5 + [
+        False
+    ] * 4
+    assert not TrustedProxies(()).trusts("127.0.0.1")
+
+
+async def test_half_sent_requests_of_one_client_shut_out_nobody_else_behind_the_same_proxy() -> None:
+    """A client that states more hops itself is still the one that the proxy saw."""
+    limits = ApiLimits(connections_per_peer=5, trusted_proxies=(ipaddress.ip_network("127.0.0.1"),))
+    async with open_house(limits=limits) as house, AsyncExitStack() as stack:
+        callers = [await stack.enter_async_context(call(house.url)) for _ in range(12)]
+        for number, caller in enumerate(callers):
+            hops = f"X-Forwarded-For: 6.6.6.{number}, 203.0.113.7"
+            await caller.send(request("POST", "/rooms", KEY, hops, "Content-Length: 9"))
+        for caller in callers[5:]:  # the loop takes them in the order in which they connected
+            refused = await caller.reply()
+            assert (refused.status, refused.json["code"]) == (429, "rate_limited")
+        async with call(house.url) as other:
+            reply = await other.ask(request("GET", "/rooms", KEY, "X-Forwarded-For: 203.0.113.8"))
+            assert reply.status == 200
+        async with call(house.url) as same:
+            reply = await same.ask(request("GET", "/rooms", KEY, "X-Forwarded-For: 203.0.113.7"))
+            assert reply.status == 429
+
+
+async def test_from_anybody_else_the_headers_are_ignored() -> None:
+    async with open_house(limits=ApiLimits(connections_per_peer=5)) as house, AsyncExitStack() as stack:
+        callers = [await stack.enter_async_context(call(house.url)) for _ in range(6)]
+        asked = [request("GET", "/rooms", KEY, f"X-Forwarded-For: 203.0.113.{number}") for number in range(6)]
+        answers = await asyncio.gather(*map(Caller.ask, callers, asked), return_exceptions=True)
+        assert any(isinstance(each, OSError | EOFError) for each in answers), "all count to one address"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.cli.notify import Notifier
+from appliance.cli.systemd_notify import Notifier
 from tests.fakes.clock import VirtualClock
 
 

@@ -56,9 +56,35 @@ async def test_the_token_leaves_the_address_at_once(browser: Browser, shared: Ho
         assert visit.page.url == f"{shared.url}/dashboard/#/box"
         assert await visit.page.evaluate("history.length") <= 2
         assert await visit.page.evaluate("localStorage.lares_token") == MASTER
-        await visit.page.goto(f"{shared.url}/dashboard/?api=https://elsewhere.example/x")
-        await expect(visit.page.get_by_role("alert")).to_contain_text("https://elsewhere.example/x")
-        assert visit.page.url == f"{shared.url}/dashboard/"
+        for foreign in (
+            "https://elsewhere.example/x",
+            "/elsewhere",
+            "../other/",
+            "//elsewhere.example/",
+            "data:1",
+        ):
+            await visit.page.goto(f"{shared.url}/dashboard/?api={foreign}")
+            await expect(visit.page.get_by_role("alert")).to_contain_text(foreign)
+            assert visit.page.url == f"{shared.url}/dashboard/"
+        assert not [each for each in visit.requests if re.search("elsewhere|other", each.partition("?")[0])]
+
+
+async def test_a_key_in_a_link_takes_the_place_of_a_stored_one_once_the_hub_accepts_it(
+    browser: Browser, shared: House
+) -> None:
+    async with visiting(browser, shared) as visit:
+        page = visit.page
+        await visit.open()
+        for link in ("?token=wrong", "#token=wrong"):
+            await page.goto(f"{shared.url}/dashboard/{link}")
+            await expect(page.get_by_role("alert")).to_contain_text("does not accept")
+            await expect(page.locator("main:not(.offline)")).to_be_visible()
+            assert await page.evaluate("localStorage.lares_token") == MASTER
+            assert page.url == f"{shared.url}/dashboard/"
+        await page.evaluate(f"location.hash = '#token={READER.text}'")
+        await expect(page.get_by_role("alert")).to_have_count(0)
+        await page.wait_for_function(f"localStorage.lares_token === '{READER.text}'")
+        assert "token" not in page.url
 
 
 async def test_a_switch_waits_for_the_vendor_and_shows_what_the_vendor_shows(browser: Browser, shared: House) -> None:
@@ -149,7 +175,7 @@ async def test_a_new_key_is_shown_once_and_its_picture_leads_a_phone_home(browse
         secret = await dialog.get_by_label("Key", exact=True).input_value()
         await expect(page.locator("svg.qr")).to_be_visible()
         reported = await read_qr(page, reader)
-        assert reported == f"{shared.url}/dashboard/?token={secret}"
+        assert reported == f"{shared.url}/dashboard/#token={secret}"
         await dialog.get_by_role("button", name="Done").click()
         await expect(dialog).to_have_count(0)
         assert secret not in await page.content()

@@ -6,7 +6,7 @@ const TOKEN = "lares_token";
 const TIMEOUT_MS = 15_000;
 const RUN_TIMEOUT_MS = 3_600_000;
 
-let base = new URL("../../", import.meta.url);
+const base = new URL("../../", import.meta.url);
 let unsaved = null; // the token, where the browser keeps nothing
 let onUnauthorized;
 
@@ -18,21 +18,31 @@ export class ApiError extends Error {
 	}
 }
 
-// Take `api` and `token` from the page's address, and out of it at once. `api` may name another path of this origin;
-// of another origin the sentence is given that says so: the browser lets this page talk to its own hub alone.
-export function readAddress() {
+// Take a key (`#token=`, or `?token=`) and `api` from the page's address, and out of it at once. The page talks to its own
+// hub alone: of any other `api` the sentence is given that says so. A key in a link takes the place of a stored one only
+// once the hub has accepted it; then `onKey` is called.
+export function readAddress(onKey) {
 	const address = new URL(location.href);
 	const [key, api] = ["token", "api"].map((name) => address.searchParams.get(name));
+	const fromHash = new URLSearchParams(address.hash.slice(1)).get("token");
 	address.searchParams.delete("token");
 	address.searchParams.delete("api");
+	if (fromHash !== null) address.hash = "";
 	if (address.href !== location.href) history.replaceState(null, "", address);
-	if (api) {
-		const named = URL.canParse(api, location.href) ? new URL(api, location.href) : null;
-		if (named?.origin !== location.origin) return t("error.other_origin", { api });
-		base = new URL(named.pathname.replace(/\/*$/, "/"), named);
+	const offered = (fromHash ?? key ?? "").trim();
+	if (offered && offered !== token()) tryToken(offered, onKey);
+	const named = api && URL.canParse(api, base) ? new URL(api.replace(/\/*$/, "/"), base) : null;
+	return !api || named?.href === base.href ? null : t("error.other_origin", { api });
+}
+
+async function tryToken(offered, onKey) {
+	if (token()) {
+		const headers = { authorization: `Bearer ${offered}` };
+		const answer = await fetch(addressOf("overview"), { method: "HEAD", headers, cache: "no-store" }).catch(() => null);
+		if (!answer?.ok) return onKey(t("key.not_taken"));
 	}
-	if (key) keepToken(key.trim());
-	return null;
+	keepToken(offered);
+	onKey(null);
 }
 
 // What the browser keeps, which may be nothing at all.

@@ -74,6 +74,14 @@ function App() {
 	];
 }
 
+function takeAddress() {
+	state.notice = readAddress((refusal) => {
+		state.notice = refusal;
+		if (refusal) drawSoon();
+		else connect();
+	});
+}
+
 let isDue = false;
 
 // Draw what has changed in the next frame, once, however much it is.
@@ -95,8 +103,11 @@ function registerWorker() {
 document.documentElement.lang = language;
 document.body.replaceChildren();
 whenChanged(drawSoon);
-addEventListener("hashchange", drawSoon);
-state.notice = readAddress();
+addEventListener("hashchange", () => {
+	takeAddress();
+	drawSoon();
+});
+takeAddress();
 start();
 drawSoon();
 registerWorker();

@@ -92,7 +92,7 @@ function Keys() {
 // The one time that the secret is shown: as text, and as an address that a phone opens.
 function newKey({ label, key }, onClose) {
 	const address = addressOf("dashboard/");
-	address.searchParams.set("token", key);
+	address.hash = `token=${key}`;
 	const title = t("key.made", { name: label });
 	return use(Dialog, { label: title, onClose, content: [
 		h2(title),

@@ -14,6 +14,7 @@ from sanic.exceptions import NotFound
 
 from appliance.api.api_limits import ApiLimits
 from appliance.api.connections import Connections
+from appliance.api.proxies import TrustedProxies
 
 _UNLIMITED_SECS = 7 * 86_400.0
 """Longer than any request; each part has time limits of its own."""
@@ -72,8 +73,12 @@ def build_application(limits: ApiLimits) -> Application:
         loads=orjson.loads,
     )
     app.ctx.limits = limits
+    app.ctx.proxies = TrustedProxies(limits.trusted_proxies)
     app.ctx.connections = Connections(
-        limits.connections, limits.connections_per_peer, lambda: asyncio.get_running_loop().time()
+        limits.connections,
+        limits.connections_per_peer,
+        lambda: asyncio.get_running_loop().time(),
+        app.ctx.proxies.trusts,
     )
     app.config.update(
         {

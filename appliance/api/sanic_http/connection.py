@@ -6,7 +6,8 @@ import asyncio
 from typing import Any
 
 from sanic import Sanic
-from sanic.exceptions import RequestCancelled
+from sanic.compat import Header
+from sanic.exceptions import RequestCancelled, SanicException
 from sanic.server import HttpProtocol
 from websockets.server import ServerProtocol
 
@@ -14,6 +15,14 @@ from appliance.api.api_limits import ApiLimits
 from appliance.api.connections import Connections
 from appliance.api.sanic_http.http1 import StrictHttp1
 from appliance.api.websocket import WebSocket, shutdown_write, unsent_bytes
+
+
+class TooManyRequests(SanicException):
+    """A client behind a trusted proxy has as many connections as one may have: 429, and the connection ends."""
+
+    status_code = 429
+    headers = {"Retry-After": "1"}  # noqa: RUF012 - Sanic's own, read only
+
 
 LINGER_SECS = 1.0
 """Seconds to read on after the last response: closing while the client sends would reset the connection."""
@@ -27,7 +36,7 @@ class StrictConnection(HttpProtocol):
 
     HTTP_CLASS = StrictHttp1
 
-    __slots__ = ("_connections", "_linger_timer", "_peer", "limits", "websocket")
+    __slots__ = ("_connections", "_linger_timer", "_peer", "_proxy", "limits", "websocket")
 
     def __init__(self, *, app: Sanic[Any, Any], peer: str, **more: Any) -> None:
         super().__init__(app=app, **more)
@@ -35,6 +44,7 @@ class StrictConnection(HttpProtocol):
         self.websocket: WebSocket | None = None
         self._connections: Connections = app.ctx.connections
         self._peer = peer
+        self._proxy: str | None = peer if app.ctx.proxies.trusts(peer) else None
         self._linger_timer: asyncio.TimerHandle | None = None
 
     @property
@@ -48,8 +58,13 @@ class StrictConnection(HttpProtocol):
         is_open = self.transport is not None and not self.transport.is_closing()
         return is_open and self.websocket is None and not self.is_answering and b"\r\n\r\n" not in self.recv_buffer
 
-    def note_request(self) -> None:
-        """Called when the head of a request has been parsed."""
+    def note_request(self, headers: Header) -> None:
+        """Called when the head of a request has been parsed. Raises `TooManyRequests` for too many of one client."""
+        if self._proxy is not None:
+            client = self.app.ctx.proxies.client_of(self._proxy, headers)
+            if not self._connections.hand_over(self._peer, client, self):
+                raise TooManyRequests(f"{client} has too many requests under way")
+            self._peer = client
         self._connections.refresh(self._peer, self)
 
     def upgrade(self, protocol: ServerProtocol, answer: bytes) -> WebSocket:

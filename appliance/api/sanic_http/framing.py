@@ -61,6 +61,8 @@ def parse_head(head: bytes) -> Head:
     version = protocol[-3:]
     headers = Header([_parse_field(each) for each in lines])
     _check_host(headers, version)
+    if len(headers.getall("authorization", ())) > 1:
+        raise BadRequest("the request states more than one Authorization")
     has_body, length = _parse_framing(headers, version)
     return Head(
         raw=head,

@@ -73,7 +73,7 @@ class StrictHttp1(Http):
         # One CRLF of a head stays where chunks follow: each of them begins with the CRLF that ends what is before it
         del self.recv_buffer[: end + (2 if self.request_body == "chunked" else 4)]
         self.request, request.stream = request, self
-        self._connection.note_request()
+        self._connection.note_request(head.headers)
 
     async def send_response(self, response: HTTPResponse) -> None:
         """Send the response; the rest of a body is then discarded, which Sanic would log as an error after a 2xx."""

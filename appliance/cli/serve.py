@@ -23,8 +23,8 @@ from appliance.cli.first_key import open_access
 from appliance.cli.inquiries import Inquiries
 from appliance.cli.key_commands import KeyCommands
 from appliance.cli.key_socket import KeySocket
-from appliance.cli.systemd_notify import Notifier
 from appliance.cli.single_file import finish_upgrade
+from appliance.cli.systemd_notify import Notifier
 from appliance.clock import Clock
 from appliance.config import Config
 from appliance.home.events import Event

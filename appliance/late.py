@@ -17,6 +17,7 @@ LATE = (
     "argon2",  # only for keys that are kept as hashes
     "astral",  # only where a file names the sun
     "defusedxml",  # only for a Roku
+    "jinja2",  # only for templates that are announced on a broker
     "watchfiles",  # only where folders are watched
 )
 """A hub whose configuration needs none of these has imported none when it begins to respond."""

@@ -41,6 +41,7 @@ DOORS = {
     "websockets": {"api"},
     "aiohttp": {"adapters"},
     "aiomqtt": {"adapters"},
+    "jinja2": {"adapters"},
     "tomli": {"config"},
     "argon2": {"api"},
     "defusedxml": {"adapters"},

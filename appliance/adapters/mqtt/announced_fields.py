@@ -7,10 +7,11 @@ field only, where a table of this hub's own configuration would be refused with 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any
 
 from appliance.adapters.mqtt.templates.template import Template, template
-from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
+from appliance.adapters.mqtt.templates.template_limits import TemplateFailed, ValueMissing
 from appliance.adapters.mqtt.topics import is_filter, is_topic
 
 _YES = ("true", "yes", "on", "1")
@@ -84,8 +85,18 @@ class AnnouncedFields:
         return None
 
 
-_UNREADABLE = Template("{{ value_json.unreadable.template }}")
-"""Stands for a template that could not be read: it never gives a value."""
+class _UnreadableTemplate(Template):
+    """Stands for a template that could not be read: it never gives a value."""
+
+    def __init__(self) -> None:
+        """Parse nothing."""
+
+    def render(self, names: Mapping[str, Any], now: datetime) -> str:
+        """Raise `ValueMissing`."""
+        raise ValueMissing("is a template that cannot be read")
+
+
+_UNREADABLE = _UnreadableTemplate()
 
 
 def is_unreadable(given: Template | None) -> bool:

@@ -6,9 +6,11 @@ import contextlib
 import json
 import re
 import time
+import tracemalloc
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import jinja2
 import pytest
@@ -23,8 +25,11 @@ from tests.adapters.mqtt.captures import FOLDER, captures, configurations
 NOW = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)
 
 
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
 def render(text: str, **names: Any) -> str:
-    return Template(text).render(names, NOW)
+    return Template(text).render(names, NOW.astimezone(BERLIN))
 
 
 def rendered_json(text: str, payload: Any) -> str:
@@ -187,6 +192,57 @@ RENDERED = [
     ("{{ value_json.name_x | upper }}", {"name_x": "é"}, "É"),
     ("{{ 'a\\'b' }}", {}, "a'b"),
     ("{{ value_json | length }}", [1, 2], "2"),
+    ("{{ value_json.a | iif('y', 'n') }}{{ iif(value_json.b, 1, 2, 3) }}", {"a": 1, "b": None}, "y3"),
+    ("{{ (value_json.s | from_json).x }}{{ 'x' | from_json(7) }}", {"s": '{"x": 5}'}, "57"),
+    ("{{ '%.2f %03d %s' | format(value_json.a, 7, 'x') }}", {"a": 1.234}, "1.23 007 x"),
+    ("{{ '%02x%02x' % (value_json.r, 255) }}", {"r": 10}, "0aff"),
+    ("{{ '{:.1f}|{:02d}|{x:>4}'.format(value_json.a, 2, x='b') }}", {"a": 1.25}, "1.2|02|   b"),
+    (
+        "{{ value_json.t | timestamp_custom('%H:%M') }} {{ value_json.t | timestamp_custom('%H:%M', false) }}",
+        {"t": 1_782_000_000},
+        "02:00 00:00",
+    ),
+    (
+        "{{ value_json.t | timestamp_local }} {{ value_json.t | timestamp_utc }}",
+        {"t": 1_782_000_000},
+        "2026-06-21T02:00:00+02:00 2026-06-21T00:00:00+00:00",
+    ),
+    ("{{ now() }} {{ utcnow().isoformat() }}", {}, "2026-11-22 04:00:00+01:00 2026-11-22T03:00:00+00:00"),
+    (
+        "{{ as_datetime(0) }} {{ ('2026-01-01T00:00:00Z' | as_datetime).year }} {{ 'x' | as_datetime }}",
+        {},
+        "1970-01-01 00:00:00+00:00 2026 None",
+    ),
+    ("{{ (now() - timedelta(hours=4)).day }} {{ as_timestamp('2026-01-01T01:00:00') | int }}", {}, "22 1767225600"),
+    ("{{ 12 | bitwise_and(10) }} {{ 12 | bitwise_or(3) }} {{ bitwise_xor(12, 10) }}", {}, "8 15 6"),
+    ("{{ 'Abc' | regex_match('a', ignorecase=True) }} {{ 'xAbc' | regex_search('ab', true) }}", {}, "True True"),
+    ("{{ 'aXbx' | regex_replace('x', '-', true) }} {{ 'a1b2' | regex_findall_index('[0-9]', 1) }}", {}, "a-b- 2"),
+    ("{{ 'abc' is match('a') }} {{ 'abc' is search('c$') }}", {}, "True True"),
+    (
+        "{% for i in 'ab' %}{{ loop.index }}{{ loop.first }}{{ loop.last }}{{ loop.length }}{{ loop.revindex0 }} "
+        "{% endfor %}",
+        {},
+        "1TrueFalse21 2FalseTrue20",
+    ),
+    (
+        "{% for i in [1, 2, 3] if i != 2 %}{{ loop.index0 }}{{ i }}{{ loop.previtem }}{{ loop.cycle('a', 'b') }}"
+        "{% endfor %}",
+        {},
+        "01a131b",
+    ),
+    ("{% set x %}a{{ 1 }}{% endset %}{{ x | upper }}", {}, "A1"),
+    ("{{ value_json | sort(attribute='a') | map(attribute='a') | list }}", [{"a": 2}, {"a": 1}], "[1, 2]"),
+    ("{{ value_json | groupby('a') | map('first') | list }}", [{"a": 2}, {"a": 1}, {"a": 2}], "[1, 2]"),
+    (
+        "{{ [3, 1] | sum }} {{ [3, 1] | average }} {{ clamp(7, 1, 5) }} {{ 'a b' | slugify }} {{ 2 ** 8 }}",
+        {},
+        "4 2.0 5.0 a_b 256",
+    ),
+    (
+        "{{ 'ab' * 2 }}{{ [1] * 2 }} {{ 'x=%s' % 1 }} {{ 5 is odd }} {{ pi | round(2) }}",
+        {},
+        "abab[1, 1] x=1 True 3.14",
+    ),
 ]
 
 
@@ -200,7 +256,9 @@ REFUSED = [
     "{{ ''.__class__ }}",
     "{{ value_json.__class__.__mro__ }}",
     "{{ value_json['__class__'].x }}",
-    "{{ ''.format }}{{ ''.format() }}",
+    "{{ '{0.__class__}'.format(5) }}",
+    "{{ '{:{}}'.format(5, 1000000) }}",
+    "{{ '{:1000000d}'.format(5) }}",
     "{{ value_json.get.__globals__ }}",
     "{{ now().__class__ }}",
     "{{ cycler.__init__ }}",
@@ -209,6 +267,14 @@ REFUSED = [
     "{{ 'a' * 1000000000 }}",
     "{{ [0] * 1000000 }}",
     "{{ 'a' % 5 }}",
+    "{{ '%1000000d' | format(5) }}",
+    "{{ '%(a)s%(a)s' % {'a': 'x' * 60000} }}",
+    "{{ value.center(10 ** 9) }}",
+    "{{ value | batch(10 ** 9, 'x') }}",
+    "{{ now().strftime('%100000000Y') }}",
+    "{{ 5 | timestamp_custom('%1000000000Y') }}",
+    "{{ 10 ** 10 ** 10 }}",
+    "{{ ('9' * 60000) | int }}",
     "{{ '%999999999d' % 1 }}",
     "{{ 2 ** 99 }}",
     "{{ range(1000000000) }}",
@@ -240,13 +306,87 @@ REFUSED = [
     "{{ value_json | nothing }}",
     "{{ x is nothing }}",
     "{# x",
-    "{{ " + "(" * 40 + "1" + ")" * 40 + " }}",
+    "{{ " + "(" * 400 + "1" + ")" * 400 + " }}",
+    "{{ " + "not " * 2000 + "1 }}",
+    "{{ a" + ".b" * 2000 + " }}",
+    "{{ a" + "[0]" * 2000 + " }}",
+    "{{ 0x" + "f" * 8000 + " }}",
+    "{{a}}" * 1600,
+    "{% if a %}" * 300 + "{% endif %}" * 300,
+    "{{ states('sensor.x') }}",
+    "{{ states.sensor.x.state }}",
+    "{{ this.state }}",
+    "{{ value_json.a.append(1) }}",
+    "{{ value | regex_replace('(x+)+y') }}",
+    "{% for x in [1] recursive %}{% endfor %}",
+    "{% call x() %}{% endcall %}",
+    "{{ float(*value_json) }}",
     "{{ " + "-" * 400 + "1 }}",
     "{{ " + "+".join(["1"] * 300) + " }}",
     "x" * 9000,
     "{{ 'x' | regex_findall('" + "(" * 1500 + ")" * 1500 + "') }}",
     "{{ 99999999999999999999999 }}",
 ]
+
+
+DOUBLED = "{% set ns = namespace(x=(1,)) %}{% for i in range(60) %}{% set ns.x = (ns.x, ns.x) %}{% endfor %}"
+USES = [
+    "ns.x in value_json", "{ns.x: 1}", "value_json.get(ns.x)", "value_json[ns.x]", "max(ns.x)", "ns.x | sort",
+    "[ns.x] | map('float') | list", "ns.x | regex_findall('a')", "ns.x | string", "ns.x == ns.x", "ns.x < ns.x",
+    "ns.x | unique | list", "ns.x | to_json", "ns.x | join", "ns.x ~ ns.x", "'%s' % ns.x", "'{}'.format(ns.x)",
+    "ns.x | flatten", "ns.x | float", "[ns.x] | first",
+]  # fmt: skip
+"""What could be done with a value of 2^60 parts, if it were made."""
+
+SLOW = [
+    "value.title()", "value | title", "value.split()", "value.split('x')", "value.splitlines()", "value[::-1]",
+    "value | replace('x', 'yy')", "('x' * 90 ~ 'y') in value", "value | wordcount", "value | slugify", "value | list",
+    "value | to_json", "value | from_json", "value | sort", "value | int(0, 16)", "value | is_number",
+    "value | as_timestamp(0)", "value == value ~ ''", "value_json | to_json", "value_json | sort",
+    "value_json | join", "value_json | string", "value_json == value_json", "value_json | unique | list",
+    "value_json | sum", "value_json | flatten", "zip(value_json, value_json)", "value_json + value_json",
+    "value_json | batch(1)", "value_json | groupby(0)", "range(9000) | sort", "value_json | union(value_json)",
+    "value[:60] | regex_findall('x*x*y')", "value[:256] | regex_findall('.*y')",
+]  # fmt: skip
+"""Work on 60,000 characters or 20,000 elements, which a template may repeat 490 times."""
+
+
+def attacks() -> Iterator[str]:
+    """Templates that would take for ever, or much memory, without a bound on weight, work and time."""
+    yield from REFUSED
+    yield from (f"{DOUBLED}{{{{ {use} }}}}" for use in USES)
+    for start in ("(ns.x, ns.x)", "[ns.x, ns.x]", "{'a': ns.x, 'b': ns.x}", "ns.x + ns.x", "ns.x * 2", "[ns.x] * 2"):
+        yield DOUBLED.replace("(ns.x, ns.x)", start) + "{{ ns.x }}"
+    for work in SLOW:
+        yield f"{{% for i in range(490) %}}{{{{ '' if {work} else '' }}}}{{% endfor %}}"
+
+
+def rendering_cost(text: str, **names: Any) -> tuple[float, int]:
+    """Seconds of the processor and bytes that a template takes to render, however it ends; parsing does not count."""
+    made = Template(text)
+    began = time.process_time()
+    with contextlib.suppress(TemplateFailed):
+        made.render(names, NOW)
+    secs = time.process_time() - began
+    tracemalloc.start()
+    with contextlib.suppress(TemplateFailed):
+        made.render(names, NOW)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return secs, peak
+
+
+@pytest.mark.slow
+def test_no_attack_takes_long_or_much_memory() -> None:
+    """A rendering is bounded to 20 ms; a machine at other work gets five times that here."""
+    slow = []
+    for text in attacks():
+        for value, payload in (("x" * 60_000, list(range(20_000))), ("\U0001f600\n" * 30_000, [[1, 2]] * 9_000)):
+            with contextlib.suppress(TemplateFailed):
+                secs, peak = rendering_cost(text, value=value, value_json=payload)
+                if secs > 0.1 or peak > 2_000_000:
+                    slow.append((text[:100], secs, peak))
+    assert not slow
 
 
 def test_what_is_dangerous_or_broken_is_refused_with_a_sentence_and_soon() -> None:

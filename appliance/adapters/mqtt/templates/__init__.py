@@ -1,1 +1,1 @@
-"""Templates as announcers write them: a bounded subset of Jinja that never touches a Python object."""
+"""Templates as announcers write them: Jinja's syntax, evaluated within bounds, with no Python object in reach."""

@@ -1,22 +1,31 @@
-"""Conversions between types of values, as the filters and functions of templates do them."""
+"""Conversions between types of values and calculations, as Home Assistant's filters and functions do them."""
 
 from __future__ import annotations
 
+import base64
 import json
 import math
+import re
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 
 from appliance.adapters.mqtt.templates.template_limits import (
+    WEIGHT_PER_STEP,
     Rendering,
     TemplateFailed,
     Undefined,
     ValueMissing,
-    checked,
+    weight,
+    whole,
 )
+
+MAX_NUMBER_CHARS = 100
+"""Characters of a text that is read as a number or a time."""
+
+MAX_QUICK_WEIGHT = 1_000
+"""Weight of a value that orjson writes: it reserves eight times the memory of a text."""
 
 NOT_GIVEN = object()
 """In the place of a default that was not given."""
@@ -34,17 +43,22 @@ def or_default(value: Any, default: Any, expected: str) -> Any:
     raise TemplateFailed(f"needs {expected}, not {type(value).__name__}")
 
 
-def _converted(value: Any, default: Any, expected: str, convert: Callable[[], Any]) -> Any:
+def converted(value: Any, default: Any, expected: str, convert: Callable[[], Any]) -> Any:
     """What `convert` returns; where Python cannot convert, as `or_default`."""
     try:
-        return checked(convert())
-    except (TypeError, ValueError, OverflowError, OSError):
+        return whole(convert())
+    except (TypeError, ValueError, ArithmeticError, OSError):
         return or_default(value, default, expected)
+
+
+def number(value: Any) -> float:
+    """The value as a float; a text of more than `MAX_NUMBER_CHARS` is none. Raises what `float` raises."""
+    return float(value if not isinstance(value, str) or len(value) <= MAX_NUMBER_CHARS else "")
 
 
 def to_float(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
     """The value as a float."""
-    return _converted(value, default, "a number", lambda: float(value))
+    return converted(value, default, "a number", lambda: number(value))
 
 
 def to_int(run: Rendering, value: Any, default: Any = NOT_GIVEN, base: Any = 10) -> Any:
@@ -54,57 +68,123 @@ def to_int(run: Rendering, value: Any, default: Any = NOT_GIVEN, base: Any = 10)
         if not isinstance(value, str):
             return int(value)
         try:
-            return int(value[:64], base)
+            return int(value if len(value) <= MAX_NUMBER_CHARS else "", base)
         except ValueError:
-            return int(float(value))
+            return int(number(value))
 
-    return _converted(value, default, "a number", convert)
+    return converted(value, default, "a number", convert)
 
 
 def rounded(run: Rendering, value: Any, digits: Any = 0, method: Any = "common", default: Any = NOT_GIVEN) -> Any:
     """The value rounded; without digits an integer, as Home Assistant's filter gives."""
 
     def convert() -> float:
-        number, places = float(value), int(digits)
-        scale = 10.0 ** max(-20, min(places, 20))
+        found, places = number(value), max(-20, min(int(digits), 20))
+        scale = 10.0**places
         if method == "half":
-            result = round(number * 2) / 2
+            result = round(found * 2) / 2
         elif method in ("ceil", "floor"):
-            result = (math.ceil if method == "ceil" else math.floor)(number * scale) / scale
+            result = (math.ceil if method == "ceil" else math.floor)(found * scale) / scale
         else:
-            result = round(number, places)
+            result = round(found, places)
         return int(result) if places == 0 else result
 
-    return _converted(value, default, "a number", convert)
+    return converted(value, default, "a number", convert)
+
+
+def added(run: Rendering, value: Any, amount: Any, default: Any = NOT_GIVEN) -> Any:
+    """The sum of two numbers."""
+    return converted(value, default, "a number", lambda: number(value) + number(amount))
 
 
 def multiplied(run: Rendering, value: Any, amount: Any, default: Any = NOT_GIVEN) -> Any:
     """The product of two numbers."""
-    return _converted(value, default, "a number", lambda: float(value) * float(amount))
+    return converted(value, default, "a number", lambda: number(value) * number(amount))
+
+
+def calculated(work: Callable[[float], float]) -> Callable[..., Any]:
+    """A filter and function of one number."""
+
+    def calculate(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
+        return converted(value, default, "a number", lambda: work(number(value)))
+
+    return calculate
+
+
+def logarithm(run: Rendering, value: Any, base: Any = math.e, default: Any = NOT_GIVEN) -> Any:
+    """The logarithm of a number."""
+    return converted(value, default, "a number", lambda: math.log(number(value), number(base)))
+
+
+def clamped(run: Rendering, value: Any, low: Any, high: Any) -> Any:
+    """The number within bounds."""
+    return converted(value, NOT_GIVEN, "a number", lambda: max(number(low), min(number(high), number(value))))
+
+
+def averaged(choose: Callable[[list[float]], float]) -> Callable[..., Any]:
+    """A filter and function of the numbers of a list, or of several numbers."""
+
+    def average(run: Rendering, *values: Any, default: Any = NOT_GIVEN) -> Any:
+        if values and isinstance(values[0], list | tuple):
+            default = values[1] if len(values) > 1 else default
+            values = tuple(run.elements(values[0]))
+        if any(isinstance(each, Undefined) for each in values):
+            return or_default(next(each for each in values if isinstance(each, Undefined)), default, "numbers")
+        return converted(values, default, "numbers", lambda: choose([number(each) for each in values]))
+
+    return average
+
+
+def bitwise(work: Callable[[int, int], int]) -> Callable[..., Any]:
+    """A filter and function of two whole numbers."""
+
+    def calculate(run: Rendering, first: Any, second: Any) -> Any:
+        for each in (first, second):
+            if not isinstance(each, int):
+                or_default(each, NOT_GIVEN, "a whole number")
+        return work(first, second)
+
+    return calculate
 
 
 def to_bool(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
     """The boolean of a word or number."""
     if isinstance(value, bool | int | float):
         return bool(value)
-    word = str(value).strip().lower() if isinstance(value, str) else ""
+    word = value[:20].strip().lower() if isinstance(value, str) else ""
     if word in _TRUE or word in _FALSE:
         return word in _TRUE
     return or_default(value, default, "true or false")
 
 
-def to_json(run: Rendering, value: Any) -> Any:
+def iif(run: Rendering, value: Any, yes: Any = True, no: Any = False, none: Any = NOT_GIVEN) -> Any:
+    """One of two values, by what the first counts as; a third for None if one was given."""
+    if value is None and none is not NOT_GIVEN:
+        return none
+    return yes if value else no
+
+
+def to_json(run: Rendering, value: Any, ensure_ascii: Any = False, pretty_print: Any = False,
+            sort_keys: Any = False) -> Any:  # fmt: skip
     """JSON without spaces."""
+    parts = weight(value)
+    run.charge(parts // WEIGHT_PER_STEP)
     try:
-        return run.bounded(orjson.dumps(run.weigh(value)).decode())
-    except (TypeError, orjson.JSONEncodeError):
+        if ensure_ascii or parts > MAX_QUICK_WEIGHT:
+            gaps = (", ", ": ") if ensure_ascii or pretty_print else (",", ":")
+            return run.bounded(json.dumps(value, ensure_ascii=bool(ensure_ascii), indent=2 if pretty_print else None,
+                                          sort_keys=bool(sort_keys), separators=gaps))  # fmt: skip
+        option = orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATETIME
+        option |= (orjson.OPT_INDENT_2 if pretty_print else 0) | (orjson.OPT_SORT_KEYS if sort_keys else 0)
+        return run.bounded(orjson.dumps(value, option=option).decode())
+    except (TypeError, ValueError):
         return or_default(value, NOT_GIVEN, "something that JSON can hold")
 
 
 def html_safe_json(run: Rendering, value: Any) -> Any:
     """JSON as Jinja's own filter writes it: spaces after `,` and `:`, keys sorted, `<`, `>`, `&`, `'` escaped."""
     try:
-        text = json.dumps(run.weigh(value), sort_keys=True)
+        text = json.dumps(run.weighed(value), sort_keys=True)
     except (TypeError, ValueError):
         return or_default(value, NOT_GIVEN, "something that JSON can hold")
     for char in "<>&'":
@@ -112,26 +192,34 @@ def html_safe_json(run: Rendering, value: Any) -> Any:
     return run.bounded(text)
 
 
-def as_timestamp(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
-    """Seconds since 1970 of a time."""
+def from_json(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
+    """The value that a JSON text holds."""
+    try:
+        found = orjson.loads(run.bounded(value) if isinstance(value, str) else b"")
+    except ValueError:
+        return or_default(value, default, "JSON")
+    return run.made(found)
 
-    def convert() -> float:
-        moment = datetime.fromisoformat(value) if isinstance(value, str) else value
-        return moment.timestamp() if isinstance(moment, datetime) else float(moment)
 
-    return _converted(value, default, "a time", convert)
+def base64_text(run: Rendering, value: Any) -> str:
+    """The text in base 64."""
+    return run.bounded(base64.b64encode(run.text(value).encode()).decode())
 
 
-def timestamp_text(run: Rendering, value: Any, default: Any = NOT_GIVEN) -> Any:
-    """The time of so many seconds since 1970, in UTC."""
-    return _converted(
-        value, default, "a number of seconds", lambda: datetime.fromtimestamp(float(value), UTC).isoformat()
-    )
+def text_of_base64(run: Rendering, value: Any, encoding: Any = "utf-8") -> str:
+    """The text that stands in base 64."""
+    return run.bounded(base64.b64decode(run.text(value)).decode("utf-8" if encoding != "ascii" else "ascii"))
+
+
+def slug(run: Rendering, value: Any, separator: Any = "_") -> str:
+    """Lower case letters and digits of ASCII with a separator between the words."""
+    words = re.findall(r"[a-z0-9]+", run.text(value).lower())
+    return run.bounded(run.text(separator)[:10].join(words))
 
 
 def is_number(run: Rendering, value: Any) -> bool:
     """Whether the value is a finite number or the text of one."""
     try:
-        return math.isfinite(float(value))
+        return math.isfinite(number(value))
     except (TypeError, ValueError, OverflowError):
         return False

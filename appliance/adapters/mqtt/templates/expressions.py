@@ -1,266 +1,230 @@
-"""From tokens to expressions: each becomes a function of the rendering. The rules of precedence are Jinja's."""
+"""Expressions: each node of the tree that Jinja's parser makes becomes a function of the rendering.
+
+What is no part of the subset is refused here, when the template is announced, and not when it is rendered.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable
+from typing import Any
 
-from appliance.adapters.mqtt.templates.filters import FILTERS, FUNCTIONS, TESTS
-from appliance.adapters.mqtt.templates.lexer import Budget, TemplateToken, TokenReader
-from appliance.adapters.mqtt.templates.nodes import (
-    Arguments,
-    Expression,
-    Step,
-    application,
-    calculation,
-    call,
-    chain,
-    choice,
-    comparison,
-    constant,
-    first_that,
-    hashable,
-    item,
-    method_call,
-    sequence,
-    subscript,
+from appliance.adapters.mqtt.templates.functions import (
+    CONSTANTS,
+    FILTERS,
+    FUNCTIONS,
+    TESTS,
+    check_name,
+    method_of,
+    named,
 )
-from appliance.adapters.mqtt.templates.operators import ARITHMETIC, COMPARISONS
-from appliance.adapters.mqtt.templates.template_limits import MAX_TEMPLATE_DEPTH, UNDEFINED, TemplateFailed
+from appliance.adapters.mqtt.templates.operators import ARITHMETIC, COMPARISONS, OPERANDS, hashable, item
+from appliance.adapters.mqtt.templates.patterns import check
+from appliance.adapters.mqtt.templates.template_limits import (
+    MAX_NODES,
+    MAX_TEMPLATE_DEPTH,
+    UNDEFINED,
+    Rendering,
+    TemplateFailed,
+    ValueMissing,
+    whole,
+)
+from appliance.adapters.mqtt.templates.texts import joined
 
-_CONSTANTS = {"true": True, "True": True, "false": False, "False": False, "none": None, "None": None}
-_OPERATORS = (("+", "-"), ("~",), ("*", "/", "//", "%"))
-"""Arithmetic, those that bind least first."""
-
-_AFTER_TEST = ("else", "or", "and", "is", "if", "not", "in")
+Expression = Callable[[Rendering], Any]
 
 
-class Reader(TokenReader):
-    """Reads the expressions of one part."""
+class ExpressionCompiler:
+    """Compiles the expressions of one template. `literals` are its texts, `uses_loop` whether one named `loop`."""
 
-    def __init__(self, tokens: Sequence[TemplateToken], budget: Budget) -> None:
-        super().__init__(tokens, budget)
-        self._depth = 0
+    def __init__(self) -> None:
+        self.literals: set[str] = set()
+        self.uses_loop = False
+        self._nodes = self._depth = 0
+        self._methods: dict[str, Callable[[Any], Any]] = {
+            "And": self._and,
+            "Call": self._call,
+            "Compare": self._compare,
+            "Concat": self._concat,
+            "CondExpr": self._choice,
+            "Const": self._constant,
+            "Dict": self._object,
+            "Filter": self._filter,
+            "Getattr": self._getattr,
+            "Getitem": self._getitem,
+            "List": lambda node: self._sequence(node, list),
+            "Name": self._name,
+            "Neg": lambda node: self._signed(node, "Sub"),
+            "Not": self._not,
+            "Or": self._or,
+            "Pos": lambda node: self._signed(node, "Add"),
+            "TemplateData": lambda node: lambda run: node.data,
+            "Test": self._test,
+            "Tuple": lambda node: self._sequence(node, tuple),
+            **dict.fromkeys(ARITHMETIC, self._calculation),
+        }
 
-    def expression(self) -> Expression:
-        """An expression, `a if b else c` included."""
+    def compile(self, node: Any) -> Any:
+        """The function of a node; raises `TemplateFailed` for what is not offered, too much or nested too deep."""
+        name = type(node).__name__
+        self._nodes += 1
         self._depth += 1
+        if name not in self._methods:
+            raise TemplateFailed(f"the statement {name.lower()!r} is not known")
+        if self._nodes > MAX_NODES:
+            raise TemplateFailed(f"has more than {MAX_NODES} parts")
         if self._depth > MAX_TEMPLATE_DEPTH:
             raise TemplateFailed(f"is nested more than {MAX_TEMPLATE_DEPTH} deep")
-        value = self._either()
-        while self.accept("if"):
-            condition = self._either()
-            otherwise = self.expression() if self.accept("else") else constant(UNDEFINED)
-            value = choice(self._node(condition), value, otherwise)
+        compiled = self._methods[name](node)
         self._depth -= 1
-        return value
+        return compiled
 
-    def values(self) -> Expression:
-        """An expression, or several with commas between, which make a tuple."""
-        first = self.expression()
-        if self.next.text != "," or self.next.kind != "operator":
-            return first
-        items = [first]
-        while self.accept(","):
-            if self.next.kind == "end":
-                break
-            items.append(self.expression())
-        return self._node(sequence(items, tuple))
+    def all(self, nodes: Iterable[Any]) -> list[Any]:
+        """The functions of several nodes."""
+        return [self.compile(node) for node in nodes]
 
-    def _node(self, expression: Expression) -> Expression:
-        self._budget.count()
-        return expression
+    def _name(self, node: Any) -> Expression:
+        name = node.name
+        self.uses_loop |= name == "loop"
+        check_name(name)
+        missing = CONSTANTS.get(name, UNDEFINED)
+        return lambda run: run.names.get(name, missing)
 
-    def _either(self) -> Expression:
-        return self._chain("or", self._both, counts_as=True)
+    def _constant(self, node: Any) -> Expression:
+        value = whole(node.value)
+        if isinstance(value, str):
+            self.literals.add(value)
+        return lambda run: value
 
-    def _both(self) -> Expression:
-        return self._chain("and", self._negation, counts_as=False)
+    def _sequence(self, node: Any, make: Callable[[list[Any]], Any]) -> Expression:
+        items = self.all(node.items)
+        return lambda run: run.weighed(make([each(run) for each in items]))
 
-    def _chain(self, word: str, part: Callable[[], Expression], *, counts_as: bool) -> Expression:
-        parts = [part()]
-        while self.accept(word):
-            parts.append(part())
-        return parts[0] if len(parts) == 1 else self._node(first_that(parts, counts_as=counts_as))
+    def _object(self, node: Any) -> Expression:
+        pairs = [(self.compile(each.key), self.compile(each.value)) for each in node.items]
+        return lambda run: run.weighed({hashable(key(run)): value(run) for key, value in pairs})
 
-    def _negation(self) -> Expression:
-        negations = 0
-        while self.accept("not"):
-            negations += 1
-        value = self._comparison()
-        if not negations:
-            return value
-        return self._node(lambda run: bool(value(run)) == (negations % 2 == 0))
+    def _getattr(self, node: Any) -> Expression:
+        value, key = self.compile(node.node), node.attr
 
-    def _comparison(self) -> Expression:
-        first, others = self._operations(), []
-        while (sign := self._comparing()) is not None:
-            others.append((COMPARISONS[sign], self._operations()))
-        return self._node(comparison(first, others)) if others else first
+        def get(run: Rendering) -> Any:
+            run.left -= 1
+            found = value(run)
+            return found.get(key, UNDEFINED) if type(found) is dict else item(found, key)
 
-    def _comparing(self) -> str | None:
-        if sign := self.accept("==", "!=", "<", "<=", ">", ">=", "in"):
-            return sign
-        following = self._tokens[min(self._at + 1, len(self._tokens) - 1)]
-        if self.next.text == "not" and following.text == "in" and following.kind == "name":
-            self._at += 2
-            return "not in"
-        return None
+        return get
 
-    def _operations(self, level: int = 0) -> Expression:
-        """Operators of this level of `_OPERATORS`, between parts of the next."""
-        if level == len(_OPERATORS):
-            return self._signed()
-        first, others = self._operations(level + 1), []
-        while sign := self.accept(*_OPERATORS[level]):
-            others.append((ARITHMETIC[sign], self._node(self._operations(level + 1))))
-        return calculation(first, others) if others else first
+    def _getitem(self, node: Any) -> Expression:
+        value = self.compile(node.node)
+        if type(node.arg).__name__ == "Slice":
+            return self._cut(value, node.arg)
+        key = self.compile(node.arg)
 
-    def _signed(self, *, is_filtered: bool = True) -> Expression:
-        if sign := self.accept("-", "+"):
-            self._depth += 1
-            value = self._signed(is_filtered=False) if self._depth <= MAX_TEMPLATE_DEPTH else self.expression()
-            self._depth -= 1
-            value = self._node(calculation(constant(0), [(ARITHMETIC[sign], value)]))
-        else:
-            value = self._primary()
-        steps = self._postfixes()
-        if is_filtered:
-            while (self.next.kind == "operator" and self.next.text == "|") or self.next.text == "is":
-                steps.append(self._filter() if self.accept("|") else self._test())
-                steps.extend(self._postfixes())
-        return chain(value, steps) if steps else value
+        def get(run: Rendering) -> Any:
+            run.left -= 1
+            return item(value(run), key(run))
 
-    def _primary(self) -> Expression:
-        token = self.take()
-        if token.kind == "name":
-            return self._node(self._named(token.text))
-        if token.kind == "number":
-            return self._node(constant(token.value))
-        if token.kind == "string":
-            text = str(token.value)
-            while self.next.kind == "string":
-                text += str(self.take().value)
-            self._budget.literals.add(text)
-            return self._node(constant(text))
-        if token.text == "(":
-            return self._parenthesis()
-        if token.text == "[":
-            return self._node(sequence(self._items("]"), list))
-        if token.text == "{":
-            return self._node(self._object())
-        raise TemplateFailed(f"{token.text or 'the end'!r} is not expected there")
+        return get
 
-    def _named(self, name: str) -> Expression:
-        if name in _CONSTANTS:
-            return constant(_CONSTANTS[name])
-        if name == "dict" and self.next.text == "." and self._tokens[self._at + 1].text == "from_keys":
-            self._at += 2
-            name = "dict.from_keys"
-        if name in FUNCTIONS and self.accept("("):
-            return call(FUNCTIONS[name], self._arguments())
-        return lambda run: run.names.get(name, UNDEFINED)
+    def _cut(self, value: Expression, node: Any) -> Expression:
+        bounds = [None if each is None else self.compile(each) for each in (node.start, node.stop, node.step)]
 
-    def _parenthesis(self) -> Expression:
-        if self.accept(")"):
-            return constant(())
-        first = self.expression()
-        if self.accept(")"):
-            return first
-        self.expect(",")
-        return self._node(sequence([first, *self._items(")")], tuple))
+        def cut(run: Rendering) -> Any:
+            found = value(run)
+            if not isinstance(found, str | list | tuple):
+                raise ValueMissing("cuts a part out of what is not there")
+            return run.made(found[slice(*(None if bound is None else bound(run) for bound in bounds))])
 
-    def _separated(self, closing: str) -> Iterator[None]:
-        """One step for each item up to the closing bracket, with commas between; one behind the last is allowed."""
-        is_first = True
-        while not self.accept(closing):
-            if not is_first:
-                self.expect(",")
-                if self.accept(closing):
-                    return
-            is_first = False
-            yield
+        return cut
 
-    def _items(self, closing: str) -> list[Expression]:
-        return [self.expression() for _ in self._separated(closing)]
+    def _choice(self, node: Any) -> Expression:
+        condition, then = self.compile(node.test), self.compile(node.expr1)
+        otherwise = self.compile(node.expr2) if node.expr2 else lambda run: UNDEFINED
+        return lambda run: then(run) if condition(run) else otherwise(run)
 
-    def _object(self) -> Expression:
-        pairs: list[tuple[Expression, Expression]] = []
-        for _ in self._separated("}"):
-            key = self.expression()
-            self.expect(":")
-            pairs.append((key, self.expression()))
-        return lambda run: {hashable(key(run)): value(run) for key, value in pairs}
+    def _or(self, node: Any) -> Expression:
+        left, right = self.all((node.left, node.right))
+        return lambda run: left(run) or right(run)
 
-    def _postfixes(self) -> list[Step]:
-        steps: list[Step] = []
-        while self.next.kind == "operator" and self.next.text in (".", "[", "("):
-            self._budget.count()
-            sign = self.take().text
-            if sign == "(":
-                raise TemplateFailed("calls something that is no function of templates")
-            steps.append(self._subscript() if sign == "[" else self._member())
-        return steps
+    def _and(self, node: Any) -> Expression:
+        left, right = self.all((node.left, node.right))
+        return lambda run: left(run) and right(run)
 
-    def _member(self) -> Step:
-        token = self.take()
-        if token.kind == "number":
-            return lambda run, value: item(value, token.value)
-        if token.kind != "name":
-            raise TemplateFailed(f"lacks a name before {token.text or 'the end'!r}")
-        if self.accept("("):
-            return method_call(token.text, self._arguments())
-        return lambda run, value: item(value, token.text)
+    def _not(self, node: Any) -> Expression:
+        value = self.compile(node.node)
+        return lambda run: not value(run)
 
-    def _subscript(self) -> Step:
-        parts: list[Expression | None] = []
-        while not self.accept("]"):
-            if self.accept(":"):
-                parts.append(None)
-            else:
-                parts.append(self.expression())
-                if self.next.text != "]":
-                    self.expect(":")
-                    parts.append(None)
-        return subscript(parts)
+    def _signed(self, node: Any, name: str) -> Expression:
+        value, operate = self.compile(node.node), ARITHMETIC[name]
+        return lambda run: operate(run, 0, value(run))
 
-    def _filter(self) -> Step:
-        name = self.name()
-        if name not in FILTERS:
-            raise TemplateFailed(f"the filter {name!r} is not known")
-        self._budget.count()
-        arguments = self._arguments() if self.accept("(") else ([], {})
-        return application(FILTERS[name], arguments)
+    def _calculation(self, node: Any) -> Expression:
+        operate, (left, right) = ARITHMETIC[type(node).__name__], self.all((node.left, node.right))
 
-    def _test(self) -> Step:
-        self.expect("is")
-        expected = self.accept("not") is None
-        name = self.name()
-        if name not in TESTS:
-            raise TemplateFailed(f"the test {name!r} is not known")
-        self._budget.count()
-        arguments: Arguments = ([], {})
-        if self.accept("("):
-            arguments = self._arguments()
-        elif self.next.kind in ("number", "string") or self.next.text in ("[", "{") or self._is_argument():
-            operand = self._primary()
-            arguments = ([chain(operand, self._postfixes())], {})
-        test = application(TESTS[name], arguments)
-        return lambda run, value: bool(test(run, value)) is expected
+        def calculate(run: Rendering) -> Any:
+            run.left -= 1
+            return operate(run, left(run), right(run))
 
-    def _is_argument(self) -> bool:
-        return self.next.kind == "name" and self.next.text not in _AFTER_TEST
+        return calculate
 
-    def _arguments(self) -> Arguments:
-        """What stands between the parentheses of a call; the first of them is behind."""
-        self._budget.count()
-        given: list[Expression] = []
-        named: dict[str, Expression] = {}
-        for _ in self._separated(")"):
-            following = self._tokens[min(self._at + 1, len(self._tokens) - 1)]
-            if self.next.kind == "name" and following.text == "=" and following.kind == "operator":
-                name = self.name()
-                self.expect("=")
-                named[name] = self.expression()
-            else:
-                given.append(self.expression())
-        return given, named
+    def _concat(self, node: Any) -> Expression:
+        parts = self.all(node.nodes)
+        return lambda run: joined(run, [part(run) for part in parts])
+
+    def _compare(self, node: Any) -> Expression:
+        first = self.compile(node.expr)
+        others = [(COMPARISONS[OPERANDS[each.op]], self.compile(each.expr)) for each in node.ops]
+
+        def compare(run: Rendering) -> bool:
+            left = first(run)
+            for operate, other in others:
+                run.left -= 1
+                right = other(run)
+                if not operate(run, left, right):
+                    return False
+                left = right
+            return True
+
+        return compare
+
+    def _filter(self, node: Any) -> Expression:
+        if node.name.startswith("regex_"):
+            self._check_pattern(node)
+        return self._applied(named(FILTERS, "filter", node.name), node, [node.node])
+
+    def _test(self, node: Any) -> Expression:
+        if node.name in ("match", "search"):
+            self._check_pattern(node)
+        return self._applied(named(TESTS, "test", node.name), node, [node.node])
+
+    def _check_pattern(self, node: Any) -> None:
+        """A pattern that can never be used is said when the template is announced."""
+        for each in [*node.args[:1], *(each.value for each in node.kwargs if each.key == "find")]:
+            if type(each).__name__ == "Const":
+                check(str(each.value))
+
+    def _call(self, node: Any) -> Expression:
+        called, kind = node.node, type(node.node).__name__
+        if kind == "Getattr" and called.attr == "from_keys":
+            return self._applied(FUNCTIONS["dict"], node, [])
+        if kind == "Getattr":
+            return self._applied(method_of(called.attr), node, [called.node])
+        if kind != "Name":
+            raise TemplateFailed("calls something that is no function of templates")
+        return self._applied(named(FUNCTIONS, "function", called.name), node, [])
+
+    def _applied(self, function: Callable[..., Any], node: Any, before: list[Any]) -> Expression:
+        """A filter, test, function or method with its arguments."""
+        if node.dyn_args is not None or node.dyn_kwargs is not None:
+            raise TemplateFailed("passes arguments with *, which is not supported")
+        given = self.all([*before, *node.args])
+        fields = {each.key: self.compile(each.value) for each in node.kwargs}
+        if len(given) == 1 and not fields:
+            value = given[0]
+            return lambda run: function(run, value(run))
+
+        def apply(run: Rendering) -> Any:
+            run.left -= 1
+            arguments = [each(run) for each in given]
+            return function(run, *arguments, **{name: each(run) for name, each in fields.items()})
+
+        return apply

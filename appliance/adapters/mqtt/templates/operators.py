@@ -1,109 +1,160 @@
-"""What templates may do with two values: arithmetic, comparison, joining; bounded, and never a repetition."""
+"""What templates may do with two values, and how they reach the parts of one."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
 from appliance.adapters.mqtt.templates.template_limits import (
     MAX_STRING_CHARS,
+    UNDEFINED,
+    Namespace,
     Rendering,
     TemplateFailed,
     Undefined,
     ValueMissing,
-    checked,
+    weight,
+    whole,
 )
+from appliance.adapters.mqtt.templates.texts import filled
+from appliance.adapters.mqtt.templates.times import TIME_FIELDS
 
 Operator = Callable[[Rendering, Any, Any], Any]
+_SEQUENCES = (str, list, tuple)
+_TIMES = datetime | timedelta
 
 
-def _number(value: Any) -> int | float:
+def item(value: Any, key: Any) -> Any:
+    """The part of an object, list, text or time under a key or index; `ValueMissing` for an undefined value."""
+    if isinstance(value, dict):
+        return UNDEFINED if isinstance(key, list | tuple | dict) else value.get(key, UNDEFINED)
+    if isinstance(value, Undefined):
+        raise ValueMissing(f"looks for {key[:60] if isinstance(key, str) else 'a part'!r} in what is not there")
+    if isinstance(value, list | tuple | str) and isinstance(key, int):
+        return value[key] if -len(value) <= key < len(value) else UNDEFINED
+    if isinstance(value, Namespace):
+        return value.fields.get(key, UNDEFINED) if isinstance(key, str) else UNDEFINED
+    if key in TIME_FIELDS.get(type(value), ()) or key in getattr(value, "_fields", ()):
+        return getattr(value, key)
+    return UNDEFINED
+
+
+def hashable(key: Any) -> Any:
+    """The key or needle; a list, tuple or object can be neither."""
+    if isinstance(key, list | tuple | dict):
+        raise TemplateFailed("a list or object can be no key, and not be looked for")
+    return key
+
+
+def _number(value: Any) -> Any:
     if isinstance(value, Undefined):
         raise ValueMissing("calculates with what is not there")
-    if not isinstance(value, int | float):
+    if not isinstance(value, int | float | _TIMES):
         raise TemplateFailed(f"calculates with {type(value).__name__}, not with numbers")
     return value
 
 
-def _add(run: Rendering, left: Any, right: Any) -> Any:
-    if isinstance(left, str) and isinstance(right, str):
-        return run.bounded(left + right)
-    if isinstance(left, list) and isinstance(right, list):
-        run.charge((len(left) + len(right)) // 8)
-        return left + right
-    if isinstance(left, tuple) and isinstance(right, tuple):
-        run.charge((len(left) + len(right)) // 8)
-        return left + right
-    return checked(_number(left) + _number(right))
-
-
 def _calculated(work: Callable[[Any, Any], Any]) -> Operator:
     def calculate(run: Rendering, left: Any, right: Any) -> Any:
-        return checked(work(_number(left), _number(right)))
+        if type(left) is not int and type(left) is not float:
+            _number(left)
+        if type(right) is not int and type(right) is not float:
+            _number(right)
+        return whole(work(left, right))
 
     return calculate
 
 
-def _joined(run: Rendering, left: Any, right: Any) -> Any:
-    return run.bounded(run.text(left) + run.text(right))
+_SUM, _PRODUCT, _REMAINDER = (_calculated(each) for each in (operator.add, operator.mul, operator.mod))
 
 
-def _equals(run: Rendering, left: Any, right: Any) -> Any:
-    return bool(_weighed(run, left) == right)
+def add(run: Rendering, left: Any, right: Any) -> Any:
+    """The sum of two numbers, or two texts, lists or tuples one after the other."""
+    if type(left) is type(right) and isinstance(left, _SEQUENCES):
+        if len(left) + len(right) > MAX_STRING_CHARS:
+            raise TemplateFailed("makes a value that is too large")
+        return run.made(operator.add(left, right))
+    return _SUM(run, left, right)
+
+
+def _multiply(run: Rendering, left: Any, right: Any) -> Any:
+    if isinstance(right, _SEQUENCES):
+        left, right = right, left
+    if not isinstance(left, _SEQUENCES):
+        return _PRODUCT(run, left, right)
+    if not isinstance(right, int) or (weight(left) + len(left)) * right > MAX_STRING_CHARS:
+        raise TemplateFailed("repeats a value too often")
+    return run.made(left * right)
+
+
+def _modulo(run: Rendering, left: Any, right: Any) -> Any:
+    return filled(run, left, right) if isinstance(left, str) else _REMAINDER(run, left, right)
+
+
+def _power(run: Rendering, left: Any, right: Any) -> Any:
+    _number(left), _number(right)
+    if isinstance(left, int) and isinstance(right, int) and left.bit_length() * abs(right) > 128:
+        raise TemplateFailed("makes a number that is too large")
+    found = left**right
+    return whole(found) if isinstance(found, int | float) else UNDEFINED
+
+
+def _equals(run: Rendering, left: Any, right: Any) -> bool:
+    if isinstance(left, str):
+        return bool(left == right)
+    return bool(run.weighed(left) == right)
 
 
 def contains(run: Rendering, left: Any, right: Any) -> bool:
-    """Whether the left value is an element, key or part of the right one."""
+    """Whether the left value is an element, key or part of the right one; a list, tuple or object can be none."""
+    if isinstance(right, dict):
+        return hashable(left) in right
     if isinstance(right, Undefined):
         return False
     if isinstance(right, str):
-        return isinstance(left, str) and left in run.bounded(right)
-    if isinstance(right, dict):
+        if not isinstance(left, str):
+            return False
+        run.search(right, left)
         return left in right
-    return left in run.weigh(right)
+    if not isinstance(right, list | tuple):
+        raise TemplateFailed(f"looks for something in {type(right).__name__}")
+    run.charge(len(right) // 8)
+    return hashable(left) in right
 
 
 def _compared(work: Callable[[Any, Any], Any]) -> Operator:
-    def compare(run: Rendering, left: Any, right: Any) -> Any:
+    def compare(run: Rendering, left: Any, right: Any) -> bool:
         if isinstance(left, Undefined) or isinstance(right, Undefined):
             raise ValueMissing("compares with what is not there")
-        return bool(work(_weighed(run, left), right))
+        return bool(work(run.weighed(left), right))
 
     return compare
 
 
-def _weighed(run: Rendering, value: Any) -> Any:
-    return run.weigh(value) if isinstance(value, list | tuple | dict) else value
-
-
 ARITHMETIC: Mapping[str, Operator] = {
-    "+": _add,
-    "-": _calculated(lambda left, right: left - right),
-    "*": _calculated(lambda left, right: left * right),
-    "/": _calculated(lambda left, right: left / right),
-    "//": _calculated(lambda left, right: left // right),
-    "%": _calculated(lambda left, right: left % right),
-    "~": _joined,
+    "Add": add,
+    "Sub": _calculated(operator.sub),
+    "Mul": _multiply,
+    "Div": _calculated(operator.truediv),
+    "FloorDiv": _calculated(operator.floordiv),
+    "Mod": _modulo,
+    "Pow": _power,
 }
-"""The operators that make a value; `*` and `%` know numbers only, so that no text grows by them."""
+"""The operators that make a value, by the names of their nodes."""
 
 COMPARISONS: Mapping[str, Operator] = {
     "==": _equals,
     "!=": lambda run, left, right: not _equals(run, left, right),
-    "<": _compared(lambda left, right: left < right),
-    "<=": _compared(lambda left, right: left <= right),
-    ">": _compared(lambda left, right: left > right),
-    ">=": _compared(lambda left, right: left >= right),
+    "<": _compared(operator.lt),
+    "<=": _compared(operator.le),
+    ">": _compared(operator.gt),
+    ">=": _compared(operator.ge),
     "in": contains,
     "not in": lambda run, left, right: not contains(run, left, right),
 }
 """The operators that answer yes or no."""
 
-
-def replaced(run: Rendering, text: str, old: str, new: str) -> str:
-    """The text with every `old` as `new`; refused before it would grow beyond `MAX_STRING_CHARS`."""
-    count = text.count(old)
-    if len(text) + count * (len(new) - len(old)) > MAX_STRING_CHARS:
-        raise TemplateFailed(f"makes a text of more than {MAX_STRING_CHARS // 1024} KiB")
-    run.charge(len(text) // 512 + count // 64)
-    return text.replace(old, new)
+OPERANDS = {"eq": "==", "ne": "!=", "lt": "<", "lteq": "<=", "gt": ">", "gteq": ">=", "in": "in", "notin": "not in"}
+"""The operators by the names that Jinja's parser gives them."""

@@ -1,0 +1,183 @@
+"""Statements: output, conditions, loops and assignments, compiled to functions that write texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+from appliance.adapters.mqtt.templates.expressions import Expression, ExpressionCompiler
+from appliance.adapters.mqtt.templates.template_limits import (
+    UNDEFINED,
+    Loop,
+    Namespace,
+    Rendering,
+    TemplateFailed,
+)
+
+
+class Jump(Enum):
+    """How a statement ends the round of the loop that it is in."""
+
+    BREAK = "break"
+    CONTINUE = "continue"
+
+
+Statement = Callable[[Rendering, list[str]], Jump | None]
+"""It appends texts to the output."""
+
+AssignmentTarget = Callable[[Rendering, Any], None]
+"""It sets a name, several names, or the field of a namespace."""
+
+
+class Compiler(ExpressionCompiler):
+    """Compiles one template."""
+
+    def __init__(self, tree: Any) -> None:
+        """Raises `TemplateFailed` for a tree with a node that is not offered, and for one that is too large."""
+        super().__init__()
+        self._methods |= {
+            "Assign": self._assign,
+            "AssignBlock": self._assign_block,
+            "Break": lambda node: lambda run, output: Jump.BREAK,
+            "Continue": lambda node: lambda run, output: Jump.CONTINUE,
+            "For": self._for,
+            "If": self._if,
+            "Output": self._output,
+        }
+        self.run = self._block(tree.body)
+
+    def _block(self, nodes: Any) -> Statement:
+        statements: list[Statement] = self.all(nodes)
+        if len(statements) == 1:
+            return statements[0]
+
+        def run_all(run: Rendering, output: list[str]) -> Jump | None:
+            for statement in statements:
+                if (jump := statement(run, output)) is not None:
+                    return jump
+            return None
+
+        return run_all
+
+    def _output(self, node: Any) -> Statement:
+        parts: list[Expression] = self.all(node.nodes)
+
+        def write(run: Rendering, output: list[str]) -> None:
+            for part in parts:
+                run.left -= 1
+                output.append(run.text(part(run)))
+
+        return write
+
+    def _if(self, node: Any) -> Statement:
+        branches = [(self.compile(each.test), self._block(each.body)) for each in (node, *node.elif_)]
+        otherwise = self._block(node.else_)
+
+        def choose(run: Rendering, output: list[str]) -> Jump | None:
+            for condition, body in branches:
+                run.left -= 1
+                if condition(run):
+                    return body(run, output)
+            return otherwise(run, output)
+
+        return choose
+
+    def _for(self, node: Any) -> Statement:
+        if node.recursive:
+            raise TemplateFailed("the statement 'recursive' is not known")
+        values, target, otherwise = self.compile(node.iter), self._target(node.target), self._block(node.else_)
+        test = self.compile(node.test) if node.test else None
+        named_before, self.uses_loop = self.uses_loop, False
+        body = self._block(node.body)
+        uses_loop, self.uses_loop = self.uses_loop, named_before or self.uses_loop
+
+        def repeat(run: Rendering, output: list[str]) -> Jump | None:
+            outside, loop, at = run.names, Loop({}), -1
+            found = run.elements(values(run))
+            try:
+                if test is not None or uses_loop:
+                    found = iter(chosen := [each for each in found if _passes(run, target, each, test, outside)])
+                for at, value in enumerate(found):
+                    run.names = {**outside}
+                    if uses_loop:
+                        run.names["loop"] = loop
+                        loop.fields |= _loop_fields(chosen, at)
+                    target(run, value)
+                    run.charge()
+                    if body(run, output) is Jump.BREAK:
+                        break
+            finally:
+                run.names = outside
+            return None if at >= 0 else otherwise(run, output)
+
+        return repeat
+
+    def _assign(self, node: Any) -> Statement:
+        value, target = self.compile(node.node), self._target(node.target)
+        return lambda run, output: target(run, value(run))
+
+    def _assign_block(self, node: Any) -> Statement:
+        if node.filter is not None:
+            raise TemplateFailed("the statement 'set' with a filter is not known")
+        body, target = self._block(node.body), self._target(node.target)
+
+        def assign(run: Rendering, output: list[str]) -> None:
+            texts: list[str] = []
+            body(run, texts)
+            target(run, run.bounded("".join(texts)))
+
+        return assign
+
+    def _target(self, node: Any) -> AssignmentTarget:
+        kind = type(node).__name__
+        if kind == "Name":
+            name: str = node.name
+            return lambda run, value: run.names.__setitem__(name, value)
+        if kind == "NSRef":
+            return lambda run, value: _set_field(run, node.name, node.attr, value)
+        targets = [self._target(each) for each in node.items]
+
+        def unpack(run: Rendering, value: Any) -> None:
+            if not isinstance(value, list | tuple) or len(value) != len(targets):
+                raise TemplateFailed("a value does not have as many parts as it is unpacked to")
+            for target, each in zip(targets, value, strict=True):
+                target(run, each)
+
+        return unpack
+
+
+def _set_field(run: Rendering, name: str, field: str, value: Any) -> None:
+    found = run.names.get(name)
+    if type(found) is not Namespace:
+        raise TemplateFailed("only the fields of a namespace can be set")
+    found.fields[field] = value
+
+
+def _passes(
+    run: Rendering, target: AssignmentTarget, value: Any, test: Expression | None, outside: dict[str, Any]
+) -> bool:
+    """Whether an element passes the `if` of its loop."""
+    if test is None:
+        return True
+    run.names = {**outside}
+    target(run, value)
+    return bool(test(run))
+
+
+def _loop_fields(values: list[Any], at: int) -> dict[str, Any]:
+    """The fields of `loop` in the round of this number, from 0."""
+    count = len(values)
+    return {
+        "index": at + 1,
+        "index0": at,
+        "revindex": count - at,
+        "revindex0": count - at - 1,
+        "first": at == 0,
+        "last": at == count - 1,
+        "length": count,
+        "depth": 1,
+        "depth0": 0,
+        "previtem": values[at - 1] if at else UNDEFINED,
+        "nextitem": values[at + 1] if at + 1 < count else UNDEFINED,
+    }

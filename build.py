@@ -43,7 +43,7 @@ usage: python3 build.py [COMMAND]
   test [--slow] [--coverage] [ARG ...]
                            lint, types, tests; --slow adds the long proofs, --coverage tells which branches
                            the tests did not take, ARGs go to pytest
-  bench [NAME ...]         measure the hub beside its limits and write benchmarks/RESULTS.md; --check compares
+  bench [NAME ...]         measure the hub beside its limits and write benchmarks/RESULTS.md
   lock [--upgrade]         for maintainers: rewrite firmware/*.lock from pyproject.toml
 
 pyz keeps what it fetches in build/ or, where that is set, in $BUILD_PY_CACHE or $XDG_CACHE_HOME.

@@ -1,1 +1,1 @@
-"""The measured promises: each file a measure, run in a process of its own beside its limit; see `NOTES.md`."""
+"""What is measured: each file a measure, run in a process of its own beside its limit; RESULTS.md is the table."""

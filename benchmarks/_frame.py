@@ -1,13 +1,26 @@
-"""What a measure is made of: rows, the samples of its rounds, and whether the target of a row is met."""
+"""What a measure is made of: rows, the samples of its rounds, their targets, and the table of all of them."""
 
 from __future__ import annotations
 
+import json
+import os
+import platform
 import statistics
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
-LEEWAY = 0.05
-"""A ratio is worse than the last table's only beyond all of its rounds, and by this part more."""
+TABLE = Path(__file__).with_name("RESULTS.md")
+
+HEAD = """\
+# What was measured
+
+Written by `python3 build.py bench`. Each measure runs in a process of its own, the hub as `lares run` in another, its
+limit in the same rounds, one after the other. A figure is the median of the rounds, the least and the most in
+brackets; a ratio is taken round by round. Times hold for this machine and day only, ratios for longer.
+"""
 
 
 class Skipped(Exception):
@@ -34,7 +47,7 @@ class Row:
 
     @property
     def target(self) -> str:
-        """The target in words; empty where there is none."""
+        """The target in words; empty if there is none."""
         unit = " times" if self.beside else f" {self.unit}".rstrip()
         if self.at_most is not None:
             return f"≤ {self.at_most:g}{unit}"
@@ -49,14 +62,9 @@ class Sample:
     value: float
     limit: float | None
 
-    def to_json(self) -> dict[str, Any]:
-        """As plain data."""
-        return {"row": asdict(self.row), "value": self.value, "limit": self.limit}
-
-    @classmethod
-    def of_json(cls, data: dict[str, Any]) -> Sample:
-        """The sample that `to_json` described."""
-        return cls(row=Row(**data["row"]), value=data["value"], limit=data["limit"])
+    def to_json(self) -> str:
+        """As a line of text, from the measure's process to the one that started it."""
+        return json.dumps({"row": asdict(self.row), "value": self.value, "limit": self.limit})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,50 +75,33 @@ class Result:
     values: list[float] = field(default_factory=list)
     limits: list[float] = field(default_factory=list)
 
-    def add(self, sample: Sample) -> None:
-        """Take in what a round gave."""
-        self.values.append(sample.value)
-        if sample.limit is not None:
-            self.limits.append(sample.limit)
+    def add(self, data: Any) -> None:
+        """Take in what a round gave, as `Sample.to_json` put it."""
+        self.values.append(data["value"])
+        if data["limit"] is not None:
+            self.limits.append(data["limit"])
 
     @property
     def ratios(self) -> list[float]:
-        """Value to limit, round by round; empty where the row has no limit."""
+        """Value to limit, round by round; empty if the row has no limit."""
         return [value / limit for value, limit in zip(self.values, self.limits, strict=False) if limit]
 
     @property
-    def judged(self) -> list[float]:
-        """What the target is about: the ratios, or the values where there is no limit."""
-        return self.ratios if self.row.beside else self.values
+    def verdict(self) -> str:
+        """Whether the median meets the target; empty if there is none."""
+        judged = self.ratios if self.row.beside else self.values
+        if not judged or not self.row.target:
+            return ""
+        middle, row = statistics.median(judged), self.row
+        is_met = middle <= row.at_most if row.at_most is not None else middle >= (row.at_least or 0)
+        return "met" if is_met else "**missed**"
 
-    @property
-    def is_met(self) -> bool | None:
-        """Whether the median meets the target; None where there is no target."""
-        if not self.judged:
-            return None
-        middle = statistics.median(self.judged)
-        if self.row.at_most is not None:
-            return middle <= self.row.at_most
-        return None if self.row.at_least is None else middle >= self.row.at_least
-
-    def is_worse_than(self, last: Result) -> bool:
-        """Whether every round's ratio is worse than the worst of the last table; times alone never are."""
-        if not (self.ratios and last.ratios):
-            return False
-        if self.row.at_most is not None:
-            return min(self.ratios) > max(last.ratios) * (1 + LEEWAY)
-        return self.row.at_least is not None and max(self.ratios) < min(last.ratios) * (1 - LEEWAY)
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain data, figures with four digits."""
-        rounded = {name: [float(f"{each:.4g}") for each in getattr(self, name)] for name in ("values", "limits")}
-        return {**{key: value for key, value in asdict(self.row).items() if value not in (None, "")}, **rounded}
-
-    @classmethod
-    def of_json(cls, data: dict[str, Any]) -> Result:
-        """The result that `to_json` described."""
-        row = {key: value for key, value in data.items() if key not in ("values", "limits")}
-        return cls(row=Row(**row), values=data["values"], limits=data["limits"])
+    def line(self) -> str:
+        """The row of the table."""
+        beside = f"{_shown(self.limits)}: {self.row.beside}" if self.limits else ""
+        name = f"{self.row.label}, {self.row.unit}".rstrip(", ")
+        cells = (name, _shown(self.values), beside, _shown(self.ratios), self.row.target, self.verdict)
+        return f"| {' | '.join(cells)} |"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,29 +110,50 @@ class Outcome:
 
     name: str
     title: str
-    seconds: float
     results: list[Result]
     skipped: str = ""
 
-    def to_json(self) -> dict[str, Any]:
-        """As plain data."""
-        rows = [each.to_json() for each in self.results]
-        return {"title": self.title, "seconds": round(self.seconds), "skipped": self.skipped, "rows": rows}
+    def lines(self) -> Iterator[str]:
+        """Its section of the table, also for a terminal."""
+        yield f"\n## {self.name}\n\n{self.title}\n"
+        if self.skipped:
+            yield f"Not measured: {self.skipped}."
+        if self.results:
+            yield "| | Lares | limit | ratio | target | |\n|---|---|---|---|---|---|"
+            yield from (each.line() for each in self.results)
+        for each in self.results:
+            if each.verdict == "**missed**":
+                yield f"\nMissed, {each.row.label}: {each.row.why or 'the reason is not known yet'}."
 
-    @classmethod
-    def of_json(cls, name: str, data: dict[str, Any]) -> Outcome:
-        """The outcome that `to_json` described."""
-        results = [Result.of_json(each) for each in data["rows"]]
-        return cls(name=name, title=data["title"], seconds=data["seconds"], results=results, skipped=data["skipped"])
+
+def write(outcomes: Sequence[Outcome]) -> None:
+    """Write the table; of the measures that were not run, what stands there already."""
+    sections = {}
+    if TABLE.exists():
+        for text in TABLE.read_text().split("\n## ")[1:]:
+            sections[text.split("\n", 1)[0]] = f"\n## {text.rstrip()}"
+    sections |= {each.name: "\n".join(each.lines()) for each in outcomes}
+    text = "\n".join([HEAD, f"Machine: {_describe_machine()}.", *(sections[name] for name in sorted(sections))])
+    TABLE.write_text(text + "\n")
 
 
-def find_worse(outcomes: list[Outcome], last: list[Outcome]) -> list[str]:
-    """A sentence for each row whose ratio is worse than in the last table."""
-    before = {(outcome.name, each.row.label): each for outcome in last for each in outcome.results}
-    return [
-        f"{outcome.name}: {each.row.label}: ratio {statistics.median(each.ratios):.2f}, "
-        f"in the last table {statistics.median(then.ratios):.2f}"
-        for outcome in outcomes
-        for each in outcome.results
-        if (then := before.get((outcome.name, each.row.label))) and each.is_worse_than(then)
-    ]
+def _describe_machine() -> str:
+    text = Path("/proc/cpuinfo").read_text().splitlines()
+    models = [line.partition(":")[2].strip() for line in text if line.startswith("model name")]
+    return (
+        f"{os.cpu_count()} cores ({models[0] if models else platform.machine()}), Linux {platform.release()}, "
+        f"load {os.getloadavg()[1]:.1f}, Python {platform.python_version()}, "
+        f"{time.strftime('%Y-%m-%d', time.gmtime())}"
+    )
+
+
+def _shown(figures: Sequence[float]) -> str:
+    """Median, and in brackets the least and the most."""
+    if not figures:
+        return ""
+    middle = _number(statistics.median(figures))
+    return middle if len(figures) == 1 else f"{middle} ({_number(min(figures))} to {_number(max(figures))})"
+
+
+def _number(figure: float) -> str:
+    return f"{figure:,.0f}" if abs(figure) >= 100 else f"{figure:.3g}"

@@ -66,10 +66,7 @@ async def serve_strip(_: list[str]) -> None:
 
 
 async def serve_broadcast(arguments: list[str]) -> None:
-    """Send each reader the bytes that came on standard input whenever the strip at the given port pushes.
-
-    Behind its port it prints its process's id.
-    """
+    """Send each reader the bytes that came on standard input whenever the strip at the given port pushes."""
     frame = await asyncio.to_thread(sys.stdin.buffer.read)
     loop, readers = asyncio.get_running_loop(), set[asyncio.Transport]()
     server = await loop.create_server(lambda: _Reader(readers), "127.0.0.1", 0)
@@ -78,7 +75,7 @@ async def serve_broadcast(arguments: list[str]) -> None:
         session.ws_connect(f"http://127.0.0.1:{arguments[0]}/ws") as pushes,
     ):
         await pushes.receive()  # the strip begins with what it shows
-        _tell(server.sockets[0].getsockname()[1], os.getpid())
+        _tell(server.sockets[0].getsockname()[1])
         async for _ in pushes:
             for reader in readers:
                 reader.write(frame)

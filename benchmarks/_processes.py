@@ -52,14 +52,6 @@ class Running:
         """The most memory that was ever resident, in megabytes."""
         return self._status("VmHWM") * 1024 / 1e6
 
-    def threads(self) -> int:
-        """Threads of the hub's own process."""
-        return self._status("Threads")
-
-    def files(self) -> int:
-        """Open file descriptors of the hub's own process."""
-        return len(list(Path(f"/proc/{self.pid}/fd").iterdir()))
-
     def cpu_secs(self) -> float:
         """Processor time that the hub and its worker have used; exact, which what `/proc` counts in ticks is not."""
         return sum(time.clock_gettime(~pid << 3 | CPU_CLOCK) for pid in self.pids())
@@ -68,10 +60,6 @@ class Running:
         """How often threads of the hub and its worker have gone to sleep by themselves and were woken."""
         tasks = [task for pid in self.pids() for task in Path(f"/proc/{pid}/task").iterdir()]
         return sum(_field(str(task / "status"), "voluntary_ctxt_switches") for task in tasks)
-
-    def written_bytes(self) -> int:
-        """Bytes that the hub's own process has caused to be sent to the card."""
-        return _field(f"/proc/{self.pid}/io", "write_bytes")
 
     def _status(self, field: str) -> int:
         return _field(f"/proc/{self.pid}/status", field)

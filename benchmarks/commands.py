@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import aiohttp
 
-from benchmarks._client import percentile, read_answer, request, until_ready
+from benchmarks._client import read_answer, request, until_ready
 from benchmarks._frame import Row, Sample
 from benchmarks._lag import watched
 from benchmarks._processes import hub, lamps, peer
@@ -21,13 +21,9 @@ PATH = "/elgato/lights"
 BESIDE = "bare aiohttp GET, PUT, GET on a connection of their own"
 
 ONE = Row(label="command at a lamp, p50", unit="ms", beside=BESIDE, at_most=1.5)
-ONE_P99 = Row(label="command at a lamp, p99", unit="ms", beside=BESIDE)
 MANY = Row(
     label=f"{LAMPS} commands at {LAMPS} lamps at once, until the last, p50", unit="ms", beside=BESIDE, at_most=1.5
 )
-MANY_P99 = Row(label=f"{LAMPS} commands at {LAMPS} lamps at once, until the last, p99", unit="ms", beside=BESIDE)
-KEPT = Row(label="the bare trips on a connection that is always kept, p50", unit="ms", beside=BESIDE)
-NEW = Row(label="the bare trips on a new connection each, p50", unit="ms", beside=BESIDE)
 
 
 def measure(rounds: int) -> Iterator[Sample]:
@@ -40,12 +36,7 @@ def measure(rounds: int) -> Iterator[Sample]:
             many = asyncio.run(_command(home.port, LAMPS, number))
             bare_many = asyncio.run(_trips(ports, number))
             yield ONE.sample(statistics.median(one), statistics.median(bare))
-            yield ONE_P99.sample(percentile(one, 99), percentile(bare, 99))
             yield MANY.sample(statistics.median(many), statistics.median(bare_many))
-            yield MANY_P99.sample(percentile(many, 99), percentile(bare_many, 99))
-            for row, closes in ((KEPT, ()), (NEW, (0, 1, 2))):
-                other = asyncio.run(_trips(ports[:1], number, closes))
-                yield row.sample(statistics.median(other), statistics.median(bare))
     yield from lags.samples()
 
 
@@ -70,11 +61,8 @@ async def _command(port: int, count: int, turn: int) -> list[float]:
     return durations
 
 
-async def _trips(ports: Sequence[int], turn: int, closes: Sequence[int] = (2,)) -> list[float]:
-    """Milliseconds of what the vendor asks for at each of the lamps at once: read, write, read again.
-
-    The connection ends with the trips named in `closes`: with the last, as the hub has it, unless told otherwise.
-    """
+async def _trips(ports: Sequence[int], turn: int) -> list[float]:
+    """Milliseconds of what the vendor asks for at each of the lamps at once: read, write, read again."""
     durations = []
     async with aiohttp.ClientSession() as session:
 
@@ -82,7 +70,7 @@ async def _trips(ports: Sequence[int], turn: int, closes: Sequence[int] = (2,)) 
             url = f"http://127.0.0.1:{port}{PATH}"
             body = json.dumps({"lights": [{"brightness": brightness}]})
             for number, (method, data) in enumerate((("GET", None), ("PUT", body), ("GET", None))):
-                headers = {"Connection": "close"} if number in closes else {}
+                headers = {"Connection": "close"} if number == 2 else {}
                 async with session.request(method, url, data=data, headers=headers) as answer:
                     json.loads(await answer.read())
 

@@ -20,16 +20,12 @@ KEPT = Row(label=f"{POLLED} by bare aiohttp over kept connections: processor", u
 CPU = Row(
     label=f"{POLLED}: processor",
     unit="% of a core",
-    at_most=0.5,
-    why="bare aiohttp takes most of it (the next row); a connection is kept for a second only, since no capture "
-    "tells whether these devices keep one for longer",
+    at_most=0.45,
+    why="bare aiohttp takes most of it (the next row)",
 )
 MEMORY = Row(label=f"{LAMPS} lamps: memory of the hub and its Lua worker (PSS)", unit="MB", at_most=60)
-WAKEUPS = Row(label="no device: wake-ups of all threads of hub and worker", unit="a second", at_most=5)
-POLLING = Row(label=f"{LAMPS} lamps: wake-ups, polls among them", unit="a second")
-EMPTY_CPU = Row(label="no device: processor", unit="% of a core", at_most=0.5)
-EMPTY = Row(label="no device: memory of the hub and its Lua worker (PSS)", unit="MB", at_most=60)
-THREADS = Row(label="no device: threads of the hub")
+WAKEUPS = Row(label="no device: wake-ups of all threads of hub and worker", unit="a second", at_most=0.5)
+EMPTY = Row(label="no device: memory of the hub and its Lua worker (PSS)", unit="MB", at_most=45)
 
 
 def measure(rounds: int) -> Iterator[Sample]:
@@ -47,7 +43,7 @@ def measure(rounds: int) -> Iterator[Sample]:
         before = [_figures(each) for each in seen]
         time.sleep(SECONDS)
         after = [_figures(each) for each in seen]
-        (cpu, wakeups), (empty_cpu, empty_wakeups), (bare_cpu, _), (kept_cpu, _) = (
+        (cpu, _), (_, wakeups), (bare_cpu, _), (kept_cpu, _) = (
             [(late - early) / SECONDS for early, late in zip(*pair, strict=True)]
             for pair in zip(before, after, strict=True)
         )
@@ -55,11 +51,8 @@ def measure(rounds: int) -> Iterator[Sample]:
         yield BARE.sample(100 * bare_cpu)
         yield KEPT.sample(100 * kept_cpu)
         yield MEMORY.sample(home.pss_mb())
-        yield POLLING.sample(wakeups)
-        yield WAKEUPS.sample(empty_wakeups)
-        yield EMPTY_CPU.sample(100 * empty_cpu)
+        yield WAKEUPS.sample(wakeups)
         yield EMPTY.sample(empty.pss_mb())
-        yield THREADS.sample(empty.threads())
         with watched(home.port) as lags:  # only now, since who looks wakes
             time.sleep(SETTLE_SECS)
     yield from lags.samples(f"{LAMPS} lamps")

@@ -12,7 +12,6 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from benchmarks._frame import Row, Sample
-from benchmarks._lag import Lags, watched
 from benchmarks._processes import MODULE, ROOT, environment, hub, lamps, peer
 
 SECTIONS = 100
@@ -21,23 +20,17 @@ PYTHON: str = getattr(sys, "_base_executable", sys.executable)
 AS_FILE = (PYTHON, "-I", "-S", str(FILE))
 SANIC, EMPTY = 'python -c "import sanic"', "the same without a section"
 
-IMPORTING = (
-    "beside what Sanic imports stand 240 modules of the house at 0.2 ms each, Sanic's routing, which compiles its "
-    "router (17 ms), and the command line (5 ms)"
-)
-UNPACKING = (
-    "Python compiles 650 modules for the first time, which takes more than a second warm start by itself (the next "
-    "row); the rest is reading 9 MB, and writing, syncing and reading back 1,450 files"
-)
+IMPORTING = "beside what Sanic imports stand the modules of the hub, Sanic's routing and the command line"
+UNPACKING = "Python compiles 650 modules for the first time, and 1,450 files are written and read back"
 
 WARM = {
-    "module": Row(label="as module, warm", unit="ms", beside=SANIC, at_most=1.6, why=IMPORTING),
-    "file": Row(label="as single file, warm", unit="ms", beside=SANIC, at_most=1.6, why=IMPORTING),
+    "module": Row(label="as module, warm", unit="ms", beside=SANIC, at_most=1.35, why=IMPORTING),
+    "file": Row(label="as single file, warm", unit="ms", beside=SANIC, at_most=1.35, why=IMPORTING),
 }
 FRESH = {
-    "module": Row(label="as module, with nothing stored", unit="ms", beside=SANIC, at_most=1.6, why=IMPORTING),
+    "module": Row(label="as module, with nothing stored", unit="ms", beside=SANIC, at_most=1.35, why=IMPORTING),
     "file": Row(
-        label="as single file, unpacking first", unit="ms", beside="its warm start", at_most=2, why=UNPACKING
+        label="as single file, unpacking first", unit="ms", beside="its warm start", at_most=2.2, why=UNPACKING
     ),
 }
 COMPILING = Row(label="as single file, unpacked, nothing compiled yet", unit="ms", beside="its warm start")
@@ -45,9 +38,6 @@ MANY = {
     name: Row(label=f"{label}, warm, {SECTIONS} sections", unit="ms", beside=EMPTY, at_most=1.2)
     for name, label in (("module", "as module"), ("file", "as single file"))
 }
-LATE_SECS = 2.0
-"""So long after the first answer the hub imports what it needs later, and its adapters begin."""
-
 PASS = Row(label="python -c pass", unit="ms")
 MEMORY = Row(label="memory of the hub's own process then", unit="MB", at_most=60)
 
@@ -74,12 +64,6 @@ def measure(rounds: int) -> Iterator[Sample]:
                     yield COMPILING.sample(_start_uncompiled(command, folder / way), warm)
                 yield MANY[way].sample(many, warm)
                 yield MEMORY.sample(memory)
-        lags = Lags()
-        for _ in range(rounds):
-            with hub(config, folder=folder / "module") as home, watched(home.port) as seen:
-                time.sleep(LATE_SECS)
-            lags += seen
-        yield from lags.samples(f"{SECTIONS} sections, the first {LATE_SECS:g} s after the first answer")
 
 
 def _start(command: Sequence[str], folder: Path, config: str = "") -> tuple[float, float]:

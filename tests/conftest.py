@@ -15,7 +15,7 @@ import pytest
 from _pytest.faulthandler import fault_handler_stderr_fd_key
 from hypothesis import HealthCheck, settings
 
-from tests.fakes import contract_recorder
+from tests.fakes import contract_recorder, forked
 from tests.fakes.clock import VirtualClock
 from tests.fakes.house import House, open_house
 
@@ -28,15 +28,23 @@ sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(Path(__file__).pare
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+QUICK_EXAMPLES = 25
+"""How often Hypothesis tries where the slow tests are left out; its own default elsewhere."""
+
 # Hypothesis draws the same in every run, and no busy machine is a fault of what it tries.
-settings.register_profile("lares", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("lares")
+settings.register_profile("whole", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("whole"), max_examples=QUICK_EXAMPLES)
 
 LIMIT_SECS, SLOW_LIMIT_SECS = 300, 1500
 """How long a test may take, with its fixtures, before it has failed and its process with it: none hangs for ever."""
 
 FAULT = pytest.StashKey[str]()
 """What the contract recorder found wrong with the run."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let Hypothesis try less where only the quick tests were asked for."""
+    settings.load_profile("quick" if "not slow" in config.option.markexpr else "whole")
 
 
 @pytest.fixture
@@ -93,6 +101,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Let the contract recorder judge a run that went well; one of several processes hands on what it saw."""
+    forked.close()
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["contract_recorder"] = contract_recorder.hand_on()
         return

@@ -22,7 +22,6 @@ from appliance.lua.modes import ModeType
 from appliance.settings import SECTIONS, AutomationRunner, ScriptsSettings
 from appliance.store import journal, snapshot
 from tests.lua.mistakes import AT_CHECK, AT_RUN
-from tests.mutations.faults import FAULTS, problems
 
 ROOT = Path(__file__).parent.parent
 APPLIANCE = ROOT / "appliance"
@@ -38,11 +37,6 @@ def classes_of(module: ModuleType, base: type) -> set[type]:
     """The classes below the base that the module defines."""
     found = {kind for kind in vars(module).values() if inspect.isclass(kind) and issubclass(kind, base)}
     return found - {base}
-
-
-def test_every_promise_can_still_be_broken_on_purpose() -> None:
-    wrong = [f"'{fault.promise}': {problem}" for fault in FAULTS for problem in problems(fault)]
-    assert not wrong, "\n".join(["write these rows of tests/mutations/faults.py anew:", *wrong])
 
 
 def test_every_event_has_a_frame_or_says_that_it_stays_inside() -> None:

@@ -27,7 +27,8 @@ import pytest
 from appliance.cli.paths import bundled_config
 from appliance.store.lock import DirectoryLock
 from appliance.version import VERSION
-from tests.fakes.process import PYTHONPATH
+from tests.fakes.forked import Forked
+from tests.fakes.process import PYTHONPATH, start
 
 ROOT = Path(__file__).parent.parent.parent
 PATIENCE = 30.0
@@ -73,7 +74,7 @@ class Ended:
 class Running:
     """A command that runs. What it says is in files, so that it never waits for a reader."""
 
-    def __init__(self, process: subprocess.Popen[bytes], out: Path, err: Path) -> None:
+    def __init__(self, process: subprocess.Popen[bytes] | Forked, out: Path, err: Path) -> None:
         self.process = process
         self._out = out
         self._err = err
@@ -126,13 +127,11 @@ def lares(
     """Run the command in the folder with these environment variables; it is gone afterwards."""
     number = len(list(folder.glob("*.out")))
     out, err = folder / f"{number}.out", folder / f"{number}.err"
-    command = [sys.executable, "-m", "appliance", *arguments]
     with out.open("wb") as done, err.open("wb") as errors:
-        process = subprocess.Popen(
-            command,
+        process = start(
+            arguments,
             cwd=folder,
             env=environment(**variables),
-            stdin=subprocess.DEVNULL,
             stdout=done if stdout is None else stdout,
             stderr=errors,
         )

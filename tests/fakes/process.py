@@ -17,6 +17,7 @@ from typing import Any
 import aiohttp
 
 from tests.fakes import contract_recorder
+from tests.fakes.forked import Forked
 
 ROOT = Path(__file__).parents[2]
 PYTHONPATH = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("COVERAGE_LIBRARY")])])
@@ -31,7 +32,7 @@ _PATIENCE = 40.0
 class Process:
     """A hub that answers at `url`."""
 
-    popen: subprocess.Popen[bytes]
+    popen: subprocess.Popen[bytes] | Forked
     log: Path
     url: str
     session: aiohttp.ClientSession
@@ -98,17 +99,29 @@ def spawn(
     arguments: Sequence[str] = (),
     max_files: int | None = None,
     prefix: Sequence[str] = (),
-) -> subprocess.Popen[bytes]:
+) -> subprocess.Popen[bytes] | Forked:
     """Start `lares run` in the folder, by way of the prefix; what it says goes to the log file.
 
     It may open `max_files` files.
     """
     environment = {**os.environ, "LARES_MASTER_KEY": KEY, "PYTHONPATH": PYTHONPATH, **(extra or {})}
-    command = [*prefix, sys.executable, "-m", "appliance", "run", *arguments]
-    if max_files is not None:
-        command = ["sh", "-c", f'ulimit -n {max_files}; exec "$@"', "sh", *command]
     with log.open("wb") as stream:
+        if not prefix and max_files is None:
+            return start(["run", *arguments], cwd=folder, env=environment, stdout=stream, stderr=stream)
+        command = [*prefix, sys.executable, "-m", "appliance", "run", *arguments]
+        if max_files is not None:
+            command = ["sh", "-c", f'ulimit -n {max_files}; exec "$@"', "sh", *command]
         return subprocess.Popen(command, cwd=folder, env=environment, stdout=stream, stderr=stream)
+
+
+def start(
+    arguments: Sequence[str], *, cwd: Path, env: Mapping[str, str], stdout: Any, stderr: Any
+) -> subprocess.Popen[bytes] | Forked:
+    """Start `lares`: forked, or as an interpreter where the environment says something to that."""
+    if env.keys() & {"LD_PRELOAD", "COVERAGE_LIBRARY"} or env.get("PYTHONPATH") != PYTHONPATH:
+        command = [sys.executable, "-m", "appliance", *arguments]
+        return subprocess.Popen(command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr)
+    return Forked(arguments, cwd=cwd, env=env, stdout=stdout, stderr=stderr)
 
 
 def refused(folder: Path, extra: Mapping[str, str] | None = None) -> tuple[int, str]:
@@ -142,7 +155,7 @@ async def running(
             popen.kill()
 
 
-async def _listening(popen: subprocess.Popen[bytes], log: Path) -> str:
+async def _listening(popen: subprocess.Popen[bytes] | Forked, log: Path) -> str:
     async with asyncio.timeout(_PATIENCE):
         while (url := _url_in(log)) is None:
             assert popen.poll() is None, f"the hub has ended: {_said(log)}"

@@ -1,0 +1,82 @@
+"""Lua as a user meets it: a scene over HTTP, what a sleeping execution holds, and a hub beside scripts that spin."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks._client import one, request, until_ready
+from benchmarks._frame import Row, Sample
+from benchmarks._lag import watched
+from benchmarks._processes import Running, hub, lamps, peer
+
+SCENES, SLEEPERS, SPINNERS = 200, 300, 16
+FILE = 'return {{ id = "{name}", name = "{name}", mode = {{ type = "parallel", max = 400 }}, execute = {body} }}'
+TWO = """function(ctx)
+  ctx:command("lamp0:light:0", { capability = "power", action = "on" })
+  ctx:command("lamp0:light:1", { capability = "power", action = "on" })
+end"""
+BODIES = {
+    "nothing": "function(ctx) end",
+    "two": TWO,
+    "sleep": "function(ctx) ctx:sleep(3000) end",
+    "spin": "function(ctx) while true do end end",
+}
+NOTHING = Row(label="a scene that does nothing, p50", unit="ms")
+SCENE = Row(label="a scene of two commands, p50", unit="ms")
+SLEEPING = Row(label=f"each of {SLEEPERS} executions that sleep, hub and worker", unit="KiB", at_most=120)
+SPUN = Row(label=f"a scene of two commands after {SPINNERS} scripts began to spin, p50", unit="ms")
+
+
+def measure(rounds: int) -> Iterator[Sample]:
+    """One hub with four scenes."""
+    with tempfile.TemporaryDirectory(prefix="lares-benchmark-") as folder, peer("lamps", "1", "2") as ports:
+        scenes = Path(folder, "config", "scenes")
+        scenes.mkdir(parents=True)
+        for name, body in BODIES.items():
+            (scenes / f"{name}.lua").write_text(FILE.format(name=name, body=body))
+        with hub(lamps(ports), folder=Path(folder)) as home:
+            asyncio.run(until_ready(home.port))
+            for _ in range(rounds):
+                yield NOTHING.sample(asyncio.run(_play(home.port, "nothing")))
+                yield SCENE.sample(asyncio.run(_play(home.port, "two")))
+            yield SLEEPING.sample(asyncio.run(_sleep(home)))
+            with watched(home.port) as lags:
+                yield SPUN.sample(asyncio.run(_spin(home.port)))
+    yield from lags.samples(f"{SPINNERS} scripts spin")
+
+
+async def _play(port: int, name: str) -> float:
+    """Milliseconds from the request to the end of the scene, p50."""
+    durations = []
+    for _ in range(SCENES):
+        began = time.perf_counter()
+        await one(port, request("POST", f"/scenes/{name}/execute"))
+        durations.append(1000 * (time.perf_counter() - began))
+    return statistics.median(durations)
+
+
+async def _begin(port: int, name: str, count: int) -> list[asyncio.Task[bytes]]:
+    tasks = [asyncio.create_task(one(port, request("POST", f"/scenes/{name}/execute"))) for _ in range(count)]
+    await asyncio.sleep(2)
+    return tasks
+
+
+async def _sleep(home: Running) -> float:
+    before = home.pss_mb()
+    tasks = await _begin(home.port, "sleep", SLEEPERS)
+    gained = home.pss_mb() - before
+    for each in tasks:
+        each.cancel()
+    return gained * 1e6 / 1024 / SLEEPERS
+
+
+async def _spin(port: int) -> float:
+    tasks = await _begin(port, "spin", SPINNERS)
+    took = await _play(port, "two")
+    await asyncio.gather(*tasks, return_exceptions=True)
+    return took

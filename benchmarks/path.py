@@ -1,0 +1,91 @@
+"""Files, and changes of file, on the way of an event through Lua to a lamp, and of a REST command to a lamp."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from appliance.home.model import Device, Observation, Report
+from benchmarks._frame import Row, Sample
+from benchmarks._processes import ROOT
+from tests.fakes.house import LIGHT, TV, open_house
+from tests.fakes.lua import write
+
+PACKAGE = str(ROOT / "appliance")
+AUTOMATION = f"""
+return {{
+  id = "follow", name = "Follow",
+  trigger = {{ type = "device_state_change", device_id = "{TV}", attribute = "power" }},
+  execute = function(ctx, event)
+    ctx:command("{LIGHT}", {{ capability = "power", action = event.value }})
+  end,
+}}
+"""
+EVENT_FILES = Row(label="an event → Lua → lamp: files", at_most=50)
+EVENT_CHANGES = Row(label="an event → Lua → lamp: changes of file", at_most=350)
+COMMAND_FILES = Row(label="a REST command: files", at_most=38)
+COMMAND_CHANGES = Row(label="a REST command: changes of file", at_most=150)
+
+
+class Profile:
+    """The files of `appliance/` whose functions were called or returned to, in order, without repetition in a row."""
+
+    def __init__(self) -> None:
+        self.passed: list[str] = []
+
+    def __call__(self, frame: Any, event: str, _: Any) -> None:
+        """What `sys.setprofile` calls."""
+        file = frame.f_code.co_filename
+        if event == "call" and file.startswith(PACKAGE) and (not self.passed or self.passed[-1] != file):
+            self.passed.append(file)
+
+
+def measure(_rounds: int) -> Iterator[Sample]:
+    """The second of each, in a hub of this process with nothing else to do."""
+    event, command = asyncio.run(_measure())
+    yield EVENT_FILES.sample(len(set(event)))
+    yield EVENT_CHANGES.sample(len(event))
+    yield COMMAND_FILES.sample(len(set(command)))
+    yield COMMAND_CHANGES.sample(len(command))
+
+
+async def _measure() -> tuple[list[str], list[str]]:
+    with tempfile.TemporaryDirectory(prefix="lares-benchmark-") as folder:
+        write(Path(folder), {"automations/follow.lua": AUTOMATION})
+        async with open_house(root=Path(folder), poll_interval_secs=3600) as house:
+
+            async def command(action: str) -> None:
+                answer = await house.command(LIGHT, "power", action)
+                assert answer.status == 200, answer
+
+            async def event(action: str) -> None:
+                house.hub.registry.apply(_report(house.hub.registry.get_device(TV), action))
+                await asyncio.sleep(1)
+
+            return await _profiled(event), await _profiled(command)
+
+
+async def _profiled(act: Callable[[str], Awaitable[None]]) -> list[str]:
+    for action in ("off", "on", "off"):
+        await act(action)
+    profile = Profile()
+    sys.setprofile(profile)
+    try:
+        await act("on")
+    finally:
+        sys.setprofile(None)
+    return profile.passed
+
+
+def _report(device: Device, power: str) -> Report:
+    seen = Observation(
+        device_id=device.id,
+        kind=device.kind,
+        attributes={**device.attributes, "power": power},
+        vendor_specific=device.metadata.vendor_specific,
+    )
+    return Report(adapter="roku_tv", present=frozenset({device.id}), observations=(seen,))

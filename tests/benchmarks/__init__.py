@@ -1,1 +1,0 @@
-"""Tests of `benchmarks`: what the bench makes of figures."""

@@ -15,7 +15,8 @@ from pathlib import Path
 from appliance.home.events import DeviceStateChanged
 from benchmarks._frame import Row, Sample, Skipped
 from benchmarks._lag import watched_here
-from tests.adapters.mqtt.broker import PASSWORD, USER, programs, running
+from firmware import skips
+from tests.adapters.mqtt.broker import PASSWORD, USER, Mosquitto, running
 from tests.adapters.mqtt.homes import BrokerHome, until
 
 DEVICES = 2_000
@@ -58,7 +59,7 @@ client.loop_stop()
 
 def measure(_rounds: int) -> Iterator[Sample]:
     """What one broker's devices cost, once."""
-    if programs() is None:
+    if skips.find_program("mosquitto") is None:
         raise Skipped("mosquitto is not installed")
     yield from asyncio.run(_measure())
 
@@ -66,7 +67,7 @@ def measure(_rounds: int) -> Iterator[Sample]:
 async def _measure() -> list[Sample]:
     figures: list[Sample] = []
     with tempfile.TemporaryDirectory() as folder:
-        async with running(Path(folder), lines="max_queued_messages 0\n") as broker:
+        async with running(Mosquitto(Path(folder), lines="max_queued_messages 0\n")) as broker:
             await _send(broker.port, "announce", 0, 0)
             before = _rss_kib()
             async with BrokerHome(broker) as home:

@@ -18,13 +18,14 @@ from firmware.environment import Environment
 def run_checks(environment: Environment, arguments: Sequence[str]) -> int:
     """Run them all; what is left of the arguments goes to pytest. Raises `BuildFailed` with the exit code.
 
-    With `--slow` a proof that is skipped fails, unless `skips.ALLOWED` says why it may be.
+    A proof that is skipped fails, unless `skips` lists the reason. The last line says how many tests passed, and how
+    many proofs need which program that is missing.
     """
     environment.ensure(environment.runtime_lock, environment.test_lock)
     started = time.monotonic()
     is_slow, is_measured = "--slow" in arguments, "--coverage" in arguments
     rest = [each for each in arguments if each not in ("--slow", "--coverage")]
-    speed = ["-m", "not musl", "--no-unlisted-skips"] if is_slow else ["-m", "not slow"]
+    speed = ["-m", "not musl" if is_slow else "not slow"]
     measured = branches.prepare(environment) if is_measured else {}
     with tempfile.TemporaryDirectory(prefix="lares-test-") as folder:
         tally = Path(folder) / "passed"
@@ -38,8 +39,9 @@ def run_checks(environment: Environment, arguments: Sequence[str]) -> int:
         finally:
             if is_measured:
                 branches.report(environment)
-        passed = tally.read_text() if tally.exists() else "0"
-    say(f"build.py: lint, types and {passed} tests passed in {time.monotonic() - started:.1f} s")
+        passed, _, missing = (tally.read_text() if tally.exists() else "0").partition("\n")
+    took = f"{time.monotonic() - started:.1f} s"
+    say(f"build.py: lint, types and {passed} tests passed in {took}" + (missing and f"; {missing}"))
     return 0
 
 
@@ -77,28 +79,27 @@ def _outside() -> dict[str, str]:
 # --- what pytest calls, to which `run_checks` gives this module as a plugin -------------------------
 
 
-def pytest_addoption(parser: Any) -> None:
-    """Add the option that `--slow` brings."""
-    parser.addoption("--no-unlisted-skips", action="store_true", help="fail where what is skipped is not listed")
-
-
 def pytest_sessionfinish(session: Any) -> None:
     """Let a run fail in which something was skipped that should not be; the process that starts the others knows."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    if hasattr(session.config, "workerinput") or reporter is None or not session.config.option.no_unlisted_skips:
+    if hasattr(session.config, "workerinput") or reporter is None:
         return
-    skipped = [(each.nodeid, str(each.longrepr[2])) for each in reporter.stats.get("skipped", ())]
-    if session.exitstatus == 0 and skips.unlisted(skipped):
+    if session.exitstatus == 0 and skips.unlisted(_skipped(reporter)):
         session.exitstatus = 1
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Name what was skipped and should not be; leave the number of passed tests for `run_checks`."""
-    if terminalreporter.config.option.no_unlisted_skips:
-        skipped = [(each.nodeid, str(each.longrepr[2])) for each in terminalreporter.stats.get("skipped", ())]
-        if wrong := skips.unlisted(skipped):
-            terminalreporter.section("skipped for a reason that firmware/skips.py does not list")
-            for line in wrong:
-                terminalreporter.line(line, red=True)
+    """Name what was skipped and should not be; leave the tests that passed for `run_checks`, and what proofs need."""
+    skipped = _skipped(terminalreporter)
+    if wrong := skips.unlisted(skipped):
+        terminalreporter.section("skipped for a reason that firmware/skips.py does not list")
+        for line in wrong:
+            terminalreporter.line(line, red=True)
     if tally := os.environ.get("BUILD_PY_TALLY"):
-        Path(tally).write_text(str(len(terminalreporter.stats.get("passed", ()))))
+        passed = len(terminalreporter.stats.get("passed", ()))
+        Path(tally).write_text(f"{passed}\n{skips.summary(skipped)}")
+
+
+def _skipped(reporter: Any) -> list[tuple[str, str]]:
+    """Each test that was skipped, and why."""
+    return [(each.nodeid, str(each.longrepr[2])) for each in reporter.stats.get("skipped", ())]

@@ -61,6 +61,15 @@ async def house() -> AsyncIterator[House]:
 
 
 @pytest.fixture
+async def broker(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Any]:
+    """An MQTT broker that runs: the tests' own, or the kind that `both_brokers` asks for."""
+    from tests.adapters.mqtt.broker import KINDS, running
+
+    async with running(KINDS[getattr(request, "param", "own")](tmp_path)) as started:
+        yield started
+
+
+@pytest.fixture
 def open_folder() -> Iterator[Path]:
     """A folder that every user can enter; pytest's own are closed to others."""
     with tempfile.TemporaryDirectory(prefix="lares-open-") as folder:

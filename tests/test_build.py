@@ -387,19 +387,27 @@ def calls(output: str) -> Sequence[str]:
     return re.findall(r"^called -m (.*)$", output, re.MULTILINE)
 
 
-def test_test_runs_lint_types_and_tests_in_this_order(clone: Path, environment: Environment, package: Path) -> None:
+@pytest.mark.parametrize(("tally", "said"), [("", ""), ("3 proofs need chromium", "; 3 proofs need chromium")])
+def test_test_runs_lint_types_and_tests_in_this_order(
+    clone: Path, environment: Environment, package: Path, tally: str, said: str
+) -> None:
     done = checked(
-        clone, environment, 'case "$2" in pytest) echo -n 12 > "$BUILD_PY_TALLY"; esac', "-x", LARES_PORT="1"
+        clone,
+        environment,
+        f'case "$2" in pytest) printf "12\\n{tally}" > "$BUILD_PY_TALLY"; esac',
+        "-x",
+        LARES_PORT="1",
     )
     assert done.returncode == 0
     assert calls(done.stdout) == ["ruff check", FORMAT, "mypy", f"pytest {several(is_slow=False)} -m not slow -x"]
     assert "LARES_PORT" not in done.stdout
-    assert re.fullmatch(r"build\.py: lint, types and 12 tests passed in \d+\.\d s", done.stdout.splitlines()[-1])
+    last = rf"build\.py: lint, types and 12 tests passed in \d+\.\d s{said}"
+    assert re.fullmatch(last, done.stdout.splitlines()[-1])
 
 
 def test_slow_is_build_py_s_own_word(clone: Path, environment: Environment, package: Path) -> None:
     done = checked(clone, environment, "true", "tests/api", "--slow")
-    assert calls(done.stdout)[-1] == f"pytest {several(is_slow=True)} -m not musl --no-unlisted-skips tests/api"
+    assert calls(done.stdout)[-1] == f"pytest {several(is_slow=True)} -m not musl tests/api"
 
 
 def test_test_stops_at_the_first_failure_with_its_code(clone: Path, environment: Environment, package: Path) -> None:
@@ -414,9 +422,8 @@ def test_a_tool_that_dies_of_a_signal_is_a_failure(clone: Path, environment: Env
 
 def test_pytest_leaves_the_number_of_passed_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BUILD_PY_TALLY", str(tmp_path / "tally"))
-    config = SimpleNamespace(option=SimpleNamespace(no_unlisted_skips=False))
-    checks.pytest_terminal_summary(SimpleNamespace(stats={"passed": [1, 2], "failed": [3]}, config=config))
-    assert (tmp_path / "tally").read_text() == "2"
+    checks.pytest_terminal_summary(SimpleNamespace(stats={"passed": [1, 2], "failed": [3]}))
+    assert (tmp_path / "tally").read_text() == "2\n"
 
 
 # --- the locks -----------------------------------------------------------------------------------
@@ -489,26 +496,33 @@ def test_ci_runs_everything() -> None:
     assert script.read_text().splitlines()[-1] == "python3 build.py test --slow"
 
 
-def test_a_skipped_proof_is_a_failure_unless_its_reason_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_skipped_proof_is_a_failure_unless_its_reason_is_listed_or_its_program_missing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "nginx").touch(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(skips, "FOLDERS", ())
     skipped = [
         ("tests/a.py", "Skipped: only root mounts filesystems"),
-        ("tests/b.py", "Skipped: MOSQUITTO IS NOT INSTALLED: the tests against a real broker are skipped"),
-        ("tests/c.py", "Skipped: not today"),
+        ("tests/b.py", f"Skipped: {skips.needs('chromium')}"),
+        ("tests/c.py", f"Skipped: {skips.needs('nginx')}"),
+        ("tests/d.py", f"Skipped: {skips.needs('emacs')}"),
+        ("tests/e.py", "Skipped: not today"),
+        ("tests/f.py", f"Skipped: {skips.needs('mosquitto')}"),
+        ("tests/g.py", f"Skipped: {skips.needs('mosquitto')}"),
     ]
-    assert [each.partition(":")[0] for each in skips.unlisted(skipped)] == ["tests/b.py", "tests/c.py"]
-    monkeypatch.setenv(skips.NOT_INSTALLED, "chromium mosquitto")
-    assert skips.unlisted(skipped) == ["tests/c.py: not today"]
+    assert [each.partition(":")[0] for each in skips.unlisted(skipped)] == ["tests/c.py", "tests/d.py", "tests/e.py"]
+    assert skips.summary(skipped) == "2 proofs need mosquitto, 1 chromium"
+    assert skips.summary(skipped[:3]) == "1 proof needs chromium" and skips.summary(skipped[2:5]) == ""
 
 
 @pytest.mark.parametrize(("reason", "code"), [("not today", 1), ("only root may", 0)])
-def test_a_run_of_everything_fails_where_something_is_skipped_for_no_listed_reason(
-    tmp_path: Path, reason: str, code: int
-) -> None:
+def test_a_run_fails_where_something_is_skipped_for_no_listed_reason(tmp_path: Path, reason: str, code: int) -> None:
     text = f'import pytest\n\ndef test_it():\n    pytest.skip("{reason}")\n'
     (tmp_path / "test_it.py").write_text(text)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "firmware.checks", "-p", "no:cacheprovider"]
     done = subprocess.run(
-        [*command, "--no-unlisted-skips", "--rootdir", tmp_path, "-c", os.devnull, tmp_path / "test_it.py"],
+        [*command, "--rootdir", tmp_path, "-c", os.devnull, tmp_path / "test_it.py"],
         cwd=ROOT,
         capture_output=True,
         text=True,

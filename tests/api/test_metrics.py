@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import time
 
 import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from appliance.api.exposition import Family, expose, labels
 from appliance.home.model import DeviceKind, Observation, Report
 from tests.fakes.house import LIGHT, READER, House
+from tests.fakes.programs import need
 
 
 def sample(text: str, name: str) -> float:
@@ -62,12 +63,23 @@ async def test_the_home_and_its_parts_are_told(house: House) -> None:
         assert sample(text, name) > 0, name
 
 
+async def test_a_strict_reader_is_content_with_each_family(house: House) -> None:
+    await house.get("/nowhere")
+    empty, *families = re.split(r"^(?=# HELP )", await scrape(house), flags=re.MULTILINE)
+    names = [family.split()[2] for family in families]
+    assert not empty and len(set(names)) == len(names)
+    for name, family in zip(names, families, strict=True):
+        # The strict parser reads the successor of this format, in which a counter's family has no `_total`.
+        successor = re.sub(r"^(# \w+ \w+?)_total ", r"\1 ", family, flags=re.MULTILINE)
+        [read] = text_string_to_metric_families(f"{successor}# EOF\n")
+        assert read.documentation and read.samples and read.type != "unknown", name
+        assert (read.type == "counter") == name.endswith("_total"), name
+
+
 async def test_promtool_is_content(house: House) -> None:
+    promtool = need("promtool")
     await house.get("/nowhere")
     text = await scrape(house)
-    promtool = shutil.which("promtool")
-    if promtool is None:
-        pytest.skip("PROMTOOL IS NOT INSTALLED (Debian's package prometheus): THE METRICS WERE NOT CHECKED BY IT")
     checked = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True, timeout=60)  # noqa: ASYNC221
     assert (checked.returncode, checked.stdout + checked.stderr) == (0, "")
 

@@ -197,13 +197,13 @@ class TestSayings:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (["dance"], "invalid choice: 'dance' (choose from 'run', 'demo', 'check', 'init', 'backup', "),
+            (["dance"], "invalid choice: dance (choose from run, demo, check, init, backup, "),
             (["init"], "the following arguments are required: DIR"),
             (["--loud"], "unrecognized arguments: --loud"),
             (["run", "now"], "unrecognized arguments: now"),
             (["check", "--config"], "argument --config: expected one argument"),
-            (["demo", "--port", "65536"], "argument --port: must be a port from 0 to 65535, not '65536'"),
-            (["demo", "--port", "-1"], "argument --port: must be a port from 0 to 65535, not '-1'"),
+            (["demo", "--port", "65536"], "argument --port: must be a port from 0 to 65535, not 65536"),
+            (["demo", "--port", "-1"], "argument --port: must be a port from 0 to 65535, not -1"),
         ],
     )
     def test_wrong_usage_is_64_and_a_sentence(self, tmp_path: Path, arguments: list[str], message: str) -> None:
@@ -211,7 +211,8 @@ class TestSayings:
         assert done.code == 64
         usage, *_, sentence = done.err.splitlines()
         assert usage.startswith("usage: lares")
-        assert sentence.startswith("lares: ") and message in sentence
+        # Pythons differ in whether they quote the choices.
+        assert sentence.startswith("lares: ") and message in sentence.replace("'", "")
         assert not (tmp_path / "config").exists()
 
     def test_a_reader_that_goes_away_or_never_was_is_no_reason_for_a_traceback(self, tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ class TestWithoutAHub:
             (["revoke"], "the following arguments are required: ID"),
             (["revoke", "x" * 257], "id must have 1 to 256 characters, not 257"),
             ([], "the following arguments are required: COMMAND"),
-            (["dance"], "invalid choice: 'dance' (choose from 'create', 'list', 'revoke', 'reset-master')"),
+            (["dance"], "invalid choice: dance (choose from create, list, revoke, reset-master)"),
         ],
     )
     def test_wrong_usage_is_64_and_a_sentence(
@@ -130,7 +130,8 @@ class TestWithoutAHub:
         except SystemExit as left:
             code = int(left.code or 0)
         result = capsys.readouterr()
-        assert code == 64 and sentence in result.err and not result.out
+        # Pythons differ in whether they quote the choices.
+        assert code == 64 and sentence in result.err.replace("'", "") and not result.out
 
     def test_without_a_data_directory_it_is_66(self, tmp_path: Path) -> None:
         result = ended(box(tmp_path), "key", "list")

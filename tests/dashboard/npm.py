@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import tarfile
 import tempfile
 from pathlib import Path
 
 import pytest
+
+from tests.fakes.programs import need
 
 AXE = ("axe-core", "4.14.1", "package/axe.min.js")
 JSQR = ("jsqr", "1.4.0", "package/dist/jsQR.js")
@@ -29,9 +30,7 @@ def script(package: tuple[str, str, str]) -> str:
 
 
 def _fetch(name: str, version: str, member: str) -> bytes:
-    npm = shutil.which("npm")
-    if npm is None:
-        pytest.skip(f"npm is not here, so {name} cannot be fetched: `apt-get install npm` makes this test run")
+    npm = need("npm")
     with tempfile.TemporaryDirectory() as folder:
         command = [npm, "pack", "--silent", f"{name}@{version}", "--pack-destination", folder]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=folder, check=False)

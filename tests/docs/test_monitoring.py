@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from tests.fakes.house import LIGHT, House
+from tests.fakes.programs import need
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "monitoring.md").read_text()
@@ -60,9 +58,7 @@ def configurations(folder: Path) -> Iterator[list[str]]:
 
 
 def test_promtool_takes_rules_expressions_and_configuration(tmp_path: Path) -> None:
-    promtool = shutil.which("promtool")
-    if promtool is None:
-        pytest.skip("PROMTOOL IS NOT INSTALLED (Debian's package prometheus): NOTHING WAS CHECKED BY IT")
+    promtool = need("promtool")
     for arguments in configurations(tmp_path):
         checked = subprocess.run([promtool, *arguments], capture_output=True, text=True, timeout=60)
         assert checked.returncode == 0, (arguments, checked.stdout, checked.stderr)

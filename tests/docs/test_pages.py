@@ -12,6 +12,7 @@ import pytest
 
 from tests.docs.pages import DOCS, Home, blocks, open_home, plain
 from tests.fakes.process import ROOT
+from tests.fakes.programs import need
 
 OURS = ("first-evening.md", "api.md", "card.md", "moving.md", "troubleshooting.md")
 """The pages whose blocks are run here, in one home after another; Lua and monitoring have tests of their own."""
@@ -70,8 +71,7 @@ async def _run_python(home: Home, text: str) -> None:
 
 
 async def _run_javascript(home: Home, text: str) -> None:
-    if shutil.which("node") is None:
-        pytest.skip("NODE IS NOT INSTALLED: THE EXAMPLE IN JAVASCRIPT AND WHAT FOLLOWS IT WERE NOT RUN")
+    need("node")
     (home.folder / "example.mjs").write_text(text)
     assert "200 { status: 'ok' }" in await home.run("node", "example.mjs")
 

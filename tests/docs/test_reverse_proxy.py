@@ -7,7 +7,6 @@ import os
 import shutil
 import socket
 import ssl
-import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -15,8 +14,10 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from tests.adapters.mqtt.broker import CERTIFICATE, KEY
 from tests.docs.pages import DOCS
 from tests.fakes.house import LIGHT, MASTER, open_house
+from tests.fakes.programs import need
 
 NAME = "lares.home.arpa"
 GLOBAL = """{{
@@ -56,10 +57,9 @@ def caddy(folder: Path, hub: str, port: int) -> list[str]:
 
 
 def nginx(folder: Path, hub: str, port: int) -> list[str]:
-    """How nginx is started with the shown file, and with a certificate of its own."""
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", f"/CN={NAME}"]
-    files = ["-keyout", str(folder / "lares.key"), "-out", str(folder / "lares.pem")]
-    subprocess.run([*command, *files], check=True, capture_output=True, timeout=60)
+    """How nginx is started with the shown file, and with the tests' certificate."""
+    shutil.copy(KEY, folder / "lares.key")
+    shutil.copy(CERTIFICATE, folder / "lares.pem")
     shown = (DOCS / "proxy" / "nginx.conf").read_text().replace("127.0.0.1:3000", hub)
     shown = shown.replace("listen 443", f"listen 127.0.0.1:{port}").replace("/etc/ssl/", f"{folder}/")
     (folder / "lares.conf").write_text(shown)
@@ -85,9 +85,7 @@ async def started(command: list[str], folder: Path) -> AsyncIterator[asyncio.sub
 @pytest.mark.parametrize("proxy", [caddy, nginx], ids=["caddy", "nginx"])
 async def test_requests_and_events_come_through(proxy: object, tmp_path: Path) -> None:
     program = "caddy" if proxy is caddy else "nginx"
-    path = shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin")
-    if path is None or shutil.which("openssl") is None:
-        pytest.skip(f"{program.upper()} IS NOT INSTALLED: ITS CONFIGURATION IN docs/ WAS NOT TRIED")
+    path = need(program)
     async with open_house() as house:
         for _ in range(5):  # somebody else may take the port before the proxy does, which then ends
             port = free_port()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+
+from tests.fakes.programs import need
 
 SOURCE = r"""
 #define _GNU_SOURCE
@@ -135,9 +136,7 @@ class Card:
 
 
 def _compile(folder: Path) -> Path:
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("there is no C compiler (cc) to build the card that misbehaves")
+    compiler = need("cc")
     source, library = folder / "card.c", folder / "card.so"
     source.write_text(SOURCE)
     command = [compiler, "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"]

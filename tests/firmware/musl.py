@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.programs import need
 from tests.firmware.rootfs import cache_dir, make_rootfs, make_sources, only_one
 
 RECIPE = Path(__file__).with_name("musl.sh")
@@ -29,8 +30,7 @@ def make_musl_python() -> Path:
     if platform.machine() != "x86_64":
         pytest.skip("compiles a CPython for musl on x86_64, and this is another machine")
     for tool in ("gcc", "make", "perl"):
-        if shutil.which(tool) is None:
-            pytest.skip(f"compiles a CPython for musl, and there is no {tool} here")
+        need(tool)
     python = musl_python()
     with only_one(python.parents[1]):
         if not python.exists():

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.programs import need
+
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 PATIENCE = 240
 
@@ -26,8 +28,7 @@ def cache_dir() -> Path:
 def make_rootfs(architecture: str, suite: str, packages: Sequence[str], *, unpack_only: bool = False) -> Path:
     """A folder with these packages and, unless `unpack_only`, all that they need. Skips where it cannot be had."""
     for tool in ("apt-get", "dpkg-deb"):
-        if shutil.which(tool) is None:
-            pytest.skip(f"makes a root file system of Debian packages, and there is no {tool} here")
+        need(tool)
     digest = hashlib.sha256(" ".join([*packages, str(unpack_only)]).encode()).hexdigest()[:8]
     root = cache_dir() / f"rootfs-{suite}-{architecture}-{digest}"
     with only_one(root):

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.programs import need
 from tests.firmware.boxed import Box, configure, port_in
 from tests.firmware.conftest import ROOT, build, clone
 from tests.firmware.rootfs import make_rootfs
@@ -332,8 +333,7 @@ def test_a_file_that_does_not_fit_says_so_and_changes_nothing(root: Root, tmp_pa
 @pytest.mark.parametrize("shell", [["sh"], ["dash"], ["bash", "--posix"], ["busybox", "ash"]])
 @pytest.mark.parametrize("name", ["install.sh", "openwrt/lares.init"])
 def test_any_shell_can_read_the_scripts(shell: list[str], name: str) -> None:
-    if shutil.which(shell[0]) is None:
-        pytest.skip(f"there is no {shell[0]} here")
+    need(shell[0])
     done = subprocess.run([*shell, "-n", ROOT / "firmware" / name], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -22,6 +22,7 @@ from lares_launcher import ROOM
 
 from firmware import elf
 from firmware.targets import read_targets
+from tests.fakes.programs import need
 from tests.firmware.boxed import configure, started
 from tests.firmware.conftest import BARE_PYTHON, ROOT, build, clone, digest
 
@@ -158,8 +159,7 @@ exec "$0" "$@"
 
 
 def test_a_place_that_is_full_or_does_not_allow_execution_is_passed_over(single_file: Path, tmp_path: Path) -> None:
-    if shutil.which("unshare") is None:
-        pytest.skip("mounts a small and a noexec file system of its own, and there is no unshare here")
+    need("unshare")
     for name in ("noexec", "small", "other"):
         (tmp_path / name).mkdir()
     command = ["unshare", "--map-root-user", "--mount", "sh", "-c", SMALL, BARE_PYTHON, str(single_file), "--version"]

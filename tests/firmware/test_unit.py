@@ -16,6 +16,7 @@ import pytest
 
 from tests.fakes.patience import until
 from tests.fakes.process import configure, running
+from tests.fakes.programs import need
 
 ROOT = Path(__file__).parents[2]
 UNIT = ROOT / "firmware" / "systemd" / "lares.service"
@@ -25,9 +26,7 @@ PAGE = (ROOT / "docs" / "systemd.md").read_text()
 
 def analyze(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """What systemd-analyze says; skips where there is none, or one that cannot read files."""
-    tool = shutil.which("systemd-analyze")
-    if tool is None:
-        pytest.skip("there is no systemd-analyze here (package systemd)")
+    tool = need("systemd-analyze")
     done = subprocess.run([tool, "--man=no", *arguments], capture_output=True, text=True, timeout=120)
     if "unrecognized option" in done.stderr:
         pytest.skip("systemd-analyze here is too old to read a file that is not installed")
@@ -78,10 +77,9 @@ SPIN = (
 
 @pytest.mark.slow
 async def test_a_hub_lives_under_the_unit_s_own_filters_and_long_scripts_stand_back(tmp_path: Path) -> None:
-    if shutil.which("systemd-analyze") is None or find_library("seccomp") is None:
-        pytest.skip(
-            "needs systemd-analyze (package systemd) and libseccomp, to keep the unit's filters without systemd"
-        )
+    need("systemd-analyze")
+    if find_library("seccomp") is None:
+        pytest.skip("needs libseccomp, to keep the unit's filters without systemd")
     configure(tmp_path)
     (tmp_path / "config" / "scenes").mkdir()
     (tmp_path / "config" / "scenes" / "spin.lua").write_text(SPIN)

@@ -77,7 +77,7 @@ def test_the_budget_holds_and_who_is_commanded_often_loses_first() -> None:
     taken = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
     figures = audit.figures()
-    assert figures["bytes"] <= 100_000 and taken <= 110_000 and figures["recorded"] == 2010
+    assert figures["bytes"] <= 100_000 and taken <= 125_000 and figures["recorded"] == 2010
     assert len(seconds(audit, "quiet:1")) == 10 and len(seconds(audit, "busy:1")) > 100
     send(bus, 1, "huge:1", message="x" * 200_000)
     assert audit.figures()["bytes"] <= 100_000

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
-import shutil
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -24,6 +23,7 @@ from tests.fakes.house import LIGHT, House, open_house
 from tests.fakes.moody_disk import MoodyDisk
 from tests.fakes.patience import until
 from tests.fakes.process import Process, configure, light_section, running
+from tests.fakes.programs import need
 
 PLACE = f"/devices/{LIGHT}/room"
 
@@ -322,13 +322,12 @@ def _tmpfs(folder: Path) -> Iterator[Path]:
 @contextmanager
 def _ext4(folder: Path) -> Iterator[Path]:
     """An ext4 of which one mebibyte is free as the hub's data directory."""
-    if shutil.which("mkfs.ext4") is None:
-        pytest.skip("there is no mkfs.ext4")
+    mkfs = need("mkfs.ext4")
     data, image = folder / "data", folder / "card.img"
     data.mkdir(mode=0o700)
     with image.open("wb") as stream:
         stream.truncate(4 << 20)
-    subprocess.run(["mkfs.ext4", "-q", "-m", "0", "-J", "size=1", str(image)], check=True, capture_output=True)
+    subprocess.run([mkfs, "-q", "-m", "0", "-J", "size=1", str(image)], check=True, capture_output=True)
     _mount(data, ["-o", "loop", str(image)])
     try:
         free = os.statvfs(data)

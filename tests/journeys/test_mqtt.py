@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,16 +14,10 @@ import pytest
 
 from appliance.adapters.elgato_lights.kind import ElgatoLights
 from appliance.adapters.elgato_lights.simulator import LightSimulator
-from tests.adapters.mqtt.broker import PASSWORD, USER, Mosquitto, running
+from tests.adapters.mqtt.broker import PASSWORD, USER, Broker
 from tests.adapters.mqtt.captures import capture
 from tests.adapters.mqtt.homes import PLAIN, until
 from tests.fakes.house import House, open_house
-
-
-@pytest.fixture
-async def broker(tmp_path: Path) -> AsyncIterator[Mosquitto]:
-    async with running(tmp_path) as mosquitto:
-        yield mosquitto
 
 
 async def shown(house: House, path: str, holds: Any) -> Any:
@@ -37,7 +31,7 @@ async def shown(house: House, path: str, holds: Any) -> Any:
 
 
 async def test_a_zigbee_plug_is_seen_and_switched_over_http_and_survives_a_restart(
-    broker: Mosquitto, tmp_path: Path
+    broker: Broker, tmp_path: Path
 ) -> None:
     data = tmp_path / "data"
     data.mkdir()
@@ -72,7 +66,7 @@ async def test_a_zigbee_plug_is_seen_and_switched_over_http_and_survives_a_resta
         await asyncio.gather(plug, return_exceptions=True)
 
 
-async def test_two_whole_hubs_share_a_lamp(broker: Mosquitto) -> None:
+async def test_two_whole_hubs_share_a_lamp(broker: Broker) -> None:
     here = {"mqtt": replace(PLAIN, port=broker.port, publish=True, hub_id="here")}
     there = {"mqtt": replace(PLAIN, port=broker.port, hub_id="there")}
     device_id = "mqtt:lares_here_elgato_lights_light_0"
@@ -88,7 +82,7 @@ async def test_two_whole_hubs_share_a_lamp(broker: Mosquitto) -> None:
         await shown(second, f"/devices/{device_id}", lambda body: body["attributes"]["state"] == "unavailable")
 
 
-async def test_an_announcer_that_nobody_here_wrote_is_driven_both_ways(broker: Mosquitto) -> None:
+async def test_an_announcer_that_nobody_here_wrote_is_driven_both_ways(broker: Broker) -> None:
     discoverable = pytest.importorskip("ha_mqtt_discoverable")
     from ha_mqtt_discoverable.sensors import Switch, SwitchInfo
 

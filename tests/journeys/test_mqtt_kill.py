@@ -14,7 +14,7 @@ import pytest
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.roku_tv.simulator import TvSimulator
-from tests.adapters.mqtt.broker import PASSWORD, USER, Mosquitto, running
+from tests.adapters.mqtt.broker import KINDS, PASSWORD, USER, Broker, running
 from tests.fakes import process
 
 HEALED_SECS = 20.0
@@ -61,14 +61,14 @@ class Neighbour:
 class Neighbourhood:
     """Both hubs and their broker."""
 
-    def __init__(self, broker: Mosquitto, first: Neighbour, second: Neighbour) -> None:
+    def __init__(self, broker: Broker, first: Neighbour, second: Neighbour) -> None:
         self.broker, self.first, self.second = broker, first, second
         self.rounds = 0
 
     async def kill(self, name: str) -> None:
         """Kill -9 one of the three."""
         if name == "broker":
-            await asyncio.to_thread(self.broker.stop, signal.SIGKILL)
+            self.broker.stop(signal.SIGKILL)
         else:
             await getattr(self, name).kill()
 
@@ -93,8 +93,14 @@ class Neighbourhood:
 
 
 @pytest.mark.slow
-async def test_two_hubs_and_their_broker_heal_whoever_is_killed_in_whatever_order(tmp_path: Path) -> None:
-    async with running(tmp_path) as broker, LightSimulator() as lamp, TvSimulator() as tv, AsyncExitStack() as stack:
+@pytest.mark.parametrize("kind", KINDS)
+async def test_two_hubs_and_their_broker_heal_whoever_is_killed_in_whatever_order(kind: str, tmp_path: Path) -> None:
+    async with (
+        running(KINDS[kind](tmp_path)) as broker,
+        LightSimulator() as lamp,
+        TvSimulator() as tv,
+        AsyncExitStack() as stack,
+    ):
         tv_section = f'[adapters.roku_tv]\nip_address = "{tv.host}"\nport = {tv.port}\npoll_interval_secs = 1\n'
         first = Neighbour(tmp_path, "first", broker.port, process.light_section(lamp.url))
         second = Neighbour(tmp_path, "second", broker.port, tv_section)

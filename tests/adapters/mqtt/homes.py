@@ -1,4 +1,4 @@
-"""Homes for tests: a registry, a bus and the MQTT adapter against a real broker."""
+"""Homes for tests: a registry, a bus and the MQTT adapter against a broker."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from appliance.home.commands import Command
 from appliance.home.model import Device, Observation, Report
 from appliance.home.registry import Registry
 from appliance.tables.fields import fields_of
-from tests.adapters.mqtt.broker import PASSWORD, USER, Mosquitto
+from tests.adapters.mqtt.broker import PASSWORD, USER, Broker
 from tests.fakes.context import context_of
 
 _DEFAULTS = {name: each.default for name, each in fields_of(Mqtt).items()}
@@ -31,7 +31,7 @@ PLAIN = Mqtt(**{**_DEFAULTS, "host": "127.0.0.1", "username": USER, "password": 
 class BrokerHome:
     """A home with one broker. `events` is all that happened."""
 
-    def __init__(self, broker: Mosquitto, **settings: Any) -> None:
+    def __init__(self, broker: Broker, **settings: Any) -> None:
         self.clock = Clock()
         self.bus = Bus()
         self.registry = Registry(self.bus, self.clock)

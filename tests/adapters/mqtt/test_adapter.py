@@ -1,11 +1,10 @@
-"""The adapter against a real Mosquitto: announced devices appear, take commands, and come back after outages."""
+"""The adapter against a broker: announced devices appear, take commands, and come back after outages."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import signal
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import pytest
 
 from appliance.errors import AdapterFailed, Unreachable
 from appliance.home import events
-from tests.adapters.mqtt.broker import Mosquitto, require, running
+from tests.adapters.mqtt.broker import CERTIFICATE, Broker, both_brokers
 from tests.adapters.mqtt.captures import Capture, capture
 from tests.adapters.mqtt.homes import BrokerHome, until
 
@@ -61,12 +60,6 @@ HANDS_ON = (
 """Capture, device, command, the message that the announcer expects, and how it answers."""
 
 
-@pytest.fixture
-async def broker(tmp_path: Path) -> AsyncIterator[Mosquitto]:
-    async with running(tmp_path) as mosquitto:
-        yield mosquitto
-
-
 async def announce(client: aiomqtt.Client, *chosen: Capture, states: bool = False) -> None:
     for each in chosen:
         for sent in each.messages:
@@ -75,7 +68,8 @@ async def announce(client: aiomqtt.Client, *chosen: Capture, states: bool = Fals
             await client.publish(sent.topic, sent.payload, qos=1, retain=sent.retain)
 
 
-async def test_commands_arrive_as_the_announcer_expects_and_are_answered_by_its_state(broker: Mosquitto) -> None:
+@both_brokers
+async def test_commands_arrive_as_the_announcer_expects_and_are_answered_by_its_state(broker: Broker) -> None:
     wrong = []
     for name, device_id, capability, action, value, topic, payload, answer in HANDS_ON:
         async with broker.client() as client, BrokerHome(broker) as home:
@@ -98,7 +92,7 @@ async def test_commands_arrive_as_the_announcer_expects_and_are_answered_by_its_
     assert not wrong
 
 
-async def test_devices_come_change_and_go_as_they_are_announced(broker: Mosquitto) -> None:
+async def test_devices_come_change_and_go_as_they_are_announced(broker: Broker) -> None:
     contact = capture("zigbee2mqtt/mccgq11lm")
     device_id = "mqtt:zigbee2mqtt_0x00158d000000a112"
     async with broker.client() as client, BrokerHome(broker) as home:
@@ -121,7 +115,7 @@ async def test_devices_come_change_and_go_as_they_are_announced(broker: Mosquitt
         await until(lambda: not home.registry.find_devices([device_id]))
 
 
-async def test_a_press_is_one_event_even_if_announced_twice_and_none_if_it_was_kept(broker: Mosquitto) -> None:
+async def test_a_press_is_one_event_even_if_announced_twice_and_none_if_it_was_kept(broker: Broker) -> None:
     remote, device_id = capture("zigbee2mqtt/e1743"), "mqtt:zigbee2mqtt_0x00158d000000a12c"
     async with broker.client() as client, BrokerHome(broker) as home:
         await client.publish("zigbee2mqtt/Haus/EG E1743", '{"action":"off"}', qos=1, retain=True)
@@ -136,7 +130,7 @@ async def test_a_press_is_one_event_even_if_announced_twice_and_none_if_it_was_k
         assert "custom.mqtt.action" not in home.attributes(device_id)
 
 
-async def test_a_broker_that_dies_takes_its_devices_along_once_and_brings_them_back(broker: Mosquitto) -> None:
+async def test_a_broker_that_dies_takes_its_devices_along_once_and_brings_them_back(broker: Broker) -> None:
     plug, device_id = capture("tasmota-native/relay"), "mqtt:00000049a3bc"
     async with BrokerHome(broker) as home:
         async with broker.client() as client:
@@ -162,7 +156,7 @@ async def test_a_broker_that_dies_takes_its_devices_along_once_and_brings_them_b
     [b"\x20\x02\x00\x01", pytest.param(b"", marks=pytest.mark.slow)],
     ids=["unacceptable version", "closed without a word"],
 )
-async def test_a_broker_that_knows_only_version_3_1_1_is_spoken_to_in_that(broker: Mosquitto, refusal: bytes) -> None:
+async def test_a_broker_that_knows_only_version_3_1_1_is_spoken_to_in_that(broker: Broker, refusal: bytes) -> None:
     levels: list[int] = []
 
     async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -190,7 +184,7 @@ async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
     writer.close()
 
 
-async def test_a_hub_that_publishes_nothing_says_whether_it_is_there(broker: Mosquitto) -> None:
+async def test_a_hub_that_publishes_nothing_says_whether_it_is_there(broker: Broker) -> None:
     async with broker.client() as client:
         await client.subscribe("lares/quiet/status", qos=1)
         statuses = aiter(client.messages)
@@ -207,7 +201,7 @@ async def test_a_hub_that_publishes_nothing_says_whether_it_is_there(broker: Mos
 
 
 async def test_a_device_that_does_not_do_it_is_said_to_and_a_late_contradiction_does_not_flip_it(
-    broker: Mosquitto,
+    broker: Broker,
 ) -> None:
     switch, device_id = capture("ha-mqtt-discoverable/switch"), "mqtt:node_7f3a"
     state = "hmd/switch/Werkstatt-Node/Pumpe/state"
@@ -228,31 +222,27 @@ async def test_a_device_that_does_not_do_it_is_said_to_and_a_late_contradiction_
         await home.shows(device_id, power="off")
 
 
+@both_brokers
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the library leaves a socket to gc
-async def test_a_password_that_is_wrong_and_a_certificate_that_is_unknown_are_said(tmp_path: Path) -> None:
-    require()
-    mosquitto = Mosquitto(tmp_path)
-    certificate = mosquitto.with_tls()
-    await mosquitto.start()
-    try:
-        async with BrokerHome(mosquitto, password="wrong") as home:
-            await until(lambda: bool(home.errors()))
-            assert "refuses the user or the password" in home.errors()[0] and "wrong" not in home.errors()[0]
-        tls: dict[str, Any] = {"port": mosquitto.tls_port, "tls": True}
-        async with BrokerHome(mosquitto, **tls) as home:
-            await until(lambda: bool(home.errors()))
-            assert "certificate verify failed" in home.errors()[0]
-        async with BrokerHome(mosquitto, ca_file=str(certificate), **tls) as home, mosquitto.client() as client:
-            await announce(client, capture("ha-mqtt-discoverable/switch"))
-            await home.shows("mqtt:node_7f3a", state="online")
-            assert not home.errors()
-        async with BrokerHome(mosquitto, ca_file=str(tmp_path / "none.pem"), **tls) as home:
-            await until(lambda: bool(home.errors()))
-    finally:
-        mosquitto.stop()
+async def test_a_password_that_is_wrong_and_a_certificate_that_is_unknown_are_said(
+    broker: Broker, tmp_path: Path
+) -> None:
+    async with BrokerHome(broker, password="wrong") as home:
+        await until(lambda: bool(home.errors()))
+        assert "refuses the user or the password" in home.errors()[0] and "wrong" not in home.errors()[0]
+    tls: dict[str, Any] = {"port": broker.tls_port, "tls": True}
+    async with BrokerHome(broker, **tls) as home:
+        await until(lambda: bool(home.errors()))
+        assert "certificate verify failed" in home.errors()[0]
+    async with BrokerHome(broker, ca_file=str(CERTIFICATE), **tls) as home, broker.client() as client:
+        await announce(client, capture("ha-mqtt-discoverable/switch"))
+        await home.shows("mqtt:node_7f3a", state="online")
+        assert not home.errors()
+    async with BrokerHome(broker, ca_file=str(tmp_path / "none.pem"), **tls) as home:
+        await until(lambda: bool(home.errors()))
 
 
-async def test_a_flipped_broker_message_or_a_flood_of_nonsense_ends_nothing(broker: Mosquitto) -> None:
+async def test_a_flipped_broker_message_or_a_flood_of_nonsense_ends_nothing(broker: Broker) -> None:
     async with broker.client() as client, BrokerHome(broker) as home:
         await announce(client, capture("zigbee2mqtt/mccgq11lm"))
         await home.shows("mqtt:zigbee2mqtt_0x00158d000000a112", state="online")

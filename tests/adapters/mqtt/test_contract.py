@@ -1,4 +1,4 @@
-"""The kind `mqtt` keeps the contract, against a real broker and two switches that announce themselves there."""
+"""The kind `mqtt` keeps the contract, against a broker and two switches that announce themselves there."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from appliance.adapters.mqtt.kind import MQTT
 from appliance.adapters.simulated import Faults
 from appliance.health import AdapterStatus
 from tests.adapters.contract import AdapterContract, Subject, trial
-from tests.adapters.mqtt.broker import Mosquitto
+from tests.adapters.mqtt.broker import OwnBroker
 from tests.adapters.mqtt.homes import PLAIN
 from tests.fakes.patience import until
 
@@ -32,10 +32,10 @@ class AnnouncedSwitches:
         self._power = {"a": "OFF", "b": "OFF"}
         self._stack = ExitStack()
         self._work: set[asyncio.Task[None]] = set()
-        self.broker: Mosquitto
+        self.broker: OwnBroker
 
     async def __aenter__(self) -> AnnouncedSwitches:
-        self.broker = Mosquitto(Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="lares-mqtt-"))))
+        self.broker = OwnBroker(Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="lares-mqtt-"))))
         await self.plug_in()
         return self
 

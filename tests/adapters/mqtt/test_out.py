@@ -6,7 +6,6 @@ import asyncio
 import json
 import re
 import signal
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from appliance.api.frames import frame_of
 from appliance.home import events
 from appliance.home.command_specs import CommandSpec
 from appliance.home.model import DeviceKind, Info, Observation
-from tests.adapters.mqtt.broker import PASSWORD, USER, Mosquitto, add_user, require, running
+from tests.adapters.mqtt.broker import KINDS, USER, Broker, both_brokers, running
 from tests.adapters.mqtt.homes import BrokerHome, Lamp, publishing, until
 
 LAMP = Observation(
@@ -36,12 +35,6 @@ LAMP = Observation(
 THERE = "mqtt:lares_here_elgato_lights_light_0"
 
 
-@pytest.fixture
-async def broker(tmp_path: Path) -> AsyncIterator[Mosquitto]:
-    async with running(tmp_path) as mosquitto:
-        yield mosquitto
-
-
 async def next_message(client: aiomqtt.Client, topic: str) -> Any:
     """The next message at a topic, as JSON where it is some."""
     async with asyncio.timeout(15):
@@ -52,7 +45,7 @@ async def next_message(client: aiomqtt.Client, topic: str) -> Any:
     raise AssertionError("unreachable")
 
 
-async def test_a_lamp_is_announced_shows_its_state_and_takes_commands(broker: Mosquitto) -> None:
+async def test_a_lamp_is_announced_shows_its_state_and_takes_commands(broker: Broker) -> None:
     base = "lares/here/devices/elgato_lights:light:0"
     async with broker.client() as client, BrokerHome(broker) as home:
         lamp = Lamp(home.registry, LAMP)
@@ -76,7 +69,7 @@ async def test_a_lamp_is_announced_shows_its_state_and_takes_commands(broker: Mo
 
 
 async def test_a_command_that_is_retained_is_left_alone_and_the_next_one_obeyed(
-    broker: Mosquitto, caplog: pytest.LogCaptureFixture
+    broker: Broker, caplog: pytest.LogCaptureFixture
 ) -> None:
     base = "lares/here/devices/elgato_lights:light:0"
     async with broker.client() as client, BrokerHome(broker) as home:
@@ -92,7 +85,7 @@ async def test_a_command_that_is_retained_is_left_alone_and_the_next_one_obeyed(
 
 
 async def test_what_happens_is_told_as_the_event_stream_does_but_not_what_came_over_mqtt(
-    broker: Mosquitto,
+    broker: Broker,
 ) -> None:
     async with broker.client() as client, BrokerHome(broker) as home:
         lamp = Lamp(home.registry, LAMP)
@@ -108,7 +101,7 @@ async def test_what_happens_is_told_as_the_event_stream_does_but_not_what_came_o
             assert (second["type"], second["state"]["brightness"]) == ("device.state_changed", 21)
 
 
-async def test_the_announcement_is_one_that_anybody_reads(broker: Mosquitto) -> None:
+async def test_the_announcement_is_one_that_anybody_reads(broker: Broker) -> None:
     async with broker.client() as client, BrokerHome(broker) as home:
         await client.subscribe("homeassistant/#", qos=1)
         async with publishing(home, "here", Lamp(home.registry, LAMP), scenes={"evening": "Evening"}):
@@ -129,7 +122,8 @@ async def test_the_announcement_is_one_that_anybody_reads(broker: Mosquitto) -> 
             assert announced(config_topic("homeassistant", each), each, bytes(payload))
 
 
-async def test_two_hubs_are_one_home_without_a_loop(broker: Mosquitto) -> None:
+@both_brokers
+async def test_two_hubs_are_one_home_without_a_loop(broker: Broker) -> None:
     async with (
         BrokerHome(broker, hub_id="here", publish=True) as here,
         BrokerHome(broker, hub_id="there", publish=True) as there,
@@ -163,19 +157,18 @@ async def test_two_hubs_are_one_home_without_a_loop(broker: Mosquitto) -> None:
         await there.shows(THERE, state="unavailable")
 
 
-async def test_the_access_list_of_the_page_lets_hubs_do_their_work_and_readers_only_read(tmp_path: Path) -> None:
-    require()
+@pytest.mark.parametrize("kind", ["own", pytest.param("mosquitto", marks=pytest.mark.slow)])
+async def test_the_access_list_of_the_page_lets_hubs_do_their_work_and_readers_only_read(
+    kind: str, tmp_path: Path
+) -> None:
     page = (Path(__file__).parents[3] / "docs" / "mqtt.md").read_text()
     [listed] = re.findall(r"```text\n(user cellar\n.*?)```", page, re.DOTALL)
-    access = tmp_path / "access"
-    access.write_text(f"{listed}\nuser {USER}\ntopic readwrite #\n")
-    for name in ("cellar", "reader", USER):
-        add_user(tmp_path, name)
-    async with running(tmp_path, lines=f"acl_file {access}\n") as broker:
+    access = f"{listed}\nuser {USER}\ntopic readwrite #\n"
+    async with running(KINDS[kind](tmp_path, (USER, "cellar", "reader"), access)) as broker:
         async with (
             BrokerHome(broker, hub_id="cellar", publish=True, username="cellar") as cellar,
             BrokerHome(broker, hub_id="here", publish=True) as here,
-            aiomqtt.Client("127.0.0.1", broker.port, username="reader", password=PASSWORD) as reader,
+            broker.client("reader", user="reader") as reader,
         ):
             cellars, lamp = Lamp(cellar.registry, LAMP), Lamp(here.registry, LAMP)
             await reader.subscribe("lares/#")
@@ -191,7 +184,7 @@ async def test_the_access_list_of_the_page_lets_hubs_do_their_work_and_readers_o
                 }
 
 
-async def test_an_older_word_of_another_hub_does_not_count(broker: Mosquitto) -> None:
+async def test_an_older_word_of_another_hub_does_not_count(broker: Broker) -> None:
     async with BrokerHome(broker) as here, BrokerHome(broker) as there, broker.client() as client:
         async with publishing(here, "here", Lamp(here.registry, LAMP), boot=5):
             await there.shows(THERE, brightness=20)
@@ -201,7 +194,7 @@ async def test_an_older_word_of_another_hub_does_not_count(broker: Mosquitto) ->
             assert there.attributes(THERE)["brightness"] == 20
 
 
-async def test_scenes_and_automations_are_there_and_obey(broker: Mosquitto) -> None:
+async def test_scenes_and_automations_are_there_and_obey(broker: Broker) -> None:
     ran: list[Any] = []
 
     async def switch(id_: str, is_enabled: bool) -> None:
@@ -220,7 +213,7 @@ async def test_scenes_and_automations_are_there_and_obey(broker: Mosquitto) -> N
             assert ran[-1] == ("wake up", False) and there.attributes("mqtt:lares_here_hub")["power"] == "off"
 
 
-async def test_what_an_earlier_run_left_is_cleared(broker: Mosquitto) -> None:
+async def test_what_an_earlier_run_left_is_cleared(broker: Broker) -> None:
     async with broker.client() as client, BrokerHome(broker) as home:
         config = "homeassistant/device/lares_here/gone/config"
         await client.publish(config, '{"device":{"identifiers":["lares_here_gone"]}}', qos=1, retain=True)

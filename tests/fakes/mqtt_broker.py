@@ -1,0 +1,293 @@
+"""A small MQTT broker on loopback, in the loop of the test: versions 3.1.1 and 5, as far as tests need them.
+
+It has QoS 0 to 2 in and 0 to 1 out, retained messages, wills, wildcards, passwords, access lists, TLS, takeover by
+equal client id and keepalive. It keeps no session beyond its connection, and nothing beyond its own stop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import signal
+import ssl
+from collections.abc import Mapping
+from contextlib import suppress
+
+import msgspec
+
+from tests.fakes.mqtt_packets import (
+    CONNACK,
+    CONNECT,
+    DISCONNECT,
+    PINGREQ,
+    PINGRESP,
+    PUBACK,
+    PUBCOMP,
+    PUBLISH,
+    PUBREC,
+    PUBREL,
+    SUBACK,
+    SUBSCRIBE,
+    UNSUBACK,
+    UNSUBSCRIBE,
+    V5,
+    Connect,
+    Fields,
+    Message,
+    ProtocolError,
+    is_filter,
+    matches,
+    number,
+    packet,
+    parse_connect,
+    read_packet,
+    text,
+)
+
+CONNECT_SECS = 20.0
+"""Seconds that a client has for its first packet."""
+
+REFUSED_LEVEL, REFUSED_LOGIN = b"\x00\x01", {4: b"\x00\x04", 5: b"\x00\x86\x00"}
+"""What answers a CONNECT of an unknown version, and one with a wrong user or password, by version."""
+
+TAKEN_OVER, SHUTTING_DOWN, KEEPALIVE_TIMEOUT, WITH_WILL = 0x8E, 0x8B, 0x8D, 0x04
+"""Reasons of a DISCONNECT of version 5."""
+
+
+class Broker:
+    """One broker, for as long as it is started; stopped, it forgets everything and may be started again."""
+
+    def __init__(self, passwords: Mapping[str, str], access: str | None = None) -> None:
+        """Let these users in; `access` is an access list as Mosquitto reads it, without one all may do all."""
+        self.port = self.tls_port = 0
+        self.passwords = dict(passwords)
+        self.tls: ssl.SSLContext | None = None
+        self.clients: dict[str, _Connection] = {}
+        self.retained: dict[str, Message] = {}
+        self.ids = itertools.count(1)
+        self._access = None if access is None else read_access(access)
+        self._servers: list[asyncio.Server] = []
+        self._connections: set[_Connection] = set()
+
+    async def start(self) -> None:
+        """Listen, at the same ports as before where it has listened before."""
+        self.port = await self._listen(self.port, None)
+        if self.tls is not None:
+            self.tls_port = await self._listen(self.tls_port, self.tls)
+
+    async def _listen(self, port: int, tls: ssl.SSLContext | None) -> int:
+        server = await asyncio.start_server(self._serve, "127.0.0.1", port, ssl=tls)
+        self._servers.append(server)
+        return int(server.sockets[0].getsockname()[1])
+
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
+        """End in order, or as SIGKILL ends a process: without a word and with all that was not sent yet."""
+        for server in self._servers:
+            server.close()
+        for connection in tuple(self._connections):
+            connection.will = None
+            connection.end(None if how is signal.SIGKILL else SHUTTING_DOWN)
+        self._servers.clear()
+        self.clients.clear()
+        self.retained.clear()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = _Connection(self, reader, writer)
+        self._connections.add(connection)
+        try:
+            await connection.serve()
+        finally:
+            self._connections.discard(connection)
+
+    def may(self, user: str | None, verb: str, topic: str) -> bool:
+        """Whether a user may `read` or `write` at a topic."""
+        if self._access is None:
+            return True
+        return any(verb in verbs and matches(allowed, topic) for verbs, allowed in self._access.get(user, ()))
+
+    def publish(self, message: Message) -> None:
+        """Keep a message if it is to be retained, and deliver it, to each client once."""
+        if message.retain and message.payload:
+            self.retained[message.topic] = message
+        elif message.retain:
+            self.retained.pop(message.topic, None)
+        for client in tuple(self.clients.values()):
+            granted = [qos for wanted, qos in client.subscriptions.items() if matches(wanted, message.topic)]
+            if granted:
+                client.deliver(message, max(granted), is_retained=False)
+
+
+class _Connection:
+    """One client, from its CONNECT to the end of the connection."""
+
+    def __init__(self, broker: Broker, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.subscriptions: dict[str, int] = {}
+        self.will: Message | None = None
+        self._broker, self._reader, self._writer = broker, reader, writer
+        self._said = Connect(level=0, client_id="")
+        self._ids = itertools.cycle(range(1, 0x10000))
+        self._unreleased: set[int] = set()
+
+    async def serve(self) -> None:
+        """Serve the client until either side ends the connection; an end without a DISCONNECT publishes its will."""
+        try:
+            if await self._accept():
+                await self._handle_packets()
+        except TimeoutError:
+            self.end(KEEPALIVE_TIMEOUT)
+        except (OSError, asyncio.IncompleteReadError, ProtocolError):
+            pass
+        finally:
+            self.end(None)
+            if self._broker.clients.get(self._said.client_id) is self:
+                del self._broker.clients[self._said.client_id]
+            self.publish_will()
+
+    def publish_will(self) -> None:
+        """Publish the will, once, if there still is one."""
+        will, self.will = self.will, None
+        if will is not None:
+            self._publish(will)
+
+    def end(self, reason: int | None) -> None:
+        """End the connection; with a reason in order, which version 5 is told, without one at once."""
+        if reason is None:
+            self._writer.transport.abort()
+            return
+        if self._said.level == V5:
+            self._send(packet(DISCONNECT, bytes([reason, 0])))
+        self._writer.close()
+
+    def deliver(self, message: Message, granted: int, *, is_retained: bool) -> None:
+        """Send a message, unless the user may not read it."""
+        if not self._broker.may(self._said.user, "read", message.topic):
+            return
+        qos = min(message.qos, granted)
+        packet_id = number(next(self._ids)) if qos else b""
+        head = (text(message.topic), packet_id, self._properties)
+        self._send(packet(PUBLISH, *head, message.payload, flags=qos << 1 | is_retained))
+
+    async def _accept(self) -> bool:
+        """Read CONNECT and answer it; whether the client may go on. It ends an older connection of its client id."""
+        async with asyncio.timeout(CONNECT_SECS):
+            kind, _, fields = await read_packet(self._reader)
+        if kind != CONNECT:
+            raise ProtocolError("the first packet is not CONNECT")
+        said = parse_connect(fields)
+        if not said.level:
+            return await self._refuse(REFUSED_LEVEL)
+        password = self._broker.passwords.get(said.user or "")
+        if password is None or said.password != password.encode():
+            return await self._refuse(REFUSED_LOGIN[said.level])
+        assigned = "" if said.client_id else f"unnamed-{next(self._broker.ids)}"
+        self._said = msgspec.structs.replace(said, client_id=said.client_id or assigned)
+        if (older := self._broker.clients.get(self._said.client_id)) is not None:
+            older.publish_will()  # now: what the newer one publishes has to come after it
+            older.end(TAKEN_OVER)
+        self.will = said.will
+        self._broker.clients[self._said.client_id] = self
+        told = b"\x12" + text(assigned) if assigned else b""
+        self._send(packet(CONNACK, b"\x00\x00", bytes([len(told)]) + told if said.level == V5 else b""))
+        return True
+
+    async def _refuse(self, answer: bytes) -> bool:
+        self._send(packet(CONNACK, answer))
+        self._writer.close()
+        with suppress(OSError):
+            await self._writer.wait_closed()
+        return False
+
+    async def _handle_packets(self) -> None:
+        limit = self._said.keepalive * 1.5 or None
+        while True:
+            async with asyncio.timeout(limit):
+                kind, flags, fields = await read_packet(self._reader)
+            if kind == DISCONNECT:
+                if not (fields.has_more and fields.number(1) == WITH_WILL):
+                    self.will = None
+                return
+            self._handle(kind, flags, fields)
+
+    def _handle(self, kind: int, flags: int, fields: Fields) -> None:
+        if kind == PINGREQ:
+            self._send(packet(PINGRESP))
+        elif kind == PUBLISH:
+            self._take(flags, fields)
+        elif kind == PUBREL:
+            packet_id = fields.number(2)
+            self._unreleased.discard(packet_id)
+            self._send(packet(PUBCOMP, number(packet_id)))
+        elif kind == SUBSCRIBE:
+            self._subscribe(fields)
+        elif kind == UNSUBSCRIBE:
+            self._unsubscribe(fields)
+        elif kind != PUBACK:
+            raise ProtocolError(f"a client sends no packet of type {kind}")
+
+    def _take(self, flags: int, fields: Fields) -> None:
+        """Take a published message, one of QoS 2 once, and acknowledge it."""
+        topic, qos = fields.text(), flags >> 1 & 0x03
+        if not topic or {"+", "#"} & set(topic) or qos == 3:
+            raise ProtocolError("nothing can be published so")
+        packet_id = fields.number(2) if qos else 0
+        fields.skip_properties(self._said.level)
+        if packet_id not in self._unreleased:
+            self._publish(Message(topic=topic, payload=fields.rest(), qos=qos, retain=bool(flags & 1)))
+        if qos == 2:
+            self._unreleased.add(packet_id)
+        if qos:
+            self._send(packet(PUBREC if qos == 2 else PUBACK, number(packet_id)))
+
+    def _publish(self, message: Message) -> None:
+        """Publish what this client may publish; what it may not is acknowledged and dropped."""
+        if self._broker.may(self._said.user, "write", message.topic):
+            self._broker.publish(message)
+
+    def _subscribe(self, fields: Fields) -> None:
+        packet_id = fields.number(2)
+        fields.skip_properties(self._said.level)
+        granted: dict[str, int] = {}
+        codes = bytearray()
+        while fields.has_more:
+            wanted, qos = fields.text(), min(fields.number(1) & 0x03, 1)
+            codes.append(qos if is_filter(wanted) else 0x80)
+            if is_filter(wanted):
+                granted[wanted] = qos
+        self._send(packet(SUBACK, number(packet_id), self._properties, bytes(codes)))
+        self.subscriptions |= granted
+        for message in tuple(self._broker.retained.values()):
+            for wanted, qos in granted.items():
+                if matches(wanted, message.topic):
+                    self.deliver(message, qos, is_retained=True)
+
+    def _unsubscribe(self, fields: Fields) -> None:
+        packet_id = fields.number(2)
+        fields.skip_properties(self._said.level)
+        codes = bytearray()
+        while fields.has_more:
+            codes.append(0x11 if self.subscriptions.pop(fields.text(), None) is None else 0)
+        told = self._properties + bytes(codes) if self._said.level == V5 else b""
+        self._send(packet(UNSUBACK, number(packet_id), told))
+
+    @property
+    def _properties(self) -> bytes:
+        """No properties, of which version 5 wants to know the length."""
+        return b"\x00" if self._said.level == V5 else b""
+
+    def _send(self, data: bytes) -> None:
+        if not self._writer.is_closing():
+            self._writer.write(data)
+
+
+def read_access(listed: str) -> dict[str | None, list[tuple[tuple[str, ...], str]]]:
+    """An access list of `user NAME` and `topic [read|write|readwrite] FILTER`: what each user may, and where."""
+    access: dict[str | None, list[tuple[tuple[str, ...], str]]] = {}
+    user = None
+    for line in listed.splitlines():
+        word, _, rest = line.partition(" ")
+        if word == "user":
+            user = rest
+        elif word == "topic":
+            verb, _, allowed = rest.partition(" ")
+            access.setdefault(user, []).append((("read", "write") if verb == "readwrite" else (verb,), allowed))
+    return access

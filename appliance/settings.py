@@ -151,6 +151,7 @@ class ScriptsSettings(LuaFolder):
     directory: str = key(_directory, "config/scripts")
     max_memory_mb: int = key(whole(1, 1024), 16)
     max_cpu_secs: float = key(number_within(0.05, 3600), 5)
+    max_cpu_total_secs: float = key(number_within(0.05, 86_400), 60)
 
 
 CLASSES: Mapping[str, type[Any]] = {

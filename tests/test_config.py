@@ -204,6 +204,7 @@ ACCEPTED: list[tuple[str, str, str, Any]] = [
     ("automations.runner", "backstop_timeout_secs", "0.5", 0.5),
     ("automations.runner", "brake_secs", "0.5", 0.5),
     ("scripts", "max_cpu_secs", "0.05", 0.05),
+    ("scripts", "max_cpu_total_secs", "0.05", 0.05),
     ("adapters.elgato_lights", "base_url", '"http://192.168.1.20:9123/"', "http://192.168.1.20:9123"),
     (
         "adapters.elgato_lights",
@@ -292,6 +293,7 @@ UNSOUND: dict[str, list[str]] = {
     "brake_runs": ['"5"', "0", "-1", "1001", "5.5", "true", "[]"],
     "brake_secs": ['"5"', "0", "-1", "3601", "true", "nan", "inf", "[]"],
     "backstop_timeout_secs": ['"5"', "0", "-1", "604801", "true", "nan", "inf", "[]"],
+    "max_cpu_total_secs": ['"5"', "0", "-1", "86401"],
     "max_cpu_secs": ['"5"', "0", "-1", "3601", "true", "nan", "inf", "[]"],
     "allowed_origins": [
         *('"http://panel"', '["*"]', '["http://*"]', '["http://panel/"]', '["http://panel/a"]', '["panel"]'),

@@ -8,13 +8,13 @@ import resource
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 from appliance.api.connections import Connections
 from appliance.api.exposition import Family, by_label, counter, expose, gauge, labels
 from appliance.api.request_metrics import RequestMetrics
 from appliance.api.stream import EventStream
 from appliance.hub import Hub
-from appliance.lua import process
 from appliance.version import VERSION
 
 
@@ -147,7 +147,10 @@ def _process_families() -> Iterator[Family]:
 
 def resident_bytes() -> int | None:
     """The hub's own resident memory in bytes; None where it cannot be read, as on other systems than Linux."""
-    return process.resident_bytes(os.getpid()) or None
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return None
 
 
 def _open_files() -> int | None:

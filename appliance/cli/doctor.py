@@ -17,6 +17,7 @@ from appliance.cli.hub_client import ask
 from appliance.cli.paths import HubPaths
 from appliance.clock import Clock, ClockTrust, timestamp
 from appliance.errors import ConfigFailed, StartFailed
+from appliance.lua.process import probe_confinement
 from appliance.store.lock import holder_of
 from appliance.store.records import CARD, KEY_PREFIX, MASTER_KEY, DocumentReader, DocumentSnapshot
 from appliance.store.recovery import Recovered
@@ -169,4 +170,16 @@ def _check_clock(stored: DocumentReader) -> Finding:
 
 
 def _check_platform() -> Iterator[Finding]:
+    yield _check_confinement()
     yield "ok", "platform", f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
+
+
+def _check_confinement() -> Finding:
+    """Whether this box can keep from everything a program that got out of Lua."""
+    try:
+        missing = probe_confinement()
+    except OSError as error:
+        return "care", "Lua worker", f"it cannot be started: {error}"
+    if missing:
+        return "care", "Lua worker", f"it runs, but could be confined better: {missing}"
+    return "ok", "Lua worker", "fully confined: no path, no process, few system calls"

@@ -14,6 +14,7 @@ from appliance.cli.logs import start_logging
 from appliance.cli.paths import HubPaths, bundled_config, make_data_dir, write_config
 from appliance.cli.serve import end_process, serve
 from appliance.log_buffer import LogBuffer
+from appliance.lua.process import protect_memory
 from appliance.settings import Logging
 from appliance.version import VERSION
 
@@ -26,6 +27,7 @@ log = logging.getLogger("hub")
 def run(arguments: argparse.Namespace) -> int:
     """Run the hub until a signal asks it to stop; the exit code."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    protect_memory()
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
     file, data_dir = paths.find_config(), paths.find_data_dir()
     is_new = not file.exists()

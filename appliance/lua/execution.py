@@ -1,7 +1,7 @@
 """An execution: one run of a Lua file, from its start to its end.
 
-`begin` asks for a worker, which lets it `transmit` as soon as it has room and gives each frame of Lua's to `receive`:
-requests, which are answered, and at last the end.
+A worker that it has joined takes a frame from it as soon as there is room for its Lua to run, and gives it each frame
+of Lua's to `receive`: requests, which are answered, and at last the end.
 """
 
 from __future__ import annotations
@@ -9,21 +9,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import inf
 from typing import Protocol
-from zoneinfo import ZoneInfo
 
 import orjson
 
-from appliance.clock import Clock
 from appliance.errors import ExecutionCancelled, Fault, ScriptFailed
-from appliance.lua.execution_limits import ExecutionLimits
+from appliance.lua.execution_limits import ExecutionSettings
 from appliance.lua.failures import failure_of
-from appliance.lua.folder import Folder
 from appliance.lua.replies import Calls, answer_call, answer_require
 from appliance.lua.source import Source
-from appliance.lua_worker.protocol import LAST, TIMING, FrameKind, Reason, WorkerFrame, encode
+from appliance.lua_worker.protocol import CPU, LAST, TIMING, FrameKind, Reason, WorkerFrame, encode
 from appliance.tasks import Tasks
 
 log = logging.getLogger("lua")
@@ -32,7 +28,16 @@ Failure = ScriptFailed | ExecutionCancelled | None
 """How an execution ended; None where it ended well."""
 
 UNCOUNTED = ("sleep", "wait_for", "run_scene")
-"""Calls whose time does not count: they only wait; of a scene that is run, what counted for itself does."""
+"""Methods whose time does not count: they only wait; of a scene that is run, what counted for itself does."""
+
+READING = frozenset(
+    {"get", "get_device", "get_room", "get_group", "snapshot", "list_devices", "list_rooms", "list_groups"}
+    | {"list_room_devices", "list_group_devices"}
+)
+"""Methods that are answered from memory, and so do not interrupt the running time."""
+
+MAX_UNREMARKED_CPU_SECS = 10.0
+"""An execution that has computed for longer is a warning in the log, once."""
 
 _CANCELLED = WorkerFrame(FrameKind.STOPPED, 0, (bytes([Reason.CANCELLED]), b""))
 
@@ -41,24 +46,13 @@ class Channel(Protocol):
     """What an execution needs of its worker."""
 
     def enqueue(self, execution: LuaExecution) -> None:
-        """Have the execution `transmit` as soon as there is room for another whose Lua runs."""
+        """Send the frame that the execution has for Lua as soon as there is room for another whose Lua runs."""
 
-    def send(self, execution: LuaExecution, data: bytes) -> bool:
-        """Send a frame, because of which Lua of the execution runs; False where the process has ended already."""
+    def stop(self, execution: LuaExecution) -> None:
+        """Have the Lua of an execution that is in it end, whatever it does."""
 
     def leave(self, execution: LuaExecution) -> None:
         """The execution has ended, and its Lua state is closed."""
-
-
-@dataclass(frozen=True, slots=True)
-class ExecutionSettings:
-    """What all executions share. `clock` and `zone` are those that Lua sees; the limits are seconds of `machine`."""
-
-    limits: ExecutionLimits
-    scripts: Folder | None
-    clock: Clock
-    zone: ZoneInfo
-    machine: Clock
 
 
 class LuaExecution:
@@ -87,8 +81,13 @@ class LuaExecution:
         """Whether its worker was given the file, and so may have run a line of it."""
         self.is_cancelled = False
         """Whether `cancel` was called."""
+        self.cpu_secs = 0.0
+        """Processor time that its Lua has used, as far as its worker has said."""
+        self.is_lost = False
+        """Whether it ended because its worker did."""
         self.description = b""
         """The result of DESCRIBE, as JSON."""
+        self.source = source
         self._files = [source]
         self._calls = calls
         self._settings = settings
@@ -101,13 +100,11 @@ class LuaExecution:
         self._is_stopping = self._is_over = False
         self._final_frame: WorkerFrame | None = None
         self._place = b""
-        self._backstop = inf
-        self._cpu_until: float | None = None
-        self._limit = Reason.CPU
+        self._backstop, self._cpu_left, self._limit = inf, settings.limits.max_cpu_secs, Reason.CPU
+        self._resumed_at: float | None = None
 
-    def begin(self, place: Callable[[LuaExecution], None], tasks: Tasks) -> None:
-        """Start in the worker in which `place` puts it. Lua runs before this returns, if that worker is ready."""
-        place(self)
+    def begin(self, tasks: Tasks) -> None:
+        """Answer what Lua asks, from now to its end; it has joined a worker, or is lost."""
         self._task = tasks.start(self._run(), f"run of {self.name}")
         self._task.add_done_callback(self._end)
 
@@ -116,9 +113,7 @@ class LuaExecution:
         assert self._task is not None
         await asyncio.wait([self._task])
         failure = self._failure(self._task)
-        if isinstance(
-            failure, ScriptFailed
-        ):  # a new error for each waiter: a kept one keeps the frames of its traceback
+        if isinstance(failure, ScriptFailed):  # a new one for each: a kept one keeps the frames of its traceback
             raise ScriptFailed(failure.fault, failure.status)
         if failure is not None:
             raise ExecutionCancelled(str(failure))
@@ -144,22 +139,20 @@ class LuaExecution:
     def join(self, channel: Channel, number: int) -> None:
         """Run in this worker, where it has the number."""
         self._channel, self.number = channel, number
-        self.deadline, self._cpu_until = inf, None  # those of a worker that was lost
-        channel.enqueue(self)
+        self.deadline, self._cpu_left = inf, self._settings.limits.max_cpu_secs  # not those of a worker that was lost
 
-    def transmit(self) -> None:
-        """There is room: send what is to be sent."""
+    def take_frame(self) -> bytes | None:
+        """What the worker is to be sent, because of which Lua runs from now on; None if it is to run no more."""
         if self._is_over or self._is_stopping:
-            return
-        limits, now = self._settings.limits, self._settings.machine.monotonic()
+            return None
+        now = self._resumed_at = self._settings.machine.monotonic()
         if not self.is_begun:
-            self._backstop = now + limits.backstop_secs
-        if self._cpu_until is None:
-            self._cpu_until = now + limits.max_cpu_secs
-        until, self._limit = min((self._cpu_until, Reason.CPU), (self._backstop, Reason.BACKSTOP))
-        secs, (kind, parts) = max(0.0, until - now), self._outgoing
+            self._backstop = now + self._settings.limits.backstop_secs
+        secs, self._limit = min((self._cpu_left, Reason.CPU), (max(0.0, self._backstop - now), Reason.BACKSTOP))
+        self.deadline = now + secs
+        kind, parts = self._outgoing
         timing = TIMING.pack(secs, self._limit, self._settings.clock.now().timestamp())
-        self.is_begun |= self._send(secs, kind, timing, *parts)
+        return encode(kind, self.number, timing, *parts)
 
     def receive(self, frame: WorkerFrame) -> bool:
         """Take a frame of the execution's; True where Lua does not run any more."""
@@ -167,8 +160,12 @@ class LuaExecution:
             self.note_place(frame.parts[2])
             if self._is_stopping:
                 return False  # it was sent before STOP arrived
+            self.note_cpu(*CPU.unpack(frame.parts[3]))
         self._is_over = frame.kind in LAST
         self.deadline = inf
+        if self._resumed_at is not None:
+            self._cpu_left = max(0.0, self._cpu_left - self._settings.machine.monotonic() + self._resumed_at)
+            self._resumed_at = None
         if not self._reply.done():
             self._reply.set_result(frame)
         elif frame.kind is FrameKind.LOST:
@@ -184,6 +181,13 @@ class LuaExecution:
         """Lua is at this line, `file:line`, or was when it last looked up."""
         self._place = place or self._place
 
+    def note_cpu(self, secs: float) -> None:
+        """Its Lua has used so much processor time in all."""
+        if self.cpu_secs < MAX_UNREMARKED_CPU_SECS <= secs:
+            at = f"; it is at {self._place.decode(errors='replace')}" if self._place else ""
+            log.warning("%s has computed for %g s%s", self.name, MAX_UNREMARKED_CPU_SECS, at)
+        self.cpu_secs = secs
+
     def expire(self, *, is_running: bool) -> None:
         """The deadline has passed: Lua could not be stopped, or waits for the hub beyond the backstop."""
         self.deadline = inf
@@ -194,6 +198,7 @@ class LuaExecution:
     def lose(self, sentence: str) -> None:
         """The worker has ended; the sentence says why."""
         if not self._is_over:
+            self.is_lost = True
             self.receive(WorkerFrame(FrameKind.LOST, 0, (sentence.encode(errors="replace"),)))
 
     async def _run(self) -> Failure:
@@ -235,20 +240,20 @@ class LuaExecution:
         return frame
 
     async def _call(self, operation: str, arguments: bytes) -> tuple[bytes, ...]:
-        """The parts of ANSWER for a call. Running time starts again; time that does not count moves the backstop."""
+        """The parts of ANSWER for a call of a method of `ctx`.
+
+        Running time starts again, unless the method only reads; time that does not count moves the backstop.
+        """
         counts, began = operation not in UNCOUNTED, self._settings.machine.monotonic()
         counted = self._calls.counted_secs
         self.deadline = self._backstop if counts else inf
         answer = await answer_call(self._calls, operation, arguments)
-        self.deadline, self._cpu_until = inf, None
+        self.deadline = inf
+        if operation not in READING:
+            self._cpu_left = self._settings.limits.max_cpu_secs
         if not counts:
             self._backstop += self._settings.machine.monotonic() - began + counted - self._calls.counted_secs
         return answer
-
-    def _send(self, secs: float, kind: FrameKind, *parts: bytes) -> bool:
-        """Send a frame that Lua has `secs` for; see `Channel.send`."""
-        self.deadline = self._settings.machine.monotonic() + secs
-        return self._channel.send(self, encode(kind, self.number, *parts))
 
     def _stop(self) -> None:
         """End Lua in the worker, whatever it does. Its final frame still arrives."""
@@ -256,7 +261,8 @@ class LuaExecution:
             return
         if self.is_begun:
             self._is_stopping = True
-            self._send(0.0, FrameKind.STOP, bytes([Reason.CANCELLED]))
+            self.deadline = self._settings.machine.monotonic()
+            self._channel.stop(self)
         else:
             self.receive(_CANCELLED)
             self._channel.leave(self)

@@ -3,24 +3,41 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from zoneinfo import ZoneInfo
+
+from appliance.clock import Clock
+from appliance.lua.folder import Folder
 
 DEADLINE_GRACE_SECS = 1.0
-"""How long after a limit Lua may take to stop; then its worker is condemned."""
+"""How long after a limit Lua may take to stop; then its worker is killed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionLimits:
     """What one execution may use.
 
-    `max_cpu_secs` is running time without a `ctx` call, `backstop_secs` the whole duration without the time inside
-    `ctx:sleep`. Both are real seconds, also where the hub's clock is simulated.
+    `max_cpu_secs` is running time without a call that waits, `max_cpu_total_secs` processor time in all, and
+    `backstop_secs` the whole duration without the time inside `ctx:sleep`. All are real seconds, also where the hub's
+    clock is simulated.
     """
 
     max_memory_mb: float = 16
     max_cpu_secs: float = 5.0
+    max_cpu_total_secs: float = 60.0
     backstop_secs: float = 3600.0
 
     @property
     def max_memory(self) -> int:
         """Bytes."""
         return int(self.max_memory_mb * (1 << 20))
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionSettings:
+    """What all executions share. `clock` and `zone` are those that Lua sees; the limits are seconds of `machine`."""
+
+    limits: ExecutionLimits
+    scripts: Folder | None
+    clock: Clock
+    zone: ZoneInfo
+    machine: Clock

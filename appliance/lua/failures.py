@@ -21,7 +21,8 @@ _LIMITS = {
         "took more than {0.backstop_secs:g} s in all, sleep not counted,",
         "automations.runner.backstop_timeout_secs",
     ),
-    Reason.CPU: ("ran for {0.max_cpu_secs:g} s without a ctx call", "scripts.max_cpu_secs"),
+    Reason.CPU: ("ran for {0.max_cpu_secs:g} s without waiting", "scripts.max_cpu_secs"),
+    Reason.CPU_TOTAL: ("computed for {0.max_cpu_total_secs:g} s in all", "scripts.max_cpu_total_secs"),
     Reason.MEMORY: ("needed more than {0.max_memory_mb:g} MB of memory", "scripts.max_memory_mb"),
 }
 """What an execution did that was stopped at one of its `ExecutionLimits`, and the key of the configuration."""

@@ -26,6 +26,7 @@ def build_pool(
     limits = ExecutionLimits(
         max_memory_mb=scripts.max_memory_mb,
         max_cpu_secs=scripts.max_cpu_secs,
+        max_cpu_total_secs=scripts.max_cpu_total_secs,
         backstop_secs=runner.backstop_timeout_secs,
     )
     folder = folder_of(scripts, root, is_deep=True)

@@ -1,4 +1,4 @@
-"""Starting a worker: its interpreter, its socket, and its state in /proc."""
+"""Processes: starting a worker, its state in /proc, and what keeps other processes out of the hub's memory."""
 
 from __future__ import annotations
 
@@ -7,70 +7,121 @@ import signal
 import socket
 import subprocess
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from importlib.resources import files
 from pathlib import Path
+from typing import BinaryIO
 from zoneinfo import ZoneInfo
 
 import appliance
 from appliance.lua.execution_limits import ExecutionLimits
+from appliance.lua_worker.protocol import Decoder
 
 _START = """
 import sys
-sys.dont_write_bytecode, sys.path[:] = sys.argv[1] == "True", sys.argv[6:]
+sys.dont_write_bytecode, sys.path[:] = sys.argv[1] == "True", sys.argv[7:]
 from appliance.lua_worker.worker_main import main
-main(sys.argv[2:6])
+main(sys.argv[2:7])
 """
 _ROOM_BYTES = 1 << 30
 """Address space of a worker beside what its executions may use: most of it is stacks, and never touched."""
 
+PROBE_SECS = 20.0
+_SET_DUMPABLE = 4
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
-def start_process(limits: ExecutionLimits, zone: ZoneInfo) -> tuple[subprocess.Popen[bytes], socket.socket]:
-    """Start a worker and give our end of its socket. Must be called on a thread that lasts as long as the worker.
+class WorkerProcess:
+    """A process that runs Lua, and `socket`, our end of its socket."""
 
-    `OSError` where the system has no room for another process.
+    def __init__(self, limits: ExecutionLimits, zone: ZoneInfo) -> None:
+        """Start it. Must be called on a thread that lasts as long as the process.
+
+        Raises `OSError` if the system has no room for another process.
+        """
+        ours, theirs = socket.socketpair()
+        with theirs, ExitStack() as on_failure:
+            on_failure.callback(ours.close)
+            ours.setblocking(False)
+            self._popen = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-c", _START, *_arguments(limits, zone)],
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={},
+                start_new_session=True,
+            )
+            on_failure.pop_all()
+        self.socket = ours
+        self.pid = self._popen.pid
+        self._stat: BinaryIO | None = None
+        with suppress(OSError):  # opened now, because a confined process may be invisible to its user in /proc
+            self._stat = Path(f"/proc/{self.pid}/stat").open("rb", buffering=0)  # noqa: SIM115 - until `wait`
+
+    def resident_bytes(self) -> int:
+        """Resident memory in bytes; 0 if that cannot be read."""
+        return int(self._read_stat(21)) * _PAGE_BYTES
+
+    def is_halted(self) -> bool:
+        """Whether it was stopped by a signal, and so does not merely wait for the processor."""
+        return self._read_stat(0) in ("T", "t")
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._popen.kill()
+
+    def wait(self) -> str:
+        """Wait for its end, and say for people how it ended. Blocks; may be called more than once."""
+        code = self._popen.wait()
+        if self._stat is not None:
+            self._stat.close()
+            self._stat = None
+        if code >= 0:
+            return f"exit code {code}"
+        name = signal.Signals(-code).name
+        return f"{name}, perhaps for want of memory" if -code == signal.SIGKILL else name
+
+    def _read_stat(self, field: int) -> str:
+        """The field of /proc/PID/stat, counted from the state on; "0" if there is none."""
+        with suppress(OSError, IndexError):
+            if self._stat is not None:
+                return os.pread(self._stat.fileno(), 1024, 0).decode().rsplit(") ", 1)[1].split()[field]
+        return "0"
+
+
+def _arguments(limits: ExecutionLimits, zone: ZoneInfo) -> list[str]:
+    path = [str(Path(appliance.__file__).parents[1]), *(each for each in sys.path if Path(each).is_absolute())]
+    room = _ROOM_BYTES + 4 * limits.max_memory
+    zone_file = str(files("tzdata").joinpath("zoneinfo", *str(zone.key).split("/")))
+    most = limits.max_memory, limits.max_cpu_total_secs, room
+    return [str(each) for each in (sys.dont_write_bytecode, os.getpid(), zone_file, *most, *path)]
+
+
+def probe_confinement() -> str:
+    """Start a worker on this box, and say what of its confinement is missing; nothing if it is complete.
+
+    Blocks for a part of a second. Raises `OSError` if no worker can be started.
     """
-    ours, theirs = socket.socketpair()
-    with theirs, ExitStack() as on_failure:
-        on_failure.callback(ours.close)
-        ours.setblocking(False)
-        path = [str(Path(appliance.__file__).parents[1]), *(each for each in sys.path if Path(each).is_absolute())]
-        room = _ROOM_BYTES + 4 * limits.max_memory
-        zone_file = str(files("tzdata").joinpath("zoneinfo", *str(zone.key).split("/")))
-        arguments = [sys.dont_write_bytecode, os.getpid(), zone_file, limits.max_memory, room, *path]
-        process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _START, *map(str, arguments)],
-            stdin=theirs.fileno(),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env={},
-            start_new_session=True,
-        )
-        on_failure.pop_all()
-    return process, ours
-
-
-def resident_bytes(pid: int) -> int:
-    """Resident memory of the process in bytes; 0 where that cannot be read."""
+    process = WorkerProcess(ExecutionLimits(), ZoneInfo("UTC"))
     try:
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE_BYTES
-    except (OSError, ValueError, IndexError):
-        return 0
+        process.socket.settimeout(PROBE_SECS)
+        frames = Decoder().feed(process.socket.recv(1 << 16))
+        if not frames:
+            raise OSError("the Lua worker ended at its start")
+        return frames[0].parts[0].decode()
+    finally:
+        process.socket.close()
+        process.kill()
+        process.wait()
 
 
-def is_halted(pid: int) -> bool:
-    """Whether the process was stopped by a signal, and so does not merely wait for the processor."""
+def protect_memory() -> bool:
+    """Let no other process of this user read this one's memory, by /proc, a debugger, or a core dump; whether it can.
+
+    The files of the process in /proc belong to root then. Root still reads everything.
+    """
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0] in "Tt"
-    except (OSError, IndexError):
+        import ctypes  # a part of Python that a router may lack
+    except (ImportError, MemoryError):  # the latter if nothing may be made executable, and libffi is old
         return False
-
-
-def describe_exit(code: int) -> str:
-    """How a process ended, for people."""
-    if code >= 0:
-        return f"exit code {code}"
-    name = signal.Signals(-code).name
-    return f"{name}, perhaps for want of memory" if -code == signal.SIGKILL else name
+    return bool(ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0) == 0)

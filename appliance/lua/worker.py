@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
-import subprocess
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
-from appliance.lua.execution import ExecutionSettings, LuaExecution
-from appliance.lua.execution_limits import DEADLINE_GRACE_SECS
-from appliance.lua.process import describe_exit, is_halted, resident_bytes, start_process
-from appliance.lua_worker.protocol import LAST, MEMORY_USE, Decoder, FrameKind, WorkerFrame, encode
+from appliance.lua.execution import LuaExecution
+from appliance.lua.execution_limits import DEADLINE_GRACE_SECS, ExecutionSettings
+from appliance.lua.process import WorkerProcess
+from appliance.lua.source import Source
+from appliance.lua_worker.protocol import CPU_SECS, LAST, MEMORY_USE, Decoder, FrameKind, Reason, WorkerFrame, encode
 
 MAX_RUNNING = 64
 """Executions of one worker whose Lua runs at once; the others wait their turn."""
@@ -38,25 +35,26 @@ READ_BYTES = 1 << 16
 class Worker(asyncio.BufferedProtocol):
     """One worker process, from its start to its end.
 
-    `on_stuck` is called with the name of an execution that could not be stopped, `on_end` when the process has ended,
-    with the executions that it has run no line of.
+    `on_stuck` is called with the files that could not be stopped, because of which the process is killed; `on_end`
+    when it has ended, with the executions that it has run no line of; `on_ready` with what its confinement lacks.
     """
 
     def __init__(
         self,
         settings: ExecutionSettings,
-        on_stuck: Callable[[Worker, str], None],
+        on_stuck: Callable[[Iterable[Source]], None],
         on_end: Callable[[Worker, Sequence[LuaExecution]], None],
+        on_ready: Callable[[str], None],
     ) -> None:
-        self.condemned_for: str | None = None
         self.ended_because: str | None = None
         self.is_quiet = False
         self.is_ready = False
         self._settings = settings
         self._on_stuck = on_stuck
         self._on_end = on_end
+        self._on_ready = on_ready
         self._started_at = settings.machine.monotonic()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: WorkerProcess | None = None
         self._transport: asyncio.WriteTransport | None = None
         self._closed = asyncio.Event()
         self._buffer = memoryview(bytearray(READ_BYTES))
@@ -69,10 +67,11 @@ class Worker(asyncio.BufferedProtocol):
         self._check_timer: asyncio.TimerHandle | None = None
         self._largest = (0, 0)
         self._fresh_bytes = 0
+        self._missing_walls: str | None = None
 
     @property
     def pid(self) -> int:
-        """The process; 0 where it could not be started."""
+        """The process; 0 if it could not be started."""
         return 0 if self._process is None else self._process.pid
 
     @property
@@ -83,7 +82,7 @@ class Worker(asyncio.BufferedProtocol):
     @property
     def is_usable(self) -> bool:
         """Whether new executions may begin in it."""
-        return self.ended_because is None and self.condemned_for is None and not self._has_hung_up
+        return self.ended_because is None and not self._has_hung_up
 
     @property
     def _has_hung_up(self) -> bool:
@@ -91,27 +90,26 @@ class Worker(asyncio.BufferedProtocol):
         return self._transport is not None and self._transport.is_closing()
 
     def figures(self) -> dict[str, Any]:
-        """The worker as it is now."""
+        """The worker as it is now; `confinement` is "complete", or says what is missing, None until it is ready."""
         return {
             "pid": self.pid,
-            "resident_bytes": resident_bytes(self.pid),
+            "resident_bytes": self._resident_bytes(),
             "age_secs": round(self.age_secs, 3),
             "executions": len(self._executions),
-            "condemned_for": self.condemned_for,
+            "confinement": "complete" if self._missing_walls == "" else self._missing_walls,
         }
 
     async def run(self) -> None:
         """Start the process, and follow it to its end."""
-        loop = asyncio.get_running_loop()
         try:
-            self._process, ours = start_process(self._settings.limits, self._settings.zone)
-            await loop.create_connection(lambda: self, sock=ours)
+            self._process = WorkerProcess(self._settings.limits, self._settings.zone)
+            await asyncio.get_running_loop().create_connection(lambda: self, sock=self._process.socket)
             self._check_later()
             await self._closed.wait()
-            code = await asyncio.to_thread(self._process.wait)
+            ended = await asyncio.to_thread(self._process.wait)
             names = sorted({execution.name for execution in self._running if execution.is_begun})[:3]
             suspects = f" while it ran {', '.join(names)}" if names else ""
-            self.kill(f"the Lua worker ended unexpectedly ({describe_exit(code)}){suspects}")
+            self.kill(f"the Lua worker ended unexpectedly ({ended}){suspects}")
         except OSError as error:
             self.kill(f"the Lua worker cannot be started: {error}")
         finally:
@@ -123,15 +121,10 @@ class Worker(asyncio.BufferedProtocol):
         self._admitted += 1
         self._executions[self._admitted] = execution
         execution.join(self, self._admitted)
-
-    def condemn(self, culprit: str) -> None:
-        """Let no execution begin in it any more; it is killed when those that are in it have ended."""
-        self.condemned_for = culprit
-        self._stop_or_continue()
-        self._kill_if_empty()
+        self.enqueue(execution)
 
     def kill(self, because: str, *, quietly: bool = False) -> None:
-        """End the process; every execution in it ends with this sentence."""
+        """End the process; every execution that has begun in it ends with this sentence."""
         if self.ended_because is None:
             self.ended_because = because
             self.is_quiet = quietly
@@ -139,29 +132,23 @@ class Worker(asyncio.BufferedProtocol):
                 self._process.kill()
 
     def enqueue(self, execution: LuaExecution) -> None:
-        """Have the execution `transmit` as soon as there is room for another whose Lua runs."""
-        if self.ended_because is not None:
+        """Send the frame that the execution has for Lua as soon as there is room for another whose Lua runs."""
+        if self.ended_because is not None and execution.is_begun:
             execution.lose(self.ended_because)
-        elif self.is_ready and len(self._running) < MAX_RUNNING:
-            execution.transmit()
+        elif self.is_usable and self.is_ready and len(self._running) < MAX_RUNNING:
+            self._transmit(execution)
         else:
             self._waiting.append(execution)
 
-    def send(self, execution: LuaExecution, data: bytes) -> bool:
-        """Send a frame, because of which Lua of the execution runs; False where the process has ended already."""
-        self._running.add(execution)
-        if self.condemned_for is not None:
-            self._stop_or_continue()
-        if self._check_timer is None:
-            self._check_later()
-        self._write(data)
-        return not self._has_hung_up
+    def stop(self, execution: LuaExecution) -> None:
+        """Have the Lua of an execution that is in it end, whatever it does."""
+        self._note_running(execution)
+        self._write(encode(FrameKind.STOP, execution.number, bytes([Reason.CANCELLED])))
 
     def leave(self, execution: LuaExecution) -> None:
         """The execution has ended, and its Lua state is closed."""
         self._executions.pop(execution.number, None)
         self._note_idle(execution)
-        self._kill_if_empty()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The socket can be used."""
@@ -195,10 +182,22 @@ class Worker(asyncio.BufferedProtocol):
             self._transport.close()
             self._transport = None
         assert self.ended_because is not None
-        unbegun = [each for each in self._executions.values() if self.is_ready and not each.is_begun]
+        unbegun = [each for each in self._executions.values() if not each.is_begun]
         for execution in set(self._executions.values()).difference(unbegun):
             execution.lose(self.ended_because)
         self._on_end(self, unbegun)
+
+    def _transmit(self, execution: LuaExecution) -> None:
+        frame = execution.take_frame()
+        if frame is not None:
+            self._note_running(execution)
+            self._write(frame)
+            execution.is_begun |= not self._has_hung_up
+
+    def _note_running(self, execution: LuaExecution) -> None:
+        self._running.add(execution)
+        if self._check_timer is None:
+            self._check_later()
 
     def _write(self, data: bytes) -> None:
         if self._transport is not None:
@@ -208,13 +207,14 @@ class Worker(asyncio.BufferedProtocol):
         kind, number, parts = frame
         execution = self._executions.get(number)
         if kind is FrameKind.READY:
-            self._fresh_bytes = resident_bytes(self.pid)
-            self.is_ready = True
-            self._start_waiting()
+            self._note_ready(parts[0].decode())
         elif kind is FrameKind.PONG:
             self._largest = MEMORY_USE.unpack(parts[0])
             if execution is not None:
                 execution.note_place(parts[1])
+            for each, secs in CPU_SECS.iter_unpack(parts[2]):
+                if each in self._executions:
+                    self._executions[each].note_cpu(secs)
         elif execution is None:
             return  # a late frame of an execution that has ended
         elif kind is FrameKind.LOG:
@@ -225,26 +225,24 @@ class Worker(asyncio.BufferedProtocol):
             else:
                 self._note_idle(execution)
 
+    def _note_ready(self, missing_walls: str) -> None:
+        self._fresh_bytes = self._resident_bytes()
+        self._missing_walls = missing_walls
+        self.is_ready = True
+        self._on_ready(missing_walls)
+        self._start_waiting()
+
     def _note_idle(self, execution: LuaExecution) -> None:
         """Lua of the execution does not run any more."""
         self._running.discard(execution)
-        if self.condemned_for is not None:
-            self._stop_or_continue()
         self._start_waiting()
 
     def _start_waiting(self) -> None:
-        while self._waiting and self.ended_because is None and self.is_ready and len(self._running) < MAX_RUNNING:
-            self._waiting.popleft().transmit()
+        while self._waiting and self.is_usable and self.is_ready and len(self._running) < MAX_RUNNING:
+            self._transmit(self._waiting.popleft())
 
-    def _kill_if_empty(self) -> None:
-        if self.condemned_for is not None and not self._executions:
-            self.kill("every other execution in it has ended", quietly=True)
-
-    def _stop_or_continue(self) -> None:
-        """A condemned worker runs only while one of the others in it has something to do."""
-        if self._process is not None and self.ended_because is None:
-            with suppress(ProcessLookupError):
-                os.kill(self._process.pid, signal.SIGCONT if self._running else signal.SIGSTOP)
+    def _resident_bytes(self) -> int:
+        return 0 if self._process is None else self._process.resident_bytes()
 
     def _check_later(self) -> None:
         self._check_timer = asyncio.get_running_loop().call_later(CHECK_INTERVAL_SECS, self._check)
@@ -262,9 +260,7 @@ class Worker(asyncio.BufferedProtocol):
     def _check_silence(self) -> None:
         """Kill the process after too long a silence; where nothing is awaited of it, only if it was halted."""
         is_awaited = bool(self._running) or not self.is_ready
-        if not is_awaited and self.condemned_for is not None:
-            return  # it was halted by us
-        has_halted = is_halted(self.pid)  # executions that sleep in it would never continue
+        has_halted = self._process is not None and self._process.is_halted()  # what sleeps in it would never continue
         if self._silent_checks >= (MAX_HALTED_CHECKS if has_halted else MAX_SILENT_CHECKS):
             secs = self._silent_checks * CHECK_INTERVAL_SECS
             self.kill(f"the Lua worker gave no sign of life for {secs:g} s, and was killed")
@@ -274,18 +270,19 @@ class Worker(asyncio.BufferedProtocol):
         now = self._settings.machine.monotonic()
         if self._running and self.is_ready:
             self._write(encode(FrameKind.PING, min(self._running, key=lambda each: each.deadline).number))
-        for execution in tuple(self._executions.values()):
-            is_running = execution in self._running
-            if now < execution.deadline + (DEADLINE_GRACE_SECS if is_running else 0.0):
-                continue
-            execution.expire(is_running=is_running)
-            if is_running:
-                self.leave(execution)
-            if is_running and self.condemned_for is None:
-                self._on_stuck(self, execution.name)
+        stuck = [each for each in self._running if now >= each.deadline + DEADLINE_GRACE_SECS]
+        late = [each for each in self._executions.values() if each not in self._running and now >= each.deadline]
+        if stuck:
+            self.kill(f"the Lua worker was killed, because {stuck[0].name}, which ran in it, could not be stopped")
+            self._on_stuck({each.source for each in stuck})
+        for execution in stuck:
+            execution.expire(is_running=True)
+            self.leave(execution)
+        for execution in late:
+            execution.expire(is_running=False)
 
     def _check_memory(self) -> None:
-        used = resident_bytes(self.pid)
+        used = self._resident_bytes()
         if used > self._settings.limits.max_memory * 4 + MAX_RESIDENT_BYTES:
             execution = self._executions.get(self._largest[0])
             whose = "" if execution is None else f"; {execution.name} used the most of it"

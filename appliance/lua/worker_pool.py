@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -15,8 +15,8 @@ import orjson
 
 from appliance.clock import Clock, timestamp
 from appliance.errors import ExecutionCancelled, Fault, Invalid, ScriptFailed
-from appliance.lua.execution import ExecutionSettings, Failure, LuaExecution
-from appliance.lua.execution_limits import ExecutionLimits
+from appliance.lua.execution import Failure, LuaExecution
+from appliance.lua.execution_limits import ExecutionLimits, ExecutionSettings
 from appliance.lua.folder import Folder
 from appliance.lua.replies import Calls
 from appliance.lua.source import Source
@@ -25,11 +25,18 @@ from appliance.lua_worker.protocol import FrameKind
 from appliance.tables.checks import Mismatch
 from appliance.tasks import Tasks
 
-MAX_DRAIN_SECS = 60.0
-"""How long a condemned worker may last for the sake of the others in it."""
+MAX_FAILED_STARTS = 3
+"""Workers in a row that may end before they are ready; what was to begin in the last one is given up."""
 
-MAX_CONDEMNED = 1
-"""Condemned workers at once; of more, the oldest is killed."""
+MAX_LOSSES = 5
+"""How often a file may be cut off by the end of a worker before that is held to be its own fault."""
+
+LOSS_PAUSE_SECS = 0.1
+"""How long to wait before a file that was cut off is read again, for each time that it was."""
+
+MAX_STUCK = 2
+STUCK_PAUSE_SECS = 60.0
+"""A file that could not be stopped `MAX_STUCK` times within so many seconds is not begun until they have passed."""
 
 MAX_KILLS_KEPT = 20
 
@@ -85,6 +92,10 @@ class WorkerPool:
         self._kills: deque[dict[str, Any]] = deque(maxlen=MAX_KILLS_KEPT)
         self._kill_count = 0
         self._is_closing = False
+        self._has_warned = False
+        self._failed_starts = 0
+        self._alone = asyncio.Lock()
+        self._stuck_at: dict[Source, deque[float]] = {}
 
     async def __aenter__(self) -> WorkerPool:
         self._start_worker()
@@ -136,56 +147,96 @@ class WorkerPool:
         given = b"" if event is None else orjson.dumps(event)
         execution = LuaExecution(name, FrameKind.EXECUTE, source, given, calls, self._settings, end)
         self._running.add(execution)
-        execution.begin(self._place, self._tasks)
+        if (refusal := self._refusal_of(source)) is None:
+            self._place(execution)
+        else:
+            execution.lose(refusal)
+        execution.begin(self._tasks)
         return execution
 
     async def _run_file(self, kind: FrameKind, source: Source) -> bytes:
-        """The result of the file's own code."""
-        calls = _FileCalls(source.name)
-        execution = LuaExecution(source.name, kind, source, b"", calls, self._settings, lambda *_: None)
-        execution.begin(self._place, self._tasks)
-        try:
-            await execution.wait()
-        except ExecutionCancelled as cancelled:
-            raise ScriptFailed(Fault(source.name, 0, str(cancelled))) from None
-        finally:
-            execution.abort()
+        """The result of the file's own code.
+
+        What failed is tried once more, and what the end of a worker cut off as often as that may be the fault of
+        others; these run one after another, so that none cuts off the next.
+        """
+        execution, failure = await self._try_file(kind, source)
+        if isinstance(failure, ScriptFailed) and failure.status != "timeout":
+            async with self._alone:
+                for losses in range(1, MAX_LOSSES):
+                    was_lost = execution.is_lost
+                    if was_lost:
+                        await self._settings.machine.sleep(LOSS_PAUSE_SECS * losses)
+                    execution, failure = await self._try_file(kind, source)
+                    if failure is None or not was_lost:
+                        break
+        if isinstance(failure, ExecutionCancelled):
+            raise ScriptFailed(Fault(source.name, 0, str(failure)))
+        if failure is not None:
+            raise failure
         return execution.description
 
+    async def _try_file(self, kind: FrameKind, source: Source) -> tuple[LuaExecution, Failure]:
+        calls = _FileCalls(source.name)
+        execution = LuaExecution(source.name, kind, source, b"", calls, self._settings, lambda *_: None)
+        self._place(execution)
+        execution.begin(self._tasks)
+        try:
+            await execution.wait()
+        except (ExecutionCancelled, ScriptFailed) as failure:
+            return execution, failure.with_traceback(None)
+        finally:
+            execution.abort()
+        return execution, None
+
     def _place(self, execution: LuaExecution) -> None:
-        """Begin the execution in the worker that takes new ones; a fresh one is started where there is none."""
+        """Have the execution begin in the worker that takes new ones; a fresh one is started if there is none."""
         worker = self._current if self._current is not None and self._current.is_usable else self._start_worker()
         worker.admit(execution)
 
     def _start_worker(self) -> Worker:
-        self._current = worker = Worker(self._settings, self._condemn, self._on_end)
+        self._current = worker = Worker(self._settings, self._note_stuck, self._on_end, self._note_walls)
         self._workers.append(worker)
         self._worker_tasks.start(worker.run(), "Lua worker")
         return worker
 
-    def _condemn(self, worker: Worker, culprit: str) -> None:
-        """Let new executions go to a fresh worker; this one has a minute for those that are in it."""
-        if worker is self._current:
-            self._start_worker()
-        worker.condemn(culprit)
-        self._note(worker, f"{culprit} could not be stopped")  # `on_kill` may begin something
-        because = f"the Lua worker was killed, because {culprit}, which ran in it too, could not be stopped"
-        asyncio.get_running_loop().call_later(MAX_DRAIN_SECS, lambda: worker.kill(because, quietly=True))
-        condemned = [each for each in self._workers if each.condemned_for is not None and each.ended_because is None]
-        for each in condemned[:-MAX_CONDEMNED]:
-            each.kill(because.replace(culprit, each.condemned_for or ""), quietly=True)
+    def _note_walls(self, missing: str) -> None:
+        if missing and not self._has_warned:
+            self._has_warned = True
+            log.warning("the Lua worker could be confined better: %s", missing)
+
+    def _note_stuck(self, sources: Iterable[Source]) -> None:
+        for source in sources:
+            times = self._stuck_at.setdefault(source, deque(maxlen=MAX_STUCK))
+            times.append(self._settings.machine.monotonic())
+
+    def _refusal_of(self, source: Source) -> str | None:
+        """Why the file may not begin now, after it could not be stopped again and again; None if it may."""
+        now = self._settings.machine.monotonic()
+        for each in [each for each, times in self._stuck_at.items() if now - times[-1] > STUCK_PAUSE_SECS]:
+            del self._stuck_at[each]
+        times = self._stuck_at.get(source)
+        if times is None or len(times) < MAX_STUCK or now - times[0] > STUCK_PAUSE_SECS:
+            return None
+        left = STUCK_PAUSE_SECS - (now - times[-1])
+        return f"could not be stopped {MAX_STUCK} times; it may run again in {left:.0f} s, or once it is changed"
 
     def _on_end(self, worker: Worker, unbegun: Sequence[LuaExecution]) -> None:
         """Note the end of a process; executions that it was to begin are begun in another."""
         self._workers.remove(worker)
-        if not worker.is_quiet and worker.ended_because is not None:
-            self._note(worker, worker.ended_because)
+        reason = worker.ended_because or ""
+        if not worker.is_quiet:
+            self._note(worker, reason)
+        self._failed_starts = 0 if worker.is_ready else self._failed_starts + 1
         if worker is self._current:
             self._current = None
             if not self._is_closing and worker.is_ready and worker.age_secs >= MIN_SPARE_AGE_SECS:
                 self._start_worker()
         for execution in unbegun:
-            self._place(execution)
+            if self._is_closing or self._failed_starts >= MAX_FAILED_STARTS:
+                execution.lose(reason)
+            else:
+                self._place(execution)
 
     def _note(self, worker: Worker, reason: str) -> None:
         self._kill_count += 1

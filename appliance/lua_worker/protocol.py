@@ -23,6 +23,13 @@ MEMORY_USE = Struct("<IQ")
 """What PONG begins with: the execution that uses the most memory, and how many bytes; zeros where there is none."""
 
 
+CPU = Struct("<d")
+"""Seconds of processor time that Lua of an execution has used; what REQUEST ends with."""
+
+CPU_SECS = Struct("<Id")
+"""What PONG ends with, for each execution that computes: its number, and `CPU`."""
+
+
 class FrameKind(IntEnum):
     """What a frame is for, and its parts. `prelude/driver.lua` knows these numbers, too."""
 
@@ -32,13 +39,13 @@ class FrameKind(IntEnum):
     ANSWER = 4  # timing, is_ok as "1" or "", body, name of a module
     STOP = 5  # reason as a byte
     PING = 6  # answered by PONG about the same execution
-    READY = 16
-    REQUEST = 17  # operation, arguments as JSON, place
+    READY = 16  # what of the confinement is missing, in words
+    REQUEST = 17  # operation, arguments as JSON, place, CPU
     LOG = 18  # level, message, fields as JSON or nothing
     DONE = 19  # description as JSON or nothing
     STOPPED = 20  # reason as a byte, place
     FAILED = 21  # message, place, what a look-up did not find
-    PONG = 22  # MEMORY_USE, place
+    PONG = 22  # MEMORY_USE, place, CPU_SECS of each that computes
     LOST = 23  # a sentence; never sent: stands for the final frame where the worker has ended
 
 
@@ -57,6 +64,7 @@ class Reason(IntEnum):
     MEMORY = 4
     STUCK = 5
     """It did not stop in time; only the hub states it, followed by one of the others."""
+    CPU_TOTAL = 6
 
 
 class WorkerFrame(NamedTuple):

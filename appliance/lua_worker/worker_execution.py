@@ -11,14 +11,15 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 from functools import cache, partial
+from math import inf
 from pathlib import Path
-from time import monotonic
+from time import monotonic, thread_time
 from typing import Any
 
 from lupa import lua54
 
 from appliance.lua_worker.confinement import trim_memory
-from appliance.lua_worker.protocol import TIMING, FrameKind, Reason, encode
+from appliance.lua_worker.protocol import CPU, TIMING, FrameKind, Reason, encode
 
 MAX_LOG_LINES = 1_000
 MAX_LOG_BYTES = 1 << 20
@@ -45,10 +46,20 @@ class WorkerExecution:
     the next frame is taken; `_lock` settles whether that or the end of the job comes first.
     """
 
-    def __init__(self, max_memory: int, send: Callable[[bytes], None], forget: Callable[[int], object]) -> None:
+    def __init__(
+        self,
+        max_memory: int,
+        send: Callable[[bytes], None],
+        forget: Callable[[int], object],
+        max_cpu_secs: float = inf,
+    ) -> None:
         self.number = 0
         self.place = b""
         """The user's line where Lua was when it last polled, as `file:line`."""
+        self.cpu_secs = 0.0
+        """Processor time that its Lua has used, up to when it last polled."""
+        self._cpu_before, self._cpu_from = 0.0, 0.0
+        self._max_cpu_secs = max_cpu_secs
         self._send = send
         self._forget = forget
         self._lock = threading.Lock()
@@ -85,6 +96,11 @@ class WorkerExecution:
         self._max_memory += self.memory  # the prelude is not the script's
 
     @property
+    def is_computing(self) -> bool:
+        """Whether its Lua runs, as far as another thread can see."""
+        return not (self._is_suspended or self._is_blocked)
+
+    @property
     def memory(self) -> int:
         """Bytes that Lua uses; may be asked by any thread."""
         lua = self._lua
@@ -119,8 +135,11 @@ class WorkerExecution:
     def poll(self, place: bytes | None = None) -> int | None:
         """The reason to stop, if there is one; `place` is where Lua is."""
         self.place = place or self.place
+        self.cpu_secs = self._cpu_before + thread_time() - self._cpu_from
         if self._reason is not None:
             return int(self._reason)
+        if self.cpu_secs > self._max_cpu_secs:
+            return int(Reason.CPU_TOTAL)
         return self._reason_then if monotonic() > self._until else None
 
     def instant(self) -> int:
@@ -176,10 +195,12 @@ class WorkerExecution:
         """Resume Lua, and send its reply to the hub. After a request the state is no longer this thread's."""
         self._set_timing(timing)
         self.limit()
+        self._cpu_from = thread_time()
         try:
             kind, *parts = self._step()
         except lua54.LuaMemoryError:  # where Lua had no memory left for a reply
             kind, parts = FrameKind.FAILED, [_NO_MEMORY]
+        self.cpu_secs = self._cpu_before = self._cpu_before + thread_time() - self._cpu_from
         if kind == FrameKind.REQUEST:
             with self._lock:
                 reason = self._reason
@@ -197,7 +218,7 @@ class WorkerExecution:
 
     def _request(self, operation: bytes, arguments: bytes, place: bytes) -> None:
         self.place = place or self.place
-        self._send(encode(FrameKind.REQUEST, self.number, operation, arguments, place))
+        self._send(encode(FrameKind.REQUEST, self.number, operation, arguments, place, CPU.pack(self.cpu_secs)))
 
     def _end_stopped(self, reason: int, place: bytes = b"") -> None:
         self._lua.set_max_memory(0)

@@ -16,7 +16,7 @@ from math import inf
 from lupa.lua54 import LuaError
 
 from appliance.lua_worker.confinement import confine
-from appliance.lua_worker.protocol import MEMORY_USE, Decoder, FrameKind, Reason, WorkerFrame, encode
+from appliance.lua_worker.protocol import CPU_SECS, MEMORY_USE, Decoder, FrameKind, Reason, WorkerFrame, encode
 from appliance.lua_worker.worker_execution import Work, WorkerExecution, prelude
 
 NICE = 10
@@ -39,10 +39,10 @@ _ALARM = {signal.SIGALRM}
 def main(arguments: Sequence[str]) -> None:
     """Serve the hub until it closes the socket, which is descriptor 0; does not return.
 
-    The arguments are the hub's process, the file of its time zone, the bytes of memory that one execution may use,
-    and the bytes of address space that the worker may.
+    The arguments are the hub's process, the file of its time zone, the bytes of memory and the seconds of processor
+    time that one execution may use, and the bytes of address space that the worker may.
     """
-    parent, zone, max_memory, max_address_space = arguments
+    parent, zone, max_memory, max_cpu_secs, max_address_space = arguments
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, NICE)
     with contextlib.suppress(OSError):
@@ -51,9 +51,10 @@ def main(arguments: Sequence[str]) -> None:
     os.environ["TZ"] = f":{zone}"
     time.tzset()
     prelude()
-    confine(int(parent), int(max_address_space))
+    connection = socket.socket(fileno=0)
+    missing = confine(int(parent), int(max_address_space))
     try:
-        WorkerLoop(socket.socket(fileno=0), int(max_memory)).serve()
+        WorkerLoop(connection, int(max_memory), float(max_cpu_secs)).serve("; ".join(missing))
     finally:  # glibc needs a descriptor to end the other threads in order, and there is none
         os._exit(os.EX_SOFTWARE)
 
@@ -65,9 +66,10 @@ class WorkerLoop:
     frame takes long, an alarm wakes an idle thread, which leads from then on.
     """
 
-    def __init__(self, connection: socket.socket, max_memory: int) -> None:
+    def __init__(self, connection: socket.socket, max_memory: int, max_cpu_secs: float) -> None:
         self._connection = connection
         self._max_memory = max_memory
+        self._max_cpu_secs = max_cpu_secs
         self._sending = threading.Lock()
         self._decoder = Decoder()
         self._frames: deque[WorkerFrame] = deque()
@@ -78,12 +80,12 @@ class WorkerLoop:
         self._busy_since = inf
         self._idle = 0
 
-    def serve(self) -> None:
-        """Begin; the process ends when the hub has closed the socket."""
+    def serve(self, missing_walls: str) -> None:
+        """Begin, and tell the hub what of the confinement is missing; the process ends when it closes the socket."""
         signal.pthread_sigmask(signal.SIG_BLOCK, _ALARM)
         threading.stack_size(STACK_BYTES)
         threading.excepthook = lambda _: os._exit(os.EX_SOFTWARE)  # as the main thread's error does
-        self._send(encode(FrameKind.READY))
+        self._send(encode(FrameKind.READY, 0, missing_walls.encode()))
         self._leader = threading.get_ident()
         self._add_thread()
         self._lead()
@@ -181,9 +183,13 @@ class WorkerLoop:
             self._send(encode(FrameKind.FAILED, number, message.encode(errors="replace"), b"", b""))
 
     def _pong(self, number: int, place: bytes) -> None:
-        used = [(each.memory, each.number) for each in list(self._executions.values())]
-        memory, largest = max(used, default=(0, 0))
-        self._send(encode(FrameKind.PONG, number, MEMORY_USE.pack(largest, memory), place))
+        executions = list(self._executions.values())
+        memory, largest = max([(each.memory, each.number) for each in executions], default=(0, 0))
+        cpu = b"".join(CPU_SECS.pack(each.number, each.cpu_secs) for each in executions if each.is_computing)
+        self._send(encode(FrameKind.PONG, number, MEMORY_USE.pack(largest, memory), place, cpu))
 
     def _new_execution(self) -> WorkerExecution:
-        return WorkerExecution(self._max_memory, self._send, lambda number: self._executions.pop(number, None))
+        return WorkerExecution(self._max_memory, self._send, self._forget, self._max_cpu_secs)
+
+    def _forget(self, number: int) -> None:
+        self._executions.pop(number, None)

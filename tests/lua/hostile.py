@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 CPU = (
-    r"ran for [\d.]+ s without a ctx call and (?:was|could not be) stopped"
+    r"ran for [\d.]+ s without waiting and (?:was|could not be) stopped"
     r"|the Lua worker was killed, because .*could not be stopped|the Lua worker gave no sign of life"
 )
 """Stopped by the hook, else with its worker; or another of the batch was."""

@@ -1,0 +1,277 @@
+"""The worker's second wall: what code that has escaped from Lua reaches in a confined process is nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from struct import Struct
+
+import pytest
+
+from appliance.lua_worker import system_calls
+from appliance.lua_worker.system_calls import ALLOW, KILL, NO_SUCH_CALL, REFUSE, build_filter
+from tests.lua.bench import TRIVIAL, open_pool, run
+
+ESCAPED = r"""
+import ctypes, importlib, json, os, resource, signal, socket, sys, threading, time, traceback
+
+sys.path[:0] = json.loads(sys.argv[2])
+from appliance.lua_worker.confinement import confine
+
+victim, folder = int(sys.argv[1]), sys.argv[3]
+hub = socket.socket(fileno=0)
+libc = ctypes.CDLL(None, use_errno=True)
+machine = os.uname().machine
+missing = confine(os.getppid(), 4 << 30)
+reached, kept = [], []
+
+
+def attempt(name, action):
+    try:
+        result = action()
+    except BaseException:
+        return
+    if not (isinstance(result, int) and not isinstance(result, bool) and result < 0):
+        reached.append(name)
+
+
+def keep(name, action):
+    try:
+        action()
+    except BaseException as error:
+        kept.append(f"{name}: {error!r}")
+
+
+class Span(ctypes.Structure):
+    _fields_ = [("base", ctypes.c_void_p), ("size", ctypes.c_size_t)]
+
+
+buffer = ctypes.create_string_buffer(64)
+span = ctypes.byref(Span(ctypes.addressof(buffer), 64))
+numbers = {"x86_64": (310, 311, 434, 425, 319, 435, 56), "aarch64": (270, 271, 434, 425, 279, 435, 220)}
+readv, writev, pidfd_open, io_uring, memfd, clone3, clone = numbers[machine]
+attempt("read the hub's memory", lambda: libc.syscall(readv, victim, span, 1, span, 1, 0))
+attempt("write the hub's memory", lambda: libc.syscall(writev, victim, span, 1, span, 1, 0))
+attempt("attach to the hub", lambda: libc.ptrace(16, victim, 0, 0))
+attempt("open the hub's memory", lambda: open(f"/proc/{victim}/mem", "rb"))
+attempt("list the hub's files", lambda: os.listdir(f"/proc/{victim}/fd"))
+attempt("read a file", lambda: open(folder + "/secret"))
+attempt("write a file", lambda: os.open(folder + "/new", os.O_CREAT | os.O_WRONLY))
+attempt("rename", lambda: os.rename(folder + "/secret", folder + "/other"))
+attempt("remove", lambda: os.unlink(folder + "/secret"))
+attempt("remove a folder", lambda: os.rmdir(folder + "/empty"))
+attempt("make a folder", lambda: os.mkdir(folder + "/made"))
+attempt("make a link", lambda: os.symlink("/", folder + "/link"))
+attempt("change the mode", lambda: os.chmod(folder + "/secret", 0o777))
+attempt("change the times", lambda: os.utime(folder + "/secret", (0, 0)))
+attempt("truncate", lambda: os.truncate(folder + "/secret", 0))
+attempt("list a folder", lambda: os.listdir(folder))
+attempt("look at a file", lambda: os.stat(folder + "/secret"))
+attempt("go to a folder", lambda: os.chdir(folder))
+attempt("fork", os.fork)
+attempt("fork in C", lambda: libc.fork())
+attempt("clone a process", lambda: libc.syscall(clone, 17, 0, 0, 0, 0))
+attempt("clone3 a process", lambda: libc.syscall(clone3, buffer, 64))
+attempt("exec", lambda: os.execv("/bin/sh", ["sh", "-c", "exit 3"]))
+attempt("spawn", lambda: os.posix_spawn("/bin/sh", ["sh"], {}))
+attempt("socket of the Internet", lambda: socket.socket(socket.AF_INET))
+attempt("socket of the box", lambda: socket.socket(socket.AF_UNIX))
+attempt("pair of sockets", socket.socketpair)
+attempt("pipe", os.pipe)
+attempt("file in memory", lambda: libc.syscall(memfd, b"x", 0))
+attempt("receive a descriptor", lambda: hub.recvmsg(10, 100, socket.MSG_DONTWAIT))
+attempt("another descriptor", lambda: os.dup(0))
+attempt("kill the hub", lambda: os.kill(victim, 0))
+attempt("signal its group", lambda: os.killpg(os.getpgid(victim), 0))
+attempt("signal a thread of the hub", lambda: libc.tgkill(victim, victim, 0))
+attempt("file of the hub's process", lambda: libc.syscall(pidfd_open, victim, 0))
+attempt("ring of requests", lambda: libc.syscall(io_uring, 8, buffer))
+attempt("limits of the hub", lambda: resource.prlimit(victim, resource.RLIMIT_NOFILE))
+attempt("lift a limit", lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (10, 10)))
+attempt("priority of the hub", lambda: os.setpriority(os.PRIO_PROCESS, victim, 5))
+attempt("another user", lambda: os.setuid(1))
+attempt("another namespace", lambda: libc.unshare(0x10000000))
+attempt("mount", lambda: libc.mount(b"x", folder.encode(), b"tmpfs", 0, 0))
+attempt("shared memory", lambda: libc.shmget(7, 4096, 0o1600))
+attempt("lift the filter", lambda: libc.prctl(22, 0, 0))
+attempt("be dumped", lambda: libc.prctl(4, 1, 0, 0, 0))
+attempt("trace me", lambda: libc.ptrace(0, 0, 0, 0))
+attempt("set the clock", lambda: time.clock_settime(time.CLOCK_REALTIME, 0))
+attempt("name of the box", lambda: socket.sethostname("x"))
+attempt("import", lambda: importlib.import_module("sqlite3"))
+
+ended = threading.Event()
+keep("thread", lambda: threading.Thread(target=ended.set).start() or ended.wait(20))
+keep("memory", lambda: bytearray(64 << 20))
+keep("random bytes", lambda: os.urandom(8))
+keep("time", lambda: (time.time(), time.monotonic(), time.thread_time(), time.localtime(), time.sleep(0.001)))
+keep("timer", lambda: (signal.setitimer(signal.ITIMER_REAL, 60), signal.setitimer(signal.ITIMER_REAL, 0)))
+keep("signals", lambda: signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM}))
+keep("texts", lambda: "é".encode("utf-8").decode("utf-8"))
+keep("traceback", lambda: traceback.format_exc())
+hub.sendall(json.dumps([missing, reached, kept]).encode())
+os.abort()
+"""
+
+
+async def test_code_that_has_escaped_reaches_nothing_and_keeps_what_lua_needs(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("secret")
+    (tmp_path / "empty").mkdir()
+    before = _names_in(tmp_path)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        arguments = [str(os.getpid()), json.dumps(sys.path), str(tmp_path)]
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", ESCAPED, *arguments, stdin=theirs.fileno()
+        )
+        theirs.close()
+        ours.setblocking(False)
+        answer = await asyncio.get_running_loop().sock_recv(ours, 1 << 16)
+        ended = await process.wait()
+    assert json.loads(answer) == [[], [], []]
+    assert ended == -signal.SIGABRT
+    assert _names_in(tmp_path) == before
+    assert (tmp_path / "secret").read_text() == "secret"
+
+
+def _names_in(folder: Path) -> list[str]:
+    return sorted(each.name for each in folder.iterdir())
+
+
+async def test_a_worker_is_confined_before_it_runs_lua() -> None:
+    async with open_pool() as pool:
+        await run(pool, TRIVIAL)
+        [worker] = pool.figures()["workers"]
+        process = Path(f"/proc/{worker['pid']}")
+        status = dict(line.split(":\t") for line in (process / "status").read_text().splitlines())
+        limits = {line[:26].strip(): line[26:].split()[0] for line in (process / "limits").read_text().splitlines()}
+        nice = int((process / "stat").read_text().rsplit(") ", 1)[1].split()[16])
+        if os.geteuid() == 0:  # what is not dumpable is root's to look into
+            assert [each.name for each in (process / "fd").iterdir()] == ["0"]
+            assert (process / "environ").read_bytes() == b""
+            assert str((process / "cwd").readlink()) == "/"
+    assert worker["confinement"] == "complete" and worker["resident_bytes"] > 1 << 20
+    assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")
+    assert [limits[each] for each in ("Max open files", "Max file size", "Max core file size")] == ["0", "0", "0"]
+    assert int(limits["Max address space"]) < 4 << 30 and limits["Max processes"] != "unlimited"
+    assert nice >= min(19, os.getpriority(os.PRIO_PROCESS, 0) + 10) or nice == 10
+
+
+def test_the_hubs_memory_is_no_other_processs_to_read() -> None:
+    code = (
+        "import ctypes; from appliance.lua.process import protect_memory as p; print(p(), ctypes.CDLL(None).prctl(3))"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert ended.stdout == "True 0\n"
+
+
+def test_without_ctypes_lua_still_runs_and_what_is_missing_is_said(tmp_path: Path) -> None:
+    (tmp_path / "ctypes.py").write_text("raise ImportError")
+    code = (
+        "import sys, os; sys.path[:0] = [sys.argv[1]]\n"
+        "from appliance.lua_worker.confinement import confine, trim_memory\n"
+        "print(confine(os.getppid(), 4 << 30)); trim_memory()"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert "ctypes is missing" in ended.stdout
+
+
+_STEP = Struct("=HBBI")
+_DATA = Struct("=iIQ6Q")
+
+
+def interpret(program: bytes, number: int, architecture: int, first: int = 0) -> int:
+    """What the program answers to a system call; follows the rules of classic BPF."""
+    data = _DATA.pack(number, architecture, 0, first, *[0] * 5)
+    steps, at, value = list(_STEP.iter_unpack(program)), 0, 0
+    while True:
+        code, if_true, if_false, operand = steps[at]
+        at += 1
+        if code == 0x20:
+            value = int.from_bytes(data[operand : operand + 4], sys.byteorder)
+        elif code == 0x54:
+            value &= operand
+        elif code == 0x15:
+            at += if_true if value == operand else if_false
+        elif code == 0x35:
+            at += if_true if value >= operand else if_false
+        else:
+            assert code == 0x06
+            return int(operand)
+
+
+THREAD_OF_GLIBC, THREAD_OF_MUSL, FORK, VFORK = 0x3D0F00, 0x7D0F00, 17, 0x4111
+X86_64, AARCH64, I386 = 0xC000003E, 0xC00000B7, 0x40000003
+CALLS: tuple[tuple[str, int, int, int, int], ...] = (
+    ("futex", 202, 98, 0, ALLOW),
+    ("recvfrom", 45, 207, 0, ALLOW),
+    ("sendto", 44, 206, 0, ALLOW),
+    ("mmap", 9, 222, 0, ALLOW),
+    ("exit_group", 231, 94, 0, ALLOW),
+    ("restart_syscall", 219, 128, 0, ALLOW),
+    ("a thread of glibc", 56, 220, THREAD_OF_GLIBC, ALLOW),
+    ("a thread of musl", 56, 220, THREAD_OF_MUSL, ALLOW),
+    ("fork", 56, 220, FORK, REFUSE),
+    ("vfork", 56, 220, VFORK, REFUSE),
+    ("a thread in a namespace", 56, 220, THREAD_OF_GLIBC | 0x10000000, REFUSE),
+    ("tgkill itself", 234, 131, 77, ALLOW),
+    ("tgkill another", 234, 131, 78, REFUSE),
+    ("tgkill itself, with an upper half", 234, 131, 77 | 1 << 40, ALLOW),
+    ("kill", 62, 129, 0, REFUSE),
+    ("tkill", 200, 130, 0, REFUSE),
+    ("openat", 257, 56, 0, REFUSE),
+    ("execve", 59, 221, 0, REFUSE),
+    ("execveat", 322, 281, 0, REFUSE),
+    ("socket", 41, 198, 0, REFUSE),
+    ("connect", 42, 203, 0, REFUSE),
+    ("recvmsg", 47, 212, 0, REFUSE),
+    ("ptrace", 101, 117, 0, REFUSE),
+    ("process_vm_readv", 310, 270, 0, REFUSE),
+    ("renameat2", 316, 276, 0, REFUSE),
+    ("unlinkat", 263, 35, 0, REFUSE),
+    ("prctl", 157, 167, 0, REFUSE),
+    ("prlimit64", 302, 261, 0, REFUSE),
+    ("seccomp", 317, 277, 0, REFUSE),
+    ("clone3", 435, 435, 0, NO_SUCH_CALL),
+    ("io_uring_setup", 425, 425, 0, NO_SUCH_CALL),
+    ("pidfd_send_signal", 424, 424, 0, NO_SUCH_CALL),
+    ("one of tomorrow", 9999, 9999, 0, NO_SUCH_CALL),
+    ("one of x32", 0x40000000 + 45, 0x40000000 + 45, 0, KILL),
+    ("a negative number", -1, -1, 0, KILL),
+)
+"""Calls with their numbers on x86_64 and aarch64, their first argument, and what becomes of them in process 77."""
+
+
+@pytest.mark.parametrize(("machine", "architecture"), [("x86_64", X86_64), ("aarch64", AARCH64)])
+def test_the_filter_answers_each_call_on_each_architecture(machine: str, architecture: int) -> None:
+    program = build_filter(machine, 77)
+    assert program is not None and len(program) // 8 < 4096
+    found = {
+        name: interpret(program, x86_64 if machine == "x86_64" else aarch64, architecture, first)
+        for name, x86_64, aarch64, first, _ in CALLS
+    }
+    assert found == {name: expected for name, *_, expected in CALLS}
+    for other in {X86_64, AARCH64, I386, 0x40000028} - {architecture}:
+        assert interpret(program, 202, other) == KILL
+
+
+def test_the_filter_allows_the_listed_calls_and_no_others() -> None:
+    for machine, (column, architecture) in system_calls.ARCHITECTURES.items():
+        program = build_filter(machine, 77)
+        assert program is not None
+        allowed = {number for number in range(600) if interpret(program, number, architecture) == ALLOW}
+        assert allowed == {numbers[column] for numbers in system_calls.ALLOWED.values()}
+    assert NO_SUCH_CALL & 0xFFFF == errno.ENOSYS and REFUSE & 0xFFFF == errno.EPERM
+
+
+def test_a_machine_whose_calls_are_not_listed_has_no_filter() -> None:
+    assert build_filter("armv7l", 77) is None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import tomli
+from msgspec import Struct
 
 from appliance.adapters.kinds import KINDS
 from appliance.errors import ConfigFailed, Fault, Invalid
@@ -30,7 +30,7 @@ from appliance.settings import (
     check_master_key,
 )
 from appliance.tables.checks import TOML, boolean, nearest, shown, string
-from appliance.tables.fields import Field, Fields, Findings, Problem, Table, dotted, fields_of, line_at, located
+from appliance.tables.fields import Field, Fields, Findings, Problem, Table, dotted, line_at, located
 from appliance.tables.sections import hint_of_keys, line_finder
 
 MIN_MASTER_KEY_CHARS = 16
@@ -39,8 +39,7 @@ MASTER_KEY_PATH = ("auth", "master_key")
 BIND_ADDRESS = ("api", "bind_address")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Config:
+class Config(Struct, frozen=True, kw_only=True):
     """The whole configuration. `adapters` holds those that are enabled, by section name.
 
     Relative paths in it start at `root`, the folder that holds the configuration's.
@@ -188,7 +187,7 @@ def _read_adapter(adapters: Table, name: str) -> Any:
     table = None if kind is None else _section_in(adapters, name)
     if kind is None or table is None:
         return None
-    fields = fields_of(KINDS[kind].settings)
+    fields = KINDS[kind].settings.FIELDS
     is_enabled = raw.get("enabled", True) is not False
     found = table.read({**_ADAPTER_FIELDS, **fields}, is_needed=is_enabled)
     _refuse_others(table, dotted(table.path))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 MAX_SHOWN_ID_CHARS = 256
 """How much of an id a message repeats; no id that exists is longer."""
@@ -155,8 +156,7 @@ class StoreFailed(LaresError):
     code = "store_unavailable"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Fault:
+class Fault(Struct, frozen=True, order=True):
     """One thing to fix: `file:line: message`, or `file: message` when the line is 0."""
 
     file: str

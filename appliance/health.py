@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from appliance.errors import NotFound
 from appliance.home import events
@@ -27,8 +29,7 @@ class AdapterStatus(StrEnum):
     DEGRADED = "degraded"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdapterHealth:
+class AdapterHealth(Struct, frozen=True, kw_only=True):
     """How one adapter does. `is_well`: whether the last poll or command succeeded, None before the first.
 
     Times are in UTC, None for never. `answers` and `failures` count both since the start; `timed` of the answers
@@ -44,10 +45,10 @@ class AdapterHealth:
     last_success: datetime | None = None
     last_error: str | None = None
     dropped: tuple[events.ObservationDropped, ...] = ()
-    answers: int = field(default=0, compare=False)
-    failures: int = field(default=0, compare=False)
-    timed: int = field(default=0, compare=False)
-    timed_secs: float = field(default=0.0, compare=False)
+    answers: int = 0
+    failures: int = 0
+    timed: int = 0
+    timed_secs: float = 0.0
 
     @property
     def status(self) -> AdapterStatus:

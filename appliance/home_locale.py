@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from importlib.resources import files
@@ -11,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from appliance.errors import Invalid
 from appliance.tables.checks import nearest, number_within, shown, string
-from appliance.tables.fields import key
+from appliance.tables.fields import Settings, key
 
 
 @cache
@@ -43,11 +42,10 @@ def _zone(value: Any) -> ZoneInfo:
         raise Invalid(f'must be the name of a time zone like "Europe/Berlin": {fault}') from None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Locale:
+class Locale(Settings, frozen=True, kw_only=True):
     """The home's zone, and its coordinates in degrees (north and east are positive) where they are known."""
 
-    timezone: ZoneInfo = key(_zone, load_zone("UTC"))  # noqa: RUF009 - a field of the dataclass
+    timezone: ZoneInfo = key(_zone, load_zone("UTC"))
     latitude: float | None = key(number_within(-90, 90), required=False)
     longitude: float | None = key(number_within(-180, 180), required=False)
 

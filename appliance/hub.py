@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any
+
+from msgspec.structs import replace
 
 from appliance.adapters.adapter_setup import AdapterStart, LateSession
 from appliance.adapters.dispatch import Dispatcher

@@ -7,10 +7,11 @@ import logging
 import traceback
 from collections import Counter, deque
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
+
+from msgspec import Struct
 
 MAX_LOG_ENTRIES = 2000
 MAX_LOG_BUFFER_BYTES = 2 << 20
@@ -36,8 +37,7 @@ MAX_FIELD_DEPTH = 32
 """Levels of nesting in the value of a field; deeper values become text."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogEntry:
+class LogEntry(Struct, frozen=True, kw_only=True):
     """One entry. `number` counts from 1 on, `part` is the logger's name, `fields` are its own, as JSON values."""
 
     number: int
@@ -48,8 +48,7 @@ class LogEntry:
     fields: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogQuery:
+class LogQuery(Struct, frozen=True, kw_only=True):
     """Which entries to list: of this level or more severe, of this part, with this text, after this number.
 
     Upper and lower case are the same in `contains`.

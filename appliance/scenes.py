@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from appliance import settings
 from appliance.clock import Clock
@@ -27,8 +28,7 @@ from appliance.tables.fields import Field, Fields, Table
 log = logging.getLogger("scenes")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
+class Scene(Struct, frozen=True, kw_only=True):
     """What one file of scenes defines, except its function."""
 
     id: str

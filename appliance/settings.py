@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from appliance.errors import Invalid
 from appliance.home_locale import Locale
 from appliance.tables.addresses import Address, Network, address, network, origin
 from appliance.tables.checks import boolean, listed, matching, number_within, one_of, whole
-from appliance.tables.fields import Fields, fields_of, key
+from appliance.tables.fields import Fields, Settings, key
 
 DEFAULT_ADDRESS = Address(host="127.0.0.1", port=3000)
 
@@ -28,8 +27,7 @@ _directory = matching(r"[^\0]+", 'a folder like "config/scenes"')
 _target = matching(r"[a-z0-9_]+:[a-z0-9_]+", 'operations like "phone:send"')
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RateLimit:
+class RateLimit(Settings, frozen=True, kw_only=True):
     """`[api.rate_limit]`: what one key may write."""
 
     enabled: bool = key(boolean, default=False)
@@ -37,19 +35,17 @@ class RateLimit:
     burst_size: int = key(whole(1, 1_000_000), 20)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CorsSettings:
+class CorsSettings(Settings, frozen=True, kw_only=True):
     """`[api.cors]`: the web pages of other origins that may use the API in a browser."""
 
     enabled: bool = key(boolean, default=False)
     allowed_origins: tuple[str, ...] = key(listed(origin), ())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Api:
+class Api(Settings, frozen=True, kw_only=True):
     """`[api]`."""
 
-    bind_address: Address = key(address, DEFAULT_ADDRESS)  # noqa: RUF009 - a field of the dataclass
+    bind_address: Address = key(address, DEFAULT_ADDRESS)
     max_body_bytes: int = key(whole(1024, 1 << 30), 1 << 20)
     max_connections: int = key(whole(1, 1 << 16), 1000)
     max_connections_per_peer: int = key(whole(1, 1 << 16), 600)
@@ -58,8 +54,7 @@ class Api:
     cors: CorsSettings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Auth:
+class Auth(Settings, frozen=True, kw_only=True):
     """`[auth]` or what the environment says instead; `source` and `line` are where it came from (0: no line)."""
 
     master_key: str | None = key(check_master_key, required=False, secret=True)
@@ -67,51 +62,44 @@ class Auth:
     line: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DashboardSettings:
+class DashboardSettings(Settings, frozen=True, kw_only=True):
     """`[dashboard]`."""
 
     enabled: bool = key(boolean, default=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Logging:
+class Logging(Settings, frozen=True, kw_only=True):
     """`[logging]`."""
 
     level: str = key(one_of("debug", "info", "warning", "error"), "info")
     format: str = key(one_of("text", "json"), "text")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Runtime:
+class Runtime(Settings, frozen=True, kw_only=True):
     """`[runtime]`."""
 
     event_bus_capacity: int = key(whole(1, 1 << 20), 1024)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistorySettings:
+class HistorySettings(Settings, frozen=True, kw_only=True):
     """`[history]`."""
 
     max_mb: int = key(whole(1, 256), 4)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Notify:
+class Notify(Settings, frozen=True, kw_only=True):
     """`[notify]`: the operations that `ctx:notify` invokes, `<section>:<operation>`."""
 
     targets: tuple[str, ...] = key(listed(_target), ())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Persistence:
+class Persistence(Settings, frozen=True, kw_only=True):
     """`[persistence]`."""
 
     flush_secs: int = key(whole(1, 86_400), 300)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LuaFolder:
+class LuaFolder(Settings, frozen=True, kw_only=True):
     """A section about a folder of Lua files; `directory` as configured."""
 
     enabled: bool = key(boolean, default=True)
@@ -119,15 +107,13 @@ class LuaFolder:
     watch: bool = key(boolean, default=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScenesSettings(LuaFolder):
+class ScenesSettings(LuaFolder, frozen=True, kw_only=True):
     """`[scenes]`."""
 
     directory: str = key(_directory, "config/scenes")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AutomationRunner:
+class AutomationRunner(Settings, frozen=True, kw_only=True):
     """`[automations.runner]`: what holds for every execution, of scenes too."""
 
     default_max_concurrent: int = key(whole(1, 1000), 8)
@@ -136,16 +122,14 @@ class AutomationRunner:
     brake_secs: float = key(number_within(0.1, 3600), 10)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AutomationsSettings(LuaFolder):
+class AutomationsSettings(LuaFolder, frozen=True, kw_only=True):
     """`[automations]`."""
 
     directory: str = key(_directory, "config/automations")
     runner: AutomationRunner
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScriptsSettings(LuaFolder):
+class ScriptsSettings(LuaFolder, frozen=True, kw_only=True):
     """`[scripts]`. The limits hold for every execution of Lua."""
 
     directory: str = key(_directory, "config/scripts")
@@ -154,7 +138,7 @@ class ScriptsSettings(LuaFolder):
     max_cpu_total_secs: float = key(number_within(0.05, 86_400), 60)
 
 
-CLASSES: Mapping[str, type[Any]] = {
+CLASSES: Mapping[str, type[Settings]] = {
     "api": Api,
     "api.rate_limit": RateLimit,
     "api.cors": CorsSettings,
@@ -173,5 +157,5 @@ CLASSES: Mapping[str, type[Any]] = {
 }
 """What holds each section but the adapters', by its dotted name."""
 
-SECTIONS: Mapping[str, Fields] = {name: fields_of(each) for name, each in CLASSES.items()}
+SECTIONS: Mapping[str, Fields] = {name: each.FIELDS for name, each in CLASSES.items()}
 """The keys of these sections."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Coroutine
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
 
 from appliance.errors import LaresError
 
@@ -18,8 +19,7 @@ CANCEL_GRACE_SECS = 1.0
 log = logging.getLogger("tasks")
 
 
-@dataclass(frozen=True, slots=True)
-class _Result(Generic[T]):
+class _Result(Struct, Generic[T], frozen=True):
     """What work returned, where it raised nothing."""
 
     value: T

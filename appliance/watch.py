@@ -8,9 +8,10 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from appliance.clock import Clock
 from appliance.tasks import Tasks
@@ -30,8 +31,7 @@ POLL_INTERVAL_MS = 1000
 log = logging.getLogger("watch")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class Target(Struct, frozen=True, kw_only=True):
     """A folder to watch, those inside it too where it is deep, and what to do when Lua files in it have changed."""
 
     folder: Path

@@ -24,7 +24,6 @@ from appliance.config import Config
 from appliance.errors import ConfigFailed, Fault
 from appliance.settings import SECTIONS
 from appliance.tables.addresses import Address
-from appliance.tables.fields import fields_of
 
 MANUAL = (Path(__file__).parent.parent / "config" / "default.toml").read_text(encoding="utf-8")
 
@@ -49,7 +48,7 @@ NEEDED = {
 
 ALL_KEYS = [
     *[(section, key) for section, keys in SECTIONS.items() for key in keys],
-    *[(f"adapters.{kind}", key) for kind, row in KINDS.items() for key in ("enabled", *fields_of(row.settings))],
+    *[(f"adapters.{kind}", key) for kind, row in KINDS.items() for key in ("enabled", *row.settings.FIELDS)],
 ]
 
 

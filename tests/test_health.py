@@ -63,7 +63,9 @@ def test_the_status_is_that_of_the_last_answer_once_the_first_poll_has_ended(
         ([], AdapterHealth(name="tv")),
         (
             [answered(), STARTED],
-            AdapterHealth(name="tv", has_started=True, is_well=True, last_updated=EARLY, last_success=EARLY),
+            AdapterHealth(
+                name="tv", has_started=True, is_well=True, last_updated=EARLY, last_success=EARLY, answers=1
+            ),
         ),
         (
             [STARTED, answered(), errored(LATE, "is unplugged")],
@@ -75,6 +77,8 @@ def test_the_status_is_that_of_the_last_answer_once_the_first_poll_has_ended(
                 last_updated=LATE,
                 last_success=EARLY,
                 last_error="is unplugged",
+                answers=1,
+                failures=1,
             ),
         ),
         (
@@ -87,6 +91,8 @@ def test_the_status_is_that_of_the_last_answer_once_the_first_poll_has_ended(
                 last_updated=LATE,
                 last_success=LATE,
                 last_error="is unplugged",
+                answers=1,
+                failures=1,
             ),
         ),
     ],

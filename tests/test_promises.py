@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-from dataclasses import fields
 from pathlib import Path
 from types import ModuleType
 
@@ -86,8 +85,8 @@ def test_the_reference_of_lua_names_every_call_mode_and_limit() -> None:
         assert f"| `ctx:{operation}(" in LUA, operation
     for mode in ModeType:
         assert f'| `"{mode}"`' in LUA, mode
-    limits = [f"automations.runner.{key.name}" for key in fields(AutomationRunner)]
-    limits += [f"scripts.{key.name}" for key in fields(ScriptsSettings) if key.name.startswith("max_")]
+    limits = [f"automations.runner.{key}" for key in AutomationRunner.FIELDS]
+    limits += [f"scripts.{key}" for key in ScriptsSettings.FIELDS if key.startswith("max_")]
     for limit in limits:
         section, _, name = limit.rpartition(".")
         assert f"`{limit}`, {SECTIONS[section][name].default:g} |" in LUA, limit

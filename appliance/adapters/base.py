@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
+
+from msgspec import Struct
 
 from appliance.adapters.address_gates import AddressGate, AddressGates
 from appliance.adapters.publisher import Publisher
@@ -36,8 +37,7 @@ class Secrets(Protocol):
         """Store the text; it is on the card when this returns. Raises `StoreFailed`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdapterContext:
+class AdapterContext(Struct, frozen=True, kw_only=True):
     """What an adapter is given. `name` is its section's, and the first part of its devices' ids.
 
     `open_session` gives the `aiohttp.ClientSession` of all adapters, opened by the first call. Relative paths in the
@@ -53,8 +53,7 @@ class AdapterContext:
     root: Path = Path()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandResult:
+class CommandResult(Struct, frozen=True, kw_only=True):
     """The result of a command: what was read afterwards, if anything, and why it was not done, if it was not."""
 
     report: Report | None = None

@@ -9,7 +9,6 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -18,9 +17,11 @@ import aiohttp
 import orjson
 from aiohttp import ClientHandlerType, ClientMiddlewareType, ClientRequest, ClientResponse
 from aiohttp.tracing import Trace
+from msgspec import Struct, field
 
 from appliance.clock import Clock
 from appliance.errors import AdapterFailed, BadAnswer, Unanswered, Unreachable
+from appliance.tables.fields import Redacted
 
 CONNECT_TIMEOUT_SECS = 2.0
 """Seconds that a device has to accept a connection."""
@@ -73,8 +74,7 @@ class _CutOff(aiohttp.ClientError):
     """The connection failed or ended before a response came."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HttpAccess:
+class HttpAccess(Redacted, frozen=True, kw_only=True):
     """Credentials for one address, and how its certificate is verified.
 
     `token` is sent as a bearer token; `username` and `password` by Basic, or by Digest where `is_digest`. With https,
@@ -82,11 +82,12 @@ class HttpAccess:
     SHA-256 is `fingerprint` (hexadecimal). `headers` are sent with every request.
     """
 
+    HIDDEN = ("password", "token")
     headers: Mapping[str, str] = field(default_factory=dict)
     username: str | None = None
-    password: str | None = field(default=None, repr=False)
+    password: str | None = None
     is_digest: bool = False
-    token: str | None = field(default=None, repr=False)
+    token: str | None = None
     ca_file: Path | None = None
     fingerprint: str | None = None
 
@@ -116,8 +117,7 @@ class HttpAccess:
             raise AdapterFailed(f"{self.ca_file} holds no certificates: {_reason(error)}") from None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HttpResponse:
+class HttpResponse(Struct, frozen=True, kw_only=True):
     """One response of any status; names of `headers` are not case-sensitive."""
 
     status: int

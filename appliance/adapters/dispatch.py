@@ -6,8 +6,9 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct
 
 from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.address_gates import AddressGate
@@ -40,14 +41,13 @@ class Status(StrEnum):
     ERROR = "error"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(Struct, frozen=True, kw_only=True):
     """The result of a command to one device; unless it is ok, with a sentence, and the exception that has it."""
 
     device_id: str
     status: Status
     message: str | None = None
-    error: LaresError | None = field(default=None, compare=False, repr=False)
+    error: LaresError | None = None
 
 
 class Dispatcher:

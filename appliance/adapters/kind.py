@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib import import_module
 from types import TracebackType
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from appliance.adapters.base import Adapter, AdapterContext
 from appliance.home.model import DeviceKind
 from appliance.tables import addresses
 from appliance.tables.checks import whole
-from appliance.tables.fields import key
+from appliance.tables.fields import Settings, key
 
 
 class Vendor(Protocol):
@@ -32,8 +33,7 @@ class Vendor(Protocol):
     ) -> None: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KindSimulation:
+class KindSimulation(Struct, frozen=True, kw_only=True):
     """A kind's simulated device: the settings of a section for it, once it is entered.
 
     `in_demo` is its name in the demo; without one the demo has no such device.
@@ -43,20 +43,19 @@ class KindSimulation:
     in_demo: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdapterKind:
+class AdapterKind(Struct, frozen=True, kw_only=True):
     """One kind of adapter, in the folder of its name.
 
-    `settings` is the dataclass whose objects hold what its sections state beside `type` and `enabled`; each of its
-    fields is a `tables.fields.key`. `device_kinds` are the kinds of device that it may publish: of what is stored, no
-    other is restored as its own. `simulation` is that of the vendor's device, where there is one.
+    `settings` is the class of values that hold what its sections state beside `type` and `enabled`. `device_kinds`
+    are the kinds of device that it may publish: of what is stored, no other is restored as its own. `simulation` is
+    that of the vendor's device, where there is one.
 
     The folder's `adapter.py` has a `build(settings, context)`, its `simulator.py` a `simulate()`. Both are imported
     late: the adapter where a section is enabled, on a thread, once the hub answers.
     """
 
     name: str
-    settings: type[Any]
+    settings: type[Settings]
     device_kinds: frozenset[DeviceKind]
     simulation: KindSimulation | None = None
 
@@ -81,8 +80,7 @@ def poll_interval() -> Any:
     return key(whole(1, 86_400), 5)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolledUrl:
+class PolledUrl(Settings, frozen=True, kw_only=True):
     """An enabled section of a kind that polls the URL of one device, every so many seconds."""
 
     base_url: str = key(addresses.base_url)

@@ -7,18 +7,17 @@ import json
 import socket
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
+from msgspec import Struct
 
 from appliance.clock import Clock
 
 
-@dataclass(slots=True, kw_only=True)
-class Faults:
+class Faults(Struct, kw_only=True):
     """How a device misbehaves, from the next request on. All off by default; to be changed at any time."""
 
     delay: float = 0.0

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from appliance.settings import Api, RateLimit
 from appliance.tables.addresses import Network
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApiLimits:
+class ApiLimits(Struct, frozen=True, kw_only=True):
     """Counts, bytes and seconds: those of the configuration in `of`, the others the contract's.
 
     `rate` is what one key may write, None for no limit; `origins` are the web origins that CORS allows, None where it

@@ -7,8 +7,9 @@ import hashlib
 import secrets
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct
 
 from appliance.api.key_tokens import Hasher, KeyToken, hint_of
 from appliance.errors import Forbidden, TooManyChecks, Unauthenticated
@@ -39,13 +40,12 @@ REACH: Mapping[Role, frozenset[Role]] = {
 """The routes that each role reaches, by the role that the route asks for."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Principal:
+class Principal(Struct, frozen=True, kw_only=True):
     """The key of a valid token; `key` is what the token was checked against, None for a configured master key."""
 
     key_id: str
     role: Role
-    key: Key | None = field(default=None, compare=False, repr=False)
+    key: Key | None = None
 
     def require(self, role: Role) -> None:
         """Raise `Forbidden` when this principal does not reach routes of the role."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from operator import is_
 
 import orjson
+from msgspec import Struct
 
 from appliance.clock import timestamp
 from appliance.home import events
@@ -15,8 +15,7 @@ from appliance.home.model import Device
 from appliance.home.values import to_bytes
 
 
-@dataclass(slots=True)
-class _Kept:
+class _Kept(Struct):
     """The cached JSON of a device; `head` ends before `last_seen`, `commands` is None until it was asked for."""
 
     device: Device

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, get_args
 
+from msgspec import Struct
 from sanic import HTTPResponse, Request
 from sanic.exceptions import MethodNotAllowed, NotFound, PayloadTooLarge, SanicException
 
@@ -34,8 +34,7 @@ _SANIC_CODES: Mapping[int, str] = {
 """The code of what Sanic itself refuses, by its status."""
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(Struct, frozen=True):
     """What a code means, and the HTTP status that it comes with."""
 
     status: int

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -13,8 +14,7 @@ Sample = tuple[str, float]
 """What stands behind the family's name (a suffix, labels), and the value."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
+class Family(Struct, frozen=True, kw_only=True):
     """The samples of one metric. `type` is `counter`, `gauge`, `histogram` or `summary`."""
 
     name: str

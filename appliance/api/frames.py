@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import orjson
+from msgspec import Struct
 
 from appliance.api import schemas
 from appliance.home import events, json_shapes
@@ -13,8 +13,7 @@ from appliance.home.texts import identifier
 from appliance.tables.json_schema import ANY, COUNT, OBJECT, TEXT, Part, Record, Schema, array_of, maybe, only
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EventFrame:
+class EventFrame(Struct, frozen=True, kw_only=True):
     """One type of frame: when it is sent, as a sentence, and what it is as JSON."""
 
     type: str

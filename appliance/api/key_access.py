@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from appliance.api.auth import Authenticator
 from appliance.api.keyring import Keyring
@@ -11,8 +12,7 @@ from appliance.clock import Clock
 from appliance.store.stored_keys import Keys
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
+class Access(Struct, frozen=True, kw_only=True):
     """The keys of one store. Both parts hash on one thread, so that they need the memory of one hash."""
 
     authenticator: Authenticator

@@ -8,23 +8,23 @@ import re
 import secrets
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, TypeVar
 
 from appliance.errors import AuthenticationUnavailable
+from appliance.tables.fields import Redacted
 
 T = TypeVar("T")
 
 _FORM = re.compile(r"lrs_([a-z0-9]+)_([A-Za-z0-9_-]{43})")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyToken:
+class KeyToken(Redacted, frozen=True, kw_only=True):
     """A token of Lares' own making: the name of the key that it claims to be, and all of it as the secret."""
 
     key_id: str
-    text: str = field(repr=False)
+    HIDDEN = ("text",)
+    text: str
 
     @staticmethod
     def parse(text: str) -> KeyToken | None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
+from msgspec import Struct, field
+from msgspec.structs import replace
 from sanic import HTTPResponse, Request
 
 from appliance.api.api_limits import ApiLimits
@@ -16,8 +17,7 @@ from appliance.api.validation import RequestFields, parse
 from appliance.tables.json_schema import Check, Schema
 
 
-@dataclass(slots=True, kw_only=True)  # not frozen, which would double what making one costs each request
-class Call:
+class Call(Struct, kw_only=True):  # not frozen, which would double what making one costs each request
     """One request on its way to a handler. `principal` is the holder of its key, None on public routes.
 
     `recheck` raises `Unauthenticated` if that key was revoked since.
@@ -60,8 +60,16 @@ UNLIMITED_PATHS = frozenset({"/scenes/reload", "/automations/reload", "/scripts/
 """Paths without a rate limit, like those under `/auth/`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class _Answered(Struct, frozen=True):
+    method: str
+    path: str
+    role: Role | None
+    handler: Handler
+    statuses: tuple[int, ...]
+    response_schema: Schema | None = None
+
+
+class Route(_Answered, frozen=True, kw_only=True):
     """One method of one path.
 
     `role` is what a key needs, None where none is asked. `handler` is a method of the class `resource`; it gets the
@@ -72,13 +80,6 @@ class Route:
     empty object. `query` checks the parameters of the query.
     """
 
-    method: str
-    path: str
-    role: Role | None
-    handler: Handler
-    statuses: tuple[int, ...]
-    response_schema: Schema | None = None
-    _: KW_ONLY
     media_type: str = JSON_TYPE
     body: Check | None = None
     body_optional: bool = False

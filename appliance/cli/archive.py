@@ -12,11 +12,11 @@ import os
 import tarfile
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 from appliance.cli.paths import write_private
 from appliance.errors import StartFailed
@@ -38,8 +38,7 @@ UNREADABLE = (
 """What reading raises where a file is no archive, or its content not of the form that ours has."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Archive:
+class Archive(Struct, frozen=True, kw_only=True):
     """What an archive holds: the document's values, and the files of `config/` by their path in it.
 
     `main` is the name of the configuration file among them, which need not be there.

@@ -6,8 +6,9 @@ import argparse
 import asyncio
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from appliance import config
 from appliance.automations.automation_setup import catalog_of

@@ -12,9 +12,10 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from appliance import config
 from appliance.adapters.kinds import KINDS

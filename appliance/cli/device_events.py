@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 from appliance.automations.wall_clock import next_wall_clock
 from appliance.errors import Fault, Invalid
@@ -38,8 +38,7 @@ _MEASURED = re.compile(r"(-?[0-9]+(?:\.[0-9]+)?)(?:\s+(\S+))?\Z")
 _INSTANT = timedelta(microseconds=1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileEvent:
+class FileEvent(Struct, frozen=True, kw_only=True):
     """One line: the device comes to show the value, or, where the attribute is `event`, something happens."""
 
     at: datetime

@@ -6,9 +6,10 @@ import os
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from appliance.config import parse_toml
 from appliance.errors import StartFailed
@@ -22,8 +23,7 @@ LUA_FOLDERS = ("scenes", "automations", "scripts")
 _URL = "sqlite://"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Home:
+class Home(Struct, frozen=True, kw_only=True):
     """Rooms and groups by id, and the room of each device that has one. `keys` and `persons` are only counted."""
 
     rooms: Mapping[str, str]
@@ -33,8 +33,7 @@ class Home:
     persons: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HomecmdrInstallation:
+class HomecmdrInstallation(Struct, frozen=True, kw_only=True):
     """A folder of such a hub, or its database alone. `config` is its configuration as it stands, unchecked."""
 
     root: Path

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 INTERVAL_SECS = 60.0
 
@@ -21,8 +22,7 @@ MAX_TEXT_CHARS = 10_000
 """Of a line; a script may log one of 8 KiB."""
 
 
-@dataclass(slots=True)
-class _Window:
+class _Window(Struct):
     """How many lines of one kind came since the interval began, and how many of them were held back."""
 
     began: float

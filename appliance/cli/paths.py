@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 import appliance
 from appliance.errors import StartFailed
@@ -21,8 +22,7 @@ MARKER = ".restored"
 """The file in a folder of configuration that a restore has put in place, until its document is in place too."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HubPaths:
+class HubPaths(Struct, frozen=True, kw_only=True):
     """What was asked for on the command line, and where to look otherwise."""
 
     config_flag: str | None

@@ -8,9 +8,10 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+
+from msgspec import Struct
 
 from appliance import config
 from appliance.automations.definition import AutomationDefinition
@@ -32,8 +33,7 @@ MAX_EVENTS_BYTES = 16 << 20
 """How large the file of device events may be."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _SimulatedPeriod:
+class _SimulatedPeriod(Struct, frozen=True, kw_only=True):
     """From when to when is simulated. Where `is_present`, what automations remember counts."""
 
     start: datetime

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
+
+from msgspec import Struct
 
 from appliance.automations.alarms import MICROSECOND
 from appliance.automations.automation_setup import catalog_of, open_automations
@@ -47,8 +48,7 @@ class DryExecutor(Executor):
         self._leave(execution, ExecutionStatus.OK, None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Simulation:
+class Simulation(Struct, frozen=True, kw_only=True):
     """Automations that are armed and wait for time to pass, which it does in `run`."""
 
     definitions: Sequence[AutomationDefinition]

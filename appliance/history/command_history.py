@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from dataclasses import dataclass
 from heapq import nlargest
 from sys import getsizeof
 from typing import Any
+
+from msgspec import Struct
 
 from appliance.clock import timestamp, to_millis
 from appliance.history.period import Period
@@ -19,8 +20,7 @@ COMMAND_ENTRY_BYTES = 240
 """What an entry costs beside its text."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class _CommandEntry:
+class _CommandEntry(Struct, frozen=True, order=True):
     at: int
     number: int
     text: str

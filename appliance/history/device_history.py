@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import IntEnum
 from heapq import nlargest
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from appliance.clock import Clock, from_millis, to_millis
 from appliance.history.period import Period
@@ -32,16 +34,14 @@ class Resolution(IntEnum):
     DAY = 24 * HOUR_MS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttributeEntry:
+class AttributeEntry(Struct, frozen=True, kw_only=True):
     """What an attribute showed from this moment on."""
 
     observed_at: datetime
     value: Any
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceEntry:
+class DeviceEntry(Struct, frozen=True, kw_only=True):
     """How a device was from this moment on."""
 
     observed_at: datetime

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 import orjson
+from msgspec import Struct
+from msgspec.structs import replace
 
 from appliance.history.period import Period
 
@@ -34,8 +35,7 @@ class ExecutionStatus(StrEnum):
     TIMEOUT = "timeout"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExecutionEntry:
+class ExecutionEntry(Struct, frozen=True, kw_only=True):
     """One execution of a scene or automation; `results` are those of its commands in call order.
 
     `trigger_payload` is the event that an automation was given, `trace` what it did step by step, `warnings` are
@@ -54,8 +54,7 @@ class ExecutionEntry:
     warnings: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _KeptExecution:
+class _KeptExecution(Struct, frozen=True):
     """An entry as it is kept: results, payload, trace and warnings as JSON, which takes a quarter of the memory."""
 
     entry: ExecutionEntry

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from appliance.clock import EPOCH, to_millis
 
@@ -13,8 +14,7 @@ DEFAULT_LIMIT = 200
 MILLISECOND = timedelta(milliseconds=1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Period:
+class Period(Struct, frozen=True, kw_only=True):
     """Entries from `start` to `end`, both included, None for no bound; at most `limit`."""
 
     start: datetime | None = None

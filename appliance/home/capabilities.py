@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from appliance.home import values
 from appliance.home.values import Value
@@ -30,14 +32,15 @@ SchemaType = Literal[
 """The type of a capability's value; `values.CHECKS` has the check of each but `enum`, whose values are listed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Capability:
-    """One thing that a device can show or do: its value's type and the actions on it."""
-
+class _Stated(Struct, frozen=True):
     key: str
     type: SchemaType
     description: str
-    _: KW_ONLY
+
+
+class Capability(_Stated, frozen=True, kw_only=True):
+    """One thing that a device can show or do: its value's type and the actions on it."""
+
     domain: str = ""
     values: tuple[str, ...] = ()
     actions: tuple[str, ...] = ("get",)

@@ -5,25 +5,25 @@ A change is a value that computes its `Edit`; it applies nothing itself.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Container
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from appliance.errors import Invalid, NotFound
 from appliance.home.layout import Edit, LayoutView, get_group, get_room
 from appliance.home.model import Group, Room
 
 
-class Change(ABC):
+class Change(Struct, frozen=True, kw_only=True):
     """One change that a person asked for."""
 
-    @abstractmethod
     def apply_to(self, layout: LayoutView, devices: Container[str]) -> Edit:
         """What would become different, given the devices that exist; raises `NotFound` or `Invalid`."""
+        raise NotImplementedError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PutRoom(Change):
+class PutRoom(Change, frozen=True, kw_only=True):
     """Create the room, or rename the one that has its id."""
 
     room: Room
@@ -33,8 +33,7 @@ class PutRoom(Change):
         return Edit(rooms={self.room.id: self.room})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemoveRoom(Change):
+class RemoveRoom(Change, frozen=True, kw_only=True):
     """Remove the room; its devices are then in none."""
 
     room_id: str
@@ -45,8 +44,7 @@ class RemoveRoom(Change):
         return Edit(rooms={self.room_id: None}, room_assignments=dict.fromkeys(layout.devices_in(self.room_id)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AssignRoom(Change):
+class AssignRoom(Change, frozen=True, kw_only=True):
     """Put the device into the room, or (None) into none; `Invalid` when there is no such room."""
 
     device_id: str
@@ -61,8 +59,7 @@ class AssignRoom(Change):
         return Edit(room_assignments={self.device_id: self.room_id})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RenameDevice(Change):
+class RenameDevice(Change, frozen=True, kw_only=True):
     """Give the device the name that people use, or (None) take it away."""
 
     device_id: str
@@ -75,8 +72,7 @@ class RenameDevice(Change):
         return Edit(names={self.device_id: self.name})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PutGroup(Change):
+class PutGroup(Change, frozen=True, kw_only=True):
     """Create the group or change it. Members left out (None) stay as they are, none in a new group."""
 
     group_id: str
@@ -91,8 +87,7 @@ class PutGroup(Change):
         return Edit(groups={self.group_id: Group(id=self.group_id, name=self.name, members=members)})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetMembers(Change):
+class SetMembers(Change, frozen=True, kw_only=True):
     """Give the group these members; `Invalid` when one of them is not a device."""
 
     group_id: str
@@ -104,8 +99,7 @@ class SetMembers(Change):
         return Edit(groups={group.id: replace(group, members=_checked(self.members, devices, group.members))})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemoveGroup(Change):
+class RemoveGroup(Change, frozen=True, kw_only=True):
     """Remove the group; its devices stay."""
 
     group_id: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from appliance.errors import Invalid, Unsupported
 from appliance.home.capabilities import CAPABILITIES
@@ -14,8 +15,7 @@ from appliance.tables.checks import is_number, shown
 from appliance.tables.json_schema import NUMBER, TEXT, Part, Record, array_of
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandSpec:
+class CommandSpec(Struct, frozen=True, kw_only=True):
     """One capability that a device can be commanded, with the actions it takes and what it narrows.
 
     `min`, `max` and `step` bound the number of a `set`, in `unit` where the value has one; `values` are the options.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from appliance.errors import Invalid, MalformedRequest
 from appliance.home import values
@@ -16,8 +17,7 @@ VALUED_ACTIONS = frozenset({"set", "increase", "decrease"})
 """The actions that need a value; no other takes one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
+class Command(Struct, frozen=True, kw_only=True):
     """One capability, one of its actions, and the value that the action needs, in canonical form.
 
     The actions and values of `custom.<adapter>.<field>` are checked by the device's `CommandSpec`.

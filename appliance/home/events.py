@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
+
+from msgspec import Struct
 
 from appliance.errors import Fault
 from appliance.home.commands import Command
@@ -16,28 +17,24 @@ from appliance.home.model import Device, Group, Room
 from appliance.home.values import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class Event(Struct, frozen=True, kw_only=True):
     """The base of all events. Frozen, so that every listener of the bus may keep it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceStateChanged(Event):
+class DeviceStateChanged(Event, frozen=True, kw_only=True):
     """A device appeared (`previous` is None) or its attributes changed."""
 
     device: Device
     previous: Device | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceUpdated(Event):
+class DeviceUpdated(Event, frozen=True, kw_only=True):
     """A device has another name or other info."""
 
     device: Device
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceEvent(Event):
+class DeviceEvent(Event, frozen=True, kw_only=True):
     """Something happened at a device that is no state: a button was pressed, a bell rang. Equal events are repeated.
 
     `event` is a short name (`single`, `double`, `ring`), `data` a JSON object, maybe empty.
@@ -48,94 +45,81 @@ class DeviceEvent(Event):
     data: Mapping[str, Value]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceRemoved(Event):
+class DeviceRemoved(Event, frozen=True, kw_only=True):
     """A device is gone at its vendor and was removed from the registry."""
 
     device_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceRoomChanged(Event):
+class DeviceRoomChanged(Event, frozen=True, kw_only=True):
     """A device was put into a room, or (None) out of its room."""
 
     device_id: str
     room_id: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoomAdded(Event):
+class RoomAdded(Event, frozen=True, kw_only=True):
     """A room was created."""
 
     room: Room
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoomUpdated(Event):
+class RoomUpdated(Event, frozen=True, kw_only=True):
     """A room was renamed."""
 
     room: Room
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RoomRemoved(Event):
+class RoomRemoved(Event, frozen=True, kw_only=True):
     """A room was removed."""
 
     room_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupAdded(Event):
+class GroupAdded(Event, frozen=True, kw_only=True):
     """A group was created."""
 
     group: Group
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupUpdated(Event):
+class GroupUpdated(Event, frozen=True, kw_only=True):
     """A group was renamed."""
 
     group: Group
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupRemoved(Event):
+class GroupRemoved(Event, frozen=True, kw_only=True):
     """A group was removed."""
 
     group_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupMembersChanged(Event):
+class GroupMembersChanged(Event, frozen=True, kw_only=True):
     """A group has other members, or the same in another order."""
 
     group_id: str
     members: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdapterStarted(Event):
+class AdapterStarted(Event, frozen=True, kw_only=True):
     """An adapter's first poll has ended, whether it was answered or not."""
 
     adapter: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SystemErrorReported(Event):
+class SystemErrorReported(Event, frozen=True, kw_only=True):
     """Something failed at run time that the owner of the home should know."""
 
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyRevoked(Event):
+class KeyRevoked(Event, frozen=True, kw_only=True):
     """A key was revoked. Internal: it closes the streams that were opened with the key."""
 
     key_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdapterAnswered(Event):
+class AdapterAnswered(Event, frozen=True, kw_only=True):
     """A poll or command was answered well. Internal: it comes with every poll.
 
     `secs` is how long a poll took, in seconds; None where that is not known.
@@ -143,11 +127,10 @@ class AdapterAnswered(Event):
 
     adapter: str
     at: datetime
-    secs: float | None = field(default=None, compare=False)
+    secs: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdapterErrored(Event):
+class AdapterErrored(Event, frozen=True, kw_only=True):
     """A poll or command of an adapter failed. Internal: `SystemErrorReported` is published once for an outage."""
 
     adapter: str
@@ -155,8 +138,7 @@ class AdapterErrored(Event):
     at: datetime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CommandEnded(Event):
+class CommandEnded(Event, frozen=True, kw_only=True):
     """A command to one device has ended. Internal: for the audit; the device's own event shows the effect.
 
     `source` is `device`, `room`, `group`, `scene:<id>` or `automation:<id>`; `room_id` is where the device was.
@@ -171,8 +153,7 @@ class CommandEnded(Event):
     message: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObservationDropped(Event):
+class ObservationDropped(Event, frozen=True, kw_only=True):
     """A value that an adapter reported is not allowed by the catalog and was dropped. Internal.
 
     It comes once for each device and attribute.
@@ -184,8 +165,7 @@ class ObservationDropped(Event):
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VariableChanged(Event):
+class VariableChanged(Event, frozen=True, kw_only=True):
     """A variable of the automations has another value; None before it was set and after it was removed."""
 
     name: str
@@ -193,8 +173,7 @@ class VariableChanged(Event):
     previous: Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimerFired(Event):
+class TimerFired(Event, frozen=True, kw_only=True):
     """A timer of the automations fell due. Internal: it fires triggers.
 
     `late_secs` is how late in seconds, where it fell due while the hub was stopped. `stored` is set once its end is
@@ -208,15 +187,13 @@ class TimerFired(Event):
     stored: asyncio.Event | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogReloadStarted(Event):
+class CatalogReloadStarted(Event, frozen=True, kw_only=True):
     """The files of `scenes`, `automations` or `scripts` are being reloaded."""
 
     target: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogReloaded(Event):
+class CatalogReloaded(Event, frozen=True, kw_only=True):
     """A reload succeeded, and what it read is in force; `faults` is empty."""
 
     target: str
@@ -225,8 +202,7 @@ class CatalogReloaded(Event):
     duration_ms: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogReloadFailed(Event):
+class CatalogReloadFailed(Event, frozen=True, kw_only=True):
     """A reload failed with these faults; what was in force before stays in force."""
 
     target: str

@@ -21,7 +21,6 @@ from appliance.tables.json_schema import (
     Record,
     Schema,
     array_of,
-    described,
     maybe,
     one_of,
     record,
@@ -54,7 +53,7 @@ ATTRIBUTES: Schema = {
     "additionalProperties": False,
 }
 
-METADATA = described("Metadata", source=TEXT, accuracy=maybe(NUMBER), vendor_specific=OBJECT)
+METADATA = record("Metadata", source=TEXT, accuracy=maybe(NUMBER), vendor_specific=OBJECT)
 
 _HEAD_FIELDS: Mapping[str, Schema | Part] = {
     "id": TEXT,

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
+
+from msgspec import Struct, field
 
 from appliance.errors import NotFound
 from appliance.home.model import Group, Room
@@ -16,8 +17,7 @@ from appliance.home.model import Group, Room
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edit:
+class Edit(Struct, frozen=True, kw_only=True):
     """A set of changes: rooms and groups by id, the rooms and names of devices by device id; None removes."""
 
     rooms: Mapping[str, Room | None] = field(default_factory=dict)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from appliance.home.command_specs import CommandSpec
 from appliance.home.values import Value
@@ -20,8 +21,7 @@ class DeviceKind(StrEnum):
     VIRTUAL = "Virtual"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Metadata:
+class Metadata(Struct, frozen=True, kw_only=True):
     """What is known of a device beside its canonical state: the adapter it came from and the vendor's data."""
 
     source: str
@@ -29,8 +29,7 @@ class Metadata:
     vendor_specific: Mapping[str, Value] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Info:
+class Info(Struct, frozen=True, kw_only=True):
     """What the vendor says of a device beside its state; None where it says nothing.
 
     `parent_id` is the device that this one is a part of, `area` where the vendor says that it stands,
@@ -46,8 +45,7 @@ class Info:
     device_class: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Device:
+class Device(Struct, frozen=True, kw_only=True):
     """One device as the home knows it.
 
     `updated_at` is the time of the last change of an attribute, `last_seen` of the last observation; both in UTC.
@@ -73,16 +71,14 @@ class Device:
         return self.person_name or self.vendor_name or self.id
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
+class Room(Struct, frozen=True, kw_only=True):
     """A room: its `id` never changes, its `name` is what people call it. Which devices it has, `Layout` knows."""
 
     id: str
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class Group(Struct, frozen=True, kw_only=True):
     """A named set of devices, in the order in which they were given."""
 
     id: str
@@ -90,8 +86,7 @@ class Group:
     members: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observation:
+class Observation(Struct, frozen=True, kw_only=True):
     """One device in full as its vendor just described it, in canonical attributes without `state`.
 
     A device that is not `is_available` exists, and its bridge or broker does not reach it.
@@ -107,8 +102,7 @@ class Observation:
     is_available: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class Report(Struct, frozen=True, kw_only=True):
     """What an adapter observed: some of its devices, and which of them exist.
 
     A device in `present` without an observation exists and was unreadable: it keeps its last state. Where `present`

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
@@ -142,7 +141,7 @@ def _check_info(info: Any, dropped: Dropped) -> Info:
     if not isinstance(info, Info):
         dropped["info"] = f"must be an Info, not {shown(info)}"
         return Info()
-    return Info(**{each.name: _check_text(each.name, getattr(info, each.name), dropped) for each in fields(Info)})
+    return Info(**{name: _check_text(name, getattr(info, name), dropped) for name in Info.__struct_fields__})
 
 
 def _check_commands(

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from appliance.clock import Clock
 from appliance.errors import Invalid, NotFound

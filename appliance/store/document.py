@@ -13,11 +13,11 @@ import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
 import orjson
+from msgspec import Struct
 
 from appliance.clock import Clock, timestamp
 from appliance.errors import StartFailed, StoreFailed
@@ -32,8 +32,7 @@ T = TypeVar("T")
 log = logging.getLogger("store")
 
 
-@dataclass(frozen=True, slots=True)
-class _Waiting:
+class _Waiting(Struct, frozen=True):
     """Changes that are not on the device yet, and who waits for them."""
 
     changes: dict[str, bytes | None]

@@ -11,10 +11,10 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 from appliance.store.crc import CRC_BYTES, check_crc, with_crc
 from appliance.store.disk import Disk
@@ -35,8 +35,7 @@ EncodedChanges = Mapping[str, bytes | None]
 """Keys to their values as JSON bytes; None for a key that is removed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JournalContents:
+class JournalContents(Struct, frozen=True, kw_only=True):
     """What a journal file holds.
 
     `header` is None when its first line is damaged or missing. `end` is where good records end and `last` the line of

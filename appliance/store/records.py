@@ -11,10 +11,10 @@ kept: it is not known after a start.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, fields
 from typing import Any, Protocol, TypeVar
 
 import orjson
+from msgspec import Struct
 
 from appliance.clock import from_millis, to_millis
 from appliance.errors import Invalid, LaresError
@@ -49,8 +49,7 @@ class DocumentReader(Protocol):
         """The keys that begin with the prefix, without it, and their values."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Storage:
+class Storage(Struct, frozen=True, kw_only=True):
     """How others keep what outlives a restart: what was `stored`, and two ways to write. None removes a key.
 
     `remember` writes with the next flush and never waits; `put` returns when all is on the card, or raises
@@ -212,12 +211,12 @@ def _device(
 
 
 def _info(value: dict[str, Any]) -> Info:
-    known = {each.name for each in fields(Info)}
+    known = Info.__struct_fields__
     return Info(**{key: _text(each) for key, each in value.items() if key in known})
 
 
 def _spec(value: dict[str, Any]) -> CommandSpec:
-    known = {each.name for each in fields(CommandSpec)}
+    known = CommandSpec.__struct_fields__
     stated = {key: each for key, each in value.items() if key in known}
     lists: dict[str, Any] = {key: tuple(each) for key, each in stated.items() if isinstance(each, list)}
     return CommandSpec(**{**stated, **lists})
@@ -228,5 +227,5 @@ def _encode_specs(specs: tuple[CommandSpec, ...] | None) -> list[dict[str, Any]]
 
 
 def _without_none(value: Info | CommandSpec) -> dict[str, Any]:
-    stated = {each.name: getattr(value, each.name) for each in fields(value)}
+    stated = {name: getattr(value, name) for name in value.__struct_fields__}
     return {key: each for key, each in stated.items() if each not in (None, ())}

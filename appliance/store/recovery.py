@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from appliance.errors import StartFailed
 from appliance.home.values import to_bytes
@@ -21,8 +22,7 @@ Migrations = Mapping[int, Migration]
 """The migration from each older format."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Recovered:
+class Recovered(Struct, kw_only=True):
     """The document as the files hold it.
 
     `base` is the generation whose snapshot it starts from, `generation` the newest of which there is a file.

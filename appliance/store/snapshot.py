@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 from appliance.home.values import to_bytes
 from appliance.store.crc import check_crc, with_crc
@@ -19,8 +19,7 @@ from appliance.store.disk import Disk
 from appliance.store.file_names import STORE_FORMAT
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True, kw_only=True):
     """What a snapshot file holds: values as JSON bytes, by key."""
 
     format: int

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 
@@ -14,6 +13,7 @@ from appliance.home.events import KeyRevoked
 from appliance.store.batch_queue import BatchQueue
 from appliance.store.document import Document
 from appliance.store.records import KEY_PREFIX, MASTER_KEY, DocumentReader, OnFault, read_all, refuse
+from appliance.tables.fields import Redacted
 
 MASTER = MASTER_KEY.removeprefix(KEY_PREFIX)
 """The id of the master key that the box made itself."""
@@ -24,19 +24,19 @@ KEY_ID_PREFIX = "key_"
 """What the id of every other key begins with."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Key:
+class Key(Redacted, frozen=True, kw_only=True):
     """One key as it is kept: its label, its role, and the hash of its secret.
 
     `hint` is a short digest of the secret, by which a guess is known without a hash; None where none was kept.
     """
 
+    HIDDEN = ("token_hash", "hint")
     id: str
     label: str
     role: str
-    token_hash: str = field(repr=False)
+    token_hash: str
     created_at: datetime
-    hint: str | None = field(default=None, repr=False)
+    hint: str | None = None
 
     @property
     def name(self) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from appliance.errors import Invalid
 from appliance.tables.checks import Mismatch, shown, string
@@ -16,8 +17,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Address:
+class Address(Struct, frozen=True, kw_only=True):
     """Where to listen: an IP address or a host name, and a port from 0 to 65535, 0 for any free one."""
 
     host: str

@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from appliance.errors import Invalid
 
@@ -20,8 +21,7 @@ MAX_SHOWN_CHARS = 60
 """How much of a value a sentence shows."""
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(Struct, frozen=True):
     """The names of kinds of values in one language."""
 
     table: str

@@ -5,11 +5,11 @@ The same reader serves sections of the configuration, definitions in Lua and obj
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
+
+from msgspec import Struct, StructMeta, field
 
 from appliance.errors import Fault, Invalid
 from appliance.tables.checks import JSON, LUA, Mismatch, Words, nearest, shown
@@ -24,39 +24,59 @@ Path = tuple[str | int, ...]
 """Where a value stands: names of fields, and positions in lists, counted from 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Field(Generic[C]):
+class Field(Struct, Generic[C], frozen=True):
     """One field: the check that types its value, and the value that it has when left out.
 
-    One that is required and has no default is a fault when it is left out.
+    One that is required and has no default is a fault when it is left out. One that is secret is not shown by `repr`.
     """
 
     check: C
     default: Any = None
     required: bool = True
+    secret: bool = False
 
 
 Fields = Mapping[str, Field[Any]]
 """The fields that a table may hold, by name."""
 
 
+class Redacted(Struct, frozen=True):
+    """A value whose fields that `HIDDEN` names stand in no `repr`, and so in no log line and no traceback."""
+
+    HIDDEN: ClassVar[tuple[str, ...]] = ()
+
+    def __repr__(self) -> str:
+        shown = (f"{name}={getattr(self, name)!r}" for name in self.__struct_fields__ if name not in self.HIDDEN)
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
 def key(check: Callable[[Any], Any], default: Any = None, *, required: bool = True, secret: bool = False) -> Any:
-    """A field of a dataclass that holds what a table states: with its check and default, as `Field` has them.
-
-    One that is secret is not shown by `repr`.
-    """
-    given: Any = dataclasses.MISSING if required and default is None else default
-    return dataclasses.field(default=given, repr=not secret, metadata={"field": Field(check, default, required)})
+    """A field of `Settings` that holds what a table states: with its check and default, as `Field` has them."""
+    return Field(check, default, required, secret)
 
 
-def fields_of(settings: type[Any]) -> Fields:
-    """The fields of a table whose values an object of this dataclass holds."""
-    found = {each.name: each.metadata.get("field") for each in dataclasses.fields(settings)}
-    return {name: each for name, each in found.items() if each is not None}
+class SettingsMeta(StructMeta):
+    """Makes Structs of classes whose fields are `key(…)`, and keeps those, also inherited ones, as `FIELDS`."""
+
+    def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any], **options: Any) -> Any:
+        """The class."""
+        own = {name: each for name, each in body.items() if isinstance(each, Field)}
+        given = {name: each.default for name, each in own.items() if each.default is not None or not each.required}
+        kept = {name: each for name, each in body.items() if name not in own}
+        inherited = {name: each for base in bases for name, each in getattr(base, "FIELDS", {}).items()}
+        fields = inherited | own
+        hidden = tuple(name for name, each in fields.items() if each.secret)
+        more = {"FIELDS": fields, "HIDDEN": hidden}
+        return super().__new__(cls, name, bases, kept | given | more, **options)
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Settings(Redacted, metaclass=SettingsMeta, frozen=True, kw_only=True):
+    """What one table states, as a frozen value; subclasses declare a `key(…)` for each name that it may hold."""
+
+    FIELDS: ClassVar[Fields]
+
+
+class Problem(Struct, frozen=True):
     """What is wrong with the value at a path; `str()` of it begins with the path, unless that is the whole."""
 
     path: Path
@@ -67,8 +87,7 @@ class Problem:
         return f"{dotted(self.path)} {self.message}" if self.path else self.message
 
 
-@dataclass(slots=True)
-class Findings:
+class Findings(Struct):
     """The faults of a table and warnings about it. `words` are those of its language."""
 
     words: Words = JSON

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
+
+from msgspec import Struct
 
 from appliance.clock import timestamp
 
@@ -49,8 +50,7 @@ def between(low: float, high: float, schema: Schema = INTEGER) -> Schema:
 INSTANT = Shape({**TEXT, "format": "date-time", "description": "RFC 3339 in UTC, with milliseconds."}, timestamp)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class Check(Struct, frozen=True, kw_only=True):
     """A check of a value from outside. Calling it returns the value in its internal form, or raises `Invalid`.
 
     `schema` describes the same to those who send it.
@@ -64,8 +64,7 @@ class Check:
         return self.run(value)
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """A field of a record: its schema, and its source, if that is not the object's attribute of the field's name.
 
     The source is the dotted path of an attribute, or a function of the object.

@@ -6,12 +6,12 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Coroutine
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import aiohttp
 import pytest
+from msgspec.structs import replace
 
 from appliance.adapters import address_gates
 from appliance.adapters.address_gates import AddressGates
@@ -122,7 +122,7 @@ async def bench(session: aiohttp.ClientSession, clock: VirtualClock) -> Bench:
 
 
 async def test_what_a_poll_saw_is_taken_in_and_health_hears_of_it(bench: Bench) -> None:
-    answered = events.AdapterAnswered(adapter="stub", at=START)
+    answered = events.AdapterAnswered(adapter="stub", at=START, secs=0.0)
     assert await bench.poll(bench.seen("off")) == [answered]
     changed, last = await bench.poll(bench.seen("on"))
     assert isinstance(changed, events.DeviceStateChanged) and last == answered
@@ -175,7 +175,7 @@ async def test_the_first_good_answer_ends_an_outage_with_one_event_and_one_line(
     back, answered = await bench.poll(bench.seen("on"))
     assert isinstance(back, events.DeviceStateChanged)
     assert back.device.attributes == {"power": "on", "state": "online"}
-    assert answered == events.AdapterAnswered(adapter="stub", at=START)
+    assert answered == events.AdapterAnswered(adapter="stub", at=START, secs=0.0)
     assert [record.message for record in caplog.records] == ["stub: answers again"]
     assert bench.link.recovered.is_set() and bench.link.misses == 0
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
+from msgspec.structs import replace
 
 from appliance.adapters.base import CommandResult
 from appliance.adapters.roku_tv.adapter import TV_COMMANDS, RokuAdapter

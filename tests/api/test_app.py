@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
 import orjson
 import pytest
+from msgspec.structs import replace
 
 from appliance.adapters.elgato_lights.kind import ElgatoLights
 from appliance.api.api_limits import ApiLimits

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from appliance.api.auth import MAX_WAITING_CHECKS, REACH, Authenticator, Principal, Role, bearer_of
 from appliance.api.key_tokens import KeyToken

@@ -7,12 +7,13 @@ import json as jsonlib
 import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import aiohttp
+from msgspec.structs import replace
 from yarl import URL
 
 from appliance import config

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import random
 import tracemalloc
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from appliance.history.device_history import DeviceHistory, Resolution
 from appliance.history.period import Period

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import tracemalloc
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from appliance.history.execution_history import (
     EXECUTION_ENTRY_BYTES,

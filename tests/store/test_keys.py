@@ -6,10 +6,10 @@ import asyncio
 import errno
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from appliance.api.auth import Role
 from appliance.clock import Clock

@@ -7,8 +7,9 @@ temperature is in mired, `on` is 0 or 1, a light in colour mode has `hue` and `s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from appliance.adapters.device_http import HttpClient, parse_json
 from appliance.errors import BadAnswer, Invalid
@@ -22,8 +23,7 @@ RawLight = Mapping[str, Any]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LightState:
+class LightState(Struct, frozen=True, kw_only=True):
     """One light as it describes itself.
 
     `brightness` and `saturation` are percentages, `hue` is in degrees. While the light shows a colour `mired` is

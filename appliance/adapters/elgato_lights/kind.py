@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from appliance.adapters.kind import AdapterKind, KindSimulation, PolledUrl
 from appliance.home.model import DeviceKind
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ElgatoLights(PolledUrl):
+class ElgatoLights(PolledUrl, frozen=True, kw_only=True):
     """An enabled section of this kind."""
 
 

@@ -6,16 +6,15 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
+from msgspec import Struct
 
 from appliance.adapters.simulated import SimulatedDevice
 
 
-@dataclass(slots=True, kw_only=True)
-class SimulatedLight:
+class SimulatedLight(Struct, kw_only=True):
     """One lamp of the device. With a hue or a saturation it is in colour mode, and shows no temperature."""
 
     on: bool = False

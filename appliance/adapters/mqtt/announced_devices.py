@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts
 from appliance.adapters.mqtt.availability import Availability
@@ -23,8 +24,7 @@ _RANKS = ("light", "climate", "cover", "lock", "fan", "valve", "siren", "switch"
 """Components in the order in which they take a capability that several would show."""
 
 
-@dataclass(slots=True)
-class Member:
+class Member(Struct):
     """An entity of a device, and whether it is available. It expires when no value came for `expire_after`."""
 
     entity: Entity
@@ -37,8 +37,7 @@ class Member:
         return self.availability.is_available and not self.is_expired
 
 
-@dataclass(slots=True)
-class MqttDevice:
+class MqttDevice(Struct):
     """One device: its entities, and for each attribute that can be commanded the entity that takes it.
 
     `parent_id` is the device that it is a part of, `bridge_id` the one through which it is reached.
@@ -242,7 +241,7 @@ def _facts(announcements: list[Announcement]) -> DeviceFacts:
     ordered = [each.device for each in sorted(announcements, key=lambda each: each.key)]
     filled = {
         name: next((value for facts in ordered if (value := getattr(facts, name))), getattr(ordered[0], name))
-        for name in DeviceFacts.__slots__
+        for name in DeviceFacts.__struct_fields__
     }
     return DeviceFacts(**filled)
 

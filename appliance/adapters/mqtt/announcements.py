@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from appliance.adapters.mqtt.abbreviations import CONFIG_NAMES, DEVICE_NAMES, ORIGIN_NAMES, spelled_out
 from appliance.adapters.mqtt.payloads import parse_object
@@ -24,8 +25,7 @@ _INHERITED = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceFacts:
+class DeviceFacts(Struct, frozen=True, kw_only=True):
     """The object `device` of a configuration; empty where it says nothing. Of connections only the values."""
 
     identifiers: tuple[str, ...] = ()
@@ -39,8 +39,7 @@ class DeviceFacts:
     via_device: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Announcement:
+class Announcement(Struct, frozen=True, kw_only=True):
     """One entity as announced: `key` is unique within the broker, `source` the topic of its configuration."""
 
     key: str
@@ -59,8 +58,7 @@ class Announcement:
         return "name" in self.config and self.config["name"] is None
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigTopic:
+class ConfigTopic(Struct, frozen=True):
     """The parts of a configuration's topic."""
 
     component: str

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from appliance.adapters.mqtt.announced_fields import AnnouncedFields
 from appliance.adapters.mqtt.payloads import Message
 from appliance.adapters.mqtt.templates.template import Template
 
 
-@dataclass(frozen=True, slots=True)
-class _AvailabilityTopic:
+class _AvailabilityTopic(Struct, frozen=True):
     topic: str
     template: Template | None
     available: str

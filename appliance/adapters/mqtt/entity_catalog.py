@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from appliance.adapters.mqtt import tasmota
 from appliance.adapters.mqtt.announced_devices import Member, MqttDevice, build, group
@@ -29,8 +31,7 @@ ORIGIN = "Lares"
 """What a hub names as the origin of what it announces."""
 
 
-@dataclass(frozen=True, slots=True)
-class EntityChange:
+class EntityChange(Struct, frozen=True):
     """What a message changes: new values of an entity, or an event at its device."""
 
     device: MqttDevice
@@ -39,8 +40,7 @@ class EntityChange:
     event: EntityEvent | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogSettings:
+class CatalogSettings(Struct, frozen=True, kw_only=True):
     """How a broker's announcements are read."""
 
     section: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from appliance.adapters.dispatch import Outcome
 from appliance.home.bus import Bus
@@ -19,8 +20,7 @@ def no_frame(_: Event) -> None:
     """No event has a frame."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HomeAccess:
+class HomeAccess(Struct, frozen=True, kw_only=True):
     """What the outlet reads and calls. `send` is `Dispatcher.send`.
 
     `scenes` gives names by id, `automations` name and whether it is enabled. `run_scene` and `switch` raise

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from appliance.clock import Clock
 
@@ -21,8 +22,7 @@ BURST_SECS = 0.02
 """Seconds for which reading the socket goes before processing: a broker drops messages to a slow reader."""
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
+class Received(Struct, frozen=True):
     """A received message, neither decoded nor checked."""
 
     topic: str

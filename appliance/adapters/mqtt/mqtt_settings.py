@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from appliance.errors import Invalid
 from appliance.tables import addresses
 from appliance.tables.checks import boolean, matching, whole
-from appliance.tables.fields import key
+from appliance.tables.fields import Settings, key
 
 _prefix = matching(r"(?=.{1,200}\Z)[^+#$\0\s/]+(/[^+#\0\s/]+)*", 'the first part of topics like "homeassistant"')
 _hub_id = matching(r"[a-z0-9-]{1,32}", '1 to 32 characters a-z, 0-9 and -, like "cellar"')
@@ -23,8 +24,7 @@ def _secret(value: Any) -> str:
     return value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mqtt:
+class Mqtt(Settings, frozen=True, kw_only=True):
     """An enabled section of this kind; files as configured, relative ones to the configuration's root.
 
     Raises `Invalid` for keys that do not go together.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 from appliance.adapters.mqtt.templates.template import Template
 from appliance.errors import Invalid
@@ -95,8 +95,7 @@ class Message:
         return template.render(known, self.at)
 
 
-@dataclass(frozen=True, slots=True)
-class Outgoing:
+class Outgoing(Struct, frozen=True):
     """A message to publish; `qos` from 0 to 2. A retained one is kept by the broker, an empty one clears it."""
 
     topic: str

@@ -5,11 +5,11 @@ Protocol: `GET /query/device-info` answers XML, `POST /keypress/<key>` presses a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from xml.etree.ElementTree import Element, ParseError
 
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
+from msgspec import Struct
 
 from appliance.adapters.device_http import HttpClient, HttpRefused
 from appliance.errors import BadAnswer
@@ -18,8 +18,7 @@ from appliance.home.model import Info
 FORBIDDEN = 403
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceInfo:
+class DeviceInfo(Struct, frozen=True, kw_only=True):
     """The answer to `device-info`; `fields` has the text of every element by its name."""
 
     power_mode: str | None

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from appliance.adapters.kind import AdapterKind, KindSimulation, poll_interval
 from appliance.home.model import DeviceKind
 from appliance.tables import addresses
 from appliance.tables.checks import whole
-from appliance.tables.fields import key
+from appliance.tables.fields import Settings, key
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RokuTv:
+class RokuTv(Settings, frozen=True, kw_only=True):
     """An enabled section of this kind."""
 
     ip_address: str = key(addresses.host)

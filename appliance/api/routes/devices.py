@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from enum import StrEnum
 
+from msgspec.structs import replace
 from sanic import HTTPResponse
 
 from appliance.adapters.dispatch import Dispatcher

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from msgspec import Struct
 from sanic.compat import Header
 from sanic.exceptions import BadRequest, SanicException
 
@@ -31,8 +31,7 @@ class UnknownCoding(SanicException):
     status_code = 501
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Head:
+class Head(Struct, frozen=True, kw_only=True):
     """A request's head. The names of `headers` are in lower case; `version` is `1.0` or `1.1`.
 
     `raw` is what it was parsed from. `length` is the body's in bytes, None where it comes in chunks; `has_body` says

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from appliance.adapters.device_http import open_session
 from appliance.adapters.dispatch import Outcome, Status
@@ -20,11 +21,10 @@ from appliance.home.bus import Bus
 from appliance.home.commands import Command
 from appliance.home.model import Device, Observation, Report
 from appliance.home.registry import Registry
-from appliance.tables.fields import fields_of
 from tests.adapters.mqtt.broker import PASSWORD, USER, Broker
 from tests.fakes.context import context_of
 
-_DEFAULTS = {name: each.default for name, each in fields_of(Mqtt).items()}
+_DEFAULTS = {name: each.default for name, each in Mqtt.FIELDS.items()}
 PLAIN = Mqtt(**{**_DEFAULTS, "host": "127.0.0.1", "username": USER, "password": PASSWORD})
 
 

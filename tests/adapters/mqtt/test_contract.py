@@ -7,10 +7,10 @@ import json
 import signal
 import tempfile
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 
 import aiomqtt
+from msgspec.structs import replace
 
 from appliance.adapters.dispatch import Status
 from appliance.adapters.mqtt.kind import MQTT

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
 from typing import Any
 
 import aiohttp
 import aiomqtt
 import pytest
+from msgspec.structs import replace
 
 from appliance.adapters.mqtt.adapter import BIRTH_SECS, MqttAdapter
 from appliance.adapters.mqtt.broker import _Client

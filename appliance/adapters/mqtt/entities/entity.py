@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
+
+from msgspec import Struct, field
 
 from appliance.adapters.mqtt.announced_fields import AnnouncedFields, is_unreadable
 from appliance.adapters.mqtt.announcements import Announcement
@@ -26,8 +27,7 @@ _EPOCH = datetime.fromtimestamp(0, UTC)
 """`now()` in command templates; no announcer is known whose command template asks for it."""
 
 
-@dataclass(frozen=True, slots=True)
-class EntityEvent:
+class EntityEvent(Struct, frozen=True):
     """Something that happened at a device and is no state, such as a press."""
 
     name: str
@@ -38,8 +38,7 @@ PayloadParser = Callable[[str], Update | EntityEvent | None]
 """Parses the text of a message; an empty update or None: it means nothing. Raises `Invalid`."""
 
 
-@dataclass(frozen=True, slots=True)
-class TopicReader:
+class TopicReader(Struct, frozen=True):
     """A topic to subscribe to, the template that its payloads pass through, and what parses the text."""
 
     topic: str
@@ -47,8 +46,7 @@ class TopicReader:
     parse: PayloadParser
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
+class Offer(Struct, frozen=True, kw_only=True):
     """The actions that a device takes for one attribute, and what its values are narrowed to."""
 
     actions: tuple[str, ...]
@@ -59,8 +57,7 @@ SETTABLE = Offer(actions=("set",))
 SWITCHABLE = Offer(actions=("on", "off", "toggle"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Intent:
+class Intent(Struct, frozen=True, kw_only=True):
     """What a command comes to: messages to publish, and the attributes that the device shows once it is done.
 
     Without `shows` the command is done when it is sent. Where there is a `begins`, it is done as soon as that is true

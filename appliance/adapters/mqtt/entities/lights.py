@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from appliance.adapters.mqtt.entities.entity import (
     SETTABLE,
@@ -28,8 +29,7 @@ EFFECTS = CAPABILITIES["effect"].values
 _NOTATIONS = {"color_rgb": "rgb", "color_hex": "rgb", "color_hs": "hs", "color_xy": "xy"}
 
 
-@dataclass(frozen=True, slots=True)
-class LightChange:
+class LightChange(Struct, frozen=True):
     """What a command to a light comes to: its power, and at most one property.
 
     `name` and `value` are the property in the light's own notation: `brightness`, `color_temp`, `rgb`, `hs`, `xy` or

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from urllib.parse import unquote
+
+from msgspec import Struct
 
 _ESCAPED = {"%": "%25", "/": "%2F", "+": "%2B", "#": "%23"}
 
@@ -24,8 +25,7 @@ def discovery_id(id_: str) -> str:
     return re.sub(r"[^a-zA-Z0-9-]", lambda char: "_" if char[0] == "_" else f"_{ord(char[0]):x}_", id_)[:200]
 
 
-@dataclass(frozen=True, slots=True)
-class HubTopics:
+class HubTopics(Struct, frozen=True):
     """The topics of one hub; a `level` is an id as `encoded` writes it."""
 
     hub_id: str

@@ -79,6 +79,10 @@ class TestBearer:
         assert bearer_of(header) == token
 
 
+def who(principal: Principal) -> tuple[str, Role]:
+    return principal.key_id, principal.role
+
+
 class TestRoles:
     """Which routes a role reaches."""
 
@@ -109,13 +113,13 @@ class TestTokens:
 
     async def test_the_master_key_is_an_admin_without_a_hash(self, door: Callable[..., Authenticator]) -> None:
         before = hashing_threads()
-        assert await door(MASTER_KEY).identify(MASTER_KEY) == Principal(key_id="master", role=Role.ADMIN)
+        assert who(await door(MASTER_KEY).identify(MASTER_KEY)) == ("master", Role.ADMIN)
         assert hashing_threads() <= before
 
     async def test_a_token_is_its_keys_principal(self, door: Callable[..., Authenticator]) -> None:
         keys = door()
-        assert await keys.identify(READER.text) == Principal(key_id="key_reader", role=Role.READ)
-        assert await keys.identify(WRITER.text) == Principal(key_id="key_writer", role=Role.WRITE)
+        assert who(await keys.identify(READER.text)) == ("key_reader", Role.READ)
+        assert who(await keys.identify(WRITER.text)) == ("key_writer", Role.WRITE)
 
     @pytest.mark.parametrize(
         "token",
@@ -326,7 +330,7 @@ class TestRevocation:
         after = asyncio.ensure_future(keys.identify(OLD.text))
         received = await asyncio.gather(before, after, return_exceptions=True)
         assert [type(each) for each in received] == [Unauthenticated, Unauthenticated]
-        assert await keys.identify(new.text) == Principal(key_id="master", role=Role.ADMIN)
+        assert who(await keys.identify(new.text)) == ("master", Role.ADMIN)
 
     async def test_a_replaced_master_key_is_turned_away_and_the_new_one_known(
         self, shelf: Shelf, keys: Authenticator

@@ -221,7 +221,7 @@ class Hub:
             self.bus,
             self.clock,
             self.recorder.trust,
-            Storage(stored=self.document, remember=self.recorder.remember, put=self.document.put_many),
+            Storage(stored=self.document, remember=self.recorder.remember, put=self.recorder.put),
             limits=config.automations.runner,
             began=began,
             stopped_at=self._store.stopped_at,

@@ -13,6 +13,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from appliance.log_limit import RepetitionLimit
+
 MAX_LOG_ENTRIES = 2000
 MAX_LOG_BUFFER_BYTES = 2 << 20
 """Bytes of all entries together; a script may log lines of 8 KiB."""
@@ -71,12 +73,17 @@ class LogQuery(Struct, frozen=True, kw_only=True):
 
 
 class LogBuffer(logging.Handler):
-    """Keeps the last entries that reach the root logger while its context is open. It may be used from any thread."""
+    """Keeps the last entries that reach the root logger while its context is open. It may be used from any thread.
+
+    Lines that repeat are counted instead of kept. Where there is no room, the oldest entry of that part and level
+    goes that takes most, so that one error outlives all that a script has to say.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self._entries: deque[LogEntry] = deque()
-        self._bytes = 0
+        self._entries: dict[tuple[str, str], deque[LogEntry]] = {}
+        self._bytes: Counter[tuple[str, str]] = Counter()
+        self._limit = RepetitionLimit()
         self._count = 0
         self._by_level: Counter[str] = Counter()
 
@@ -92,14 +99,22 @@ class LogBuffer(logging.Handler):
         try:
             self._count += 1
             self._by_level[record.levelname.lower()] += 1
-            entry = _entry_of(record, self._count)
+            limited = self._limit.limit(record)
+            if limited is None:
+                return
+            entry = _entry_of(limited, self._count)
         except Exception:  # logging must not raise
             self.handleError(record)
             return
-        self._entries.append(entry)
-        self._bytes += _size(entry)
-        while len(self._entries) > MAX_LOG_ENTRIES or (self._bytes > MAX_LOG_BUFFER_BYTES and len(self._entries) > 1):
-            self._bytes -= _size(self._entries.popleft())
+        kind = entry.part, entry.level
+        self._entries.setdefault(kind, deque()).append(entry)
+        self._bytes[kind] += _size(entry)
+        while sum(map(len, self._entries.values())) > MAX_LOG_ENTRIES or self._is_over():
+            [(largest, _)] = self._bytes.most_common(1)
+            self._bytes[largest] -= _size(self._entries[largest].popleft())
+
+    def _is_over(self) -> bool:
+        return self._bytes.total() > MAX_LOG_BUFFER_BYTES and sum(map(len, self._entries.values())) > 1
 
     def count_by_level(self) -> dict[str, int]:
         """How many entries of each level there were since the start."""
@@ -109,7 +124,7 @@ class LogBuffer(logging.Handler):
         """The entries that match, newest first."""
         self.acquire()
         try:
-            entries = list(self._entries)
+            entries = sorted((each for kind in self._entries.values() for each in kind), key=lambda each: each.number)
         finally:
             self.release()
         return list(islice(filter(query.matches, reversed(entries)), query.limit))

@@ -20,6 +20,7 @@ MAX_FILE_LINES, MAX_FUNCTION_LINES = 300, 40
 
 FLOORS = {
     **dict.fromkeys(("errors", "clock", "late", "log_buffer", "loop_lag", "version"), 1),
+    "log_limit": 0,
     **dict.fromkeys(("tables", "tasks"), 2),
     **dict.fromkeys(("home", "home_locale"), 3),
     "settings": 4,

@@ -72,12 +72,22 @@ def test_whatever_is_logged_it_can_be_sent_as_json(buffer: LogBuffer) -> None:
 
 def test_only_so_many_entries_and_bytes_are_kept(buffer: LogBuffer) -> None:
     for number in range(MAX_LOG_ENTRIES + 100):
-        log.info("%d", number)
+        log.info("%s", number)
     kept = messages(buffer)
     assert len(kept) == MAX_LOG_ENTRIES and kept[0] == str(MAX_LOG_ENTRIES + 99)
-    for _ in range(1000):
-        log.info("x" * 8192)
+    for number in range(1000):
+        log.info("%s", f"{number}" + "x" * 8192)
     assert sum(map(len, messages(buffer))) <= MAX_LOG_BUFFER_BYTES
+
+
+def test_no_chatter_pushes_out_what_is_rare_and_what_repeats_is_counted(buffer: LogBuffer) -> None:
+    log.error("the one error")
+    logging.getLogger("hub").info("started")
+    for number in range(2 * MAX_LOG_ENTRIES):
+        logging.getLogger("scripts").error("%s", f"number {number}")
+        logging.getLogger("scripts").info("%s", "the same")
+    assert {"the one error", "started"} <= {*messages(buffer)}
+    assert messages(buffer).count("the same") == 100
 
 
 def test_after_its_context_it_hears_nothing() -> None:

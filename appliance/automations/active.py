@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from appliance.automations.alarms import Alarm, TimerHandle
 from appliance.automations.definition import AutomationDefinition
-from appliance.automations.device_triggers import Match
+from appliance.automations.device_triggers import DeviceTrigger, Match
+from appliance.automations.policy import plain
 from appliance.automations.triggers import Trigger
 from appliance.lua.lua_catalog import Asset
 
@@ -41,9 +43,23 @@ class ActiveTrigger:
         return f"automation '{self.id}'"
 
     @property
+    def keys(self) -> tuple[str, str]:
+        """The same for triggers of devices of the same meaning, over restarts: as of now, and in version 0.1."""
+        if not isinstance(self.trigger, DeviceTrigger):
+            return "", ""
+        texts = json.dumps(plain(self.trigger.meaning), sort_keys=True), self.trigger.old_repr
+        new, old = (hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest() for text in texts)
+        return new, old
+
+    @property
     def key(self) -> str:
-        """The same for the same trigger, over restarts too."""
-        return hashlib.blake2b(repr(self.trigger).encode(errors="surrogatepass"), digest_size=8).hexdigest()
+        """What the waits of this trigger are kept under."""
+        return self.keys[0]
+
+    def is_for(self, trigger: Trigger, *, resumes: bool) -> bool:
+        """Whether this is for a trigger that says the same."""
+        other = ActiveTrigger(asset=self.asset, trigger=trigger)
+        return self.resumes == resumes and (self.trigger == trigger or (self.key != "" and self.key == other.key))
 
     @property
     def resumes(self) -> bool:

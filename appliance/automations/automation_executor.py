@@ -53,7 +53,7 @@ class AutomationExecutor:
         outcome = self._check_conditions(definition, self._states.of(definition.id), event)
         request = _request(asset, event, outcome, after=match.after)
         if not outcome.holds:
-            self._note(request, self._record_skipped(request, outcome))
+            self._record(request, self._skipped(request, outcome))
         elif self.executor.submit(request).decision is not Decision.DROP:
             self._brake.note_execution(definition.id, event)
 
@@ -63,8 +63,8 @@ class AutomationExecutor:
         request = _request(asset, event, outcome, by_hand=True)
         if outcome.holds:
             return await asyncio.shield(self.executor.submit(request).ended)
-        result = self._record_skipped(request, outcome)
-        self._note(request, result)
+        result = self._skipped(request, outcome)
+        self._record(request, result)
         return result
 
     def _check(self, definition: AutomationDefinition) -> ConditionResult:
@@ -85,7 +85,7 @@ class AutomationExecutor:
         self._states.remember(definition.id, decision.memory)
         return decision.outcome
 
-    def _record_skipped(self, request: ExecutionRequest, outcome: ConditionResult) -> ExecutionEntry:
+    def _skipped(self, request: ExecutionRequest, outcome: ConditionResult) -> ExecutionEntry:
         return ExecutionEntry(
             subject=request.id,
             executed_at=self._clock.now(),
@@ -98,21 +98,23 @@ class AutomationExecutor:
         )
 
     def _note(self, request: ExecutionRequest, result: ExecutionEntry) -> None:
-        """Note how an execution ended, or that there was none."""
+        """Note how an execution that was decided on ended; one that was skipped or dropped never began."""
         state = self._states.of(request.id)
-        if result.status is not ExecutionStatus.SKIPPED:
-            if not request.by_hand:
-                self._states.remember(request.id, self._after(state.memory, request, result))
-            if result.status is not ExecutionStatus.DROPPED:
-                nothing = next(iter(result.warnings), None)
-                state.last_run, state.last_error = result.executed_at, result.error or nothing
+        if not request.by_hand:
+            self._states.remember(request.id, self._after(state.memory, request, result))
+        if result.status not in (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED):
+            nothing = next(iter(result.warnings), None)
+            state.last_run, state.last_error = result.executed_at, result.error or nothing
+        self._record(request, result)
+
+    def _record(self, request: ExecutionRequest, result: ExecutionEntry) -> None:
         self._log_result(request, result)
         self.history.add(result)
 
     def _after(self, memory: policy.Memory, request: ExecutionRequest, result: ExecutionEntry) -> policy.Memory:
         if result.status is ExecutionStatus.OK:
             return policy.succeeded(memory, self._clock.now())
-        if result.status is ExecutionStatus.DROPPED:
+        if result.status in (ExecutionStatus.SKIPPED, ExecutionStatus.DROPPED):
             return policy.never_began(memory, request.event or {})
         return policy.failed(memory)
 

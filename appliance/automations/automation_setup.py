@@ -69,7 +69,8 @@ async def open_automations(
         async with Engine(catalog, executor, states, scheduler, environment) as engine:
             if not is_loaded:
                 timers.pause()
-            timers.begin(scheduler)
+            timers.begin(scheduler, engine.is_timer_heard)
+            engine.on_change = timers.recheck
             yield Parts(
                 automations=Automations(catalog, engine, executor, states),
                 engine=engine,

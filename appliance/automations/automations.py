@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,6 +16,8 @@ from appliance.history.execution_history import ExecutionEntry
 from appliance.history.period import Period
 from appliance.home.values import Value
 from appliance.lua.lua_catalog import Catalog
+
+log = logging.getLogger("automations")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +53,8 @@ class Automations:
         """Switch it on or off, once that is on the card; `StoreFailed` where it cannot be."""
         self.catalog.get(id_)
         await self._states.switch(id_, is_enabled=is_enabled)
+        log.info("automation '%s' is switched %s", id_, "on" if is_enabled else "off")
+        self._engine.on_change()
         if not is_enabled:
             self._executor.executor.skip_waiting(id_, DISABLED.reason)
         return self.view(id_)

@@ -66,6 +66,32 @@ class DeviceTrigger:
         """How long to wait before firing; None is not at all."""
         return self.duration_secs if self.debounce_secs is None else self.debounce_secs
 
+    @property
+    def meaning(self) -> dict[str, Value]:
+        """What it says, the same for the same, however it is written."""
+        stated: dict[str, Value] = {
+            "type": self.type,
+            "id": self.id,
+            "device_id": sorted(self.devices.ids),
+            "room_id": self.devices.room_id,
+            "group_id": self.devices.group_id,
+            "attribute": self.attribute,
+            "debounce_secs": self.debounce_secs,
+            "duration_secs": self.duration_secs,
+            **self.matcher.fields(),
+        }
+        return {name: value for name, value in stated.items() if value not in (None, [])}
+
+    @property
+    def old_repr(self) -> str:
+        """Its `repr` in version 0.1, which kept waits on the card under the hash of that."""
+        compared = ", ".join(f"{name}={value!r}" for name, value in self.matcher.fields().items())
+        matcher = f"{type(self.matcher).__name__}({compared.replace('equals=', 'value=', 1)})"
+        devices = f"ids={self.devices.ids!r}, room_id={self.devices.room_id!r}, group_id={self.devices.group_id!r}"
+        waits = f"debounce_secs={self.debounce_secs!r}, duration_secs={self.duration_secs!r}"
+        rest = f"devices=Devices({devices}), attribute={self.attribute!r}, matcher={matcher}, {waits}"
+        return f"DeviceTrigger(type={self.type!r}, id={self.id!r}, {rest})"
+
     def match(self, event: Event) -> Match | None:
         """The event table if the event is a change to a value that matches.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from datetime import datetime, timedelta
 from typing import Any
@@ -59,6 +59,7 @@ class Engine:
         self._active: dict[str, list[ActiveTrigger]] = {}
         self._listeners = Listeners([], self._registry)
         self._is_disarmed = False
+        self.on_change: Callable[[], None] = lambda: None
 
     async def __aenter__(self) -> Engine:
         self._baseline = Baseline(self._registry)
@@ -82,6 +83,10 @@ class Engine:
         if not faults and not self._is_disarmed:
             self._arm_all()
         return count, faults
+
+    def is_timer_heard(self, name: str) -> bool:
+        """Whether an automation that is switched on listens for the timer of this name."""
+        return any(self._states.of(each.id).is_enabled for each in self._listeners.of_subject("timer", name))
 
     def list_next(self, id_: str) -> list[datetime]:
         """The next times at which its schedules and intervals fall due, at most ten, the soonest first."""
@@ -143,13 +148,14 @@ class Engine:
         self._change_times.watch(_watched_attributes(each.definition for each in assets))
         if self.catalog.is_complete:
             self._states.forget_others(self._active.keys())
+        self.on_change()
 
     def _carry_over(self, old: list[ActiveTrigger], asset: Asset[AutomationDefinition]) -> list[ActiveTrigger]:
         """The automation's triggers for this text: those that were there as they were, the others anew."""
         found = []
         for trigger in asset.definition.triggers:
             resumes = asset.definition.policy.resumable_schedule
-            same = next((each for each in old if each.trigger == trigger and each.resumes == resumes), None)
+            same = next((each for each in old if each.is_for(trigger, resumes=resumes)), None)
             if same is not None:
                 old.remove(same)
                 found.append(same)
@@ -162,6 +168,7 @@ class Engine:
             self._stop(active)
         for active in found:
             active.asset = asset
+        self._states.keep_waits(asset.definition.id, {key: each.key for each in found for key in each.keys if key})
         return found
 
     def _stop(self, active: ActiveTrigger) -> None:

@@ -45,6 +45,10 @@ class Listeners:
         subject = _SUBJECTS.get(type(event))
         return [] if subject is None else self._by_subject.get(subject(event), [])
 
+    def of_subject(self, kind: str, name: str) -> list[ActiveTrigger]:
+        """The triggers that listen to the thing of this kind and name."""
+        return self._by_subject.get((kind, name), [])
+
     def of_device(self, device: Device) -> list[ActiveTrigger]:
         """The triggers that listen to the device, to its room, or to a group to which it belongs."""
         groups = self._registry.layout.groups

@@ -80,15 +80,24 @@ class Anything:
         """Always: whatever a value was before, to change is enough."""
         return True
 
+    def fields(self) -> dict[str, Value]:
+        """The fields that state it."""
+        return {}
+
     def __str__(self) -> str:
         return "any value"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Equal:
     """Equal to this value; a plain number also equals a value with a unit whose number it is."""
 
     value: Value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Equal) and same(self.value, other.value)
+
+    __hash__ = None  # type: ignore[assignment]
 
     def holds(self, value: Value) -> bool:
         """Whether the value is equal."""
@@ -99,6 +108,10 @@ class Equal:
     def entered_from(self, previous: Value) -> bool:
         """Whether a value that is equal now has become so: it was not before."""
         return not self.holds(previous)
+
+    def fields(self) -> dict[str, Value]:
+        """The fields that state it."""
+        return {"equals": self.value}
 
     def __str__(self) -> str:
         return describe(self.value)
@@ -123,6 +136,10 @@ class Within:
     def entered_from(self, previous: Value) -> bool:
         """Whether a value that is in the range now has entered it: it was a number outside."""
         return number_in(previous) is not None and not self.holds(previous)
+
+    def fields(self) -> dict[str, Value]:
+        """The fields that state it."""
+        return {"above": self.above, "below": self.below}
 
     def __str__(self) -> str:
         ends = (("above", self.above), ("below", self.below))

@@ -95,7 +95,7 @@ def never_began(memory: Memory, event: Mapping[str, Value]) -> Memory:
 
 def fingerprint(event: Mapping[str, Value]) -> str:
     """A short text that is the same for the same events, `scheduled_at` aside; `5` is `5.0`, `true` is not `1`."""
-    fields = {key: _plain(value) for key, value in event.items() if key != "scheduled_at"}
+    fields = {key: plain(value) for key, value in event.items() if key != "scheduled_at"}
     text = json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=12).hexdigest()
 
@@ -137,14 +137,14 @@ def _seconds_left(since: datetime, secs: float, now: datetime) -> int:
     return math.ceil(secs - (now - since).total_seconds())
 
 
-def _plain(value: Value) -> Value:
+def plain(value: Value) -> Value:
     """The value with whole floats as integers, all the way down."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in value.items()}
+        return {str(key): plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [plain(each) for each in value]
     return value
 
 

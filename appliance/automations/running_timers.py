@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
+from msgspec import Struct
 
 from appliance.automations.alarms import TimerHandle
 from appliance.automations.scheduler import Scheduler
 from appliance.clock import Clock
+from appliance.errors import Invalid
+from appliance.home.texts import strip_id
 from appliance.home.values import Value, to_bytes
 from appliance.tables.checks import is_number
 
@@ -20,6 +23,9 @@ MAX_STALE = 64
 
 SAME_SECS = 1e-6
 """Timers due within this time of each other fire together: sums of floating point numbers may differ."""
+
+MAX_SECS = 400 * 86_400
+MAX_TIMER_PAYLOAD_BYTES = 16 << 10
 
 MAX_MILLIS = 253_402_300_799_999
 """The end of the year 9999."""
@@ -31,7 +37,8 @@ class RunningTimer:
     the clock was trusted then.
 
     `due` is the monotonic second, None while it does not run: the clock is not trusted yet, or it is over.
-    `late_secs` is how long it was overdue when it went on after a start.
+    `late_secs` is how long it was overdue when it went on. `unheard_since`: when it was over and no automation
+    listened for it, in milliseconds since 1970.
     """
 
     name: str
@@ -41,6 +48,7 @@ class RunningTimer:
     is_dated: bool
     due: float | None = None
     late_secs: float | None = None
+    unheard_since: int | None = None
     is_gone: bool = False
 
     def __lt__(self, other: RunningTimer) -> bool:
@@ -53,13 +61,17 @@ class RunningTimer:
         started_at, due_at = _millis(fields.get("started_at")), _millis(fields.get("due_at"))
         if started_at is None or due_at is None:
             return None
-        payload = to_bytes(fields.get("payload"))
-        return RunningTimer(name, payload, started_at, due_at, fields.get("is_dated") is not False)
+        timer = RunningTimer(
+            name, to_bytes(fields.get("payload")), started_at, due_at, fields.get("is_dated") is not False
+        )
+        timer.unheard_since = _millis(fields.get("unheard_since"))
+        return timer
 
     def to_json(self) -> dict[str, Any]:
         """The form in which it is stored."""
         times = {"started_at": self.started_at, "due_at": self.due_at, "is_dated": self.is_dated}
-        return {**times, "payload": self.load_payload()}
+        unheard = {} if self.unheard_since is None else {"unheard_since": self.unheard_since}
+        return {**times, **unheard, "payload": self.load_payload()}
 
     def load_payload(self) -> Value:
         """The payload as JSON data; None where the timer has none."""
@@ -75,10 +87,27 @@ def _millis(raw: Value) -> int | None:
     return int(raw) if is_number(raw) and 0 <= raw <= MAX_MILLIS else None
 
 
+class TimerChange(Struct, frozen=True, kw_only=True):
+    """What the queue makes: the timer of this `name` begins, or, as None, goes; or these `over` fire.
+
+    `began` is the monotonic second of the call, `source` who called.
+    """
+
+    name: str = ""
+    timer: RunningTimer | None = None
+    over: Sequence[RunningTimer] = ()
+    began: float = 0.0
+    source: str = ""
+
+    def to_json(self) -> dict[str, Value] | None:
+        """What the card is to hold."""
+        return None if self.timer is None else self.timer.to_json()
+
+
 class TimerQueue:
     """The timers that run, by when they are due. However many there are, the scheduler holds one timer."""
 
-    def __init__(self, clock: Clock, scheduler: Scheduler, on_due: Callable[[RunningTimer], None]) -> None:
+    def __init__(self, clock: Clock, scheduler: Scheduler, on_due: Callable[[list[RunningTimer]], None]) -> None:
         self._clock = clock
         self._scheduler = scheduler
         self._on_due = on_due
@@ -123,11 +152,30 @@ class TimerQueue:
     def _fire_due(self, _: float) -> None:
         self._alarm, self._armed_for = None, None
         now = self._clock.monotonic() + SAME_SECS
+        over = []
         while self._heap and (self._heap[0].is_gone or (self._heap[0].due or 0.0) <= now):
             timer = heapq.heappop(self._heap)
             if timer.is_gone:
                 self._stale -= 1
                 continue
             timer.due = None
-            self._on_due(timer)
+            over.append(timer)
         self._arm()
+        if over:
+            self._on_due(over)
+
+
+def check_timer(name: str, secs: float, payload: Value) -> str:
+    """The name without white space around it; `Invalid` where name, seconds or payload are not allowed."""
+    name = strip_id(name)
+    if not is_number(secs) or not 0 <= secs <= MAX_SECS:
+        raise Invalid(f"timer '{name}': must take 0 to {MAX_SECS} seconds (400 days), not {secs!r}")
+    try:
+        size = len(orjson.dumps(payload))
+    except (orjson.JSONEncodeError, RecursionError):
+        raise Invalid(f"timer '{name}': the payload is no JSON") from None
+    if size > MAX_TIMER_PAYLOAD_BYTES:
+        raise Invalid(
+            f"timer '{name}': the payload takes {size} bytes as JSON; {MAX_TIMER_PAYLOAD_BYTES} are allowed"
+        )
+    return name

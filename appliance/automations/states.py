@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -54,6 +55,7 @@ class States:
     """The states by id. What is remembered is written now and then; switches are on the card before they count."""
 
     def __init__(self, storage: Storage) -> None:
+        self._stored = storage.stored
         self._remember = storage.remember
         self._put = storage.put
         self._tasks = Tasks()
@@ -92,6 +94,33 @@ class States:
         elif state.waits.pop(key, None) is None:
             return
         self._store(id_, state)
+
+    def keep_waits(self, id_: str, names: Mapping[str, str]) -> None:
+        """Forget the waits of other triggers than these; each is found by its old key, and kept by its new one."""
+        state = self.of(id_)
+        named = ((key.partition(" "), wait) for key, wait in state.waits.items())
+        waits = {f"{names[key]} {device_id}": wait for (key, _, device_id), wait in named if key in names}
+        if waits.keys() != state.waits.keys():
+            state.waits = waits
+            self._store(id_, state)
+
+    def end_wait(self, id_: str, key: str) -> asyncio.Event | None:
+        """Forget a wait that is over; where it is on the card, what is set once it is there no more."""
+        on_card = dict(self._stored.items(AUTOMATION_PREFIX + id_)).get("")
+        self.note_wait(id_, key, None)
+        if key not in State.from_json(on_card).waits:
+            return None
+        gone = asyncio.Event()
+        self._tasks.start(self._remove_wait(id_, gone), f"end of a wait of {id_}")
+        return gone
+
+    async def _remove_wait(self, id_: str, gone: asyncio.Event) -> None:
+        try:
+            await self._put({AUTOMATION_PREFIX + id_: self.of(id_).to_json() or None})
+        except StoreFailed:
+            return  # the home runs on; the next flush takes it off the card
+        finally:
+            gone.set()
 
     def forget_others(self, ids: Collection[str]) -> None:
         """Forget automations that there are no more, their switches too, as soon as the card takes it."""

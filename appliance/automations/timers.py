@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
-import orjson
-
+from appliance.automations.alarms import TimerHandle
 from appliance.automations.brake import Brake
 from appliance.automations.environment import Environment
 from appliance.automations.policy import read_instant
-from appliance.automations.running_timers import RunningTimer, TimerQueue
+from appliance.automations.running_timers import RunningTimer, TimerChange, TimerQueue, check_timer
 from appliance.automations.scheduler import Scheduler
 from appliance.clock import to_millis
-from appliance.errors import Invalid, NotFound, StoreFailed
+from appliance.errors import Invalid, LaresError, NotFound, StoreFailed
 from appliance.home.events import TimerFired
 from appliance.home.texts import strip_id
 from appliance.home.values import Value, to_bytes
-from appliance.tables.checks import is_number
+from appliance.store.batch_queue import BatchQueue
 from appliance.tasks import Tasks
 
 log = logging.getLogger("automations")
@@ -30,11 +29,12 @@ TIMER_PREFIX = "timer/"
 """Keys in the document: `timer/<name>` holds `{started_at, due_at, is_dated, payload}`, times in milliseconds since
 1970; `is_dated`: whether the clock was trusted then."""
 
-MAX_SECS = 400 * 86_400
 MAX_TIMERS = 10_000
-MAX_TIMER_PAYLOAD_BYTES = 16 << 10
 MAX_BYTES_IN_ALL = 1 << 20
 """Of the payloads of all timers together, as JSON."""
+
+MAX_UNHEARD_SECS = 86_400.0
+"""How long a timer that is over waits for an automation that listens for it."""
 
 MIN_DELAY_SECS = 0.1
 """A timer of less has no delay: what it sets off counts for the brake."""
@@ -52,6 +52,9 @@ class Timer:
 class Timers:
     """The timers by name. They run on real seconds; after a restart they are due by the clock, once it is trusted.
 
+    Changes that come at the same time, ends too, are one record on the card. A timer that is over while no automation
+    listens for it waits up to a day for one.
+
     One that is over fires, and in the same step of the loop its removal is handed to the card; what runs because of
     it can do nothing until the removal is durable. So a cut before that leaves a timer that has done nothing and
     fires after the start, and a cut behind it one whose runs had begun: none fires twice, and none never.
@@ -66,8 +69,10 @@ class Timers:
         self._bus = environment.bus
         self._brake: Brake = environment.brake
         self._tasks = Tasks()
-        self._lock = asyncio.Lock()
+        self._changes: BatchQueue[TimerChange, None] = BatchQueue(self._make, "change of timers")
         self._is_paused = False
+        self._starting = self._starting_bytes = 0
+        self._unheard: dict[str, TimerHandle] = {}
         stored = environment.storage.stored.items(TIMER_PREFIX)
         self._running = {name: timer for name, raw in stored if (timer := RunningTimer.of(name, raw)) is not None}
         self._bytes = sum(len(timer.payload) for timer in self._running.values())
@@ -76,11 +81,15 @@ class Timers:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        async with self._lock:  # a change that was begun is finished
-            await self._tasks.__aexit__()
+        await self._changes.close()  # a change that was begun is finished
+        await self._tasks.__aexit__()
 
-    def begin(self, scheduler: Scheduler) -> None:
-        """Set going what was under way at the last stop, and follow the clock from now on."""
+    def begin(self, scheduler: Scheduler, is_heard: Callable[[str], bool]) -> None:
+        """Set going what was under way at the last stop, and follow the clock from now on.
+
+        `is_heard` says whether an automation that is switched on listens for the timer of a name.
+        """
+        self._scheduler, self._is_heard = scheduler, is_heard
         self._queue = TimerQueue(self._clock, scheduler, self._on_due)
         scheduler.on_step(self._date_anew)
         scheduler.when_trusted(self._resume_dated)
@@ -99,6 +108,14 @@ class Timers:
         self._is_paused = False
         self._resume_waiting()
 
+    def recheck(self) -> None:
+        """Fire what is over and waited for an automation that listens for it, where there is one by now."""
+        for name in [each for each in self._unheard if self._is_heard(each)]:
+            timer = self._running[name]
+            timer.late_secs = (self._clock.now() - self._due_at(timer)).total_seconds()
+            self._forget_unheard(name)
+            self._on_due([timer])
+
     def list_all(self) -> list[Timer]:
         """Every timer that is under way, by name."""
         return [
@@ -111,8 +128,17 @@ class Timers:
 
         `Invalid` where something is not allowed, `StoreFailed` where the card takes nothing now.
         """
-        name = _check(name, secs, payload)
-        await self._finish(partial(self._start, name, secs, payload, source), name)
+        name = check_timer(name, secs, payload)
+        started_at = to_millis(self._clock.now())
+        due_at = started_at + round(secs * 1000)
+        timer = RunningTimer(name, to_bytes(payload), started_at, due_at, self._trust.is_trusted())
+        self._reserve(timer)
+        began = self._clock.monotonic()
+        try:
+            await self._changes.submit(TimerChange(name=name, timer=timer, began=began, source=source))
+        finally:
+            self._starting -= 1
+            self._starting_bytes -= len(timer.payload)
 
     async def cancel(self, name: str) -> bool:
         """Cancel it; returns when that is on the card, and whether there was such a timer. Raises `StoreFailed`."""
@@ -122,7 +148,7 @@ class Timers:
             return False
         if name not in self._running:
             return False
-        await self._finish(partial(self._cancel, name), name)
+        await self._changes.submit(TimerChange(name=name))
         return True
 
     async def remove(self, name: str) -> None:
@@ -130,38 +156,58 @@ class Timers:
         if not await self.cancel(name):
             raise NotFound("timer", name)
 
-    async def _finish(self, change: Callable[[], Awaitable[None]], name: str) -> None:
-        """Make the change; it is finished even if the caller is cancelled."""
-        await self._tasks.finish(self._make(change), f"change of the timer {name}")
+    async def _make(self, batch: list[TimerChange]) -> list[LaresError | None]:
+        """Fire what is over, and start and cancel the others once that is on the card; for each why it was not."""
+        planned: dict[str, TimerChange] = {}
+        over: list[RunningTimer] = []
+        withheld: list[RunningTimer] = []
+        for change in batch:
+            for timer in change.over:
+                (withheld if timer.name in planned else over).append(timer)
+            if not change.over:
+                planned[change.name] = change
+        stored = asyncio.Event()
+        ended = {TIMER_PREFIX + timer.name: None for timer in over if self._fire(timer, stored)}
+        for key in ended:
+            self._remember(key, None)  # where the card takes nothing now, the next flush takes it off
+        started = {TIMER_PREFIX + name: change.to_json() for name, change in planned.items()}
+        try:
+            await self._put(ended | started)  # in the same step: nothing that follows is stored before it
+        except StoreFailed as failure:
+            if withheld:
+                self._on_due(withheld)
+            return [None if change.over else failure for change in batch]
+        finally:
+            stored.set()
+        for change in planned.values():
+            self._apply(change)
+        return [None] * len(batch)
 
-    async def _make(self, change: Callable[[], Awaitable[None]]) -> None:
-        async with self._lock:
-            await change()
+    def _apply(self, change: TimerChange) -> None:
+        """What is on the card now is so."""
+        self._drop(change.name)
+        if change.timer is None:
+            return
+        self._running[change.name] = change.timer
+        self._bytes += len(change.timer.payload)
+        self._queue.start(change.timer, change.timer.whole_secs - (self._clock.monotonic() - change.began))
+        if change.timer.whole_secs < MIN_DELAY_SECS:
+            self._brake.note_effect(change.source, "timer", change.name)
 
-    async def _start(self, name: str, secs: float, payload: Value, source: str) -> None:
-        if name not in self._running and len(self._running) >= MAX_TIMERS:
+    def _reserve(self, timer: RunningTimer) -> None:
+        """Count it among those that start; `Invalid` where there is no room for it."""
+        name, before = timer.name, self._running.get(timer.name)
+        if before is None and len(self._running) + self._starting >= MAX_TIMERS:
             raise Invalid(f"timer '{name}': {MAX_TIMERS} are under way already; cancel one first")
-        started_at, began = to_millis(self._clock.now()), self._clock.monotonic()
-        due_at = started_at + round(secs * 1000)
-        timer = RunningTimer(name, to_bytes(payload), started_at, due_at, self._trust.is_trusted())
-        before = self._running.get(name)
-        if self._bytes + len(timer.payload) - (0 if before is None else len(before.payload)) > MAX_BYTES_IN_ALL:
+        size = len(timer.payload) - (0 if before is None else len(before.payload))
+        if self._bytes + self._starting_bytes + size > MAX_BYTES_IN_ALL:
             raise Invalid(f"timer '{name}': the payloads of all would take over {MAX_BYTES_IN_ALL} bytes as JSON")
-        await self._put({TIMER_PREFIX + name: timer.to_json()})
-        self._drop(name)
-        self._running[name] = timer
-        self._bytes += len(timer.payload)
-        self._queue.start(timer, secs - (self._clock.monotonic() - began))
-        if secs < MIN_DELAY_SECS:
-            self._brake.note_effect(source, "timer", name)
-
-    async def _cancel(self, name: str) -> None:
-        if name in self._running:
-            await self._put({TIMER_PREFIX + name: None})
-            self._drop(name)
+        self._starting += 1
+        self._starting_bytes += len(timer.payload)
 
     def _drop(self, name: str) -> None:
         timer = self._running.pop(name, None)
+        self._forget_unheard(name)
         if timer is not None:
             self._bytes -= len(timer.payload)
             self._queue.remove(timer)
@@ -190,33 +236,48 @@ class Timers:
                 timer.is_dated = self._trust.is_trusted()
                 self._remember(TIMER_PREFIX + name, timer.to_json())
 
-    def _on_due(self, timer: RunningTimer) -> None:
-        self._tasks.start(self._fire(timer), f"end of the timer {timer.name}")
+    def _on_due(self, over: Sequence[RunningTimer]) -> None:
+        self._tasks.start(self._changes.submit(TimerChange(over=over)), "end of timers")
 
-    async def _fire(self, timer: RunningTimer) -> None:
+    def _fire(self, timer: RunningTimer, stored: asyncio.Event) -> bool:
+        """Publish that the timer is over, if an automation listens for it; whether it was published.
+
+        What runs because of it may act once `stored` is set.
+        """
         name = timer.name
-        async with self._lock:
-            if self._is_paused or self._running.get(name) is not timer:
-                return
-            del self._running[name]
-            self._bytes -= len(timer.payload)
-            late = None if timer.late_secs is None else round(timer.late_secs, 3)
-            payload, due_at = timer.load_payload(), read_instant(timer.due_at)
-            assert due_at is not None  # as it was checked when it was read
-            stored = asyncio.Event()
-            log.debug("timer '%s' is over", name)
-            self._bus.publish(TimerFired(name=name, payload=payload, due_at=due_at, late_secs=late, stored=stored))
-            await self._delete_stored(name, stored)  # in the same step: nothing that follows is stored before it
+        if self._is_paused or self._running.get(name) is not timer:
+            return False
+        if not self._is_heard(name):
+            self._wait_for_listener(timer)
+            return False
+        del self._running[name]
+        self._bytes -= len(timer.payload)
+        late = None if timer.late_secs is None else round(timer.late_secs, 3)
+        payload, due_at = timer.load_payload(), read_instant(timer.due_at)
+        assert due_at is not None  # as it was checked when it was read
+        log.debug("timer '%s' is over", name)
+        self._bus.publish(TimerFired(name=name, payload=payload, due_at=due_at, late_secs=late, stored=stored))
+        return True
 
-    async def _delete_stored(self, name: str, stored: asyncio.Event) -> None:
-        """Take the timer off the card; then what runs because of it may act."""
-        self._remember(TIMER_PREFIX + name, None)
-        try:
-            await self._put({TIMER_PREFIX + name: None})
-        except StoreFailed:
-            return  # the home runs on; the next flush takes it off the card
-        finally:
-            stored.set()
+    def _wait_for_listener(self, timer: RunningTimer) -> None:
+        """Keep what is over up to a day from now, or from when it was over in an earlier run of the hub."""
+        now = to_millis(self._clock.now())
+        if timer.unheard_since is None or not self._trust.is_trusted():
+            log.info("timer '%s' is over, and no automation that is switched on listens for it yet", timer.name)
+            timer.unheard_since = now
+            self._remember(TIMER_PREFIX + timer.name, timer.to_json())
+        left = MAX_UNHEARD_SECS - max(0, now - timer.unheard_since) / 1000
+        on_due = partial(self._give_up, timer)
+        self._unheard[timer.name] = self._scheduler.after(f"timer '{timer.name}'", max(0.0, left), on_due)
+
+    def _give_up(self, timer: RunningTimer, _: float) -> None:
+        log.warning("timer '%s' is removed: for a day no automation has listened for it", timer.name)
+        self._tasks.start(self._changes.submit(TimerChange(name=timer.name)), f"removal of the timer {timer.name}")
+
+    def _forget_unheard(self, name: str) -> None:
+        handle = self._unheard.pop(name, None)
+        if handle is not None:
+            self._scheduler.cancel(handle)
 
     def _due_at(self, timer: RunningTimer) -> datetime:
         """When it is due by the clock as it is now."""
@@ -225,19 +286,3 @@ class Timers:
         due_at = read_instant(timer.due_at)
         assert due_at is not None
         return due_at
-
-
-def _check(name: str, secs: float, payload: Value) -> str:
-    """The name without white space around it; `Invalid` where name, seconds or payload are not allowed."""
-    name = strip_id(name)
-    if not is_number(secs) or not 0 <= secs <= MAX_SECS:
-        raise Invalid(f"timer '{name}': must take 0 to {MAX_SECS} seconds (400 days), not {secs!r}")
-    try:
-        size = len(orjson.dumps(payload))
-    except (orjson.JSONEncodeError, RecursionError):
-        raise Invalid(f"timer '{name}': the payload is no JSON") from None
-    if size > MAX_TIMER_PAYLOAD_BYTES:
-        raise Invalid(
-            f"timer '{name}': the payload takes {size} bytes as JSON; {MAX_TIMER_PAYLOAD_BYTES} are allowed"
-        )
-    return name

@@ -9,7 +9,7 @@ import orjson
 from appliance.automations.automation_fields import variable_name
 from appliance.automations.brake import Brake
 from appliance.automations.matchers import same
-from appliance.errors import Invalid, NotFound, StoreFailed
+from appliance.errors import Invalid, NotFound
 from appliance.home.bus import Bus
 from appliance.home.events import VariableChanged
 from appliance.home.values import Value
@@ -98,22 +98,14 @@ class Variables:
 
     async def _set_durable(self, pending: _Pending, value: Value, source: str) -> None:
         name = pending.name
-        self._remember(
-            VARIABLE_PREFIX + name, _stored(value)
-        )  # or a flush that comes between would write what was before
-        failed = None
         try:
+            if pending.is_outdated:  # before it began: what was set since is to be written, with the next flush
+                return
             await self._put({VARIABLE_PREFIX + name: _stored(value)})
-        except StoreFailed as failure:
-            failed = failure
         finally:
             self._pending.remove(pending)
-        if failed is None and not pending.is_outdated:
+        if not pending.is_outdated:
             self._apply(name, value, pending.size, source)
-        if not self._pending_of(name):  # what is so now is what the card is to hold
-            self._remember(VARIABLE_PREFIX + name, _stored(self._values.get(name)))
-        if failed is not None:
-            raise failed
 
     def _pending_of(self, name: str) -> list[_Pending]:
         return [each for each in self._pending if each.name == name]

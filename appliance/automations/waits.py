@@ -92,13 +92,14 @@ class Waits:
         wait = active.waits.get(device_id)
         if wait is None:
             return
-        self.end(active, device_id)
+        gone = self._states.end_wait(active.id, f"{active.key} {device_id}")
+        self._drop(active, device_id)
         device = next(iter(self._registry.find_devices([device_id])), None)
         if device is not None and not trigger.devices.include(device, self._registry):
             return
         match = trigger.resolve(wait.match, device)
         if match is not None:
-            self._fire(active, match)
+            self._fire(active, Match(event=match.event, after=gone))
 
     def _drop(self, active: ActiveTrigger, device_id: str) -> None:
         wait = active.waits.pop(device_id, None)

@@ -11,8 +11,8 @@ from typing import TextIO
 
 import orjson
 
-from appliance.cli.log_limit import RepetitionLimit
 from appliance.log_buffer import fields_of, fields_text
+from appliance.log_limit import RepetitionLimit
 from appliance.settings import Logging
 
 _PRIORITIES = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3, logging.CRITICAL: 2}

@@ -121,8 +121,12 @@ async def _reload_on(hangup: asyncio.Event, hub: Hub, notifier: Notifier) -> Non
     while await hangup.wait():
         hangup.clear()
         notifier.reloading()
-        await hub.reload()
-        notifier.ready()
+        try:
+            await hub.reload()
+        except Exception as error:  # the next SIGHUP is to be answered too
+            log.error("the reload failed: %s: %s", type(error).__name__, error, exc_info=error)
+        finally:
+            notifier.ready()
 
 
 def _listen_to_signals(hub: Hub) -> tuple[asyncio.Event, asyncio.Event]:

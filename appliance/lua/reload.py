@@ -47,11 +47,18 @@ class Reloader:
         """Reload after those that were requested before; it is finished though the caller is cancelled."""
         return await self._tasks.finish(self._reload(), f"reload of {self.target}")
 
+    async def _read(self) -> tuple[int, list[Fault]]:
+        try:
+            return await self._work()
+        except Exception as error:  # who waits is to be told how it ended
+            log.error("reload of %s: %s: %s", self.target, type(error).__name__, error, exc_info=error)
+            return 0, [Fault(self.target, 0, f"the reload failed ({type(error).__name__}); the log says why")]
+
     async def _reload(self) -> Reloaded:
         async with self._lock:
             self._bus.publish(events.CatalogReloadStarted(target=self.target))
             began = self._clock.monotonic()
-            count, faults = (0, [self._refusal]) if self._refusal is not None else await self._work()
+            count, faults = (0, [self._refusal]) if self._refusal is not None else await self._read()
             elapsed = round((self._clock.monotonic() - began) * 1000)
             kind = events.CatalogReloadFailed if faults else events.CatalogReloaded
             self.last = kind(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
@@ -41,6 +42,10 @@ class Recorder:
         self._lost: set[str] = set()
         self._is_last = False
         self._handed: dict[str, Any] = {}
+        self._flushing: dict[str, Any] = {}
+        self._puts = 0
+        self._putting: Counter[str] = Counter()
+        self._void: dict[str, tuple[int, Any]] = {}
         self._unencodable: set[str] = set()
         self._tasks = Tasks()
 
@@ -77,6 +82,7 @@ class Recorder:
             changes |= forgetting(self.trust, self._clock.now())
         if not changes:
             return
+        self._flushing = handed
         try:
             await self._document.put_many({**changes, CARD: self._count()})
             self._is_forgotten = self._is_forgotten or CLOCK in changes
@@ -88,6 +94,34 @@ class Recorder:
         except Exception as error:  # no exception may end the recording
             self._keep(dirty, handed)
             log.error("changes cannot be recorded: %s: %s", type(error).__name__, error)
+        finally:
+            self._flushing = {}
+
+    async def put(self, changes: Mapping[str, Any]) -> None:
+        """As `Document.put_many`; what was remembered of these keys before the call is void, unless this fails."""
+        self._puts += 1
+        number = self._puts
+        for key in changes:
+            self._putting[key] += 1
+            for handed in (self._flushing, self._handed):
+                if key in handed:
+                    self._void[key] = (number, handed.pop(key))
+        try:
+            await self._document.put_many(changes)
+            for key in changes:
+                if self._void.get(key, (number + 1, None))[0] <= number:
+                    del self._void[key]
+        finally:
+            self._end_put(changes)
+
+    def _end_put(self, keys: Iterable[str]) -> None:
+        """Remember again what a put that failed had made void, once no other put of the key is under way."""
+        for key in keys:
+            self._putting[key] -= 1
+            if not self._putting[key]:
+                del self._putting[key]
+                if key in self._void:
+                    self._handed.setdefault(key, self._void.pop(key)[1])
 
     def remember(self, key: str, value: dict[str, Any] | None) -> None:
         """Have the value written with the next flush if it differs from what is stored; None removes the key."""

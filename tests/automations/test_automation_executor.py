@@ -396,3 +396,25 @@ async def test_the_last_run_and_its_error_are_shown_and_what_did_not_run_is_none
         assert (view.last_run, view.last_error) == (NOW + timedelta(seconds=10), None)
         ended = it.parts.automations.figures()["ended"]
         assert (ended["ok"], ended["error"], ended["dropped"]) == (1, 1, 1)
+
+
+async def test_what_was_queued_and_skipped_as_it_was_switched_off_is_no_duplicate_afterwards(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    queued = automation(TICK, mode="queued", state={"dedupe_window_secs": 600, "cooldown_secs": 0})
+    async with bench(tmp_path, queued) as it:
+        it.stage.ends_at_once = False
+        for message in ("one", "two"):
+            it.bus.publish(SystemErrorReported(message=message))
+        await it.drain()
+        caplog.set_level("INFO", "automations")
+        await it.parts.automations.switch("a", is_enabled=False)
+        await it.parts.automations.switch("a", is_enabled=True)
+        assert [each for each in caplog.messages if "switched" in each] == [
+            "automation 'a' is switched off",
+            "automation 'a' is switched on",
+        ]
+        it.stage.plays[0].end()
+        it.bus.publish(SystemErrorReported(message="two"))
+        await it.drain()
+        assert [event["message"] for event in it.events] == ["one", "two"]

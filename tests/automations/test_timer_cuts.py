@@ -68,10 +68,12 @@ class SlowCard(Card):
         """As the document's: all at once, and told only then."""
         before, done = self.last, asyncio.Event()
         self.last = done
+        void = {key: self.handed.pop(key) for key in values if key in self.handed}
         try:
             await before.wait()
             await _steps(self.slow)
             if self.is_bad:
+                self.handed = void | self.handed
                 raise StoreFailed("the card is full")
             self.look()
             for key, value in values.items():

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from appliance.automations.timers import MAX_BYTES_IN_ALL, MAX_TIMER_PAYLOAD_BYTES
+from appliance.automations.running_timers import MAX_TIMER_PAYLOAD_BYTES
+from appliance.automations.timers import MAX_BYTES_IN_ALL
 from appliance.errors import Invalid, NotFound, StoreFailed
 from tests.automations.homes import NOW
 from tests.fakes.automations import Bench, Card, automation, bench
@@ -158,7 +159,7 @@ async def test_a_card_that_takes_nothing_keeps_no_timer_from_firing_once(tmp_pat
 async def test_payloads_of_all_timers_together_are_bounded(tmp_path: Path) -> None:
     payload = "x" * (MAX_TIMER_PAYLOAD_BYTES - 2)
     most = MAX_BYTES_IN_ALL // MAX_TIMER_PAYLOAD_BYTES
-    async with bench(tmp_path, automation(OFF)) as it:
+    async with bench(tmp_path, automation({**OFF, "name": "t0"})) as it:
         for number in range(most):
             await start(it, f"t{number}", 5 + number, payload)
         await start(it, "t9", 30, payload)
@@ -207,3 +208,54 @@ async def test_of_many_that_are_restarted_and_cancelled_each_fires_when_it_is_du
             await it.pass_by(1)
         expected = sorted((number for number in due if number % 3), key=lambda number: due[number])
         assert [event["name"] for event in it.events] == [f"t{number}" for number in expected]
+
+
+async def test_a_timer_that_nobody_listens_for_waits_for_a_listener_up_to_a_day_over_restarts(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    card, other = Card(), automation({**OFF, "name": "other"}, "b")
+    async with bench(tmp_path, other, card=card) as it:
+        await start(it, secs=60)
+        await it.pass_by(3600)
+        assert it.fired == [] and [each.name for each in it.parts.timers.list_all()] == ["off"]
+        now = it.clock.now()
+    async with bench(tmp_path, other, automation(OFF), card=card, start=now) as it:
+        await it.drain()
+        assert it.events == [
+            {"type": "timer", "name": "off", "scheduled_at": "2026-06-01T12:01:00.000Z", "late_secs": 3540.0}
+        ]
+        await it.parts.automations.switch("a", is_enabled=False)
+        await start(it, secs=60)
+        await it.pass_by(61)
+        assert len(it.fired) == 1
+        await it.parts.automations.switch("a", is_enabled=True)
+        await it.drain()
+        assert it.fired == ["a", "a"]
+        await start(it, secs=60)
+        await it.reload(other)
+        await it.pass_by(86_000)
+        now = it.clock.now()
+    async with bench(tmp_path, other, card=card, start=now) as it:
+        assert len(it.parts.timers.list_all()) == 1
+        await it.pass_by(480)
+        assert it.parts.timers.list_all() == [] and it.fired == []
+        assert "timer 'off' is removed: for a day no automation has listened for it" in caplog.text
+
+
+async def test_timers_due_together_are_one_record(tmp_path: Path) -> None:
+    class CountingCard(Card):
+        puts = 0
+
+        async def put(self, values: Any) -> None:
+            self.puts += 1
+            await super().put(values)
+
+    card, triggers = CountingCard(), [{**OFF, "name": f"t{number}"} for number in range(100)]
+    definition = automation(id_="a", triggers=triggers)
+    del definition["trigger"]
+    async with bench(tmp_path, {**definition, "mode": {"type": "parallel", "max": 100}}, card=card) as it:
+        for number in range(100):
+            await start(it, f"t{number}", 60)
+        card.puts = 0
+        await it.pass_by(60)
+        assert len(it.fired) == 100 and card.puts == 1

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from appliance.home.events import DeviceEvent
-from tests.fakes.automations import LAMP, Card, automation, bench
+from tests.fakes.automations import LAMP, Card, Play, Stage, automation, bench
 
 OTHER = "desk:light:1"
 HOLDS = {"type": "device_state_change", "device_id": LAMP, "attribute": "power", "equals": "on", "duration_secs": 600}
@@ -148,3 +148,55 @@ async def test_each_of_several_triggers_sets_off_the_automation_and_says_which_i
             "2026-06-01 12:05:00+00:00",
         ]
         assert len(it.parts.automations.list_next("a")) == 10
+
+
+@pytest.mark.parametrize(
+    ("edited", "is_kept"),
+    [
+        ({**HOLDS, "duration_secs": 600.0}, True),
+        ({**HOLDS, "device_id": [LAMP], "debounce_secs": None}, True),
+        ({**HOLDS, "duration_secs": 601}, False),
+        ({**HOLDS, "equals": "off"}, False),
+    ],
+)
+@pytest.mark.parametrize("is_restarted", [True, False])
+async def test_a_wait_is_kept_for_a_trigger_that_means_the_same_and_forgotten_for_any_other(
+    edited: dict[str, Any], is_kept: bool, is_restarted: bool, tmp_path: Path
+) -> None:
+    card = Card()
+    edited = {name: value for name, value in edited.items() if value is not None}
+    async with bench(tmp_path, automation(HOLDS), card=card) as it:
+        it.show(power="on")
+        await it.pass_by(300)
+        stopped_at = it.clock.now()
+        if not is_restarted:
+            await it.reload(automation(edited))
+            assert bool(card.values) is is_kept
+    async with bench(tmp_path, automation(edited), card=card, start=stopped_at) as it:
+        assert bool(card.values) is is_kept
+    async with bench(tmp_path, automation(HOLDS), card=card, start=stopped_at) as it:
+        it.show(power="on")
+        await it.pass_by(301)
+        assert it.fired == (["a"] if is_kept else [])
+
+
+async def test_waits_that_version_0_1_left_on_the_card_are_found(tmp_path: Path) -> None:
+    event = {"type": "device_state_change", "device_id": LAMP, "attribute": "power", "value": "on"}
+    wait = {"began_at": 1780315200000, "event": event}
+    card = Card({"automation/a": {"waits": {f"1244f9a87c448f90 {LAMP}": wait}}})
+    async with bench(tmp_path, automation(HOLDS), card=card) as it:
+        assert [*card.values["automation/a"]["waits"]] == [f"{it.parts.engine._active['a'][0].key} {LAMP}"]
+
+
+async def test_a_wait_that_is_on_the_card_and_fires_is_off_it_before_its_execution_acts(tmp_path: Path) -> None:
+    class Waiting(Stage):
+        def start(self, source: Any, context: Any, event: Any, **more: Any) -> Play:
+            self.after = context.after
+            assert not self.after.is_set()
+            return super().start(source, context, event, **more)
+
+    stage, card = Waiting(), Card()
+    async with bench(tmp_path, automation(HOLDS), card=card, stage=stage) as it:
+        it.show(power="on")
+        await it.pass_by(601)
+        assert it.fired == ["a"] and stage.after.is_set() and card.values == {}

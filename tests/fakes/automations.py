@@ -133,12 +133,13 @@ class Card:
             self.values[key] = json.loads(json.dumps(value))
 
     async def put(self, values: Mapping[str, Any]) -> None:
-        """As the document's."""
+        """As the recorder's: what is remembered afterwards is written afterwards."""
+        if not self.is_bad:
+            for key, value in values.items():
+                self.remember(key, value)
         await asyncio.sleep(0)
         if self.is_bad:
             raise StoreFailed("the card is full")
-        for key, value in values.items():
-            self.remember(key, value)
 
 
 @dataclass(kw_only=True)

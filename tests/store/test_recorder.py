@@ -160,3 +160,21 @@ async def test_a_value_that_is_no_json_is_told_once_and_keeps_no_other_from_bein
                 await recorder.flush()
         assert dict(document.items("automation/")) == {"good": {"turn": 1}}
     assert len([each for each in caplog.messages if "'automation/bad' cannot be stored" in each]) == 1
+
+
+async def test_what_is_put_at_once_makes_void_what_was_remembered_before_unless_it_fails(tmp_path: Path) -> None:
+    clock, disk = VirtualClock(LATER), RecordingDisk()
+    async with Document(disk, clock) as document:
+        bus = Bus()
+        async with Recorder(Registry(bus, clock), bus, document, clock, flush_secs=300) as recorder:
+            recorder.remember("timer/a", {"end": 1})
+            await recorder.put({"timer/a": {"end": 2}})
+            recorder.remember("timer/b", {"end": 1})
+            putting = asyncio.ensure_future(recorder.put({"timer/b": {"end": 2}}))
+            await asyncio.sleep(0)
+            recorder.remember("timer/b", {"end": 3})
+            await putting
+            recorder.remember("timer/c", {"end": 1})
+            with pytest.raises(TypeError):
+                await recorder.put({"timer/c": {"end": "\ud800"}})
+        assert dict(document.items("timer/")) == {"a": {"end": 2}, "b": {"end": 3}, "c": {"end": 1}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections import OrderedDict
 
@@ -16,7 +17,7 @@ MAX_SAME_KIND = 100
 """Lines of one place in the code in one interval, whatever they name."""
 
 MAX_KINDS = 2048
-"""Texts and places that are remembered; those that came first are forgotten first."""
+"""Texts and places that are remembered; those that were not seen for the longest time are forgotten first."""
 
 MAX_TEXT_CHARS = 10_000
 """Of a line; a script may log one of 8 KiB."""
@@ -43,20 +44,27 @@ class RepetitionLimit(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether to write the line; the first after lines held back says how many those were."""
+        limited = self.limit(record)
+        if limited is None:
+            return False
+        record.msg, record.args = limited.msg, limited.args
+        return True
+
+    def limit(self, record: logging.LogRecord) -> logging.LogRecord | None:
+        """The record as it is to be written, another one where its text changes; None to hold it back."""
         text, is_any_text, now = record.getMessage(), record.msg == "%s", record.created
         if len(text) > MAX_TEXT_CHARS:
             text = text[: MAX_TEXT_CHARS - 1] + "…"
-            record.msg, record.args = "%s", (text,)
+            record = _with_text(record, text)
         kind, limit = hash((record.name, record.levelno, text)), MAX_SAME_KIND if is_any_text else MAX_SAME_LINES
         held_back = [
             self._take(kind, limit, now),
             0 if is_any_text else self._take((record.pathname, record.lineno), MAX_SAME_KIND, now),
         ]
         if None in held_back:
-            return False
-        if count := max(each or 0 for each in held_back):
-            record.msg, record.args = "%s (and %d more like it before)", (text, count)
-        return True
+            return None
+        count = max(each or 0 for each in held_back)
+        return _with_text(record, f"{text} (and {count} more like it before)") if count else record
 
     def _take(self, kind: object, limit: int, now: float) -> int | None:
         """None to hold the line back; else how many of its kind were held back in the interval before."""
@@ -68,8 +76,15 @@ class RepetitionLimit(logging.Filter):
             if len(self._windows) > MAX_KINDS:
                 self._windows.popitem(last=False)
             return held_back
+        self._windows.move_to_end(kind)
         if window.written >= limit:
             window.held_back += 1
             return None
         window.written += 1
         return 0
+
+
+def _with_text(record: logging.LogRecord, text: str) -> logging.LogRecord:
+    changed = copy.copy(record)
+    changed.msg, changed.args = "%s", (text,)
+    return changed

@@ -109,6 +109,7 @@ class Hub:
             "scripts": config.scripts,
         }
         self.clock = clock
+        self.timezone = config.locale.timezone
         self.bus = Bus()
         self.log = log_buffer or LogBuffer()
         self.loop_lag = LoopLag()

@@ -34,6 +34,7 @@ from appliance.api.routes import (
     log,
     metrics,
     overview,
+    reports,
     rooms,
     scenes,
     scripts,
@@ -66,6 +67,7 @@ _RESOURCES: tuple[type[Any], ...] = (
     document.DocumentApi,
     overview.OverviewApi,
     uses.UsesApi,
+    reports.ReportsApi,
 )
 
 ROUTES = tuple(row for resource in _RESOURCES for row in routes_of(resource))
@@ -130,6 +132,7 @@ def _build_resources(
         events.EventsApi(stream),
         overview.OverviewApi(hub.registry, hub.health, hub.scenes, hub.automations, encoder),
         uses.UsesApi(hub.registry, hub.automations, hub.scenes),
+        reports.ReportsApi(hub),
     )
     return {type(each): each for each in built}
 

@@ -41,16 +41,24 @@ REACH: Mapping[Role, frozenset[Role]] = {
 
 
 class Principal(Struct, frozen=True, kw_only=True):
-    """The key of a valid token; `key` is what the token was checked against, None for a configured master key."""
+    """The key of a valid token; `key` is what the token was checked against, None for a configured master key.
+
+    `is_on_box`: the request came over the control socket, from root or the hub's own user, and needs no key.
+    """
 
     key_id: str
     role: Role
     key: Key | None = None
+    is_on_box: bool = False
 
     def require(self, role: Role) -> None:
         """Raise `Forbidden` when this principal does not reach routes of the role."""
         if role not in REACH[self.role]:
             raise Forbidden("insufficient permissions")
+
+
+ON_BOX = Principal(key_id="control socket", role=Role.ADMIN, is_on_box=True)
+"""Whoever may use the control socket."""
 
 
 class Authenticator:

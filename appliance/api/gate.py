@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import cached_property
+from typing import Any
 from urllib.parse import unquote
 
 from sanic import HTTPResponse, Request
 from sanic.exceptions import MethodNotAllowed, NotFound
 
-from appliance.api.auth import Authenticator, Principal, bearer_of
+from appliance.api.auth import ON_BOX, Authenticator, Principal, bearer_of
 from appliance.api.cors import Cors
 from appliance.api.error_responses import error_response
 from appliance.api.rate import Buckets
@@ -42,11 +43,18 @@ class Gate:
         """
         if route.role is None:
             return None
-        principal = await self._authenticator.identify(_token_of(request, is_browser=route.is_websocket))
+        principal = await self._identify(request, is_browser=route.is_websocket)
         principal.require(route.role)
         if route.is_rate_limited:
             self._buckets.take(principal.key_id)
         return principal
+
+    async def _identify(self, request: Request, *, is_browser: bool) -> Principal:
+        """Over the control socket the peer's user decides, elsewhere the token."""
+        exchange: Any = request.stream
+        if exchange.is_on_box:
+            return ON_BOX
+        return await self._authenticator.identify(_token_of(request, is_browser=is_browser))
 
     def recheck(self, principal: Principal | None) -> None:
         """Raise `Unauthenticated` when the key was revoked since it was authorized."""
@@ -68,7 +76,7 @@ class Gate:
         Sanic matches `/rooms/` to `/rooms` when the method is wrong, and loses the methods of a path with an id.
         """
         try:
-            await self._authenticator.identify(_token_of(request, is_browser=False))
+            await self._identify(request, is_browser=False)
         except LaresError as refusal:
             return refusal
         path = "*" if request.raw_url == b"*" else request.path  # Sanic routes it as "/"

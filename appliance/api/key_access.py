@@ -24,14 +24,24 @@ class Access(Struct, frozen=True, kw_only=True):
         clock: Clock,
         *,
         master_key: str | None = None,
+        master_source: str = "the configuration",
         first_used: Callable[[str], None] | None = None,
+        on_master_reset: Callable[[], None] = lambda: None,
     ) -> Access:
         """The access by these keys, and by a configured master key in place of the box's own.
 
-        `first_used` is called with the id of a key when it is first verified.
+        `first_used` is called with the id of a key when it is first verified, `on_master_reset` when the box's own
+        master key was replaced; `master_source` says where a configured one is.
         """
         authenticator = Authenticator(keys.find, master_key=master_key, first_used=first_used)
-        return Access(authenticator=authenticator, keyring=Keyring(keys, authenticator.hasher, clock))
+        keyring = Keyring(
+            keys,
+            authenticator.hasher,
+            clock,
+            master_source=None if master_key is None else master_source,
+            on_master_reset=on_master_reset,
+        )
+        return Access(authenticator=authenticator, keyring=keyring)
 
     def close(self) -> None:
         """Shut the hashing thread down."""

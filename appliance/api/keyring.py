@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import secrets
+from collections.abc import Callable
 
 from appliance.api.auth import Role
 from appliance.api.key_tokens import Hasher, KeyToken, hint_of
 from appliance.clock import Clock
+from appliance.errors import Invalid
 from appliance.store.stored_keys import KEY_ID_PREFIX, MASTER, Key, Keys
 
 log = logging.getLogger("keys")
@@ -16,13 +18,24 @@ log = logging.getLogger("keys")
 class Keyring:
     """Makes and revokes keys. Each change is stored and in force when its method returns.
 
-    The secret is in the returned token alone; it is neither stored nor logged.
+    The secret is in the returned token alone; it is neither stored nor logged. `master_source` says where the master
+    key is configured, None where it is the box's own; `on_master_reset` is called once that was replaced.
     """
 
-    def __init__(self, keys: Keys, hasher: Hasher, clock: Clock) -> None:
+    def __init__(
+        self,
+        keys: Keys,
+        hasher: Hasher,
+        clock: Clock,
+        *,
+        master_source: str | None = None,
+        on_master_reset: Callable[[], None] = lambda: None,
+    ) -> None:
         self._keys = keys
         self._hasher = hasher
         self._clock = clock
+        self._master_source = master_source
+        self._on_master_reset = on_master_reset
 
     async def create(self, label: str, role: Role) -> tuple[Key, str]:
         """A new key and its token; raises `StoreFailed` or `AuthenticationUnavailable`."""
@@ -51,10 +64,16 @@ class Keyring:
         log.info("%s was revoked", key_id)
 
     async def reset_master(self) -> str:
-        """The token of a new master key, in place of the box's own one before; raises `StoreFailed`."""
+        """The token of a new master key, in place of the box's own one before; raises `StoreFailed`.
+
+        Raises `Invalid` where the master key is a configured one.
+        """
+        if self._master_source is not None:
+            raise Invalid(f"the master key is the one of {self._master_source}: change it there; nothing was changed")
         token = KeyToken.make(MASTER).text
         await self._keys.put(make_master(await self._hasher.hash(token), hint_of(token), self._clock))
         log.info("the master key was replaced")
+        self._on_master_reset()
         return token
 
     def _new_name(self) -> str:

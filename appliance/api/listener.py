@@ -11,6 +11,7 @@ import errno
 import logging
 import socket
 from collections.abc import Callable
+from typing import Any
 
 from appliance.api.connections import Connections
 from appliance.api.sanic_http.connection import StrictConnection
@@ -31,19 +32,28 @@ _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 log = logging.getLogger("api")
 
+PeerOf = Callable[[socket.socket, Any], str | None]
+"""As what an accepted connection is counted, by its socket and address; None for one that may not connect."""
+
 
 class Listener:
     """Accepts connections within the context. `connections` decides which are kept; others are closed at once.
 
-    One file descriptor is held in reserve: where none is free, a connection is accepted with it, to be closed.
+    One whose `peer_of` is None is closed at once. One file descriptor is held in reserve: where none is free, a
+    connection is accepted with it, to be closed.
     """
 
     def __init__(
-        self, listening: socket.socket, connections: Connections, new_connection: Callable[[str], StrictConnection]
+        self,
+        listening: socket.socket,
+        connections: Connections,
+        new_connection: Callable[[str], StrictConnection],
+        peer_of: PeerOf = lambda _, address: str(address[0]),
     ) -> None:
         self._socket = listening
         self._connections = connections
         self._new_connection = new_connection
+        self._peer_of = peer_of
         self._loop = asyncio.get_running_loop()
         self._tasks = Tasks()
         self._reserve: socket.socket | None = None
@@ -83,7 +93,10 @@ class Listener:
             except OSError as error:
                 self._recover_from_exhaustion(error)
                 return
-            self._register(accepted, address[0])
+            if (peer := self._peer_of(accepted, address)) is None:
+                accepted.close()
+            else:
+                self._register(accepted, peer)
 
     def _register(self, accepted: socket.socket, peer: str) -> None:
         if not self._connections.make_room(peer):

@@ -8,12 +8,16 @@ import logging
 import os
 import resource
 import socket
+import struct
 from collections.abc import Callable
+from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any
 
 from sanic import Sanic
 
 from appliance.api.api_limits import ApiLimits
+from appliance.api.connections import Connections
 from appliance.api.listener import Listener
 from appliance.api.sanic_http.connection import StrictConnection
 from appliance.clock import Clock
@@ -27,6 +31,11 @@ GOING_AWAY = 1001
 RESERVED_FILES = 256
 """File descriptors that clients' connections leave to the store, Lua, the adapters and all else."""
 
+MAX_CONTROL_CONNECTIONS = 32
+"""Connections of the control socket at a time; an idle one yields to a newcomer."""
+
+ROOT = 0
+
 log = logging.getLogger("api")
 
 
@@ -36,6 +45,7 @@ class Server:
     Making one binds the socket; raises `StartFailed` where that fails. Leaving takes no new connection, closes event
     streams with 1001, and gives requests in progress `limits.stop_secs` to end. Then it calls `abort_all`, to end
     what they wait for, gives them `limits.abort_secs` to respond, and aborts the others.
+    `control` is a bound Unix socket that serves the same to root and this process's user, who need no key.
     """
 
     def __init__(
@@ -46,12 +56,15 @@ class Server:
         clock: Clock,
         *,
         abort_all: Callable[[], None] = lambda: None,
+        control: socket.socket | None = None,
     ) -> None:
         self._abort_all = abort_all
         self._clock = clock
         self._app = app
         self._limits = limits
         self._connections: set[StrictConnection] = set()
+        self._control = control
+        self._listeners = AsyncExitStack()
         self._socket = _bind(address)
         self._port: int = self._socket.getsockname()[1]
         files = _raise_file_limit(limits.connections + RESERVED_FILES)
@@ -64,18 +77,27 @@ class Server:
 
     async def __aenter__(self) -> Server:
         await self._app._startup()
-        self._listener = await Listener(self._socket, self._app.ctx.connections, self._new_connection).__aenter__()
+        counted = self._app.ctx.connections
+        self._open = [Listener(self._socket, counted, partial(self._new_connection, counted, is_on_box=False))]
+        if self._control is not None:
+            own = Connections(MAX_CONTROL_CONNECTIONS, MAX_CONTROL_CONNECTIONS, self._clock.monotonic)
+            connect = partial(self._new_connection, own, is_on_box=True)
+            self._open.append(Listener(self._control, own, connect, _allowed_user))
+        for listener in self._open:
+            await self._listeners.enter_async_context(listener)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._listener.close()
+        for listener in self._open:
+            listener.close()
         await self._close_connections(self._connections)
-        await self._listener.__aexit__()
+        await self._listeners.aclose()
         Sanic.unregister_app(self._app)
 
-    def _new_connection(self, peer: str) -> StrictConnection:
+    def _new_connection(self, counted: Connections, peer: str, *, is_on_box: bool) -> StrictConnection:
         loop = asyncio.get_running_loop()
-        return StrictConnection(app=self._app, peer=peer, loop=loop, connections=self._connections)
+        more = {"loop": loop, "connections": self._connections}
+        return StrictConnection(app=self._app, peer=peer, counted=counted, is_on_box=is_on_box, **more)
 
     async def _close_connections(self, connections: set[StrictConnection]) -> None:
         closing: set[StrictConnection] = set()
@@ -105,6 +127,13 @@ def _close(connection: StrictConnection) -> None:
         connection.websocket.close(GOING_AWAY)
     else:
         connection.close()
+
+
+def _allowed_user(accepted: socket.socket, _: object) -> str | None:
+    """A name for the connection of root or this process's own user, each counted by itself; None for any other's."""
+    size = struct.calcsize("3i")
+    _, uid, _ = struct.unpack("3i", accepted.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
+    return f"user {uid}, connection {accepted.fileno()}" if uid in (ROOT, os.geteuid()) else None
 
 
 def _raise_file_limit(files: int) -> int:

@@ -82,7 +82,7 @@ async def _check_lua(settings: Config, data_dir: Path) -> tuple[list[Fault], lis
         folder_of(settings.scripts, settings.root, is_deep=True),
     )
     async with build_pool(settings.scripts, limits, settings.locale.timezone, settings.root, clock) as pool:
-        known = await _known_names(settings, data_dir)
+        known = _known_names(settings, data_dir)
         scenes = build_catalog(settings.scenes, settings.root, pool, limits.default_max_concurrent, known.inspect)
         automations = catalog_of(settings.automations, settings.root, pool.describe, settings.locale, clock, known)
         _, in_scripts = await check_scripts(pool.compile, folders[-1])
@@ -96,10 +96,10 @@ async def _check_lua(settings: Config, data_dir: Path) -> tuple[list[Fault], lis
         return faults, warnings
 
 
-async def _known_names(settings: Config, data_dir: Path) -> KnownNames:
+def _known_names(settings: Config, data_dir: Path) -> KnownNames:
     """The adapters' sections, and the rooms and groups of the home; of these nothing where it has left no store."""
     try:
-        stored = await read_state(data_dir)
+        stored = read_state(data_dir)
         layout = read_layout(DocumentSnapshot(stored), lambda key, error: None)
     except (OSError, LaresError):  # whether the store is sound is for `lares doctor` to say
         stored = {}

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import orjson
 
-from appliance.cli.hub_client import Reply, ask_or_act
-from appliance.cli.owner import act_as_owner
+from appliance.cli.hub_client import HubRequest, ask_or_act
+from appliance.cli.owner import become_owner
 from appliance.cli.paths import HubPaths
 from appliance.clock import Clock, ClockTrust, timestamp
 from appliance.store.disk import Disk
@@ -22,13 +22,14 @@ from appliance.store.times import forgetting, newest_time
 def clock(arguments: argparse.Namespace) -> int:
     """Trust the clock, through the hub where one runs; the exit code."""
     data_dir = HubPaths.of_process(arguments.config, arguments.data_dir).need_data_dir()
-    act_as_owner(data_dir)
-    reply = asyncio.run(ask_or_act(data_dir, {"do": "trust-clock"}, lambda: _trust_alone(data_dir)))
-    print(f"the clock is trusted: {reply['now']}")
+    become_owner(data_dir)
+    request = HubRequest(method="POST", path="/diagnostics/clock/trust")
+    asyncio.run(ask_or_act(data_dir, request, lambda: _trust_alone(data_dir)))
+    print(f"the clock is trusted: {timestamp(Clock().now())}")
     return os.EX_OK
 
 
-async def _trust_alone(data_dir: Path) -> Reply:
+async def _trust_alone(data_dir: Path) -> None:
     """Note it in the store, which no hub holds."""
     clock = Clock()
     async with Document(Disk(data_dir), clock) as document:
@@ -37,4 +38,3 @@ async def _trust_alone(data_dir: Path) -> Reply:
         if (card := document.get(CARD)) is not None:
             changes[CARD] = {**orjson.loads(card), "at": timestamp(now)}
         await document.put_many(changes)
-    return {"now": timestamp(now)}

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
 import platform
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import orjson
 
 from appliance import config
-from appliance.cli.hub_client import ask
+from appliance.cli.hub_client import HubRequest, ask
 from appliance.cli.paths import HubPaths
 from appliance.clock import Clock, ClockTrust, timestamp
 from appliance.errors import ConfigFailed, StartFailed
@@ -71,17 +71,12 @@ def _check_data(paths: HubPaths) -> Iterator[Finding]:
     holder = holder_of(folder)
     yield "ok", "hub", "none runs on it" if holder is None else f"process {holder} runs on it"
     if holder is not None:
-        yield from _check_lua(folder)
-        yield from _check_adapters(folder)
+        yield from _check_hub(folder)
     yield from _check_store(folder)
 
 
-def _check_lua(folder: Path) -> Iterator[Finding]:
+def _check_lua(figures: Mapping[str, Any]) -> Iterator[Finding]:
     """The Lua workers that the running hub has lost since its start."""
-    try:
-        figures = asyncio.run(ask(folder, {"do": "lua"}))
-    except (OSError, StartFailed):
-        return
     for kill in figures.get("last_kills", []):
         yield "care", "Lua", f"at {kill['at']} a worker was lost: {kill['reason']}"
     yield (
@@ -91,14 +86,15 @@ def _check_lua(folder: Path) -> Iterator[Finding]:
     )
 
 
-def _check_adapters(folder: Path) -> Iterator[Finding]:
-    """What the running hub answers about its adapters and its card."""
+def _check_hub(folder: Path) -> Iterator[Finding]:
+    """What the running hub answers about its Lua workers, its adapters and its card."""
     try:
-        reply = asyncio.run(ask(folder, {"do": "status"}))
+        reply = ask(folder, HubRequest(path="/diagnostics/status"))
     except (OSError, StartFailed) as error:
         reason = error if isinstance(error, StartFailed) else error.strerror or "too late"
         yield "care", "hub", f"it does not answer on its socket: {reason}"
         return
+    yield from _check_lua(reply["lua"])
     for adapter in reply.get("adapters", []):
         if adapter["status"] == "degraded":
             yield "care", "adapter", f"{adapter['name']}: {adapter['message']}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import sys
@@ -23,11 +24,26 @@ log = logging.getLogger("keys")
 
 async def open_access(auth: Auth, keys: Keys, data_dir: Path, clock: Clock) -> Access:
     """The access by the configured master key, or by the box's own, which is made if there is none yet."""
-    if auth.master_key is not None:
-        return Access.over(keys, clock, master_key=auth.master_key)
-    if keys.master is None:
+    if auth.master_key is None and keys.master is None:
         await _make(keys, first_key(data_dir), clock)
-    return Access.over(keys, clock, first_used=_remover(first_key(data_dir)))
+    return access_of(auth, keys, data_dir, clock)
+
+
+def access_of(auth: Auth, keys: Keys, data_dir: Path, clock: Clock) -> Access:
+    """The access by the keys as they are; the first key's file goes when that key is used or replaced."""
+
+    def forget_first_key() -> None:
+        with contextlib.suppress(OSError):  # the key in it is not valid any more
+            first_key(data_dir).unlink()
+
+    return Access.over(
+        keys,
+        clock,
+        master_key=auth.master_key,
+        master_source=auth.source,
+        first_used=None if auth.master_key is not None else _remover(first_key(data_dir)),
+        on_master_reset=forget_first_key,
+    )
 
 
 def first_key(data_dir: Path) -> Path:

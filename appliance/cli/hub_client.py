@@ -1,67 +1,110 @@
-"""Asking the hub that runs on a data directory, over the socket there; or doing without it where none runs."""
+"""Asking the hub that runs on a data directory, over its control socket; or doing without it where none runs."""
 
 from __future__ import annotations
 
 import argparse
-import asyncio
-import contextlib
+import http.client
 import os
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+import socket
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
+import msgspec
 import orjson
 
+from appliance.cli.control_socket import socket_path
+from appliance.cli.owner import become_owner
 from appliance.cli.paths import HubPaths
 from appliance.clock import Clock
 from appliance.errors import StartFailed
 from appliance.store.lock import DirectoryLock
 from appliance.store.replacement import finish_at_start, read_present
 
-SOCKET = "key.sock"
-MAX_PATH_BYTES = 107
-"""Bytes that the name of a socket may have."""
-
 HUB_TIMEOUT_SECS = 60.0
 HUB_START_SECS = 10.0
-"""How long a hub may take to start, or another command to end."""
+"""How long a hub may take to start or to stop, or another command to end."""
 
 HUB_RETRY_SECS = 0.05
 
-Reply = dict[str, Any]
+EXIT_CODE_OF_STATUS = {
+    400: os.EX_USAGE,
+    403: os.EX_NOPERM,
+    404: os.EX_NOUSER,
+    429: os.EX_TEMPFAIL,
+    503: os.EX_IOERR,
+}
+"""What a command exits with, by the status that the hub's refusal has."""
 
 
-async def ask(data_dir: Path, request: Mapping[str, Any]) -> Reply:
-    """What the hub on this data directory answers; raises `OSError` where none does, and nothing was asked.
+class HubRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request of the hub's API. Parameters of the query that are None are left out."""
 
-    `StartFailed`: it refused what was asked, or it was asked and went away.
+    path: str
+    method: str = "GET"
+    query: Mapping[str, Any] = {}
+    body: Any = None
+
+    @property
+    def target(self) -> str:
+        """Path and query."""
+        stated = {name: value for name, value in self.query.items() if value is not None}
+        return f"{self.path}?{urlencode(stated)}" if stated else self.path
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    """HTTP to the hub of this data directory."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__("lares", timeout=HUB_TIMEOUT_SECS)
+        self._folder = folder
+
+    def connect(self) -> None:
+        """Connect; raises `OSError` where no hub listens."""
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        with socket_path(self._folder) as path:
+            self.sock.connect(path)
+
+
+def ask(data_dir: Path, request: HubRequest) -> Any:
+    """The JSON that the hub on this data directory answers, None where that is empty.
+
+    Raises `OSError` where none listens, and nothing was asked. `StartFailed`: it refused what was asked or went away.
     """
-    with socket_path(data_dir) as path:
-        reader, writer = await asyncio.open_unix_connection(path)
+    connection = _UnixConnection(data_dir)
     try:
-        async with asyncio.timeout(HUB_TIMEOUT_SECS):
-            writer.write(orjson.dumps(request) + b"\n")
-            return _checked(orjson.loads(await reader.read(-1)))
-    except (OSError, ValueError):
-        raise StartFailed(
-            "the hub has ended without an answer; `lares key list` shows what it has done", os.EX_UNAVAILABLE
-        ) from None
+        connection.connect()
+        try:
+            body = None if request.body is None else orjson.dumps(request.body)
+            connection.request(request.method, request.target, body)
+            response = connection.getresponse()
+            reply = orjson.loads(response.read() or b"null")
+        except (OSError, http.client.HTTPException, ValueError):
+            raise StartFailed(
+                "the hub has ended without an answer; `lares key list` shows what it has done", os.EX_UNAVAILABLE
+            ) from None
     finally:
-        writer.close()
+        connection.close()
+    if response.status >= 400:
+        raise StartFailed(reply["error"], EXIT_CODE_OF_STATUS.get(response.status, os.EX_SOFTWARE))
+    return reply
 
 
-def ask_hub(arguments: argparse.Namespace, request: Mapping[str, Any]) -> Reply:
+def ask_hub(arguments: argparse.Namespace, request: HubRequest) -> Any:
     """What the hub of the command line's data directory answers; `StartFailed` where none runs, or it refuses."""
     folder = HubPaths.of_process(arguments.config, arguments.data_dir).find_data_dir()
+    become_owner(folder)
     try:
-        return asyncio.run(ask(folder, request))
+        return ask(folder, request)
     except PermissionError:
         raise StartFailed(f"the hub of {folder} answers only its own user and root", os.EX_NOPERM) from None
     except OSError:
         raise StartFailed(f"no hub answers on {folder}; `lares run` starts one", os.EX_UNAVAILABLE) from None
 
 
-async def ask_or_act(data_dir: Path, request: Mapping[str, Any], act: Callable[[], Awaitable[Reply]]) -> Reply:
+async def ask_or_act(data_dir: Path, request: HubRequest, act: Callable[[], Awaitable[Any]]) -> Any:
     """The answer of the hub that holds the data directory, or that of `act`, which has the store to itself.
 
     A restore that was cut off is finished first, else it would undo what `act` changes.
@@ -76,43 +119,23 @@ async def ask_or_act(data_dir: Path, request: Mapping[str, Any], act: Callable[[
             if in_use.exit_code != os.EX_TEMPFAIL:
                 raise
             try:
-                return await ask(data_dir, request)
+                return ask(data_dir, request)
             except OSError:
                 if clock.monotonic() > deadline:
                     raise StartFailed(f"{in_use}, which does not answer; try again", os.EX_TEMPFAIL) from None
         else:
             try:
                 finish_at_start(data_dir, clock.now())
-                return _checked(await act())
+                return await act()
             finally:
                 lock.release()
         await clock.sleep(HUB_RETRY_SECS)
 
 
-async def read_state(data_dir: Path) -> Mapping[str, bytes]:
+def read_state(data_dir: Path) -> Mapping[str, bytes]:
     """The state of the running hub, by document key; where none runs, what the card holds."""
     try:
-        reply = await ask(data_dir, {"do": "state"})
+        reply = ask(data_dir, HubRequest(path="/diagnostics/state"))
         return {key: orjson.dumps(value) for key, value in reply["values"].items()}
     except (OSError, StartFailed):
         return read_present(data_dir).values
-
-
-@contextlib.contextmanager
-def socket_path(folder: Path) -> Iterator[str]:
-    """The socket's path; where it is too long for a socket's name, by way of the open folder."""
-    path = str(folder / SOCKET)
-    if len(os.fsencode(path)) <= MAX_PATH_BYTES:
-        yield path
-        return
-    descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        yield f"/proc/self/fd/{descriptor}/{SOCKET}"
-    finally:
-        os.close(descriptor)
-
-
-def _checked(reply: Reply) -> Reply:
-    if "error" in reply:
-        raise StartFailed(reply["error"], reply["code"])
-    return reply

@@ -6,24 +6,36 @@ import argparse
 import asyncio
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from appliance import config
-from appliance.api.key_access import Access
-from appliance.cli.hub_client import Reply, ask_or_act
-from appliance.cli.key_commands import KeyCommands
-from appliance.cli.owner import act_as_owner
+from appliance.api import schemas
+from appliance.api.error_responses import status_of
+from appliance.api.keyring import Keyring
+from appliance.api.routes.keys import KEY_BODY
+from appliance.cli.first_key import access_of
+from appliance.cli.hub_client import EXIT_CODE_OF_STATUS, HubRequest, ask_or_act
+from appliance.cli.owner import become_owner
 from appliance.cli.paths import HubPaths
 from appliance.clock import Clock
-from appliance.errors import LaresError
+from appliance.errors import Invalid, LaresError, StartFailed
 from appliance.home.bus import Bus
+from appliance.home.texts import identifier
 from appliance.settings import Auth
 from appliance.store.disk import Disk
 from appliance.store.document import Document
 from appliance.store.stored_keys import Keys
+
+Act = Callable[[Keyring], Awaitable[Any]]
+"""What is done where no hub runs."""
+
+KeyCommand = tuple[HubRequest, Act, Callable[[Any], None]]
+"""What a hub is asked, what is done without one, and how the answer is printed."""
 
 NO_AUTH = Auth(master_key=None, source="")
 ONLY_NOW = "this is the only time that it is shown"
@@ -33,13 +45,10 @@ def key(arguments: argparse.Namespace) -> int:
     """Do what was asked for, through the hub where one runs; the exit code."""
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
     data_dir = paths.need_data_dir()
-    fields = {"label": "label", "role": "role", "key_id": "id"}
-    stated = {name: vars(arguments)[each] for each, name in fields.items() if each in arguments}
+    become_owner(data_dir)
     auth = _read_auth(paths) if arguments.do == "reset-master" else NO_AUTH
-    act_as_owner(data_dir)
-    request = {"do": arguments.do, **stated}
-    reply = asyncio.run(ask_or_act(data_dir, request, lambda: _answer_alone(data_dir, request, auth)))
-    SHOW[arguments.do](reply)
+    request, act, show = _COMMANDS[arguments.do](arguments)
+    show(asyncio.run(ask_or_act(data_dir, request, lambda: _act_alone(data_dir, act, auth))))
     return os.EX_OK
 
 
@@ -52,24 +61,61 @@ def _read_auth(paths: HubPaths) -> Auth | LaresError:
         return error
 
 
-async def _answer_alone(data_dir: Path, request: dict[str, Any], auth: Auth | LaresError) -> Reply:
-    """The reply of a process that has the store to itself."""
+async def _act_alone(data_dir: Path, act: Act, auth: Auth | LaresError) -> Any:
+    """What a process does that has the store to itself; the same as the hub would answer."""
     if isinstance(auth, LaresError):
         raise auth
     clock = Clock()
     async with Document(Disk(data_dir), clock) as document, Keys(document, Bus()) as keys:
-        with closing(Access.over(keys, clock)) as access:
-            return await KeyCommands(access.keyring, auth, data_dir).answer(request)
+        with closing(access_of(auth, keys, data_dir, clock)) as access:
+            try:
+                return await act(access.keyring)
+            except LaresError as error:
+                raise StartFailed(str(error), EXIT_CODE_OF_STATUS.get(status_of(error), os.EX_SOFTWARE)) from None
 
 
-def _show_created(reply: dict[str, Any]) -> None:
-    made = reply["key"]
+def _create(arguments: argparse.Namespace) -> KeyCommand:
+    stated = {"label": arguments.label, "role": arguments.role}
+
+    async def act(keyring: Keyring) -> Any:
+        fields = KEY_BODY(stated)
+        key, token = await keyring.create(fields["label"], fields["role"])
+        return {**schemas.KEY(key), "key": token}
+
+    return HubRequest(method="POST", path="/auth/keys", body=stated), act, _show_created
+
+
+def _list(arguments: argparse.Namespace) -> KeyCommand:
+    async def act(keyring: Keyring) -> Any:
+        return schemas.KEY.each(keyring.list_all())
+
+    return HubRequest(path="/auth/keys"), act, _show_list
+
+
+def _revoke(arguments: argparse.Namespace) -> KeyCommand:
+    try:
+        key_id = identifier(arguments.key_id)
+    except Invalid as fault:
+        raise StartFailed(f"id {fault}", os.EX_USAGE) from None
+    path = f"/auth/keys/{quote(key_id, safe='')}"
+    show = partial(_show_revoked, key_id)
+    return HubRequest(method="DELETE", path=path), lambda keyring: keyring.revoke(key_id), show
+
+
+def _reset_master(arguments: argparse.Namespace) -> KeyCommand:
+    async def act(keyring: Keyring) -> Any:
+        return {"key": await keyring.reset_master()}
+
+    return HubRequest(method="POST", path="/auth/master"), act, _show_master
+
+
+def _show_created(made: dict[str, Any]) -> None:
     _print_note(f"{made['id']} was made, role {made['role']}, label {made['label']}; its secret, {ONLY_NOW}:")
-    print(reply["secret"])
+    print(made["key"])
 
 
-def _show_list(reply: dict[str, Any]) -> None:
-    rows = [(each["id"], each["role"], each["created_at"], each["label"]) for each in reply["keys"]]
+def _show_list(keys: list[dict[str, Any]]) -> None:
+    rows = [(each["id"], each["role"], each["created_at"], each["label"]) for each in keys]
     if not rows:
         _print_note("there are no keys but the master key")
         return
@@ -79,13 +125,13 @@ def _show_list(reply: dict[str, Any]) -> None:
         print("  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3]]))
 
 
-def _show_revoked(reply: dict[str, Any]) -> None:
-    print(f"{reply['revoked']} is revoked")
+def _show_revoked(key_id: str, _: None) -> None:
+    print(f"{key_id} is revoked")
 
 
 def _show_master(reply: dict[str, Any]) -> None:
     _print_note(f"the old master key opens nothing any more; the new one, {ONLY_NOW}:")
-    print(reply["secret"])
+    print(reply["key"])
 
 
 def _print_note(sentence: str) -> None:
@@ -93,10 +139,9 @@ def _print_note(sentence: str) -> None:
     print(sentence, file=sys.stderr)
 
 
-SHOW: Mapping[str, Callable[[dict[str, Any]], None]] = {
-    "create": _show_created,
-    "list": _show_list,
-    "revoke": _show_revoked,
-    "reset-master": _show_master,
+_COMMANDS: Mapping[str, Callable[[argparse.Namespace], KeyCommand]] = {
+    "create": _create,
+    "list": _list,
+    "revoke": _revoke,
+    "reset-master": _reset_master,
 }
-"""How each answer is printed."""

@@ -9,9 +9,10 @@ import sys
 import time
 from typing import Any
 
-from appliance.cli.hub_client import ask_hub
+from appliance.cli.hub_client import HubRequest, ask_hub
 from appliance.cli.logs import one_line
 from appliance.cli.terminal import local_time, paint
+from appliance.log_buffer import MAX_LOG_ENTRIES
 
 POLL_INTERVAL_SECS = 0.5
 
@@ -21,7 +22,7 @@ _COLOURS = {"error": "red", "critical": "red", "warning": "yellow", "debug": "gr
 def log(arguments: argparse.Namespace) -> int:
     """Print what matches, oldest first; with `--follow` until it is interrupted. The exit code."""
     filters = {"level": arguments.level, "part": arguments.part, "contains": arguments.contains}
-    reply = ask_hub(arguments, {"do": "log", **filters, "limit": arguments.lines})
+    reply = _ask(arguments, {**filters, "limit": arguments.lines})
     while True:
         for entry in reversed(reply["entries"]):
             print(json.dumps(entry) if arguments.json else _line(entry))
@@ -29,7 +30,12 @@ def log(arguments: argparse.Namespace) -> int:
             return os.EX_OK
         sys.stdout.flush()
         time.sleep(POLL_INTERVAL_SECS)
-        reply = ask_hub(arguments, {"do": "log", **filters, "after": reply["last"]})
+        reply = _ask(arguments, {**filters, "limit": MAX_LOG_ENTRIES, "after": reply["last"]})
+
+
+def _ask(arguments: argparse.Namespace, query: dict[str, Any]) -> dict[str, Any]:
+    reply: dict[str, Any] = ask_hub(arguments, HubRequest(path="/diagnostics/log", query=query))
+    return reply
 
 
 def _line(entry: dict[str, Any]) -> str:

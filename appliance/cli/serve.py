@@ -19,10 +19,8 @@ from appliance.api.app import build_app
 from appliance.api.frames import frame_of
 from appliance.api.key_access import Access
 from appliance.api.server import Server
+from appliance.cli.control_socket import control_socket
 from appliance.cli.first_key import open_access
-from appliance.cli.inquiries import Inquiries
-from appliance.cli.key_commands import KeyCommands
-from appliance.cli.key_socket import KeySocket
 from appliance.cli.single_file import finish_upgrade
 from appliance.cli.systemd_notify import Notifier
 from appliance.clock import Clock
@@ -63,10 +61,9 @@ async def serve(
         tasks.start(notifier.feed_watchdog(), "watchdog")
         await stack.enter_async_context(hub)
         access = stack.enter_context(closing(await open_access(config.auth, hub.keys, data_dir, clock)))
-        commands = KeyCommands(access.keyring, config.auth, data_dir, Inquiries(hub).actions)
         app = _build_app(hub, access, limits, config, data_dir)
-        server = Server(app, config.api.bind_address, limits, clock, abort_all=hub.abort_all)
-        await stack.enter_async_context(KeySocket(commands.answer, data_dir, clock))
+        control = stack.enter_context(control_socket(data_dir))
+        server = Server(app, config.api.bind_address, limits, clock, abort_all=hub.abort_all, control=control)
         await stack.enter_async_context(server)
         on_listening(hub, server.port)
         when_ready(hub, notifier.ready)

@@ -49,7 +49,7 @@ def simulate(arguments: argparse.Namespace) -> int:
     text = "" if arguments.events is None else _read(arguments.events)
     period = _period(arguments.start, arguments.hours, text, settings.locale)
     events = _events(text, arguments.events, settings.locale, period)
-    stored = asyncio.run(read_state(paths.find_data_dir()))
+    stored = read_state(paths.find_data_dir())
     if not period.is_present:
         stored = {
             key: value for key, value in stored.items() if not key.startswith((AUTOMATION_PREFIX, TIMER_PREFIX))

@@ -10,10 +10,12 @@ import sys
 import time
 from collections.abc import Iterator
 from typing import Any
+from zoneinfo import ZoneInfo
 
-from appliance.cli.hub_client import ask_hub
+from appliance.cli.hub_client import HubRequest, ask_hub
 from appliance.cli.logs import one_line
 from appliance.cli.terminal import local_time, paint, size, span
+from appliance.home_locale import load_zone
 
 REDRAW_SECS = 2.0
 CLEAR = "\x1b[H\x1b[J"
@@ -24,7 +26,7 @@ _COLOURS = {"running": "green", "degraded": "red", "starting": "yellow"}
 def status(arguments: argparse.Namespace) -> int:
     """Print it once, or with `--watch` again and again until interrupted; the exit code."""
     while True:
-        reply = ask_hub(arguments, {"do": "status"})
+        reply = ask_hub(arguments, HubRequest(path="/diagnostics/status"))
         shown = json.dumps(reply) if arguments.json else "\n".join(_fit(line) for line in _lines(reply))
         print(f"{CLEAR}{shown}" if arguments.watch and sys.stdout.isatty() and not arguments.json else shown)
         if not arguments.watch:
@@ -40,10 +42,11 @@ def _lines(reply: dict[str, Any]) -> Iterator[str]:
     if reply["waiting_for"]:
         yield f"starting: waits for {', '.join(reply['waiting_for'])}"
     yield _card(reply["card"])
-    yield from _adapters(reply["adapters"])
-    yield from _devices(reply["devices"])
-    yield from _automations(reply["automations"])
-    yield from _faults(reply["faults"])
+    zone = load_zone(reply["timezone"])
+    yield from _adapters(reply["adapters"], zone)
+    yield from _devices(reply["devices"], zone)
+    yield from _automations(reply["automations"], zone)
+    yield from _faults(reply["faults"], zone)
 
 
 def _memory(count: int | None) -> str:
@@ -58,39 +61,39 @@ def _card(card: dict[str, Any]) -> str:
     )
 
 
-def _adapters(adapters: list[dict[str, Any]]) -> Iterator[str]:
+def _adapters(adapters: list[dict[str, Any]], zone: ZoneInfo) -> Iterator[str]:
     yield f"adapters: {len(adapters) or 'none is enabled'}"
     for each in adapters:
-        last = "never" if each["last_success"] is None else local_time(each["last_success"])
+        last = "never" if each["last_success"] is None else local_time(each["last_success"], zone)
         because = "" if each["message"] is None else f": {each['message']}"
         yield f"  {each['name']}  {paint(each['status'], _COLOURS[each['status']])}, last answer {last}{because}"
 
 
-def _devices(devices: dict[str, Any]) -> Iterator[str]:
+def _devices(devices: dict[str, Any], zone: ZoneInfo) -> Iterator[str]:
     yield f"devices: {devices['total']}, of which {len(devices['offline'])} offline"
     for each in devices["offline"]:
-        yield f"  {each['id']}  {paint(each['state'], 'red')} since {local_time(each['since'])}"
+        yield f"  {each['id']}  {paint(each['state'], 'red')} since {local_time(each['since'], zone)}"
 
 
-def _automations(automations: list[dict[str, Any]]) -> Iterator[str]:
+def _automations(automations: list[dict[str, Any]], zone: ZoneInfo) -> Iterator[str]:
     yield f"automations: {len(automations)}"
     for each in automations:
         armed = "armed" if each["is_enabled"] else "switched off"
-        due = "" if each["next_fire"] is None else f", next {local_time(each['next_fire'])}"
-        yield f"  {each['id']}  {armed}{due}{_last(each['last'])}"
+        due = "" if each["next_fire"] is None else f", next {local_time(each['next_fire'], zone)}"
+        yield f"  {each['id']}  {armed}{due}{_last(each['last'], zone)}"
 
 
-def _last(last: dict[str, Any] | None) -> str:
+def _last(last: dict[str, Any] | None, zone: ZoneInfo) -> str:
     if last is None:
         return ""
     because = "" if last["error"] is None else f" ({last['error']})"
-    return f", last {last['status']} at {local_time(last['at'])}{because}"
+    return f", last {last['status']} at {local_time(last['at'], zone)}{because}"
 
 
-def _faults(faults: list[dict[str, Any]]) -> Iterator[str]:
+def _faults(faults: list[dict[str, Any]], zone: ZoneInfo) -> Iterator[str]:
     yield f"newest faults: {'' if faults else 'none'}".rstrip()
     for each in faults:
-        yield f"  {local_time(each['at'])}  {each['part']}: {one_line(each['message'])}"
+        yield f"  {local_time(each['at'], zone)}  {each['part']}: {one_line(each['message'])}"
 
 
 def _fit(line: str) -> str:

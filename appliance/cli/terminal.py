@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, tzinfo
 from typing import TextIO
 
 PROGRESS_AFTER_SECS = 1.0
@@ -27,9 +27,9 @@ def paint(text: str, colour: str, stream: TextIO | None = None) -> str:
     return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m" if is_colourful(stream or sys.stdout) else text
 
 
-def local_time(stamp: str) -> str:
-    """An RFC 3339 time in the box's own time zone, to the second."""
-    return datetime.fromisoformat(stamp).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+def local_time(stamp: str, zone: tzinfo | None = None) -> str:
+    """An RFC 3339 time in the zone, else in the box's own, to the second."""
+    return datetime.fromisoformat(stamp).astimezone(zone).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def span(seconds: float) -> str:

@@ -6,26 +6,29 @@ import argparse
 import json
 import os
 import re
+from zoneinfo import ZoneInfo
 
-from appliance.cli.hub_client import ask_hub
+from appliance.cli.hub_client import HubRequest, ask_hub
 from appliance.cli.terminal import local_time
+from appliance.home_locale import load_zone
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
 def why(arguments: argparse.Namespace) -> int:
     """Print how it is, and the last ten decisions, newest first; the exit code."""
-    reply = ask_hub(arguments, {"do": "why", "id": arguments.id})
+    reply = ask_hub(arguments, HubRequest(path="/why", query={"id": arguments.id}))
     if arguments.json:
         print(json.dumps(reply, indent=2))
         return os.EX_OK
+    zone = load_zone(reply["timezone"])
     print(f"{reply['kind']} {reply['id']}")
     for sentence in reply["summary"]:
-        print(f"  {_in_local_time(sentence)}")
+        print(f"  {_in_local_time(sentence, zone)}")
     for decision in reply["decisions"]:
-        print(f"{local_time(decision['at'])}  {_in_local_time(decision['sentence'])}")
+        print(f"{local_time(decision['at'], zone)}  {_in_local_time(decision['sentence'], zone)}")
     return os.EX_OK
 
 
-def _in_local_time(sentence: str) -> str:
-    return _TIME.sub(lambda found: local_time(found[0]), sentence)
+def _in_local_time(sentence: str, zone: ZoneInfo) -> str:
+    return _TIME.sub(lambda found: local_time(found[0], zone), sentence)

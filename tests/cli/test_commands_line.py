@@ -458,7 +458,7 @@ class TestTheFirstKey:
             url = running.url()
             assert stat.S_IMODE(data.stat().st_mode) == 0o700
             assert stat.S_IMODE((data / "first-key").stat().st_mode) == 0o600
-            assert stat.S_IMODE((data / "key.sock").stat().st_mode) == 0o600
+            assert stat.S_IMODE((data / "control.sock").stat().st_mode) == 0o600
             key = (data / "first-key").read_text().strip()
             assert f"the master key was made and is in {data}/first-key until it is first used" in running.err
             assert status_of(url, None) == status_of(url, key[:-2] + "xx") == status_of(url, "x") == 401

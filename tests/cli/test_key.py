@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import re
 import shutil
+import socket
 import stat
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 import pytest
 
 from appliance.api.key_tokens import KeyToken
-from appliance.cli import hub_client, key_socket
+from appliance.api.server import MAX_CONTROL_CONNECTIONS
+from appliance.cli import hub_client
+from appliance.cli.hub_client import HubRequest
 from appliance.cli.main import main
+from appliance.errors import StartFailed
 from appliance.store.lock import DirectoryLock
 from appliance.store.replacement import read_document
 from tests.cli.test_commands_line import (
-    ANY_TRACE,
     LOOPBACK,
     Ended,
     Running,
@@ -237,12 +240,12 @@ class TestWithAHub:
         async def read_until_the_end() -> int | None:
             headers = {"Authorization": f"Bearer {first_key(home)}"}
             async with aiohttp.ClientSession(headers=headers) as session:
-                async with session.ws_connect(f"{hub.url()}/events") as socket:
+                async with session.ws_connect(f"{hub.url()}/events") as stream:
                     reset = await asyncio.to_thread(ended, home, "key", "reset-master")
                     assert reset.code == 0
-                    async for _ in socket:
+                    async for _ in stream:
                         continue
-                    return socket.close_code
+                    return stream.close_code
 
         assert asyncio.run(read_until_the_end()) == 1008
 
@@ -258,7 +261,7 @@ class TestWithAHub:
         assert "role must be one of read, write, admin, automation, not 'owner'" in result.err
 
     def test_the_socket_is_for_its_owner_alone_and_goes_with_the_hub(self, home: Path, hub: Running) -> None:
-        file = home / "data" / "key.sock"
+        file = home / "data" / "control.sock"
         assert stat.S_ISSOCK(file.stat().st_mode) and stat.S_IMODE(file.stat().st_mode) == 0o600
         hub.stop()
         assert not file.exists()
@@ -266,7 +269,7 @@ class TestWithAHub:
     def test_one_that_was_left_behind_is_replaced(self, home: Path, hub: Running) -> None:
         hub.process.kill()
         hub.process.wait()
-        assert (home / "data" / "key.sock").exists()
+        assert (home / "data" / "control.sock").exists()
         assert ended(home, "key", "list").code == 0
         with lares(home, "run") as running:
             running.url()
@@ -290,17 +293,17 @@ class TestBothWays:
             url = running.url()
             token = ended(folder, *CREATE).out.strip()
             assert status_of(url, token) == 200
-            assert stat.S_IMODE((folder / "data" / "key.sock").stat().st_mode) == 0o600
+            assert stat.S_IMODE((folder / "data" / "control.sock").stat().st_mode) == 0o600
             assert "cannot reach" not in running.stop().err
-        assert not (folder / "data" / "key.sock").exists()
+        assert not (folder / "data" / "control.sock").exists()
 
     def test_something_in_the_way_of_the_socket_is_told_and_left_and_the_hub_runs(self, home: Path) -> None:
-        (home / "data" / "key.sock").write_text("mine")
+        (home / "data" / "control.sock").write_text("mine")
         with lares(home, "run") as running:
             assert status_of(running.url(), None) == 401
             result = running.stop().err
-        assert f"`lares key` cannot reach this hub: {home}/data/key.sock: Address already in use" in result
-        assert (home / "data" / "key.sock").read_text() == "mine"
+        assert f"commands cannot reach this hub: {home}/data/control.sock: Address already in use" in result
+        assert (home / "data" / "control.sock").read_text() == "mine"
 
     def test_a_hub_that_does_not_answer_is_named(
         self, home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -329,11 +332,11 @@ class TestBothWays:
         async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             nonlocal asked
             asked += 1
-            await reader.readline()
+            await reader.readuntil(b"\r\n\r\n")
             writer.close()
 
         async def create() -> Ended:
-            server = await asyncio.start_unix_server(hang_up, home / "data" / "key.sock")
+            server = await asyncio.start_unix_server(hang_up, home / "data" / "control.sock")
             async with server:
                 return await asyncio.to_thread(ended, home, *CREATE)
 
@@ -354,15 +357,15 @@ class TestBothWays:
 
 
 SPEAK = """
-import json, os, socket, sys
+import os, socket, sys
 os.setegid(int(sys.argv[2])), os.seteuid(int(sys.argv[2]))
 peer = socket.socket(socket.AF_UNIX)
 peer.settimeout(20)
 peer.connect(sys.argv[1])
 try:
-    peer.sendall(b'{"do":"list"}\\n')
-    print(peer.recv(65536).decode(), end="")
-except ConnectionError:
+    peer.sendall(b"GET /auth/keys HTTP/1.1\\r\\nhost: x\\r\\nconnection: close\\r\\n\\r\\n")
+    print(peer.makefile("rb").read().decode().splitlines()[-1], end="")
+except (ConnectionError, IndexError):
     pass
 """
 
@@ -371,10 +374,10 @@ except ConnectionError:
 def test_another_user_is_hung_up_on_even_where_he_can_reach_the_socket(open_folder: Path) -> None:
     with lares(box(open_folder), "run") as running:
         running.url()
-        file = open_folder / "data" / "key.sock"
+        file = open_folder / "data" / "control.sock"
         file.parent.chmod(0o755)
         file.chmod(0o666)
-        for user, answer in ((0, '{"keys":[]}\n'), (12345, "")):
+        for user, answer in ((0, "[]"), (12345, "")):
             result = subprocess.run(
                 [sys.executable, "-c", SPEAK, str(file), str(user)],
                 env=environment(),
@@ -385,69 +388,37 @@ def test_another_user_is_hung_up_on_even_where_he_can_reach_the_socket(open_fold
             assert (result.stdout, result.stderr) == (answer, "")
 
 
-class TestTheSocket:
-    """What a hub says to those who do not keep to the form."""
-
-    def test_whatever_is_said_gets_an_answer_or_nothing_and_the_hub_goes_on(self, home: Path) -> None:
-        with lares(home, "run") as running:
-            running.url()
-            path = str(home / "data" / "key.sock")
-            for result, expected in SAYINGS:
-                reply = asyncio.run(speak(path, result))
-                assert reply.get("error", "").startswith(expected), (result[:80], reply)
-                assert reply["code"] == 64
-            assert asyncio.run(speak(path, b'{"do":"list"}\n')) == {"keys": []}
-            assert asyncio.run(speak(path, b'{"do":"list"}')) == {"keys": []}
-            assert not ANY_TRACE.search(running.stop().err)
-
-    def test_those_who_say_nothing_do_not_keep_others_out_for_long(self, home: Path) -> None:
-        with lares(home, "run") as running:
-            running.url()
-            asyncio.run(crowd(str(home / "data" / "key.sock")))
-            assert ended(home, "key", "list").code == 0
-            running.stop()
+def test_the_socket_serves_the_api_without_a_key_and_the_port_does_not(home: Path) -> None:
+    with lares(home, "run") as running:
+        url = running.url()
+        assert hub_client.ask(home / "data", HubRequest(path="/rooms")) == []
+        for request, sentence in (
+            (HubRequest(path="/nowhere"), "there is no such path"),
+            (HubRequest(method="POST", path="/auth/keys", body=[]), "must be a JSON object"),
+            (HubRequest(path="/diagnostics/log", query={"limit": 2001}), "from 1 to 2000"),
+        ):
+            with pytest.raises(StartFailed, match=sentence):
+                hub_client.ask(home / "data", request)
+        assert status_of(url, first_key(home), path="/auth/keys") == 200
+        assert status_of(url, None, path="/auth/keys") == 401
+        refused = urllib.request.Request(f"{url}/auth/master", method="POST")
+        refused.add_header("Authorization", f"Bearer {hub_client.ask(home / 'data', ADMIN)['key']}")
+        with pytest.raises(urllib.error.HTTPError) as answer:
+            urllib.request.urlopen(refused, timeout=30)
+        assert answer.value.code == 400 and b"lares key reset-master" in answer.value.read()
 
 
-NO_REQUEST = "a request must be an object whose do is one of create, list, revoke, reset-master"
-SAYINGS = [
-    (b"\n", NO_REQUEST),
-    (b"nonsense\n", NO_REQUEST),
-    (b"[]\n", NO_REQUEST),
-    (b"null\n", NO_REQUEST),
-    (b"{}\n", NO_REQUEST),
-    (b'{"do":null}\n', NO_REQUEST),
-    (b'{"do":["list"]}\n', NO_REQUEST),
-    (b'{"do":"drop"}\n', NO_REQUEST),
-    (b"\xff\xfe\n", NO_REQUEST),
-    (b"[" * 4000 + b"\n", NO_REQUEST),
-    (b'{"do":"create"}\n', "label is missing"),
-    (b'{"do":"create","label":{},"role":"read"}\n', "label must be a string"),
-    (b'{"do":"revoke"}\n', "id is missing"),
-    (b'{"do":"revoke","id":7}\n', "id must be a string"),
-    (b"x" * (key_socket.MAX_REQUEST_BYTES + 1), NO_REQUEST),
-]
+ADMIN = HubRequest(method="POST", path="/auth/keys", body={"label": "x", "role": "admin"})
 
 
-async def speak(path: str, result: bytes) -> dict[str, Any]:
-    """Say this, say no more, and hear the answer."""
-    reader, writer = await asyncio.open_unix_connection(path)
-    writer.write(result)
-    writer.write_eof()
-    reply: dict[str, Any] = json.loads(await reader.read())
-    writer.close()
-    return reply
-
-
-async def crowd(path: str) -> None:
-    """Come in numbers, say nothing or half of it, and stay until hung up on."""
-    visitors = [await asyncio.open_unix_connection(path) for _ in range(key_socket.MAX_CONNECTIONS + 1)]
-    for number, (_, writer) in enumerate(visitors):
-        if number % 2:
-            writer.write(b'{"do"')
-    for reader, writer in visitors:
-        try:
-            assert await reader.read() == b""
-        except OSError:  # hung up on in the middle of a word
-            continue
-        finally:
-            writer.close()
+def test_those_who_say_nothing_keep_nobody_out(home: Path) -> None:
+    with lares(home, "run") as running:
+        running.url()
+        silent = []
+        for number in range(MAX_CONTROL_CONNECTIONS + 1):
+            silent.append(socket.socket(socket.AF_UNIX))
+            silent[-1].connect(str(home / "data" / "control.sock"))
+            silent[-1].sendall(b"GET" if number % 2 else b"")
+        assert ended(home, "key", "list").code == 0
+        for each in silent:
+            each.close()

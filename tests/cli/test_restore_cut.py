@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import subprocess
@@ -118,7 +117,7 @@ def test_between_a_cut_and_the_next_start_every_command_sees_the_new_home(
     (old / "config" / ".restored").write_text("token")
     command(old, "backup", str(tmp_path / "meanwhile"))
     assert read(tmp_path / "meanwhile").values == NEW
-    assert asyncio.run(read_state(old / "data")) == {"room/new": b'{"name":"New"}'}
+    assert (read_state(old / "data")) == {"room/new": b'{"name":"New"}'}
     assert "the next start of the hub finishes it" in command(old, "doctor")[1]
     assert (old / "data" / PENDING).exists(), "who only reads changes nothing"
     command(old, "key", "create", "--label", "x", "--role", "read")

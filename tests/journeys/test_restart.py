@@ -17,7 +17,7 @@ import pytest
 from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
 from appliance.adapters.roku_tv.kind import RokuTv
 from appliance.adapters.roku_tv.simulator import TvSimulator
-from appliance.cli.reasons import Reasons
+from appliance.api.reasons import Reasons
 from appliance.home.events import SystemErrorReported
 from appliance.store.disk import Disk
 from tests.fakes.clock import VirtualClock

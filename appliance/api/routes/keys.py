@@ -10,13 +10,16 @@ from appliance.api.keyring import Keyring
 from appliance.api.responses import json_response, no_content
 from appliance.api.route import Call, route
 from appliance.api.validation import body, member_of
+from appliance.errors import Invalid
 from appliance.home.texts import text
 from appliance.tables.fields import Field
-from appliance.tables.json_schema import array_of
+from appliance.tables.json_schema import TEXT, array_of, described
 
 MAX_LABEL_CHARS = 100
 
 KEY_BODY = body("KeyRequest", {"label": Field(text(MAX_LABEL_CHARS)), "role": Field(member_of(Role))})
+
+_SECRET = described("MasterKey", key=TEXT)
 
 
 class ApiKeys:
@@ -36,6 +39,13 @@ class ApiKeys:
         fields = await call.body()
         key, token = await self._keyring.create(fields["label"], fields["role"])
         return json_response({**schemas.KEY(key), "key": token})
+
+    @route("POST", "/auth/master", Role.ADMIN, _SECRET, statuses=(200, 400, 503))
+    async def reset_master(self, call: Call) -> HTTPResponse:
+        """Make a new master key, on the box alone (`lares key reset-master`); its secret is in this answer alone."""
+        if call.principal is None or not call.principal.is_on_box:
+            raise Invalid("the master key is replaced on the box: `lares key reset-master`")
+        return json_response({"key": await self._keyring.reset_master()})
 
     @route("DELETE", "/auth/keys/<key_id>", Role.ADMIN, statuses=(204, 503))
     async def revoke(self, call: Call, key_id: str) -> HTTPResponse:

@@ -31,20 +31,24 @@ LINGER_SECS = 1.0
 class StrictConnection(HttpProtocol):
     """Sanic's connection, which is closed when its client reads nothing, and can be upgraded to our own WebSocket.
 
-    `peer` is the client's address; `websocket` is None until `upgrade`.
+    `peer` is the client's address, by which `counted` counts it; `websocket` is None until `upgrade`. One that
+    `is_on_box` came over the control socket.
     """
 
     HTTP_CLASS = StrictHttp1
 
-    __slots__ = ("_connections", "_linger_timer", "_peer", "_proxy", "limits", "websocket")
+    __slots__ = ("_connections", "_linger_timer", "_peer", "_proxy", "is_on_box", "limits", "websocket")
 
-    def __init__(self, *, app: Sanic[Any, Any], peer: str, **more: Any) -> None:
+    def __init__(
+        self, *, app: Sanic[Any, Any], peer: str, counted: Connections, is_on_box: bool = False, **more: Any
+    ) -> None:
         super().__init__(app=app, **more)
         self.limits: ApiLimits = app.ctx.limits
         self.websocket: WebSocket | None = None
-        self._connections: Connections = app.ctx.connections
+        self.is_on_box = is_on_box
+        self._connections = counted
         self._peer = peer
-        self._proxy: str | None = peer if app.ctx.proxies.trusts(peer) else None
+        self._proxy: str | None = peer if not is_on_box and app.ctx.proxies.trusts(peer) else None
         self._linger_timer: asyncio.TimerHandle | None = None
 
     @property

@@ -35,7 +35,16 @@ class StrictHttp1(Http):
     arrive within `head_secs`. The unread rest of a body is discarded for at most `body_secs` after the response.
     """
 
-    __slots__ = ("HEADER_MAX_SIZE", "_chunks", "_connection", "_discard_until", "_discarded", "_head", "_limits")
+    __slots__ = (
+        "HEADER_MAX_SIZE",
+        "_chunks",
+        "_connection",
+        "_discard_until",
+        "_discarded",
+        "_head",
+        "_limits",
+        "is_on_box",
+    )
 
     recv_buffer: bytearray
     request_body: Any
@@ -47,6 +56,7 @@ class StrictHttp1(Http):
         super().__init__(protocol)  # type: ignore[no-untyped-call]
         self._connection = protocol
         self._limits: ApiLimits = protocol.limits
+        self.is_on_box: bool = protocol.is_on_box
         self._head: Head | None = None
         self.HEADER_MAX_SIZE = self._limits.head_bytes
 

@@ -1,0 +1,65 @@
+"""The control socket: the Unix socket in the data directory on which a running hub serves its API to its own box."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import socket
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+SOCKET = "control.sock"
+MAX_PATH_BYTES = 107
+"""Bytes that the name of a socket may have."""
+
+log = logging.getLogger("hub")
+
+
+@contextlib.contextmanager
+def control_socket(folder: Path) -> Iterator[socket.socket | None]:
+    """A bound socket in the folder, whose name goes at the end; None, which is logged, where there can be none."""
+    try:
+        bound = _bind(folder)
+    except OSError as error:
+        log.warning("commands cannot reach this hub: %s: %s", folder / SOCKET, error.strerror or error)
+        yield None
+        return
+    try:
+        yield bound
+    finally:
+        bound.close()
+        with contextlib.suppress(OSError):
+            (folder / SOCKET).unlink()
+
+
+@contextlib.contextmanager
+def socket_path(folder: Path) -> Iterator[str]:
+    """The socket's path; where it is too long for a socket's name, by way of the open folder. Raises `OSError`."""
+    path = str(folder / SOCKET)
+    if len(os.fsencode(path)) <= MAX_PATH_BYTES:
+        yield path
+        return
+    descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{descriptor}/{SOCKET}"
+    finally:
+        os.close(descriptor)
+
+
+def _bind(folder: Path) -> socket.socket:
+    """A socket of mode 0600 from its first moment, in place of one that a killed hub left."""
+    path = folder / SOCKET
+    if path.exists() and stat.S_ISSOCK(path.lstat().st_mode):
+        path.unlink()
+    bound = socket.socket(socket.AF_UNIX)
+    try:
+        os.fchmod(bound.fileno(), 0o600)  # Linux gives this mode to the name
+        with socket_path(folder) as short:
+            bound.bind(short)
+        bound.setblocking(False)
+    except OSError:
+        bound.close()
+        raise
+    return bound

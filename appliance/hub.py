@@ -108,8 +108,7 @@ class Hub:
             "automations": config.automations,
             "scripts": config.scripts,
         }
-        self.clock = clock
-        self.timezone = config.locale.timezone
+        self.clock, self.timezone = clock, config.locale.timezone
         self.bus = Bus()
         self.log = log_buffer or LogBuffer()
         self.loop_lag = LoopLag()

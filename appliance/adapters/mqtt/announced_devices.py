@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
-
 from msgspec import Struct, field
 
 from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts
 from appliance.adapters.mqtt.availability import Availability
+from appliance.adapters.mqtt.device_groups import identifier_of
 from appliance.adapters.mqtt.entities.entity import Entity, Offer
 from appliance.adapters.mqtt.entities.happenings import EventEntity, TriggerEntity
 from appliance.adapters.mqtt.entities.table import build_entity
@@ -40,7 +38,8 @@ class Member(Struct):
 class MqttDevice(Struct):
     """One device: its entities, and for each attribute that can be commanded the entity that takes it.
 
-    `parent_id` is the device that it is a part of, `bridge_id` the one through which it is reached.
+    `parent_id` is the device that it is a part of, `bridge_id` the one through which it is reached, `identifier` what
+    its id was made of.
     """
 
     id: str
@@ -48,6 +47,7 @@ class MqttDevice(Struct):
     name: str
     parent_id: str = ""
     bridge_id: str = ""
+    identifier: str = ""
     members: list[Member] = field(default_factory=list)
     offers: dict[str, tuple[Entity, Offer]] = field(default_factory=dict)
     specs: tuple[CommandSpec, ...] = ()
@@ -74,7 +74,11 @@ class MqttDevice(Struct):
             device_id=self.id,
             kind=self.kind,
             attributes=self.attributes,
-            vendor_specific={"config_topics": topics[:10], "origin": announcements[0].origin},
+            vendor_specific={
+                "config_topics": topics[:10],
+                "origin": announcements[0].origin,
+                "identifier": self.identifier,
+            },
             name=self.name or None,
             info=Info(
                 manufacturer=facts.manufacturer or None,
@@ -107,37 +111,11 @@ class MqttDevice(Struct):
         return named[0] if named else self.members[0].entity.announcement.component
 
 
-def slug(text: str) -> str:
-    """Lower case; every character but a-z and 0-9 becomes an underscore."""
-    return re.sub(r"[^a-z0-9_]", "_", text.lower())
-
-
-def group(announcements: Iterable[Announcement]) -> dict[str, list[Announcement]]:
-    """The announcements of each device by its slug, independent of the order in which they came.
-
-    Entities that share an identifier or a connection belong together. Of those with one unique id the first by topic
-    counts, and one that moves to another topic only until it has arrived there.
-    """
-    chosen: dict[tuple[str, str], Announcement] = {}
-    for each in sorted(announcements, key=lambda each: (each.is_migrating, each.key)):
-        chosen.setdefault((each.component, each.unique_id or each.key), each)
-    roots: dict[str, str] = {}
-    for each in chosen.values():
-        for marker in _markers(each)[1:]:
-            roots[_root(roots, marker)] = _root(roots, _markers(each)[0])
-    together: dict[str, list[Announcement]] = {}
-    for each in chosen.values():
-        together.setdefault(_root(roots, _markers(each)[0]), []).append(each)
-    named: dict[str, list[Announcement]] = {}
-    for members in together.values():
-        named.setdefault(_slug_of(members), []).extend(members)
-    return named
-
-
 def build(section: str, name: str, announcements: list[Announcement]) -> tuple[list[MqttDevice], dict[str, str]]:
     """The devices built from one announced device, and by key the reasons why entities were left out."""
     entities, refused = _entities(announcements)
-    main = MqttDevice(f"{section}:{name}", _facts(announcements), "")
+    identifier = identifier_of(announcements)
+    main = MqttDevice(f"{section}:{name}", _facts(announcements), "", identifier=identifier)
     devices = [main]
     taken: set[str] = set()
     entities.sort(key=_order)
@@ -145,7 +123,9 @@ def build(section: str, name: str, announcements: list[Announcement]) -> tuple[l
         if not any(claim in entity.offers for claim in entity.claims):
             continue
         if any(claim in taken for claim in entity.claims if claim in entity.offers):
-            device = MqttDevice(f"{main.id}:{entity.announcement.object_id}", main.facts, "", parent_id=main.id)
+            device = MqttDevice(
+                f"{main.id}:{entity.announcement.object_id}", main.facts, "", main.id, identifier=identifier
+            )
             devices.append(device)
         else:
             device = main
@@ -212,28 +192,6 @@ def _order(entity: Entity) -> tuple[bool, int, str, str]:
     announcement = entity.announcement
     rank = _RANKS.index(announcement.component) if announcement.component in _RANKS else len(_RANKS)
     return not announcement.is_main, rank, announcement.object_id, announcement.key
-
-
-def _markers(announcement: Announcement) -> list[str]:
-    """The identifiers and connections by which an announcement belongs to a device; else its own id."""
-    facts = announcement.device
-    found = [f"identifier {each}" for each in facts.identifiers] + [
-        f"connection {each}" for each in facts.connections
-    ]
-    return found or [f"alone {announcement.unique_id or announcement.object_id}"]
-
-
-def _root(roots: Mapping[str, str], marker: str) -> str:
-    while (above := roots.get(marker, marker)) != marker:
-        marker = above
-    return marker
-
-
-def _slug_of(members: list[Announcement]) -> str:
-    identifiers = [each.device.identifiers[0] for each in members if each.device.identifiers]
-    connections = [each.device.connections[0] for each in members if each.device.connections]
-    alone = [each.unique_id or each.object_id for each in members]
-    return min(slug(each) for each in identifiers or connections or alone)
 
 
 def _facts(announcements: list[Announcement]) -> DeviceFacts:

@@ -9,8 +9,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from appliance.adapters.mqtt import tasmota
-from appliance.adapters.mqtt.announced_devices import Member, MqttDevice, build, group
+from appliance.adapters.mqtt.announced_devices import Member, MqttDevice, build
 from appliance.adapters.mqtt.announcements import Announcement, announced, config_topic, parse_config
+from appliance.adapters.mqtt.device_groups import DeviceNames, grouping
 from appliance.adapters.mqtt.entities.entity import Entity, EntityEvent, Update, render
 from appliance.adapters.mqtt.entities.table import is_excluded
 from appliance.adapters.mqtt.payloads import Message
@@ -57,6 +58,7 @@ class DeviceCatalog:
 
     def __init__(self, settings: CatalogSettings) -> None:
         self.devices: dict[str, MqttDevice] = {}
+        self.names = DeviceNames()
         self.refused: dict[str, str] = {}
         self._settings = settings
         self._payloads: dict[str, bytes] = {}
@@ -126,7 +128,8 @@ class DeviceCatalog:
 
         Configurations that come meanwhile count for the next rebuild.
         """
-        groups = group(self._included())
+        groups: dict[str, list[Announcement]] = {}
+        yield from grouping([*self._included()], groups, self.names)
         built: dict[str, tuple[list[Announcement], list[MqttDevice], dict[str, str]]] = {}
         for name in sorted(groups)[:MAX_BROKER_DEVICES]:
             known = self._built.get(name)

@@ -25,7 +25,7 @@ from appliance.errors import (
 from appliance.home.bus import Bus
 from appliance.home.command_specs import check_offered
 from appliance.home.commands import Command
-from appliance.home.events import CommandEnded
+from appliance.home.events import CommandEnded, CommandStarted
 from appliance.home.model import Device
 from appliance.home.values import Value
 from appliance.tasks import Tasks
@@ -126,6 +126,8 @@ class Dispatcher:
     ) -> dict[str, Outcome]:
         """Command the devices of one batch; every outcome is published for the audit."""
         outcomes = {device.id: _given_up(device) for device in batch}
+        for device in batch:
+            self._bus.publish(CommandStarted(source=source, device_id=device.id, command=command))
         try:
             errors = await self._command(batch, command, queue)
             for device in batch:

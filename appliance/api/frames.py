@@ -125,6 +125,7 @@ BY_EVENT: Mapping[type[events.Event], EventFrame | Mapping[str, EventFrame] | No
     events.KeyRevoked: None,
     events.AdapterAnswered: None,
     events.AdapterErrored: None,
+    events.CommandStarted: None,
     events.CommandEnded: None,
     events.ObservationDropped: None,
 }

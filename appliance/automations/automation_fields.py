@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from datetime import date
 
 from appliance.automations.matchers import NUMERIC, Anything, Equal, Matcher, Within, check_equal
 from appliance.errors import Invalid
-from appliance.home.capabilities import CAPABILITIES
+from appliance.home.capabilities import CAPABILITIES, Capability
 from appliance.home.texts import refuse_control, strip_id
 from appliance.home.values import Value
 from appliance.tables.checks import Mismatch, integer, is_number, nearest, number, one_of, shown, string
@@ -148,7 +149,19 @@ def take_matcher(table: Table, attribute: str | None) -> Matcher:
         return Anything()
     if within.above is not None and within.below is not None and not within.above < within.below:
         table.fault("below", f"must be greater than above ({within.above}), or no number lies between")
+    elif _is_empty(within, CAPABILITIES.get(attribute or "")):
+        table.fault("below" if within.above is None else "above", f"leaves no whole number that {attribute} can be")
     return within
+
+
+def _is_empty(within: Within, entry: Capability | None) -> bool:
+    """Whether no value of the attribute lies in the range, since its values are whole numbers, or percentages."""
+    if entry is None or entry.type not in ("percentage", "integer"):
+        return False
+    low = -math.inf if within.above is None else math.floor(within.above) + 1
+    high = math.inf if within.below is None else math.ceil(within.below) - 1
+    bounds = (0, 100) if entry.type == "percentage" else (-math.inf, math.inf)
+    return max(low, bounds[0]) > min(high, bounds[1])
 
 
 def take_equal(table: Table, attribute: str | None, default: Value = None) -> Matcher:

@@ -1,7 +1,9 @@
 """The brake: an automation that sets itself off again and again is paused.
 
 What an automation does may set off another, and that one the first again. So of each thing that an execution
-changes it is remembered which automations led to it; a trigger by that thing was caused by all of them.
+changes it is remembered which automations led to it; a trigger by that thing was caused by all of them. A change of
+an attribute is theirs where it shows the value that they commanded, before anybody else has commanded it or it has
+shown anything else: what people do is never braked.
 """
 
 from __future__ import annotations
@@ -11,24 +13,18 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from appliance.automations.matchers import Anything, Equal, Matcher
 from appliance.clock import Clock
 from appliance.home.bus import Bus
-from appliance.home.events import CommandEnded, Event
+from appliance.home.commands import Command
+from appliance.home.events import CommandStarted, DeviceStateChanged, Event
+from appliance.home.model import Device
 from appliance.home.values import Value
 
 PAUSE_SECS = 60.0
 """How long an automation is paused, in seconds."""
 
 log = logging.getLogger("automations")
-
-THINGS: Mapping[str, tuple[str, str]] = {
-    "device_state_change": ("device", "device_id"),
-    "weather_state": ("device", "device_id"),
-    "device_event": ("device", "device_id"),
-    "variable_change": ("variable", "name"),
-    "timer": ("timer", "name"),
-}
-"""What an event is about, by its type: the kind of thing, and the field that holds its name."""
 
 _NO_CAUSES: frozenset[str] = frozenset()
 
@@ -51,7 +47,8 @@ class Brake:
         self._secs = secs
         self._records: dict[str, _BrakeRecord] = {}
         self._causes: dict[tuple[str, str], tuple[float, frozenset[str]]] = {}
-        bus.listen(self._on_event, CommandEnded)
+        self._expected: dict[str, Matcher] = {}
+        bus.listen(self._on_event, CommandStarted, DeviceStateChanged)
 
     def note_effect(self, source: str, kind: str, name: str) -> None:
         """An execution, `automation:x` or `scene:x`, changes the thing of this kind and name, now.
@@ -61,16 +58,52 @@ class Brake:
         causes, now = self._causes_behind(source), self._clock.monotonic()
         if not causes:
             return
-        before = self._causes.pop((kind, name), None)
+        before = self._causes.get((kind, name))
         if before is not None and now - before[0] <= self._secs:
             causes |= before[1]
-        self._causes[kind, name] = (now, causes)
-        while now - next(iter(self._causes.values()))[0] > self._secs:
-            del self._causes[next(iter(self._causes))]
+        self._note(kind, name, causes)
 
     def _on_event(self, event: Event) -> None:
-        assert isinstance(event, CommandEnded)
-        self.note_effect(event.source, "device", event.device_id)
+        if isinstance(event, CommandStarted):
+            self._on_command(event)
+        elif isinstance(event, DeviceStateChanged) and event.previous is not None:
+            self._on_change(event.device, event.previous)
+
+    def _on_command(self, event: CommandStarted) -> None:
+        """Expect what the command asks for; what was expected before, by whomever, is outdated."""
+        name = f"{event.device_id} {event.command.capability}"
+        if not self._causes_behind(event.source):
+            self._causes.pop(("command", name), None)
+        else:
+            self.note_effect(event.source, "command", name)
+            self._expected[name] = _expected_of(event.command)
+
+    def _on_change(self, device: Device, previous: Device) -> None:
+        """Note who caused the change of each attribute, and of the device."""
+        changed = {*device.attributes, *previous.attributes}
+        everything = _NO_CAUSES
+        for attribute in (each for each in changed if device.attributes.get(each) != previous.attributes.get(each)):
+            name, value = f"{device.id} {attribute}", device.attributes.get(attribute)
+            causes = self._causes_of_thing("command", name)
+            if causes and self._expected[name].holds(value):
+                self._expected[name] = Equal(value=value)
+            else:  # somebody else did that
+                causes = _NO_CAUSES
+                self._causes.pop(("command", name), None)
+            everything |= causes
+            self._note("device", name, causes)
+        self._note("device", f"{device.id} ", everything)
+
+    def _note(self, kind: str, name: str, causes: frozenset[str]) -> None:
+        """Keep who caused the latest change of the thing, and forget what is too old."""
+        now = self._clock.monotonic()
+        self._causes.pop((kind, name), None)
+        if causes:
+            self._causes[kind, name] = (now, causes)
+        while self._causes and now - next(iter(self._causes.values()))[0] > self._secs:
+            old = next(iter(self._causes))
+            del self._causes[old]
+            self._expected.pop(old[1], None) if old[0] == "command" else None
 
     def _causes_behind(self, source: str) -> frozenset[str]:
         kind, _, id_ = source.partition(":")
@@ -117,11 +150,21 @@ class Brake:
 
     def _causes_of(self, event: Mapping[str, Value]) -> frozenset[str]:
         """The automations whose doing led to the event."""
-        kind, key = THINGS.get(str(event.get("type")), ("", ""))
-        return self._causes_of_thing(kind, str(event.get(key)))
+        kind = str(event.get("type"))
+        if kind in ("device_state_change", "weather_state"):
+            return self._causes_of_thing("device", f"{event.get('device_id')} {event.get('attribute', '')}")
+        return self._causes_of_thing(kind.removesuffix("_change"), str(event.get("name")))
 
     def _causes_of_thing(self, kind: str, name: str) -> frozenset[str]:
         found = self._causes.get((kind, name))
         if found is None or self._clock.monotonic() - found[0] > self._secs:
             return _NO_CAUSES
         return found[1]
+
+
+def _expected_of(command: Command) -> Matcher:
+    """What the attribute of the command's capability will show: anything where the command does not say it."""
+    if command.action in ("on", "off"):
+        return Equal(value=command.action)
+    is_exact = command.action == "set" and not command.capability.startswith("color")  # devices round colours
+    return Equal(value=command.value) if is_exact else Anything()

@@ -66,6 +66,8 @@ def _device_state(table: Table, locale: Locale) -> Condition | None:
         table.fault("attribute", "is missing")
     matcher = take_matcher(table, attribute)
     for_secs = table.take("for_secs", check.seconds) or 0
+    if attribute is not None and not table.has("for_secs"):
+        _demand_comparison(table)
     if device_id is None or attribute is None:
         return None
     return DeviceState(device_id=device_id, attribute=attribute, matcher=matcher, for_secs=for_secs)
@@ -96,6 +98,8 @@ def _place_state(kind: str, table: Table, locale: Locale) -> Condition | None:
     most = table.take("max_devices", check.integer_from(0, MAX_DEVICE_COUNT))
     if least is not None and most is not None and least > most:
         table.fault("max_devices", f"must not be less than min_devices ({least})")
+    if not table.has("min_devices") and not table.has("max_devices"):
+        table.fault("min_devices", "and max_devices are both missing; give one or both")
     if place_id is None:
         return None
     return PlaceState(kind=kind, place_id=place_id, min_devices=least, max_devices=most)
@@ -134,7 +138,14 @@ def _date_range(table: Table, locale: Locale) -> Condition | None:
 def _variable(table: Table, locale: Locale) -> Condition | None:
     name = table.need("name", check.variable_name)
     matcher = take_matcher(table, None)
+    _demand_comparison(table)
     return None if name is None else VariableState(name=name, matcher=matcher)
+
+
+def _demand_comparison(table: Table) -> None:
+    """Note that nothing is compared; take the fields first."""
+    if not any(map(table.has, ("equals", "above", "below"))):
+        table.fault("equals", "is missing; give equals, above or below, or nothing is compared")
 
 
 CONDITION_KINDS: Mapping[str, Callable[[Table, Locale], Condition | None]] = {

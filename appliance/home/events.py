@@ -138,6 +138,14 @@ class AdapterErrored(Event, frozen=True, kw_only=True):
     at: datetime
 
 
+class CommandStarted(Event, frozen=True, kw_only=True):
+    """A command to one device is about to be sent. Internal: what the device shows from now on may be its effect."""
+
+    source: str
+    device_id: str
+    command: Command
+
+
 class CommandEnded(Event, frozen=True, kw_only=True):
     """A command to one device has ended. Internal: for the audit; the device's own event shows the effect.
 

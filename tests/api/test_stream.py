@@ -153,6 +153,12 @@ EVENT_FRAMES: list[tuple[Event, dict[str, Any] | None]] = [
     ],
     (events.KeyRevoked(key_id="key_nobody_has"), None),
     (
+        events.CommandStarted(
+            source="device", device_id="desk:light:0", command=Command(capability="power", action="on")
+        ),
+        None,
+    ),
+    (
         events.CommandEnded(
             at=MOMENT,
             source="device",

@@ -8,28 +8,19 @@ from typing import Any
 import pytest
 
 from appliance.home.commands import Command
-from appliance.home.events import CommandEnded
+from appliance.home.events import CommandStarted, DeviceEvent
 from tests.fakes.automations import Bench, automation, bench
 
+OTHERWISE = {"brightness": 7, "power": "off"}
 CHANGES = {"type": "device_state_change", "device_id": "desk:light:0", "attribute": "brightness"}
 OTHER = {**CHANGES, "device_id": "desk:light:1"}
 
 
 def command(it: Bench, source: str, device_id: str, value: int) -> None:
     """Something commands the device, which then shows it."""
-    it.show(device_id, brightness=value)
     done = Command.parse({"capability": "brightness", "action": "set", "value": value})
-    it.bus.publish(
-        CommandEnded(
-            at=it.clock.now(),
-            source=source,
-            room_id=None,
-            device_id=device_id,
-            command=done,
-            status="ok",
-            message=None,
-        )
-    )
+    it.bus.publish(CommandStarted(source=source, device_id=device_id, command=done))
+    it.show(device_id, brightness=value)
 
 
 async def feed_back(it: Bench, times: int, *steps: tuple[str, str]) -> None:
@@ -90,6 +81,43 @@ async def test_a_scene_that_an_automation_runs_counts_as_its_doing(tmp_path: Pat
         for number in range(30):
             brake.note_effect("automation:a", "scene", "x")
             await feed_back(it, 1, ("scene:x", "desk:light:0")) if number else None
-            it.show(brightness=number + 1)
             await it.drain()
         assert len(it.fired) <= 13
+
+
+@pytest.mark.parametrize(
+    ("trigger", "shown"),
+    [
+        (CHANGES, {"brightness": 40}),
+        ({"type": "device_state_change", "device_id": "desk:light:0"}, {"power": "on"}),
+        ({"type": "device_event", "device_id": "desk:light:0"}, {}),
+    ],
+)
+async def test_what_people_do_to_a_device_that_the_automation_commands_is_never_braked(
+    trigger: dict[str, Any], shown: dict[str, Any], tmp_path: Path
+) -> None:
+    asked = Command.parse({"capability": "brightness", "action": "set", "value": 100})
+    async with bench(tmp_path, automation(trigger)) as it:
+        it.show(brightness=100, power="on")
+        await it.drain()
+        before = len(it.fired)
+        for number in range(30):
+            if shown:
+                it.show(**(shown if number % 2 else {name: OTHERWISE[name] for name in shown}))
+            else:
+                it.bus.publish(DeviceEvent(device_id="desk:light:0", event="press", data={}))
+            it.bus.publish(CommandStarted(source="automation:a", device_id="desk:light:0", command=asked))
+            await it.drain()
+        assert len(it.fired) == before + 30
+
+
+async def test_a_lamp_that_its_automation_switches_on_and_off_is_braked(tmp_path: Path) -> None:
+    power = {"type": "device_state_change", "device_id": "desk:light:0", "attribute": "power"}
+    async with bench(tmp_path, automation(power)) as it:
+        for number in range(30):
+            action = "on" if number % 2 == 0 else "off"
+            done = Command.parse({"capability": "power", "action": action if number % 3 else "toggle"})
+            it.bus.publish(CommandStarted(source="automation:a", device_id="desk:light:0", command=done))
+            it.show(power=action)
+            await it.drain()
+        assert len(it.fired) == 10

@@ -161,8 +161,8 @@ SUN = SunCondition(
             DeviceState(device_id=LAMP, attribute="temperature", matcher=Within(below=19.5)),
         ),
         (
-            {"type": "device_state", "device_id": LAMP, "attribute": "power"},
-            DeviceState(device_id=LAMP, attribute="power", matcher=Anything()),
+            {"type": "device_state", "device_id": LAMP, "attribute": "power", "for_secs": 5},
+            DeviceState(device_id=LAMP, attribute="power", matcher=Anything(), for_secs=5),
         ),
         (
             {"type": "presence", "device_id": LAMP},
@@ -180,7 +180,7 @@ SUN = SunCondition(
             {"type": "time_window", "start": "22:00", "end": "06:00"},
             TimeWindow(start=time(22), end=time(6), locale=BERLIN),
         ),
-        ({"type": "room_state", "room_id": "hall"}, PlaceState(place_id="hall")),
+        ({"type": "room_state", "room_id": "hall", "max_devices": 2}, PlaceState(place_id="hall", max_devices=2)),
         (
             {"type": "sun_position", "after": "sunset", "after_offset_mins": -15, "before": "sunrise"},
             SUN,
@@ -193,7 +193,9 @@ def test_each_kind_of_condition_becomes_its_value(raw: dict[str, Any], condition
 
 def test_ids_and_names_may_be_whatever_scenes_and_rooms_may_be() -> None:
     family, french = "\U0001f468\u200d\U0001f469", "soir\u00a0: salon"
-    found = definition(id=f" {french}\u3000", name=family, conditions=[{"type": "room_state", "room_id": french}])
+    found = definition(
+        id=f" {french}\u3000", name=family, conditions=[{"type": "room_state", "room_id": french, "max_devices": 1}]
+    )
     assert (found.id, found.name) == (french, family)
 
 
@@ -371,7 +373,7 @@ STATE = {"type": "device_state", "device_id": LAMP, "attribute": "power"}
         ),
         (STATE | {"equals": "dim"}, ["equals must be one of on, off, not 'dim', for power"]),
         (
-            STATE | {"debounce_secs": 1},
+            STATE | {"equals": "on", "debounce_secs": 1},
             [
                 "debounce_secs is not a field of the condition device_state; "
                 "there are type, device_id, attribute, above, below, equals, for_secs"
@@ -422,10 +424,30 @@ STATE = {"type": "device_state", "device_id": LAMP, "attribute": "power"}
             {"type": "sun_position", "after": "sunset", "before": "sunset"},
             ["before must differ from after, or there is no time between"],
         ),
+        (
+            {"type": "variable", "name": "n"},
+            ["equals is missing; give equals, above or below, or nothing is compared"],
+        ),
+        (
+            {"type": "device_state", "device_id": LAMP, "attribute": "power"},
+            ["equals is missing; give equals, above or below, or nothing is compared"],
+        ),
+        (
+            {"type": "group_state", "group_id": "g"},
+            ["min_devices and max_devices are both missing; give one or both"],
+        ),
+        (
+            {"type": "device_state", "device_id": LAMP, "attribute": "brightness", "above": 100},
+            ["above leaves no whole number that brightness can be"],
+        ),
+        (
+            {"type": "device_state", "device_id": LAMP, "attribute": "brightness", "above": 3, "below": 4},
+            ["above leaves no whole number that brightness can be"],
+        ),
     ],
 )
 def test_faults_of_conditions(raw: dict[str, Any], sentences: list[str]) -> None:
-    fine = {"type": "room_state", "room_id": "hall"}
+    fine = {"type": "room_state", "room_id": "hall", "min_devices": 1}
     assert faults(table(conditions=[fine, raw])) == [f"conditions[2].{sentence}" for sentence in sentences]
 
 

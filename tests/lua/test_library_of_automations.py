@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from msgspec.structs import replace
 
 from appliance.home.events import (
     AdapterStarted,
@@ -63,6 +63,10 @@ EITHER = {
     "weather_state": {"device_id"},
     "device_event": {"device_id"},
     "wall_clock": {"hour", "minute"},
+    "device_state": {"equals"},
+    "variable": {"equals"},
+    "room_state": {"min_devices"},
+    "group_state": {"min_devices"},
 }
 """What is said where none of several fields is there of which one must be."""
 

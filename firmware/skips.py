@@ -31,12 +31,11 @@ PROGRAMS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "apt-get": ("apt-get",),
         "bash": ("bash",),
-        "busybox": ("busybox",),
         "caddy": ("caddy",),
         "cc": ("cc",),
         "chromium": ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"),
         "curl": ("curl",),
-        "dash": ("dash",),
+        "dpkg": ("dpkg",),
         "dpkg-deb": ("dpkg-deb",),
         "gcc": ("gcc",),
         "lua5.4": ("lua5.4",),
@@ -49,7 +48,6 @@ PROGRAMS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "npm": ("npm",),
         "perl": ("perl",),
         "promtool": ("promtool",),
-        "sh": ("sh",),
         "systemd-analyze": ("systemd-analyze",),
         "unshare": ("unshare",),
     }

@@ -22,7 +22,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import build
-from firmware import checks, locks, pip, skips
+from firmware import checks, locks, newcomer, pip, skips
 from firmware.checks import processes
 from firmware.environment import Environment, digests
 
@@ -490,10 +490,41 @@ def test_the_test_lock_contains_the_runtime_lock() -> None:
         assert hashes == [line.strip(" \\") for line in test[entry] if "--hash" in line]
 
 
-def test_ci_runs_everything() -> None:
+def test_ci_begins_as_a_newcomer_before_it_installs_anything_and_ends_with_everything() -> None:
     script = ROOT / ".ci" / "run"
+    text = script.read_text()
     assert os.access(script, os.X_OK)
-    assert script.read_text().splitlines()[-1] == "python3 build.py test --slow"
+    assert text.index("\npython3 -m firmware.newcomer\n") < text.index("install_missing")
+    assert text.splitlines()[-1] == "python3 build.py test --slow"
+    assert newcomer.commands() == [["python3", "build.py", "demo"], ["python3", "build.py", "test"]]
+
+
+def test_each_version_of_python_is_found_once_and_one_that_can_make_no_environment_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = {
+        "bin/python3": f'exec {sys.executable} "$@"',
+        "bin/python3.11": "echo 'ModuleNotFoundError: No module named ensurepip' >&2; exit 1",
+        "bin/python3.12": "echo 12 /twelve",
+        "pyenv/versions/3.12.1/bin/python3": "echo 12 /another",
+        "pyenv/versions/3.14.0/bin/python3": "echo 14 /fourteen",
+        "pyenv/versions/3.8.1/bin/python3": "echo 8 /eight",
+        "bin/python3.13": "echo 'pyenv: python3.13: command not found' >&2; exit 127",
+    }
+    for name, script in said.items():
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"#!/bin/sh\n{script}\n")
+        file.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
+    own = f"3.{sys.version_info.minor}"
+    found = dict(newcomer.pythons())
+    assert Path(found.pop(own)).samefile(os.path.realpath(sys.executable))
+    assert found == {
+        version: path for version, path in {"3.12": "/twelve", "3.14": "/fourteen"}.items() if version != own
+    }
+    assert f"{tmp_path}/bin/python3.11 lacks ensurepip, so that nothing is run with it" in capsys.readouterr().out
 
 
 def test_a_skipped_proof_is_a_failure_unless_its_reason_is_listed_or_its_program_missing(

@@ -583,7 +583,7 @@ class TestHostileArchives:
             for _ in range(1024):
                 stream.write(bytes(1 << 20))
         result = subprocess.run(
-            ["bash", "-c", f"ulimit -v 900000; exec {sys.executable} -m appliance restore b"],
+            ["/bin/sh", "-c", f"ulimit -v 900000; exec {sys.executable} -m appliance restore b"],
             cwd=tmp_path,
             env=environment(),
             capture_output=True,

@@ -10,7 +10,10 @@ import pytest
 from appliance.cli.check import find_unreadable
 from tests.cli.test_commands_line import box, ended
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root reads what others may not")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root reads what others may not"),
+]
 
 USER, GROUP = 12345, 54321
 

@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -219,7 +220,7 @@ class TestSayings:
         command = f"{sys.executable} -m appliance --version"
         helped = command.replace("--version", "--help")
         for shell in (f"{command} | true", f"{helped} | true", f"{command} >&-", f"{command} >&- 2>&-"):
-            done = subprocess.run(["bash", "-c", shell], cwd=tmp_path, env=environment(), capture_output=True)
+            done = subprocess.run(["/bin/sh", "-c", shell], cwd=tmp_path, env=environment(), capture_output=True)
             assert done.stderr == b""
 
 
@@ -660,7 +661,6 @@ def can_be_told_to_stop(pid: int) -> bool:
     return caught is not None and bool(int(caught[1], 16) >> (signal.SIGTERM - 1) & 1)
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl")
 class TestDemo:
     """`lares demo`: a home to try."""
 
@@ -687,7 +687,7 @@ class TestDemo:
             for address in re.findall(r"(?:light|TV) \((http://\S+)\)", running.out):
                 assert status_of(address, None, path="/") == 404
             lines = re.findall(r"^    (curl .+)$", running.out, re.MULTILINE)
-            devices, on, dim = map(run_in_bash, lines)
+            devices, on, dim = map(run_printed, lines)
             assert [device["id"] for device in devices] == ["elgato_lights:light:0", "roku_tv:tv"]
             assert on == dim == {"status": "ok"}
             running.says(r'"brightness":80')
@@ -718,11 +718,18 @@ class TestDemo:
             while b"Ctrl-C" not in done:
                 done += reader.read(4096)
             reader.close()
-            run_in_bash(re.findall(r"^    (curl .+)$", done.decode(), re.MULTILINE)[2])
+            run_printed(re.findall(r"^    (curl .+)$", done.decode(), re.MULTILINE)[2])
             assert running.end().code == 0
         assert not list(tmp_path.glob("lares-demo-*"))
 
 
-def run_in_bash(line: str) -> Any:
-    """What the command prints, as JSON."""
-    return json.loads(subprocess.run(["bash", "-c", line], check=True, capture_output=True, timeout=PATIENCE).stdout)
+def run_printed(line: str) -> Any:
+    """What a command of curl's prints, as JSON; without curl, what a request of the same words is answered."""
+    if shutil.which("curl"):
+        done = subprocess.run(["/bin/sh", "-c", line], check=True, capture_output=True, timeout=PATIENCE)
+        return json.loads(done.stdout)
+    _program, _silent, _with_header, header, url, *data = shlex.split(line)
+    name, _, value = header.partition(": ")
+    body = data[1].encode() if data else None
+    with urllib.request.urlopen(urllib.request.Request(url, body, {name: value}), timeout=PATIENCE) as answer:
+        return json.load(answer)

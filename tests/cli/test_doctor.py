@@ -118,6 +118,7 @@ def test_a_data_directory_that_others_can_enter_needs_care(tmp_path: Path, comma
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
 @pytest.mark.parametrize("mode", [0o700, 0o755])
 def test_a_user_who_may_not_use_the_data_is_told_so(open_folder: Path, mode: int) -> None:
@@ -136,6 +137,7 @@ def test_a_user_who_may_not_use_the_data_is_told_so(open_folder: Path, mode: int
     assert "cannot be read: Permission denied" in found.of("store")[0][1]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
 def test_a_user_who_may_not_enter_the_folder_is_told_so_in_a_sentence(open_folder: Path) -> None:
     home(open_folder)

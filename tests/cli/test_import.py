@@ -128,6 +128,7 @@ def test_nothing_is_overwritten(other: Path, tmp_path: Path) -> None:
     assert {file: file.read_bytes() for file in (home / "config").rglob("*") if file.is_file()} == before
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root imports for somebody else")
 def test_what_root_takes_over_belongs_to_the_one_who_runs_the_hub(other: Path, open_folder: Path) -> None:
     owner, config, data = 65534, open_folder / "config", open_folder / "data"

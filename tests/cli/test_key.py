@@ -148,6 +148,7 @@ class TestWithoutAHub:
         result = ended(home, "key", "reset-master")
         assert result.code == 78 and "nonsense is not a key of Lares" in result.err
 
+    @pytest.mark.slow
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
     def test_what_root_writes_belongs_to_who_owns_the_data(self, open_folder: Path) -> None:
         home = box(open_folder)
@@ -370,6 +371,7 @@ except (ConnectionError, IndexError):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
 def test_another_user_is_hung_up_on_even_where_he_can_reach_the_socket(open_folder: Path) -> None:
     with lares(box(open_folder), "run") as running:

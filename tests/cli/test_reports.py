@@ -26,6 +26,7 @@ from appliance.cli.main import _parser
 from appliance.cli.terminal import size, span
 from tests.fakes.house import LIGHT
 from tests.fakes.process import ROOT, Process, configure, light_section, running
+from tests.fakes.programs import need
 
 AUTOMATION = """
 return {
@@ -197,12 +198,12 @@ COMPLETED = {
 
 
 def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
-    script = tmp_path / "lares.bash"
+    bash, script = need("bash"), tmp_path / "lares.bash"
     script.write_text(lares(tmp_path, "completion", "bash").stdout)
     for typed, offered in COMPLETED.items():
         words = typed.split(" ")
         asked = f"COMP_WORDS=({shlex.join(words)}); COMP_CWORD={len(words) - 1}; _lares; echo ${{COMPREPLY[@]}}"
-        command = ["bash", "-c", f". {script}; {asked}"]
+        command = [bash, "-c", f". {script}; {asked}"]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=30)
         assert set(done.stdout.split()) == offered and done.stderr == "", typed
 

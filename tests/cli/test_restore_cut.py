@@ -125,6 +125,7 @@ def test_between_a_cut_and_the_next_start_every_command_sees_the_new_home(
     assert kinds == {"key", "room"}, "the start does not undo what was made before it"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root restores for somebody else")
 def test_what_root_restores_belongs_to_the_one_who_runs_the_hub(open_folder: Path, archive: Path) -> None:
     old, nobody = home(open_folder, OLD, OLD_TEXT), 65534

@@ -201,10 +201,10 @@ def test_without_a_configuration_it_is_78_and_none_is_written(tmp_path: Path) ->
 
 def test_a_reader_that_goes_away_ends_it(tmp_path: Path) -> None:
     furnish(tmp_path, "", automation("tick", "{ type = 'interval', every_secs = 1 }"))
-    command = f"{sys.executable} -m appliance simulate --hours 8784 | head -n 3"
+    command = f"{sys.executable} -m appliance simulate --hours 8784 | (read -r _; read -r _)"
     began = time.monotonic()
-    result = subprocess.run(["bash", "-c", command], cwd=tmp_path, env=environment(), capture_output=True)
-    assert len(result.stdout.splitlines()) == 3 and result.stderr == b""
+    result = subprocess.run(["/bin/sh", "-c", command], cwd=tmp_path, env=environment(), capture_output=True)
+    assert result.stderr == b""
     assert time.monotonic() - began < 30
 
 

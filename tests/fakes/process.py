@@ -110,7 +110,7 @@ def spawn(
             return start(["run", *arguments], cwd=folder, env=environment, stdout=stream, stderr=stream)
         command = [*prefix, sys.executable, "-m", "appliance", "run", *arguments]
         if max_files is not None:
-            command = ["sh", "-c", f'ulimit -n {max_files}; exec "$@"', "sh", *command]
+            command = ["/bin/sh", "-c", f'ulimit -n {max_files}; exec "$@"', "sh", *command]
         return subprocess.Popen(command, cwd=folder, env=environment, stdout=stream, stderr=stream)
 
 

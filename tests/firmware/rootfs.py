@@ -127,10 +127,16 @@ def _apt(work: Path, architecture: str, command: Sequence[str], folder: Path | N
         pytest.skip(f"makes a root file system of Debian packages, and apt-get cannot: {done.stderr.strip()[-300:]}")
 
 
+def own_architecture() -> str:
+    """The machine's own architecture in Debian's words. Skips without dpkg."""
+    command = [need("dpkg"), "--print-architecture"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
 def emulator() -> Path:
     """A qemu that runs arm64 programs on this machine, installed or fetched."""
     installed = shutil.which("qemu-aarch64-static")
     if installed:
         return Path(installed)
-    own = subprocess.run(["dpkg", "--print-architecture"], capture_output=True, text=True).stdout.strip()
+    own = own_architecture()
     return make_rootfs(own, "bookworm", ["qemu-user-static"], unpack_only=True) / "usr/bin/qemu-aarch64-static"

@@ -16,10 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.programs import need
 from tests.firmware.boxed import Box, configure, port_in
 from tests.firmware.conftest import ROOT, build, clone
-from tests.firmware.rootfs import make_rootfs
+from tests.firmware.rootfs import make_rootfs, own_architecture
 
 PACKAGES = ["python3", "dash", "coreutils", "diffutils", "grep", "sed", "passwd", "base-passwd", "login"]
 TAG = f"cpython-311-{platform.machine()}-linux-gnu"
@@ -103,7 +102,7 @@ def root(tmp_path: Path) -> Iterator[Root]:
     """A fresh Debian with Python."""
     if os.geteuid() != 0:
         pytest.skip("changes into a root file system, and makes a user there, which only root may")
-    architecture = subprocess.run(["dpkg", "--print-architecture"], capture_output=True, text=True).stdout.strip()
+    architecture = own_architecture()
     folder = tmp_path / "root"
     shutil.copytree(make_rootfs(architecture, "bookworm", PACKAGES), folder, symlinks=True)
     for name in ("dev", "tmp", "run", "var/tmp", "etc/systemd/system", "etc/avahi/services", "usr/local/bin"):
@@ -330,18 +329,21 @@ def test_a_file_that_does_not_fit_says_so_and_changes_nothing(root: Root, tmp_pa
     assert "there is no /nothing.pyz" in root.refused("/nothing.pyz")
 
 
-@pytest.mark.parametrize("shell", [["sh"], ["dash"], ["bash", "--posix"], ["busybox", "ash"]])
 @pytest.mark.parametrize("name", ["install.sh", "openwrt/lares.init"])
-def test_any_shell_can_read_the_scripts(shell: list[str], name: str) -> None:
-    need(shell[0])
-    done = subprocess.run([*shell, "-n", ROOT / "firmware" / name], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
+def test_any_shell_that_is_here_can_read_the_scripts(name: str) -> None:
+    shells = [
+        each for each in (["/bin/sh"], ["dash"], ["bash", "--posix"], ["busybox", "ash"]) if shutil.which(each[0])
+    ]
+    for shell in shells:
+        done = subprocess.run([*shell, "-n", ROOT / "firmware" / name], capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, ""), shell
+    assert shells
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["install.sh", "openwrt/lares.init"])
 def test_shellcheck_has_nothing_to_say(name: str) -> None:
-    own = subprocess.run(["dpkg", "--print-architecture"], capture_output=True, text=True).stdout.strip()
+    own = own_architecture()
     tool = shutil.which("shellcheck")
     if tool is None:
         tool = str(make_rootfs(own, "bookworm", ["shellcheck"], unpack_only=True) / "usr/bin/shellcheck")
@@ -353,5 +355,5 @@ def test_shellcheck_has_nothing_to_say(name: str) -> None:
 
 
 def test_usage_errors_exit_64() -> None:
-    done = subprocess.run(["sh", ROOT / "firmware" / "install.sh", "--nonsense"], capture_output=True, text=True)
+    done = subprocess.run(["/bin/sh", ROOT / "firmware" / "install.sh", "--nonsense"], capture_output=True, text=True)
     assert (done.returncode, done.stderr.split()[:2]) == (64, ["usage:", "install.sh"])

@@ -233,6 +233,7 @@ async def _live_on(hub: Process, light: LightSimulator, received: ReceivedFrames
     assert (await hub.get(f"/devices/{LIGHT}"))["attributes"]["brightness"] == brightness
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mood", SENTENCES)
 async def test_a_card_that_fails_under_a_running_hub_costs_the_changes_and_nothing_else(
     mood: str, tmp_path: Path, card: Card, light: LightSimulator
@@ -268,6 +269,7 @@ async def test_a_card_that_fails_under_a_running_hub_costs_the_changes_and_nothi
         assert await hub.stop() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mood", ["EIO", "ENOSPC", "EROFS"])
 async def test_a_hub_stops_in_order_on_a_card_that_takes_nothing(
     mood: str, tmp_path: Path, card: Card, light: LightSimulator
@@ -287,6 +289,7 @@ async def test_a_hub_stops_in_order_on_a_card_that_takes_nothing(
         assert await hub.stop() == 0
 
 
+@pytest.mark.slow
 async def test_a_card_that_takes_writes_piecemeal_is_no_trouble(
     tmp_path: Path, card: Card, light: LightSimulator
 ) -> None:
@@ -357,7 +360,7 @@ def _fill(folder: Path) -> Path:
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts filesystems")
 every_filesystem = pytest.mark.parametrize(
-    "mounted", [pytest.param(_tmpfs, id="tmpfs"), pytest.param(_ext4, id="ext4", marks=pytest.mark.slow)]
+    "mounted", [pytest.param(_tmpfs, id="tmpfs"), pytest.param(_ext4, id="ext4")]
 )
 
 
@@ -380,6 +383,7 @@ async def _change_until_refused(hub: Process) -> str:
     return held
 
 
+@pytest.mark.slow
 @needs_root
 @every_filesystem
 async def test_a_filesystem_that_is_filled_to_the_brim_and_freed_again(
@@ -409,6 +413,7 @@ async def test_a_filesystem_that_is_filled_to_the_brim_and_freed_again(
         await _start_and_find(tmp_path, before)
 
 
+@pytest.mark.slow
 @needs_root
 @every_filesystem
 async def test_one_mebibyte_is_enough_to_start_and_to_work(
@@ -426,6 +431,7 @@ async def test_one_mebibyte_is_enough_to_start_and_to_work(
         await _start_and_find(tmp_path, before)
 
 
+@pytest.mark.slow
 @needs_root
 @every_filesystem
 async def test_a_hub_starts_on_a_card_that_is_read_only_and_heals_when_it_is_not(
@@ -452,6 +458,7 @@ async def test_a_hub_starts_on_a_card_that_is_read_only_and_heals_when_it_is_not
         await _start_and_find(tmp_path, after)
 
 
+@pytest.mark.slow
 @needs_root
 async def test_a_first_start_on_a_card_that_is_read_only_is_empty_and_heals(
     tmp_path: Path, light: LightSimulator

@@ -14,6 +14,8 @@ from tests.fakes.card import Card
 from tests.fakes.patience import until
 from tests.fakes.process import Process, configure, running
 
+pytestmark = pytest.mark.slow  # needs a C compiler, which few machines have
+
 DELAY = 0.6
 """Seconds that a sync takes."""
 

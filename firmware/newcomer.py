@@ -1,0 +1,120 @@
+"""README's two commands as a newcomer runs them, on a copy of the checkout, with each Python that the machine has.
+
+The `python3` of PATH runs both commands, and each other version from 3.11 on the second one.
+No program but Python and git is on PATH, and no variable but HOME and PATH is set.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+from firmware.console import run_visible, say
+
+ROOT = Path(__file__).resolve().parents[1]
+MINORS = range(11, 15)
+"""Versions 3.x that Lares runs on."""
+
+TELL = "import sys, venv, ensurepip, ssl, os; print(sys.version_info[1], os.path.realpath(sys._base_executable))"
+
+
+def pythons() -> Iterator[tuple[str, str]]:
+    """Each Python of the machine, one a version and that of PATH first: `3.x` and where it is.
+
+    One without venv, ensurepip or ssl is named and left out: no .venv can be made with it.
+    """
+    versions = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv") / "versions"
+    names = [
+        "python3",
+        *(f"python3.{minor}" for minor in MINORS),
+        *map(str, sorted(versions.glob("3.*/bin/python3"))),
+    ]
+    seen = set()
+    for found in filter(None, (shutil.which(name) for name in names)):
+        told = subprocess.run([found, "-c", TELL], capture_output=True, text=True, check=False)
+        minor, _, python = told.stdout.strip().partition(" ")
+        if told.returncode and "ModuleNotFoundError" in told.stderr:
+            [module] = re.findall(r"No module named '?(\w+)", told.stderr)
+            say(f"newcomer: {found} lacks {module}, so that nothing is run with it")
+        elif told.returncode == 0 and int(minor) in MINORS and minor not in seen:
+            seen.add(minor)
+            yield f"3.{minor}", python
+
+
+def commands() -> list[list[str]]:
+    """The words of both commands, as README shows them."""
+    [block] = re.findall(r"Two commands:\n\n```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    return [line.partition("#")[0].split() for line in block.splitlines()]
+
+
+class Newcomer:
+    """Somebody with a copy of the checkout, a Python and git."""
+
+    def __init__(self, folder: Path, python: str) -> None:
+        self.checkout, links = folder / "lares", folder / "bin"
+        shutil.rmtree(links, ignore_errors=True)
+        links.mkdir()
+        (links / "python3").symlink_to(python)
+        (links / "git").symlink_to(shutil.which("git") or "/usr/bin/git")
+        self.environment = {"HOME": str(Path.home()), "PATH": str(links)}
+        if not self.checkout.exists():
+            ours = (ROOT / ".gitignore").read_text().replace("/", "").split()
+            shutil.copytree(ROOT, self.checkout, symlinks=True, ignore=shutil.ignore_patterns(*ours))
+
+    def try_demo(self, command: list[str]) -> bool:
+        """Run the demo until it has answered; whether it did, and ended in order by Ctrl-C."""
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, cwd=self.checkout, env=self.environment, stdout=pipe, text=True) as demo:
+            assert demo.stdout is not None
+            try:
+                has_answered = False
+                for line in demo.stdout:
+                    say(line.rstrip())
+                    if found := re.match(r"\s+REST\s+(http\S+)", line):
+                        with urllib.request.urlopen(f"{found[1]}/health", timeout=30) as answer:
+                            has_answered = answer.status == 200
+                    if "Ctrl-C ends the demo" in line:
+                        demo.send_signal(signal.SIGINT)
+            except BaseException:
+                demo.terminate()
+                raise
+        return has_answered and demo.returncode == 0
+
+
+def main() -> int:
+    """Run it all up to the first failure; the exit code."""
+    demo, test = commands()
+    with tempfile.TemporaryDirectory(prefix="lares-newcomer-") as folder:
+        for number, (version, python) in enumerate(pythons()):
+            began = time.monotonic()
+            newcomer = Newcomer(Path(folder), python)
+            if number == 0:
+                say(f"== newcomer, Python {version}: {' '.join(demo)}")
+                if not newcomer.try_demo(demo):
+                    say("newcomer: the demo did not answer, or did not end in order")
+                    return 1
+            say(f"== newcomer, Python {version}: {' '.join(test)}")
+            if code := run_visible(test, newcomer.checkout, newcomer.environment):
+                say(f"newcomer: {' '.join(test)} failed with Python {version}: exit code {code}")
+                return code
+            say(f"   Python {version} took {time.monotonic() - began:.0f} s")
+    return 0
+
+
+def on_sigterm(*_: object) -> None:
+    """End in order on SIGTERM, together with the command that runs."""
+    raise SystemExit(128 + signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, on_sigterm)
+    sys.exit(main())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any
 
@@ -194,7 +195,7 @@ def _read_adapter(adapters: Table, name: str) -> Any:
     if not is_enabled or len(faults) > before:
         return None
     try:
-        return KINDS[kind].settings(**{key: found[key] for key in fields})
+        return KINDS[kind].settings(**{key + "_" * iskeyword(key): found[key] for key in fields})
     except Invalid as fault:  # keys that do not go together
         adapters.fault(name, str(fault))
         return None

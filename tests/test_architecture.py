@@ -41,6 +41,7 @@ DOORS = {
     "sanic": {"api"},
     "websockets": {"api"},
     "aiohttp": {"adapters"},
+    "aiosmtplib": {"adapters"},
     "aiomqtt": {"adapters"},
     "jinja2": {"adapters"},
     "tomli": {"config"},

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from datetime import date
 from ipaddress import ip_network
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -33,6 +34,8 @@ TV = '[adapters.roku_tv]\nip_address = "192.168.1.30"\n'
 
 BROKER = '[adapters.mqtt]\nhost = "broker.lan"\n'
 STRIP = '[adapters.wled]\nbase_url = "http://192.168.1.40"\n'
+
+MESSAGES = '[adapters.notify]\nservice = "ntfy"\ntopic = "change-this"\n'
 
 KIND_NAMES = " or ".join(KINDS)
 
@@ -84,7 +87,7 @@ def value_of(settings: Config, section: str, key: str) -> Any:
     owner: Any = settings
     for step in section.split("."):
         owner = owner[step] if isinstance(owner, Mapping) else getattr(owner, step)
-    return getattr(owner, key)
+    return getattr(owner, f"{key}_" if iskeyword(key) else key)
 
 
 class TestTheManual:
@@ -126,7 +129,7 @@ class TestTheManual:
 
     def test_its_values_are_those_of_keys_that_are_left_out_unless_it_says_otherwise(self) -> None:
         shown = parse(MANUAL.replace("enabled = false", "enabled = true"))
-        left_out = parse(LIGHT + BROKER + TV + STRIP)
+        left_out = parse(LIGHT + BROKER + TV + STRIP + MESSAGES)
         for section, key in ALL_KEYS:
             if key in ("enabled", "base_url", "host", "ip_address", "master_key"):
                 continue
@@ -303,7 +306,12 @@ UNSOUND: dict[str, list[str]] = {
 """What a key does not take, as the file says it."""
 
 NOT_WHOLE = ["true", "5.0", '"5"', "[5]", "{}", "1979-05-27", "nan", "inf", "0", "-1", "9" * 400, "0x" + "f" * 5000]
-REFUSED = [(section, key, text) for section, key in ALL_KEYS for text in UNSOUND.get(key, NOT_WHOLE)]
+REFUSED = [
+    (section, key, text)
+    for section, key in ALL_KEYS
+    if section != "adapters.notify"  # those are tried in tests/adapters/test_notify.py
+    for text in UNSOUND.get(key, NOT_WHOLE)
+]
 
 
 BROKER_FAULTS = (
@@ -320,7 +328,8 @@ def test_keys_of_a_broker_that_do_not_go_together_are_one_fault() -> None:
 
 
 def test_every_key_is_tried_with_what_it_does_not_take() -> None:
-    assert {(section, key) for section, key in ALL_KEYS if key not in UNSOUND} == set(WHOLE)
+    tried_there = {each for each in ALL_KEYS if each[0] == "adapters.notify"}
+    assert {(section, key) for section, key in ALL_KEYS if key not in UNSOUND} - tried_there == set(WHOLE)
 
 
 @pytest.mark.parametrize(("section", "key", "text", "meant"), ACCEPTED)

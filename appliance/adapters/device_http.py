@@ -171,7 +171,7 @@ class HttpClient:
             await self._clock.sleep(RETRY_AFTER_SECS)
             response = await self.exchange(method, path, **sent)
         if not 200 <= response.status < 300:
-            raise HttpRefused(f"{self.address}{path} answered {_named(response.status)}", response.status)
+            raise HttpRefused(f"{self.address}{path} answered {named_status(response.status)}", response.status)
         return response.body
 
     async def exchange(
@@ -226,7 +226,7 @@ class HttpClient:
                 yield self._read_messages(socket)
         except aiohttp.WSServerHandshakeError as error:
             self.answers += 1
-            raise HttpRefused(f"{self.address}{path} answered {_named(error.status)}", error.status) from None
+            raise HttpRefused(f"{self.address}{path} answered {named_status(error.status)}", error.status) from None
         except (aiohttp.ClientError, OSError, UnicodeError) as error:
             raise Unreachable(f"{self.address} does not answer ({_reason(error)})") from None
 
@@ -264,7 +264,7 @@ class HttpRefused(BadAnswer):
         self.status = status
 
 
-def _named(status: int) -> str:
+def named_status(status: int) -> str:
     """The status with its standard phrase. The device's own phrase is not repeated: it may be anything."""
     try:
         return f"{status} {HTTPStatus(status).phrase}"

@@ -56,7 +56,10 @@ def key(check: Callable[[Any], Any], default: Any = None, *, required: bool = Tr
 
 
 class SettingsMeta(StructMeta):
-    """Makes Structs of classes whose fields are `key(…)`, and keeps those, also inherited ones, as `FIELDS`."""
+    """Makes Structs of classes whose fields are `key(…)`, and keeps those, also inherited ones, as `FIELDS`.
+
+    A name that is a keyword of Python has a `_` behind it in the class, and none in `FIELDS`.
+    """
 
     def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any], **options: Any) -> Any:
         """The class."""
@@ -66,7 +69,7 @@ class SettingsMeta(StructMeta):
         inherited = {name: each for base in bases for name, each in getattr(base, "FIELDS", {}).items()}
         fields = inherited | own
         hidden = tuple(name for name, each in fields.items() if each.secret)
-        more = {"FIELDS": fields, "HIDDEN": hidden}
+        more = {"FIELDS": {name.rstrip("_"): each for name, each in fields.items()}, "HIDDEN": hidden}
         return super().__new__(cls, name, bases, kept | given | more, **options)
 
 

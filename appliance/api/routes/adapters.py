@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from sanic import HTTPResponse
 
+from appliance.adapters.dispatch import Dispatcher
 from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.responses import json_response
 from appliance.api.route import Call, route
+from appliance.api.validation import table
 from appliance.health import Health
-from appliance.tables.json_schema import array_of
+from appliance.tables.json_schema import ANY, array_of, only, record
+
+_RESULT = record("OperationResult", status=only("ok"), result=ANY)
 
 
 class AdaptersApi:
     """Handlers of the routes under `/adapters`."""
 
-    def __init__(self, health: Health) -> None:
+    def __init__(self, health: Health, dispatcher: Dispatcher) -> None:
         self._health = health
+        self._dispatcher = dispatcher
 
     @route("GET", "/adapters", Role.READ, array_of(schemas.ADAPTER))
     async def list_all(self, call: Call) -> HTTPResponse:
@@ -27,3 +32,18 @@ class AdaptersApi:
     async def get(self, call: Call, name: str) -> HTTPResponse:
         """One adapter: how it does, when it last did well, and what was wrong last."""
         return json_response(schemas.ADAPTER_IN_FULL(self._health.get_adapter(name)))
+
+    @route(
+        "POST",
+        "/adapters/<name>/operations/<operation>",
+        Role.ADMIN,
+        _RESULT,
+        statuses=(200, 501, 503),
+        body=table,
+        body_optional=True,
+    )
+    async def run_operation(self, call: Call, name: str, operation: str) -> HTTPResponse:
+        """Run one of the adapter's own operations with the body as its payload, as `ctx:invoke` does."""
+        payload = await call.body()
+        self._health.get_adapter(name)
+        return json_response(_RESULT.of(result=await self._dispatcher.invoke(f"{name}:{operation}", payload)))

@@ -1,0 +1,221 @@
+"""A section of the kind `notify`: messages go out in turn, with three tries; where they are too many, as one."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Mapping
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NoReturn, Protocol, TypeVar
+
+from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation
+from appliance.adapters.notify.kind import NotifySection
+from appliance.errors import AdapterFailed, Busy, Invalid, LaresError, Unanswered, Unreachable, Unsupported
+from appliance.home.commands import Command
+from appliance.home.values import Value
+from appliance.tasks import end_within
+
+PAUSES_SECS = (1.0, 4.0)
+"""Seconds before the second and the third try."""
+
+TRY_TIMEOUT_SECS = 10.0
+SEND_TIMEOUT_SECS = 55.0
+"""Seconds that a message may take in all, its waiting for those before it included."""
+
+MAX_WAITING = 100
+"""Messages that wait for their turn; further ones are refused."""
+
+MAX_MESSAGE_CHARS = 4096
+MAX_GATHERED = 50
+"""Messages that are gathered into one with their text; of further ones only the number is told."""
+
+MAX_GATHERED_CHARS = 200
+"""Characters of each gathered message that the one holds."""
+
+HOUR_SECS = 3600.0
+
+T = TypeVar("T")
+
+log = logging.getLogger("notify")
+
+
+class Sender(Protocol):
+    """Sends one message; raises `AdapterFailed`."""
+
+    async def send(self, message: str, title: str | None) -> None:
+        """Try once."""
+
+
+class NotifyAdapter(Adapter):
+    """Sends messages for `ctx:notify`, `ctx:invoke("<section>:send", …)` and `lares notify`; it has no devices."""
+
+    def __init__(self, settings: NotifySection, context: AdapterContext) -> None:
+        super().__init__(context)
+        self._settings = settings
+        self._context = context
+        self._turn = asyncio.Lock()
+        self._waiting = 0
+        self._sent_at: deque[float] = deque()
+        self._gathered: list[str] = []
+        self._gathered_count = 0
+        self._is_gathering = asyncio.Event()
+        self._sender: Sender | None = None
+        self._secrets: list[str] = []
+
+    @property
+    def operations(self) -> Mapping[str, Operation]:
+        """`send` takes `message`, `title?` and `fields?`."""
+        return {"send": self._send}
+
+    async def run(self) -> None:
+        """Send what was gathered once there is room for a message again."""
+        self.publish.full_list([])
+        self.publish.answered()
+        self.publish.started()
+        while True:
+            await self._is_gathering.wait()
+            await self.clock.sleep(max(self._sent_at[0] + HOUR_SECS - self.clock.monotonic(), 0.0))
+            await self._send_gathered()
+
+    async def command(self, device_id: str, command: Command) -> CommandResult:
+        """There are no devices."""
+        raise Unsupported(f"device '{device_id}' does not offer {command}")
+
+    async def within_limit(self, work: Awaitable[T]) -> T:
+        """The result of an operation; `Unanswered` where it takes longer than `SEND_TIMEOUT_SECS`."""
+        try:
+            return await end_within(work, SEND_TIMEOUT_SECS)
+        except TimeoutError:
+            raise Unanswered(f"{self.name} took longer than {SEND_TIMEOUT_SECS:g} s") from None
+
+    async def _send(self, payload: Mapping[str, Value]) -> Value:
+        """Send a message and return once it is delivered, or gather it; raises `AdapterFailed` after three tries."""
+        message, title = _checked(payload)
+        if self._is_full():
+            self._gather(message if title is None else f"{title}: {message}")
+            return {"status": "gathered"}
+        await self._deliver(message, title)
+        return {"status": "sent"}
+
+    def _is_full(self) -> bool:
+        """Whether no more may go out within this hour."""
+        now = self.clock.monotonic()
+        while self._sent_at and now - self._sent_at[0] >= HOUR_SECS:
+            self._sent_at.popleft()
+        return bool(self._gathered) or len(self._sent_at) >= self._settings.max_per_hour
+
+    def _gather(self, text: str) -> None:
+        if not self._gathered:
+            limit = self._settings.max_per_hour
+            log.warning("%s: more than %d messages an hour; the next are gathered into one", self.name, limit)
+        self._gathered_count += 1
+        if len(self._gathered) < MAX_GATHERED:
+            self._gathered.append(text if len(text) <= MAX_GATHERED_CHARS else f"{text[: MAX_GATHERED_CHARS - 1]}…")
+        self._is_gathering.set()
+
+    async def _send_gathered(self) -> None:
+        count, lines = self._gathered_count, self._gathered
+        self._gathered_count, self._gathered = 0, []
+        self._is_gathering.clear()
+        more = [f"… and {count - len(lines)} more"] if count > len(lines) else []
+        try:
+            await self._deliver("\n".join([*lines, *more]), f"{count} messages")
+        except AdapterFailed as error:
+            log.warning("%s: %d gathered messages were not sent: %s", self.name, count, error)
+
+    async def _deliver(self, message: str, title: str | None) -> None:
+        """Send in turn, with three tries; raises what the last one failed with."""
+        if self._waiting >= MAX_WAITING:
+            raise Busy(f"{self.name} has {MAX_WAITING} messages to send already; this one was not sent")
+        self._sent_at.append(self.clock.monotonic())
+        self._waiting += 1
+        try:
+            async with self._turn:
+                await self._try_thrice(message, title)
+        finally:
+            self._waiting -= 1
+
+    async def _try_thrice(self, message: str, title: str | None) -> None:
+        for pause in (*PAUSES_SECS, None):
+            try:
+                await self._try(message, title)
+            except AdapterFailed as error:
+                if pause is None:
+                    self._fail(error)
+                log.info("%s: not sent yet, tried again in %g s: %s", self.name, pause, self._redacted(error))
+                await self.clock.sleep(pause)
+            else:
+                self.publish.answered()
+                return
+
+    async def _try(self, message: str, title: str | None) -> None:
+        if self._sender is None:
+            self._sender = await self._make_sender()
+        try:
+            async with asyncio.timeout(TRY_TIMEOUT_SECS):
+                await self._sender.send(message, title)
+        except TimeoutError:
+            raise Unreachable(f"no answer within {TRY_TIMEOUT_SECS:g} s") from None
+
+    def _fail(self, error: AdapterFailed) -> NoReturn:
+        failure = type(error)(f"three tries failed: {self._redacted(error)}")
+        self.publish.record_error(failure)
+        raise failure from None
+
+    def _redacted(self, error: LaresError) -> str:
+        text = str(error)
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return text
+
+    async def _make_sender(self) -> Sender:
+        """Read the files of secrets and import what sends, on a thread. Raises `AdapterFailed`."""
+        settings = self._settings
+        token, password, module = await asyncio.to_thread(self._prepare)
+        self._secrets = [each for each in (token, password) if each]
+        sender: Sender = module.build(settings, self._context, token, password)
+        return sender
+
+    def _prepare(self) -> tuple[str | None, str | None, ModuleType]:
+        settings = self._settings
+        token = settings.token or self._read("token_file", settings.token_file)
+        password = settings.password or self._read("password_file", settings.password_file)
+        return (
+            token,
+            password,
+            import_module("appliance.adapters.notify." + ("web" if settings.smtp is None else "mail")),
+        )
+
+    def _read(self, key: str, path: str | None) -> str | None:
+        if path is None:
+            return None
+        try:
+            text = (self._context.root / Path(path)).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is no text"
+            raise AdapterFailed(f"{key} {path} cannot be read: {reason}") from None
+        if not text or len(text.splitlines()) > 1:
+            raise AdapterFailed(f"{key} {path} must hold one line")
+        return text
+
+
+def _checked(payload: Mapping[str, Value]) -> tuple[str, str | None]:
+    """Message and title; raises `Invalid`."""
+    message, title, fields = payload.get("message"), payload.get("title"), payload.get("fields")
+    if not isinstance(message, str) or not message.strip():
+        raise Invalid("send needs a message, a text that is not empty")
+    if title is not None and not isinstance(title, str):
+        raise Invalid("the title must be a text")
+    if fields is not None and not isinstance(fields, dict | list):
+        raise Invalid("the fields must be a table with named fields")
+    if len(message) > MAX_MESSAGE_CHARS or len(title or "") > MAX_MESSAGE_CHARS:
+        raise Invalid(f"message and title may have {MAX_MESSAGE_CHARS} characters each")
+    return message, title if title and title.strip() else None
+
+
+def build(settings: Any, context: AdapterContext) -> NotifyAdapter:
+    """Make the adapter of a section."""
+    return NotifyAdapter(settings, context)

@@ -1,0 +1,173 @@
+"""The kind `notify`: the settings of a section, the services that it knows, and its row in the table of kinds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from appliance.adapters.kind import AdapterKind
+from appliance.errors import Invalid
+from appliance.tables import addresses
+from appliance.tables.addresses import Address
+from appliance.tables.checks import listed, matching, one_of, string, whole
+from appliance.tables.fields import Settings, key
+
+PLACEHOLDER = re.compile(r"\{(message|title|token)\}")
+"""What stands in a URL, a header or a body for a part of the message, or for the section's token."""
+
+_path = matching(r"[^\0]+", "the path of a file")
+_word = matching(r"[!-~]+", "a word of visible ASCII characters")
+_fingerprint = matching(r"(?:[0-9A-Fa-f]{2}:?){31}[0-9A-Fa-f]{2}", "the SHA-256 of a certificate in hexadecimal")
+_mailbox = matching(r"(?:[^<>\0-\x1f]* )?<?[^\s<>@]+@[^\s<>@]+>?", 'an address like "hub@example.org"')
+
+
+class Service(Struct, frozen=True, kw_only=True):
+    """A web service as values of a section; `needs` are the keys that the section has to add.
+
+    `max_chars` is how long a message may be. Where it `joins_title`, a title is the message's first line.
+    """
+
+    url: str
+    path: str
+    headers: Mapping[str, str] = {}
+    body: str | None = None
+    needs: tuple[str, ...]
+    max_chars: int = 4096
+    joins_title: bool = False
+
+
+SERVICES: Mapping[str, Service] = {
+    "ntfy": Service(url="https://ntfy.sh", path="/{topic}", headers={"Title": "{title}"}, needs=("topic",)),
+    "gotify": Service(
+        url="",
+        path="/message",
+        headers={"X-Gotify-Key": "{token}"},
+        body='{"title": "{title}", "message": "{message}"}',
+        needs=("url", "token"),
+    ),
+    "pushover": Service(
+        url="https://api.pushover.net",
+        path="/1/messages.json",
+        body='{"token": "{token}", "user": "{user}", "title": "{title}", "message": "{message}"}',
+        needs=("token", "user"),
+        max_chars=1024,
+    ),
+    "telegram": Service(
+        url="https://api.telegram.org",
+        path="/bot{token}/sendMessage",
+        body='{"chat_id": "{chat}", "text": "{message}"}',
+        needs=("token", "chat"),
+        joins_title=True,
+    ),
+}
+"""The services by what `service` in a section says."""
+
+
+def _secret(value: Any) -> str:
+    """A check whose message never shows the value."""
+    if not isinstance(value, str) or re.fullmatch(r"[^\0-\x1f\x7f]+", value) is None:
+        raise Invalid("must be a string that is not empty, of one line")
+    return value
+
+
+def _url(value: Any) -> str:
+    """A check: an http or https URL whose path and query may hold placeholders. Its message shows no secret."""
+    try:
+        text = string(value)
+        parts = urlsplit(text)
+        addresses.base_url(f"{parts.scheme}://{parts.netloc}")
+    except (Invalid, ValueError):
+        raise Invalid('must be an address like "https://example.org/hook?text={message}"') from None
+    if parts.fragment or not text.isprintable() or " " in text:
+        raise Invalid("must have neither a fragment nor blanks; placeholders are encoded where they stand")
+    return text
+
+
+def _headers(value: Any) -> Mapping[str, str]:
+    if not isinstance(value, dict):
+        raise Invalid('must be a table like { Priority = "high" }')
+    for name, text in value.items():
+        if re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name) is None:
+            raise Invalid(f"holds {name!r}, which is no name of a header")
+        if not isinstance(text, str) or re.search(r"[\0-\x1f\x7f]", text):
+            raise Invalid(f"must state the header {name} as a string of one line")
+    return value
+
+
+def _recipients(value: Any) -> tuple[str, ...]:
+    found = listed(_mailbox)(value if isinstance(value, list) else [value])
+    if not found:
+        raise Invalid("must name somebody")
+    return found
+
+
+class NotifySection(Settings, frozen=True, kw_only=True):
+    """An enabled section of this kind: one of `url`, `service` and `smtp`, and what belongs to it.
+
+    Raises `Invalid` for keys that do not go together.
+    """
+
+    url: str | None = key(_url, required=False, secret=True)
+    method: str = key(one_of("POST", "PUT", "GET", "PATCH"), "POST")
+    headers: Mapping[str, str] | None = key(_headers, required=False, secret=True)
+    body: str | None = key(string, required=False, secret=True)
+    service: str | None = key(one_of(*SERVICES), required=False)
+    topic: str | None = key(_word, required=False, secret=True)
+    chat: str | None = key(_word, required=False)
+    user: str | None = key(_word, required=False, secret=True)
+    token: str | None = key(_secret, required=False, secret=True)
+    token_file: str | None = key(_path, required=False)
+    username: str | None = key(_secret, required=False)
+    password: str | None = key(_secret, required=False, secret=True)
+    password_file: str | None = key(_path, required=False)
+    ca_file: str | None = key(_path, required=False)
+    fingerprint: str | None = key(_fingerprint, required=False)
+    smtp: Address | None = key(addresses.address, required=False)
+    tls: str | None = key(one_of("starttls", "tls", "none"), required=False)
+    from_: str | None = key(_mailbox, required=False)
+    to: tuple[str, ...] | None = key(_recipients, required=False)
+    max_per_hour: int = key(whole(1, 3600), 60)
+
+    def __post_init__(self) -> None:
+        if [self.url or self.service, self.smtp].count(None) != 1:
+            raise Invalid("needs one of url, service and smtp")
+        for one, other in (("token", "token_file"), ("password", "password_file"), ("ca_file", "fingerprint")):
+            if getattr(self, one) is not None and getattr(self, other) is not None:
+                raise Invalid(f"has both {one} and {other}; keep one of them")
+        if (self.username is None) != (self.password is None and self.password_file is None):
+            raise Invalid("needs username together with password or password_file")
+        (self._check_mail if self.smtp is not None else self._check_web)()
+
+    def _check_mail(self) -> None:
+        self._refuse("smtp", "headers", "body", "topic", "chat", "user", "token", "token_file", "fingerprint")
+        if self.from_ is None or self.to is None:
+            raise Invalid("sends mail and needs from and to")
+        if self.tls == "none" and self.ca_file is not None:
+            raise Invalid('names certificates and has tls = "none"')
+
+    def _check_web(self) -> None:
+        self._refuse("url" if self.service is None else "service", "tls", "from_", "to")
+        if self.service is None:
+            self._refuse("url", "topic", "chat", "user")
+            texts = [self.url or "", self.body or "", *(self.headers or {}).values()]
+            if any("{token}" in each for each in texts) and self.token is None and self.token_file is None:
+                raise Invalid("names {token} and has neither token nor token_file")
+            return
+        self._refuse(f'service = "{self.service}"', "headers", "body")
+        for each in SERVICES[self.service].needs:
+            if getattr(self, each) is None and not (each == "token" and self.token_file is not None):
+                raise Invalid(f"needs {each} for {self.service}{' (or token_file)' if each == 'token' else ''}")
+        if self.url is not None and PLACEHOLDER.search(self.url):
+            raise Invalid(f"names the server of {self.service} in url, without placeholders")
+
+    def _refuse(self, beside: str, *names: str) -> None:
+        for name in names:
+            if getattr(self, name) is not None:
+                raise Invalid(f"has {name.rstrip('_')}, which means nothing beside {beside}")
+
+
+NOTIFY = AdapterKind(name="notify", settings=NotifySection, device_kinds=frozenset())

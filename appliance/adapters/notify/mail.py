@@ -1,0 +1,90 @@
+"""A message as mail, over SMTP."""
+
+from __future__ import annotations
+
+import ssl
+from email.message import EmailMessage
+from email.utils import format_datetime, make_msgid, parseaddr
+from typing import Any
+
+import aiosmtplib
+
+from appliance.adapters.base import AdapterContext
+from appliance.adapters.notify.kind import NotifySection
+from appliance.errors import AdapterFailed, BadAnswer, Unreachable
+
+MAX_MAIL_SUBJECT_CHARS = 78
+
+HELLO = "lares.invalid"
+"""The name by which the hub greets a server; its own would be asked of the network, which blocks."""
+
+
+class MailSender:
+    """Sends messages as mail; the password stands in no error."""
+
+    def __init__(self, settings: NotifySection, context: AdapterContext, _: str | None, password: str | None) -> None:
+        assert settings.smtp is not None
+        self._settings = settings
+        self._clock = context.clock
+        self._password = password
+        self._ca_file = None if settings.ca_file is None else context.root / settings.ca_file
+
+    async def send(self, message: str, title: str | None) -> None:
+        """Send it once; raises `Unreachable`, or `BadAnswer` for a refusal."""
+        settings, address = self._settings, self._settings.smtp
+        assert address is not None
+        tls = settings.tls or "starttls"
+        where = f"the mail server {address.host}"
+        try:
+            refused, _ = await aiosmtplib.send(
+                self._compose(message, title),
+                hostname=address.host,
+                port=address.port,
+                username=settings.username,
+                password=self._password,
+                local_hostname=HELLO,
+                use_tls=tls == "tls",
+                start_tls=tls == "starttls",
+                tls_context=None if tls == "none" else self._tls(),
+            )
+        except aiosmtplib.SMTPResponseException as error:
+            raise BadAnswer(f"{where} refuses it ({error.code})") from None
+        except aiosmtplib.SMTPRecipientsRefused as error:
+            raise BadAnswer(f"{where} refuses all {len(error.recipients)} recipients") from None
+        except (aiosmtplib.SMTPException, OSError, ValueError) as error:
+            raise Unreachable(f"{where} gives no usable answer ({_reason(error)})") from None
+        if refused:
+            raise BadAnswer(f"{where} refuses {len(refused)} of {len(settings.to or ())} recipients")
+
+    def _compose(self, message: str, title: str | None) -> EmailMessage:
+        settings = self._settings
+        mail = EmailMessage()
+        first = (title or message).strip().splitlines() or ["Lares"]
+        subject = "".join(each if each.isprintable() else " " for each in first[0])
+        mail["Subject"] = (
+            subject if len(subject) <= MAX_MAIL_SUBJECT_CHARS else f"{subject[: MAX_MAIL_SUBJECT_CHARS - 1]}…"
+        )
+        mail["From"] = settings.from_
+        mail["To"] = ", ".join(settings.to or ())
+        mail["Date"] = format_datetime(self._clock.now())
+        mail["Message-ID"] = make_msgid(domain=parseaddr(settings.from_ or "")[1].rpartition("@")[2] or HELLO)
+        mail.set_content(message.encode(errors="replace").decode())
+        return mail
+
+    def _tls(self) -> ssl.SSLContext:
+        try:
+            return ssl.create_default_context(cafile=None if self._ca_file is None else str(self._ca_file))
+        except OSError as error:
+            raise AdapterFailed(f"{self._ca_file} holds no certificates: {error.strerror}") from None
+
+
+def _reason(error: Any) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate cannot be trusted: {error.verify_message}"
+    if isinstance(error, aiosmtplib.SMTPTimeoutError | TimeoutError):
+        return "timed out"
+    return type(error).__name__ if not str(error) else str(error).splitlines()[0][:200]
+
+
+build = MailSender
+"""Makes the sender of a section; called with settings, context, token and password."""

@@ -1,0 +1,129 @@
+"""A message as one request to a web service: what is put in the place of placeholders, and how it is escaped."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import quote, urlsplit
+from xml.sax.saxutils import escape
+
+from appliance.adapters.base import AdapterContext
+from appliance.adapters.device_http import HttpAccess, HttpClient, named_status
+from appliance.adapters.notify.kind import PLACEHOLDER, SERVICES, NotifySection
+from appliance.errors import BadAnswer
+
+DEFAULT_TITLE = "Lares"
+"""The title of a message that has none."""
+
+Texts = Mapping[str, str]
+"""Message, title and token, by the names of their placeholders."""
+
+
+class WebSender:
+    """Sends messages as requests. `token` and `password` are as they were read; neither stands in an error."""
+
+    def __init__(
+        self, settings: NotifySection, context: AdapterContext, token: str | None, password: str | None
+    ) -> None:
+        self._settings = settings
+        self._service = None if settings.service is None else SERVICES[settings.service]
+        self._token = token or ""
+        url, self._headers, self._body = self._template()
+        parts = urlsplit(url)
+        self._path = url.removeprefix(f"{parts.scheme}://{parts.netloc}") or "/"
+        stated = [self._path, self._body or "", *self._headers.values()]
+        needs_bearer = token is not None and not any("{token}" in each for each in stated)
+        access = HttpAccess(
+            username=settings.username,
+            password=password,
+            token=token if needs_bearer else None,
+            ca_file=None if settings.ca_file is None else context.root / settings.ca_file,
+            fingerprint=settings.fingerprint,
+        )
+        self._http = HttpClient(context.open_session(), f"{parts.scheme}://{parts.netloc}", context.clock, access)
+
+    async def send(self, message: str, title: str | None) -> None:
+        """Send it once; raises `Unreachable`, and `BadAnswer` for whatever is not 2xx."""
+        if self._service is not None:
+            if self._service.joins_title and title:
+                message = f"{title}\n{message}"
+            message = shortened(message, self._service.max_chars)
+        texts = {"message": message, "title": title or DEFAULT_TITLE, "token": self._token}
+        data, headers = self._filled(texts)
+        path = _fill(self._path, texts, lambda text: quote(text, safe=""))
+        method = self._settings.method
+        sent = {} if method == "GET" and self._body is None else {"data": data}
+        response = await self._http.exchange(method, path, headers=headers, **sent)
+        if not 200 <= response.status < 300:
+            raise BadAnswer(f"{self._http.address} answered {named_status(response.status)}")
+
+    def _template(self) -> tuple[str, dict[str, str], str | None]:
+        """URL, headers and body with their placeholders."""
+        settings, service = self._settings, self._service
+        if service is None:
+            return settings.url or "", dict(settings.headers or {}), settings.body
+        own = {name: getattr(settings, name) or "" for name in ("topic", "chat", "user")}
+        path, body = service.path, service.body
+        for name, text in own.items():
+            path = path.replace(f"{{{name}}}", quote(text, safe=""))
+            body = None if body is None else body.replace(f"{{{name}}}", json.dumps(text)[1:-1])
+        return (settings.url or service.url).rstrip("/") + path, dict(service.headers), body
+
+    def _filled(self, texts: Texts) -> tuple[bytes, dict[str, str]]:
+        """The body and the headers of this message."""
+        headers = {name: _fill(text, texts, _one_line) for name, text in self._headers.items()}
+        stated = next((text for name, text in headers.items() if name.lower() == "content-type"), None)
+        body = "{message}" if self._body is None else self._body
+        kind, filled = _fill_body(body, texts, stated, is_plain=self._body is None)
+        if stated is None:
+            headers["Content-Type"] = kind
+        return filled.encode(errors="replace"), headers
+
+
+def shortened(text: str, max_chars: int) -> str:
+    """The text, with an ellipsis where it is longer."""
+    return text if len(text) <= max_chars else f"{text[: max_chars - 1]}…"
+
+
+def _fill_body(body: str, texts: Texts, stated: str | None, *, is_plain: bool) -> tuple[str, str]:
+    """The content type that the body would have, and the body, with placeholders escaped as that type asks."""
+    kind = (stated or "").lower()
+    if "json" in kind or (stated is None and not is_plain and _is_json(body)):
+        return "application/json", _fill_json(body, texts)
+    if "urlencoded" in kind:
+        return kind, _fill(body, texts, lambda text: quote(text, safe=""))
+    if "xml" in kind or "html" in kind:
+        return kind, _fill(body, texts, lambda text: escape(text, {'"': "&quot;", "'": "&apos;"}))
+    return "text/plain; charset=utf-8", _fill(body, texts, str)
+
+
+def _is_json(body: str) -> bool:
+    """Whether the body is an object or an array once its placeholders are filled in."""
+    try:
+        return isinstance(json.loads(_fill_json(body, dict.fromkeys(("message", "title", "token"), ""))), dict | list)
+    except ValueError:
+        return False
+
+
+def _fill_json(body: str, texts: Texts) -> str:
+    """The JSON: a placeholder in a string becomes a part of it, any other a string of its own."""
+    parts = re.split(r'("(?:[^"\\]|\\.)*")', body)
+    return "".join(
+        _fill(part, texts, lambda text: json.dumps(text)[1:-1]) if number % 2 else _fill(part, texts, json.dumps)
+        for number, part in enumerate(parts)
+    )
+
+
+def _fill(template: str, texts: Texts, encode: Callable[[str], Any]) -> str:
+    return PLACEHOLDER.sub(lambda found: str(encode(texts[found[1]])), template)
+
+
+def _one_line(text: str) -> str:
+    """A header's value: control characters, line breaks among them, are blanks."""
+    return re.sub(r"[\0-\x1f\x7f]+", " ", text).strip()
+
+
+build = WebSender
+"""Makes the sender of a section; called with settings, context, token and password."""

@@ -1,0 +1,19 @@
+"""`lares notify`: send a message through a section of the running hub, to try it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from urllib.parse import quote
+
+from appliance.cli.hub_client import HubRequest, ask_hub
+
+
+def notify(arguments: argparse.Namespace) -> int:
+    """Send the text, and print what came of it; the exit code. Raises `StartFailed` with the reason of a failure."""
+    payload = {"message": arguments.text, **({} if arguments.title is None else {"title": arguments.title})}
+    path = f"/adapters/{quote(arguments.section, safe='')}/operations/send"
+    result = ask_hub(arguments, HubRequest(method="POST", path=path, body=payload))["result"]
+    status = result["status"] if isinstance(result, dict) and "status" in result else "sent"
+    print(f"{arguments.section}: {status}")
+    return os.EX_OK

@@ -1,0 +1,402 @@
+"""Messages to people: what a real HTTP server and a real SMTP server receive, and what is said where they do not."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import logging
+import ssl
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+from msgspec.structs import replace
+
+from appliance import config
+from appliance.adapters.notify.adapter import NotifyAdapter, build
+from appliance.clock import Clock
+from appliance.errors import AdapterFailed, BadAnswer, ConfigFailed, Invalid, Unreachable
+from tests.fakes.clock import VirtualClock
+from tests.fakes.context import context_of
+from tests.fakes.patience import until
+
+HARD = 'Tür "auf"\\ {title} <&> ünd\nnoch 50%'
+TOKEN = "tok/en-secret"
+
+Request = tuple[str, str, dict[str, str], str]
+
+
+class InstantClock(Clock):
+    """Every pause is over at once; what it would have been is noted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pauses: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        """Note the pause."""
+        self.pauses.append(seconds)
+
+
+@asynccontextmanager
+async def listening(statuses: list[int], received: list[Request]) -> AsyncIterator[str]:
+    """A web server that answers with these statuses, one after another, and with 200 then."""
+
+    async def answer(request: web.Request) -> web.Response:
+        body = (await request.read()).decode()
+        received.append((request.method, request.raw_path, dict(request.headers), body))
+        return web.Response(status=statuses.pop(0) if statuses else 200, text=TOKEN)
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+def section(text: str, session: Any, clock: Clock, root: Path = Path()) -> NotifyAdapter:
+    """The adapter of a section `phone` with these lines."""
+    settings = config.parse(f"[adapters.phone]\ntype = 'notify'\n{text}", "home.toml", {}).adapters["phone"]
+    return build(settings, replace(context_of("phone", session, clock), root=root))
+
+
+async def send(adapter: NotifyAdapter, message: str = HARD, **more: Any) -> Any:
+    """What `send` answers."""
+    return await adapter.operations["send"]({"message": message, **more})
+
+
+WEB: dict[str, tuple[str, tuple[str, str, dict[str, str], str]]] = {
+    "nothing but an address": (
+        "url = '{url}/hook'",
+        ("POST", "/hook", {"Content-Type": "text/plain; charset=utf-8"}, HARD),
+    ),
+    "a JSON body": (
+        """url = '{url}/hook'\nbody = '{{"text": "{{title}}: {{message}}", "raw": {{message}}}}'""",
+        (
+            "POST",
+            "/hook",
+            {"Content-Type": "application/json"},
+            '{"text": "Door: T\\u00fcr \\"auf\\"\\\\ {title} <&> \\u00fcnd\\nnoch 50%",'
+            ' "raw": "T\\u00fcr \\"auf\\"\\\\ {title} <&> \\u00fcnd\\nnoch 50%"}',
+        ),
+    ),
+    "a URL": (
+        "url = '{url}/{{token}}/x?text={{message}}&t={{title}}'\nmethod = 'GET'\ntoken = 'tok/en-secret'",
+        (
+            "GET",
+            "/tok%2Fen-secret/x?text=T%C3%BCr%20%22auf%22%5C%20%7Btitle%7D%20%3C%26%3E%20%C3%BCnd%0Anoch%2050%25&t=Door",
+            {},
+            "",
+        ),
+    ),
+    "a header": (
+        "url = '{url}/'\nheaders = {{ X-Text = 'a {{message}}', Authorization = 'Key {{token}}' }}\n"
+        "token = 'tok/en-secret'",
+        ("POST", "/", {"X-Text": 'a Tür "auf"\\ {title} <&> ünd noch 50%', "Authorization": f"Key {TOKEN}"}, HARD),
+    ),
+    "a form": (
+        "url = '{url}/'\nbody = 'm={{message}}&x=1'\n"
+        "headers = {{ content-type = 'application/x-www-form-urlencoded' }}",
+        ("POST", "/", {}, "m=T%C3%BCr%20%22auf%22%5C%20%7Btitle%7D%20%3C%26%3E%20%C3%BCnd%0Anoch%2050%25&x=1"),
+    ),
+    "a token that nothing names": (
+        "url = '{url}/'\ntoken = 'tok/en-secret'",
+        ("POST", "/", {"Authorization": f"Bearer {TOKEN}"}, HARD),
+    ),
+    "a name and a password": (
+        "url = '{url}/'\nusername = 'me'\npassword = 'pw'",
+        ("POST", "/", {"Authorization": "Basic " + base64.b64encode(b"me:pw").decode()}, HARD),
+    ),
+    "ntfy": (
+        "service = 'ntfy'\nurl = '{url}'\ntopic = 'my/home'\ntoken = 'tok/en-secret'",
+        ("POST", "/my%2Fhome", {"Title": "Door", "Authorization": f"Bearer {TOKEN}"}, HARD),
+    ),
+    "gotify": (
+        "service = 'gotify'\nurl = '{url}/sub/'\ntoken = 'tok/en-secret'",
+        ("POST", "/sub/message", {"X-Gotify-Key": TOKEN, "Content-Type": "application/json"}, '"title": "Door"'),
+    ),
+    "pushover": (
+        "service = 'pushover'\nurl = '{url}'\ntoken = 'tok/en-secret'\nuser = 'u1'",
+        ("POST", "/1/messages.json", {}, f'{{"token": "{TOKEN}", "user": "u1", "title": "Door", "message": "T'),
+    ),
+    "telegram": (
+        "service = 'telegram'\nurl = '{url}'\ntoken = 'tok/en-secret'\nchat = '-100'",
+        ("POST", "/bottok%2Fen-secret/sendMessage", {}, '{"chat_id": "-100", "text": "Door\\nT'),
+    ),
+}
+
+
+@pytest.mark.parametrize(("lines", "expected"), WEB.values(), ids=WEB)
+async def test_a_web_service_receives_the_message_escaped_for_where_it_stands(
+    session: aiohttp.ClientSession, lines: str, expected: Request
+) -> None:
+    received: list[Request] = []
+    async with listening([], received) as url:
+        answer = await send(section(lines.format(url=url), session, InstantClock()), title="Door")
+    [(method, path, headers, body)] = received
+    assert (answer, method, path) == ({"status": "sent"}, expected[0], expected[1])
+    assert {name: headers.get(name) for name in expected[2]} == expected[2]
+    assert expected[3] in body
+
+
+@pytest.mark.parametrize("failures", [1, 2, 3])
+async def test_there_are_three_tries_with_pauses_and_then_a_failure_without_the_token(
+    session: aiohttp.ClientSession, caplog: pytest.LogCaptureFixture, failures: int
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    received: list[Request] = []
+    clock = InstantClock()
+    async with listening([500] * failures, received) as url:
+        adapter = section(f"url = '{url}/{{token}}'\ntoken = '{TOKEN}'", session, clock)
+        if failures < 3:
+            assert await send(adapter) == {"status": "sent"}
+        else:
+            with pytest.raises(BadAnswer, match="answered 500 Internal Server Error") as failed:
+                await send(adapter)
+            assert TOKEN not in str(failed.value)
+    assert (len(received), clock.pauses) == (min(failures + 1, 3), [1.0, 4.0][: min(failures, 2)])
+    assert TOKEN not in caplog.text
+
+
+async def test_nobody_there_is_unreachable(session: aiohttp.ClientSession) -> None:
+    with pytest.raises(Unreachable, match="three tries failed: http"):
+        await send(section("url = 'http://127.0.0.1:1/'", session, InstantClock()))
+
+
+async def test_messages_go_out_in_turn(session: aiohttp.ClientSession) -> None:
+    received: list[Request] = []
+    async with listening([500, 500], received) as url:
+        adapter = section(f"url = '{url}/'", session, InstantClock())
+        await asyncio.gather(*(send(adapter, str(number)) for number in range(5)))
+    assert [body for _, _, _, body in received] == ["0", "0", "0", "1", "2", "3", "4"]
+
+
+async def test_beyond_so_many_an_hour_messages_are_gathered_into_one(
+    session: aiohttp.ClientSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    received: list[Request] = []
+    clock = VirtualClock()
+    async with listening([], received) as url:
+        adapter = section(f"url = '{url}/'\nbody = '{{title}}|{{message}}'\nmax_per_hour = 2", session, clock)
+        running = asyncio.ensure_future(adapter.run())
+        answers = [await send(adapter, f"m{number}", title=None if number % 2 else "T") for number in range(60)]
+        assert [each["status"] for each in answers] == ["sent"] * 2 + ["gathered"] * 58
+        assert [body for *_, body in received] == ["T|m0", "Lares|m1"]
+        await until(lambda: clock.sleepers == 1)
+        await clock.advance(3600, sleepers=0)
+        await until(lambda: len(received) == 3)
+        title, _, text = received[2][3].partition("|")
+        lines = text.splitlines()
+        assert (title, lines[0], lines[1], len(lines), lines[-1]) == (
+            "58 messages",
+            "T: m2",
+            "m3",
+            51,
+            "… and 8 more",
+        )
+        running.cancel()
+    assert sum("gathered into one" in record.message for record in caplog.records) == 1
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {},
+        {"message": ""},
+        {"message": 5},
+        {"message": "x" * 5000},
+        {"message": "x", "title": 5},
+        {"message": "x", "fields": 1},
+    ],
+)
+async def test_what_is_no_message_is_refused(session: aiohttp.ClientSession, payload: dict[str, Any]) -> None:
+    with pytest.raises(Invalid):
+        await section("url = 'http://127.0.0.1:1/'", session, InstantClock()).operations["send"](payload)
+
+
+async def test_secrets_are_read_from_files_beside_the_configuration(
+    session: aiohttp.ClientSession, tmp_path: Path
+) -> None:
+    received: list[Request] = []
+    async with listening([], received) as url:
+        adapter = section(f"url = '{url}/'\ntoken_file = 'phone.token'", session, InstantClock(), tmp_path)
+        with pytest.raises(AdapterFailed, match="cannot be read: No such file"):
+            await send(adapter)
+        (tmp_path / "phone.token").write_text(f"{TOKEN}\n")
+        await send(adapter)
+    assert received[0][2]["Authorization"] == f"Bearer {TOKEN}"
+
+
+FAULTS = {
+    "": "needs one of url, service and smtp",
+    "url = 'http://a/'\nsmtp = 'a:25'": "needs one of url, service and smtp",
+    "service = 'ntfy'": "needs topic for ntfy",
+    "service = 'gotify'\ntoken = 'x'": "needs url for gotify",
+    "service = 'telegram'\nchat = '1'": "needs token for telegram (or token_file)",
+    "service = 'ntfyy'": "did you mean ntfy",
+    "service = 'ntfy'\ntopic = 'x'\nbody = 'x'": "body, which means nothing beside service",
+    "smtp = 'a:25'": "needs from and to",
+    "smtp = 'a:25'\nfrom = 'x'\nto = 'a@b'": "must be an address like",
+    "smtp = 'a:25'\nfrom = 'a@b'\nto = []": "must name somebody",
+    "smtp = 'a:25'\nfrom = 'a@b'\nto = 'c@d'\nfingerprint = '"
+    + "ab" * 32
+    + "'": "fingerprint, which means nothing beside smtp",
+    "url = 'http://a/'\ntoken = 'x'\ntoken_file = 'y'": "both token and token_file",
+    "url = 'http://a/{token}'": "names {token} and has neither",
+    "url = 'http://a/'\nusername = 'x'": "needs username together with password",
+    "url = 'http://me:secret@a/'": "must be an address like",
+    "url = 'http://{message}/'": "must be an address like",
+    "url = 'ftp://a/'": "must be an address like",
+    "url = 'http://a/'\nheaders = { 'a b' = 'x' }": "no name of a header",
+    "url = 'http://a/'\nheaders = { a = \"x\\ny\" }": "a string of one line",
+    "url = 'http://a/'\nmax_per_hour = 0": "whole number from 1",
+    "url = 'http://a/'\ntopik = 'x'": "did you mean",
+}
+
+
+@pytest.mark.parametrize(("lines", "fault"), FAULTS.items(), ids=FAULTS.values())
+def test_keys_that_do_not_go_together_are_faults_without_secrets(lines: str, fault: str) -> None:
+    with pytest.raises(ConfigFailed) as failed:
+        config.parse(f"[adapters.phone]\ntype = 'notify'\n{lines}", "home.toml", {})
+    assert fault in str(failed.value) and "secret" not in str(failed.value)
+
+
+class MailServer:
+    """A mail server: EHLO, STARTTLS, AUTH PLAIN, MAIL, RCPT, DATA. `refusals` answers a command otherwise."""
+
+    def __init__(self, tls: ssl.SSLContext | None, refusals: dict[str, list[str]]) -> None:
+        self.mails: list[str] = []
+        self.logins: list[tuple[str, bool]] = []
+        self.recipients: list[str] = []
+        self.connections = 0
+        self._tls = tls
+        self._refusals = refusals
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Talk with one client until it quits."""
+        self.connections += 1
+        is_secure = writer.get_extra_info("ssl_object") is not None
+        writer.write(b"220 test\r\n")
+        while line := (await reader.readline()).decode().strip():
+            word = line.split(":")[0].split(" ")[0].upper()
+            if self._refusals.get(word):
+                writer.write(f"{self._refusals[word].pop(0)}\r\n".encode())
+            elif word == "EHLO":
+                offers = ["test", *(["STARTTLS"] if self._tls and not is_secure else []), "AUTH PLAIN"]
+                writer.write(
+                    "".join(f"250{'-' if each != offers[-1] else ' '}{each}\r\n" for each in offers).encode()
+                )
+            elif word == "STARTTLS" and self._tls:
+                writer.write(b"220 go\r\n")
+                await writer.start_tls(self._tls)
+                is_secure = True
+            elif word == "AUTH":
+                self.logins.append((base64.b64decode(line.split(" ")[2]).decode(), is_secure))
+                writer.write(b"235 ok\r\n")
+            elif word == "DATA":
+                writer.write(b"354 go\r\n")
+                self.mails.append((await reader.readuntil(b"\r\n.\r\n")).decode())
+                writer.write(b"250 ok\r\n")
+            elif word == "QUIT":
+                writer.write(b"221 bye\r\n")
+                break
+            else:
+                if word == "RCPT":
+                    self.recipients.append(line)
+                writer.write(b"250 ok\r\n")
+        writer.close()
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate for localhost with its key, in one file."""
+    file = tmp_path_factory.mktemp("tls") / "both.pem"
+    options = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost"
+    names = ("-addext", "subjectAltName=DNS:localhost", "-keyout", file, "-out", f"{file}.crt")
+    subprocess.run(
+        ["openssl", *options.split(" "), *names],
+        check=True,
+        capture_output=True,
+    )
+    file.write_text(file.read_text() + Path(f"{file}.crt").read_text())
+    return file
+
+
+@asynccontextmanager
+async def mail_server(
+    certificate: Path, tls: str, refusals: dict[str, list[str]] | None = None
+) -> AsyncIterator[tuple[MailServer, str]]:
+    """A server, and the lines of a section that sends to it."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+    it = MailServer(context if tls == "starttls" else None, refusals or {})
+    server = await asyncio.start_server(it.serve, "localhost", 0, family=2, ssl=context if tls == "tls" else None)
+    port = server.sockets[0].getsockname()[1]
+    lines = f"smtp = 'localhost:{port}'\ntls = '{tls}'\nfrom = 'Hub <hub@home.example>'"
+    lines += "\nto = ['a@home.example', 'b@home.example']"
+    async with server:
+        yield it, lines if tls == "none" else f"{lines}\nca_file = '{certificate}'"
+
+
+@pytest.mark.parametrize("tls", ["starttls", "tls", "none"])
+async def test_mail_arrives_with_subject_text_and_a_login_after_the_handshake(
+    session: aiohttp.ClientSession, certificate: Path, tls: str
+) -> None:
+    async with mail_server(certificate, tls) as (server, lines):
+        adapter = section(f"{lines}\nusername = 'me'\npassword = 'pw-secret'", session, InstantClock())
+        await send(adapter, "Die Tür\n.\nist auf", title="Tür\r\nBcc: x@evil.example")
+    assert server.logins == [("\0me\0pw-secret", tls != "none")]
+    assert len(server.recipients) == 2
+    [mail] = server.mails
+    head, _, body = mail.partition("\r\n\r\n")
+    assert "Bcc" not in head.replace("=?utf-8", "") or "\r\nBcc" not in head
+    assert "From: Hub <hub@home.example>" in head and "To: a@home.example, b@home.example" in head
+    assert "Date: " in head and "@home.example>" in head
+    assert "ist auf" in body or "aXN0IGF1Zg" in body.replace("\r\n", "") or base64.b64decode(body.split("\r\n.")[0])
+
+
+@pytest.mark.parametrize(
+    ("refusals", "reason"),
+    [
+        ({"AUTH": ["535 no pw-secret"] * 3}, r"refuses it \(535\)"),
+        ({"RCPT": ["550 who"] * 6}, "refuses all 2 recipients"),
+        ({"DATA": ["451 later"] * 3}, r"refuses it \(451\)"),
+        ({"STARTTLS": ["454 no"] * 3}, "mail server localhost"),
+    ],
+)
+async def test_what_a_mail_server_refuses_is_a_sentence_without_secrets(
+    session: aiohttp.ClientSession, certificate: Path, refusals: dict[str, list[str]], reason: str
+) -> None:
+    async with mail_server(certificate, "starttls", refusals) as (server, lines):
+        adapter = section(f"{lines}\nusername = 'me'\npassword = 'pw-secret'", session, InstantClock())
+        with pytest.raises(AdapterFailed, match=reason) as failed:
+            await send(adapter)
+    assert "secret" not in str(failed.value) and server.connections == 3 and not server.mails
+
+
+async def test_a_certificate_that_nobody_trusts_is_no_way_for_a_password(
+    session: aiohttp.ClientSession, certificate: Path
+) -> None:
+    async with mail_server(certificate, "starttls") as (server, lines):
+        own = "\n".join(each for each in lines.splitlines() if not each.startswith("ca_file"))
+        with pytest.raises(AdapterFailed, match="certificate"):
+            await send(section(f"{own}\nusername = 'me'\npassword = 'pw'", session, InstantClock()))
+    assert not server.logins and not server.mails
+
+
+async def test_a_mail_that_is_refused_for_now_comes_with_the_next_try(
+    session: aiohttp.ClientSession, certificate: Path
+) -> None:
+    async with mail_server(certificate, "starttls", {"DATA": ["451 later"]}) as (server, lines):
+        assert await send(section(lines, session, InstantClock())) == {"status": "sent"}
+    assert (server.connections, len(server.mails)) == (2, 1)

@@ -105,12 +105,6 @@ def test_a_usage_error_exits_64_and_shows_the_usage_on_stderr(clone: Path, args:
     assert done.stderr.startswith("usage: python3 build.py [COMMAND]")
 
 
-def test_help_names_every_command(clone: Path) -> None:
-    done = run(clone, "--help")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert all(re.search(rf"^  {command} ", done.stdout, re.MULTILINE) for command in build.COMMANDS)
-
-
 def test_lock_takes_only_upgrade(clone: Path) -> None:
     done = run(clone, "lock", "--everything")
     assert done.returncode == 64

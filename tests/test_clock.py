@@ -31,18 +31,6 @@ def test_an_instant_is_written_in_utc_with_milliseconds(instant: datetime, text:
     assert timestamp(instant) == text
 
 
-def test_now_is_the_machines_time_in_utc() -> None:
-    before, now, after = datetime.now(UTC), Clock().now(), datetime.now(UTC)
-    assert before <= now <= after
-    assert now.tzinfo is UTC
-
-
-def test_the_monotonic_clock_never_goes_back() -> None:
-    clock = Clock()
-    readings = [clock.monotonic() for _ in range(100)]
-    assert readings == sorted(readings)
-
-
 async def test_sleeping_takes_the_time_that_was_asked_for() -> None:
     clock = Clock()
     began = clock.monotonic()

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from appliance.errors import NotFound
-from appliance.health import AdapterHealth, AdapterStatus, Health
+from appliance.health import AdapterHealth, Health
 from appliance.home import events
 from appliance.home.bus import Bus
 
@@ -114,10 +114,6 @@ def test_what_is_no_news_of_adapters_changes_nothing() -> None:
     ).list_adapters() == (untouched)
 
 
-def test_adapters_are_listed_by_name() -> None:
-    assert [adapter.name for adapter in health_after().list_adapters()] == ["light", "tv"]
-
-
 def test_what_is_missing_is_named_until_every_first_poll_has_ended() -> None:
     assert health_after().list_missing() == ["light", "tv"]
     assert health_after(errored(), STARTED).list_missing() == ["light"]
@@ -128,7 +124,3 @@ def test_what_is_missing_is_named_until_every_first_poll_has_ended() -> None:
 def test_an_unknown_adapter_is_not_found() -> None:
     with pytest.raises(NotFound, match=r"^adapter 'radio' not found$"):
         health_after().get_adapter("radio")
-
-
-def test_the_words_for_the_status_are_those_of_the_contract() -> None:
-    assert [str(status) for status in AdapterStatus] == ["starting", "running", "degraded"]

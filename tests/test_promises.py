@@ -13,12 +13,8 @@ import tomli
 from appliance import config, errors
 from appliance.adapters.kinds import KINDS
 from appliance.api.app import ROUTES
-from appliance.api.error_responses import CODES, status_of
 from appliance.api.frames import BY_EVENT
 from appliance.home import events
-from appliance.lua.context import OPERATIONS
-from appliance.lua.modes import ModeType
-from appliance.settings import SECTIONS, AutomationRunner, ScriptsSettings
 from appliance.store import journal, snapshot
 from tests.lua.mistakes import AT_CHECK, AT_RUN
 
@@ -42,16 +38,6 @@ def test_every_event_has_a_frame_or_says_that_it_stays_inside() -> None:
     assert classes_of(events, events.Event) == set(BY_EVENT)
     for event, build in BY_EVENT.items():
         assert (build is None) == ("Internal" in (inspect.getdoc(event) or "")), event
-
-
-def test_every_error_has_a_status() -> None:
-    for kind in classes_of(errors, errors.LaresError) - NEVER_ANSWERED:
-        assert getattr(kind, "code", None) in CODES or kind is errors.NotFound, kind
-    assert status_of(errors.BadAnswer("a refusal is an answer")) == 400
-
-
-def test_only_health_and_ready_need_no_key() -> None:
-    assert {route.path for route in ROUTES if route.role is None} == {"/health", "/ready"}
 
 
 def test_the_readme_names_every_route() -> None:
@@ -80,18 +66,6 @@ def test_the_bundled_configuration_is_sound_and_listens_to_the_lan() -> None:
     assert not any(adapter["enabled"] for adapter in bundled["adapters"].values())
 
 
-def test_the_reference_of_lua_names_every_call_mode_and_limit() -> None:
-    for operation in (*OPERATIONS, "log"):
-        assert f"| `ctx:{operation}(" in LUA, operation
-    for mode in ModeType:
-        assert f'| `"{mode}"`' in LUA, mode
-    limits = [f"automations.runner.{key}" for key in AutomationRunner.FIELDS]
-    limits += [f"scripts.{key}" for key in ScriptsSettings.FIELDS if key.startswith("max_")]
-    for limit in limits:
-        section, _, name = limit.rpartition(".")
-        assert f"`{limit}`, {SECTIONS[section][name].default:g} |" in LUA, limit
-
-
 def test_the_errors_that_the_reference_of_lua_explains_are_those_that_are_said() -> None:
     said = [mistake.sentence for mistake in (*AT_CHECK, *AT_RUN)]
     table = LUA.split("| It says |")[1]
@@ -106,10 +80,6 @@ def test_files_that_the_architecture_names_exist() -> None:
         for name in re.findall(r"`((?:\w+/)+[\w*]+\.\w+)`", (ROOT / page).read_text()):
             base = ROOT if name.startswith(("tests/", "config/", "firmware/", "docs/")) else ROOT / "appliance"
             assert list(base.glob(name)), f"{page} names {name}"
-
-
-def test_the_architecture_stays_short() -> None:
-    assert len(ARCHITECTURE.splitlines()) <= 200
 
 
 def test_the_annotated_journal_is_one_that_the_store_reads() -> None:

@@ -58,16 +58,6 @@ async def test_leaving_cancels_what_still_runs_and_waits_for_its_end() -> None:
     assert all(task.cancelled() for task in running)
 
 
-async def test_leaving_by_an_error_ends_the_tasks_too_and_lets_the_error_pass() -> None:
-    worker = Worker()
-    with pytest.raises(ZeroDivisionError):
-        async with Tasks() as tasks:
-            tasks.start(worker.toil(), "one")
-            await asyncio.sleep(0)
-            raise ZeroDivisionError
-    assert worker.diary == ["ended"]
-
-
 async def test_leaving_by_cancellation_ends_the_tasks_too() -> None:
     worker, inside = Worker(), asyncio.Event()
 
@@ -109,13 +99,6 @@ async def test_what_a_task_starts_while_it_ends_is_ended_with_it() -> None:
         await asyncio.sleep(0)
     assert [task.cancelled() for task in late] == [True]
     assert worker.diary == ["ended"]
-
-
-async def test_a_failure_is_logged_once_under_the_tasks_name(caplog: pytest.LogCaptureFixture) -> None:
-    async with Tasks() as tasks:
-        task = tasks.start(fail(ValueError("no good")), "polling of desk")
-        await asyncio.wait({task})
-    assert logged(caplog) == [("ERROR", "tasks", "polling of desk ended: ValueError: no good")]
 
 
 async def test_a_failure_is_logged_once_with_its_traceback_at_error_level(caplog: pytest.LogCaptureFixture) -> None:

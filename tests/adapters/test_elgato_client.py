@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from yarl import URL
 
 from appliance.adapters.device_http import HttpClient
 from appliance.adapters.elgato_lights.client import ElgatoClient, LightState
-from appliance.errors import BadAnswer, Invalid, Unreachable
+from appliance.errors import BadAnswer, Invalid
 from tests.fakes.clock import VirtualClock
 
 CAPTURES = Path(__file__).parents[1] / "fixtures" / "elgato"
@@ -136,62 +135,6 @@ async def test_entries_are_not_judged_here_and_their_number_is_theirs(
 ) -> None:
     answers.get(LIGHTS, payload={"numberOfLights": 77, "lights": lights})
     assert await client.fetch_lights() == lights
-
-
-@pytest.mark.parametrize("status", [300, 301, 302, 307, 400, 401, 403, 404, 405, 418, 429, 500, 502, 503])
-async def test_a_refusal_is_a_bad_answer_whatever_is_asked(
-    answers: aioresponses, client: ElgatoClient, status: int
-) -> None:
-    body = b'{"lights": []}'
-    for url in (LIGHTS, INFO):
-        answers.get(url, status=status, body=body)
-    answers.put(LIGHTS, status=status)
-    answers.post(IDENTIFY, status=status)
-    for work in (client.fetch_lights(), client.fetch_info(), client.put_lights([], repeat=True), client.identify()):
-        with pytest.raises(BadAnswer, match=f"/elgato/[a-z-]+ answered {status} [A-Z]"):
-            await work
-    assert sum(len(requests) for requests in answers.requests.values()) == 4
-
-
-@pytest.mark.parametrize(
-    "failure",
-    [
-        aiohttp.ServerDisconnectedError(),
-        aiohttp.ClientConnectionError("gone"),
-        aiohttp.ClientOSError(104, "Connection reset by peer"),
-        aiohttp.ServerTimeoutError(),
-        aiohttp.ConnectionTimeoutError("Connection timeout"),
-        aiohttp.NonHttpUrlClientError("ftp://lamp"),
-        TimeoutError(),
-        OSError(113, "No route to host"),
-        UnicodeError("label too long"),
-    ],
-    ids=lambda failure: type(failure).__name__,
-)
-async def test_no_answer_is_unreachable_after_a_second_try(
-    answers: aioresponses, client: ElgatoClient, clock: VirtualClock, failure: Exception
-) -> None:
-    answers.get(LIGHTS, exception=failure, repeat=True)
-    answers.put(LIGHTS, exception=failure, repeat=True)
-    for method, work in (("GET", client.fetch_lights()), ("PUT", client.put_lights([], repeat=True))):
-        with pytest.raises(Unreachable, match=f"{ADDRESS} does not answer [(].+[)]"):
-            await clock.run(work)
-        assert _asked(answers, method, LIGHTS) == 2
-
-
-async def test_a_write_that_must_not_be_repeated_is_tried_once(
-    answers: aioresponses, client: ElgatoClient, clock: VirtualClock
-) -> None:
-    answers.put(LIGHTS, exception=aiohttp.ServerDisconnectedError(), repeat=True)
-    with pytest.raises(Unreachable):
-        await client.put_lights([], repeat=False)
-    assert (_asked(answers, "PUT", LIGHTS), clock.monotonic()) == (1, 0.0)
-
-
-async def test_giving_up_is_not_taken_for_a_failure(answers: aioresponses, client: ElgatoClient) -> None:
-    answers.get(LIGHTS, exception=asyncio.CancelledError())
-    with pytest.raises(asyncio.CancelledError):
-        await client.fetch_lights()
 
 
 # --- one light -----------------------------------------------------------------------------------

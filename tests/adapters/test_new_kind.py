@@ -11,6 +11,8 @@ import sys
 import urllib.request
 from pathlib import Path
 
+import pytest
+
 from tests.adapters.page import ROOT, add_row, write_relay
 
 SECTIONS = """
@@ -24,6 +26,7 @@ pol_interval_secs = 5
 """
 
 
+@pytest.mark.slow
 def test_a_folder_and_a_row_make_a_kind_known_to_check_configuration_and_demo(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "appliance", tmp_path / "appliance")
     shutil.copytree(ROOT / "config", tmp_path / "template" / "config")

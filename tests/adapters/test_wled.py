@@ -9,7 +9,6 @@ from typing import Any, cast
 
 import aiohttp
 import pytest
-from wled import WLED
 from yarl import URL
 
 from appliance.adapters import polling
@@ -147,6 +146,8 @@ class Redirected:
 
 async def test_the_client_of_others_takes_the_simulator_for_a_strip() -> None:
     async with WledSimulator() as strip, aiohttp.ClientSession() as session:
+        from wled import WLED
+
         client = WLED(strip.host, session=cast("aiohttp.ClientSession", Redirected(session, strip.port)))
         device = await client.update()
         assert (device.info.name, str(device.info.version), len(device.state.segments)) == (

@@ -100,6 +100,7 @@ class TestTable:
         assert connections.count == 0 and not connections._open
 
 
+@pytest.mark.slow
 def test_a_peer_that_comes_and_goes_without_a_request_is_turned_away_while_it_does_and_no_other() -> None:
     now = [5.0]
     connections = Connections(capacity=10, per_peer=10, now=lambda: now[0])

@@ -11,7 +11,7 @@ import pytest
 from appliance import errors
 from appliance.api.error_responses import _SANIC_CODES, CODES
 from tests.api.caller import KEY, call, request
-from tests.fakes.house import LARGE, LIGHT, MASTER, READER, TV, House, open_house
+from tests.fakes.house import LARGE, LIGHT, MASTER, READER, House
 
 CONTRACT = {
     "authentication_required",
@@ -123,17 +123,3 @@ async def test_what_is_refused_before_a_route_has_one_too(house: House, data: by
     async with call(house.url) as caller:
         reply = await caller.ask(data)
     assert (reply.status, reply.json["code"]) == (status, code)
-
-
-async def test_an_outage_a_refusal_and_a_typo_can_be_told_apart() -> None:
-    async with open_house() as house:
-        typo = await house.command(TV, "power", "open")
-        house.tv.faults.status = 403
-        refused = await house.command(TV, "power", "toggle")
-        await house.tv.unplug()
-        out = await house.command(TV, "power", "on")
-    assert [(each.status, each.json["code"]) for each in (typo, refused, out)] == [
-        (400, "invalid_value"),
-        (400, "device_refused"),
-        (400, "device_unreachable"),
-    ]

@@ -145,29 +145,6 @@ async def test_what_cannot_be_understood_is_refused_in_json(
     assert (await shared.get("/health")).status == 200
 
 
-@pytest.mark.parametrize("what", MALFORMED)
-async def test_it_is_refused_as_well_when_it_comes_byte_by_byte(
-    shared: House, quiet_log: pytest.LogCaptureFixture, what: str
-) -> None:
-    data, status = MALFORMED[what]
-    async with call(shared.url) as caller:
-        for at in range(0, len(data), max(1, len(data) // 40)):
-            caller.send_at_once(data[at : at + max(1, len(data) // 40)])
-            await shared.hub.clock.sleep(0)
-        assert (await caller.reply(to=data[:4].decode(errors="replace"))).status == status
-
-
-@pytest.mark.parametrize("what", [what for what, (data, _) in MALFORMED.items() if A in data])
-async def test_without_a_key_it_is_refused_too_and_nothing_is_learnt(
-    shared: House, quiet_log: pytest.LogCaptureFixture, what: str
-) -> None:
-    data, status = MALFORMED[what]
-    async with call(shared.url) as caller:
-        reply = await caller.ask(data.replace(A, b""))
-    assert reply.status in (status, 401)
-    check(reply, to_head=data.startswith(b"HEAD"))
-
-
 GENTLE: dict[str, bytes] = {
     "HTTP/1.0": b"GET /health HTTP/1.0\r\n\r\n",
     "HTTP/1.0 with a Host": b"GET /health HTTP/1.0\r\nHost: lares\r\n\r\n",
@@ -361,36 +338,6 @@ async def test_every_error_has_a_status_and_is_told_in_its_own_words() -> None:
             assert answer.headers[name] == value
 
 
-async def test_the_statuses_are_those_of_the_contract() -> None:
-    kinds = [each for each in below(errors.LaresError) - NEVER_ANSWERED if each.__module__ == errors.__name__]
-    made = {each: each(*WORDS.get(each, ("a sentence",))) for each in kinds}
-    assert {kind.__name__: status_of(error) for kind, error in made.items()} == {
-        "BadAnswer": 400,
-        "Unanswered": 400,
-        "Busy": 400,
-        "MalformedRequest": 400,
-        "Unreachable": 400,
-        "StoreFailed": 503,
-        "AuthenticationUnavailable": 503,
-        "DroppedByMode": 423,
-        "Stopping": 400,
-        "ScriptFailed": 400,
-        "ExecutionCancelled": 400,
-        "Invalid": 400,
-        "AdapterFailed": 400,
-        "Unauthenticated": 401,
-        "Forbidden": 403,
-        "RateLimited": 429,
-        "NotFound": 404,
-        "TooSlow": 408,
-        "TooLarge": 413,
-        "UpgradeRequired": 426,
-        "TooManyChecks": 429,
-        "Unsupported": 501,
-        "NotReady": 503,
-    }
-
-
 @pytest.mark.parametrize(
     "error",
     [
@@ -409,10 +356,6 @@ async def test_an_error_that_nobody_foresaw_is_500_and_one_line_in_the_log(
     [entry] = caplog.records
     assert entry.getMessage() == f"GET /nothing failed: {type(error).__name__}: {error}"
     assert entry.exc_info is not None and entry.exc_info[1] is error and entry.levelno == logging.ERROR
-
-
-async def test_an_error_whose_words_are_no_text_can_be_told() -> None:
-    assert answer_of(errors.Invalid("a \udcff b")) == (400, {"error": "a ? b", "code": "invalid_value"})
 
 
 async def test_a_listing_that_breaks_inside_is_500_in_json_and_the_hub_lives_on(

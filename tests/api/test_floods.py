@@ -7,7 +7,7 @@ import itertools
 import resource
 import socket
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -112,6 +112,7 @@ async def is_well_anew(house: House) -> None:
 class TestTwoThousandSockets:
     """One client, or a few, open all that they can."""
 
+    @pytest.mark.slow
     async def test_from_one_address_leave_room_for_others(self, quiet_log: pytest.LogCaptureFixture) -> None:
         async with open_house() as house, call(house.url) as caller, sockets_to(house) as sockets:
             await sockets.dial("127.0.0.2", 2000)
@@ -120,19 +121,6 @@ class TestTwoThousandSockets:
             await until(lambda: sockets.count_closed() == 1400, SLACK)
             figures = (await house.get("/diagnostics")).json["sockets"]
             assert figures["refused"] == 1400 and 601 <= figures["open"] <= 605
-
-    async def test_from_many_addresses_leave_those_alone_that_are_there(
-        self, quiet_log: pytest.LogCaptureFixture
-    ) -> None:
-        limits = ApiLimits(idle_secs=3.0)
-        async with open_house(limits=limits) as house, call(house.url) as caller, sockets_to(house) as sockets:
-            for address in range(2, 6):
-                await sockets.dial(f"127.0.0.{address}", 500)
-                await is_well(caller)
-            await until(lambda: sockets.count_closed() >= 1000, SLACK)
-            await is_well(caller)
-            await until(lambda: sockets.count_closed() == 2000, SLACK)
-            await served_again(house)
 
     async def test_the_system_is_asked_for_as_many_files(self) -> None:
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -146,53 +134,6 @@ class TestTwoThousandSockets:
                         assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 1000 + RESERVED_FILES, "never fewer"
             finally:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-
-
-async def served_again(house: House) -> None:
-    """Wait until a new connection is served."""
-    async with asyncio.timeout(SLACK):
-        while True:
-            try:
-                return await is_well_anew(house)
-            except (asyncio.IncompleteReadError, ConnectionError):
-                await asyncio.sleep(0.05)
-
-
-TRICKLES = [
-    (b"GET /health HTTP/1.1\r\nX: ", b"x"),
-    (b"GET /health HTTP/1.1\r\n", b"X: y\r\n"),
-    (request("POST", "/rooms", KEY, "Content-Length: 1000000"), b"x"),
-    (request("POST", "/rooms", KEY, "Transfer-Encoding: chunked"), b"1\r\nx\r\n"),
-    (request("POST", "/rooms", "Content-Length: 1000000"), b"x"),
-    (request("GET", "/rooms", KEY, "Content-Length: 1000000"), b"x"),
-    (request("DELETE", "/rooms/none", KEY, "Transfer-Encoding: chunked"), b"1\r\nx\r\n"),
-]
-"""What slow clients begin with, and what they go on with: headers, bodies, and bodies that no handler reads."""
-
-
-class TestSlowClients:
-    """Hundreds of clients that take their time, all at once."""
-
-    async def test_they_are_let_go_and_others_answered(self, quiet_log: pytest.LogCaptureFixture) -> None:
-        limits = ApiLimits(head_secs=1.5, body_secs=1.5, idle_secs=1.5)
-        async with open_house(limits=limits) as house, AsyncExitStack() as stack:
-            trickling = []
-            for said, drop in TRICKLES:
-                sockets = await stack.enter_async_context(sockets_to(house))
-                await sockets.dial("127.0.0.2", 60, said)
-                trickling.append(asyncio.create_task(_trickle(sockets, drop)))
-            for _ in range(5):
-                await is_well_anew(house)
-            await shown(house, "sockets", "open", 1, SLACK)
-            for each in trickling:
-                each.cancel()
-
-    async def test_idle_ones_are_let_go_and_others_answered(self, quiet_log: pytest.LogCaptureFixture) -> None:
-        async with open_house(limits=ApiLimits(idle_secs=1.0)) as house, sockets_to(house) as sockets:
-            await sockets.dial("127.0.0.2", 150)
-            await sockets.dial("127.0.0.2", 150, request("GET", "/health"))
-            await is_well_anew(house)
-            await shown(house, "sockets", "open", 1, SLACK)
 
 
 async def _trickle(sockets: Sockets, drop: bytes) -> None:
@@ -250,6 +191,7 @@ FLOODS: dict[str, tuple[Callable[[Caller], Coroutine[Any, Any, None]], int | Non
 """What floods the event stream, and the code that ends it, if one does."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flood", FLOODS)
 async def test_a_flooded_stream_holds_up_nobody(quiet_log: pytest.LogCaptureFixture, flood: str) -> None:
     send, code = FLOODS[flood]
@@ -269,6 +211,7 @@ async def test_a_flooded_stream_holds_up_nobody(quiet_log: pytest.LogCaptureFixt
         await shown(house, "events", "readers", 1, SLACK)
 
 
+@pytest.mark.slow
 async def test_pings_that_are_taken_back_are_all_answered(quiet_log: pytest.LogCaptureFixture) -> None:
     async with open_house() as house, call(house.url) as caller, read_events(house.url) as stream:
         sending = asyncio.create_task(_send_pings(stream))
@@ -280,6 +223,7 @@ async def test_pings_that_are_taken_back_are_all_answered(quiet_log: pytest.LogC
         await sending
 
 
+@pytest.mark.slow
 async def test_a_hundred_floods_at_once_hold_up_nobody(quiet_log: pytest.LogCaptureFixture) -> None:
     async with open_house() as house, call(house.url) as caller, sockets_to(house) as sockets:
         upgrade = request("GET", "/events", KEY, *UPGRADE)

@@ -84,6 +84,7 @@ async def test_promtool_is_content(house: House) -> None:
     assert (checked.returncode, checked.stdout + checked.stderr) == (0, "")
 
 
+@pytest.mark.slow
 async def test_a_scrape_a_second_with_200_devices_costs_less_than_a_hundredth_of_a_core(
     house: House, capsys: pytest.CaptureFixture[str]
 ) -> None:

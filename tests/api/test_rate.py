@@ -143,13 +143,6 @@ class TestOverHttp:
             assert (await house.delete(f"/auth/keys/{made.json['id']}")).status == 204
             assert (await house.get("/rooms")).status == 200
 
-    async def test_one_key_does_not_use_up_what_another_may(self) -> None:
-        async with self.open() as house:
-            made = (await house.post("/auth/keys", {"label": "x", "role": "write"})).json
-            await self.spend(house)
-            await self.spend(house, made["key"])
-            assert (await house.delete("/rooms/den", token=made["key"])).status == 429
-
     async def test_it_comes_after_key_role_path_and_method_and_before_resource_and_body(self) -> None:
         async with self.open() as house:
             await self.spend(house)
@@ -164,13 +157,6 @@ class TestOverHttp:
                 ("POST", "/rooms", MASTER, 429),
             ):
                 assert (await house.ask(method, path, data=b"{", token=token)).status == status, (method, path)
-
-    async def test_what_is_refused_for_another_reason_before_it_does_not_count(self) -> None:
-        async with self.open() as house:
-            for _ in range(5):
-                assert (await house.post("/rooms", {}, token="nobody's")).status == 401
-                assert (await house.ask("PATCH", "/rooms")).status == 405
-            await self.spend(house)
 
     async def test_a_burst_at_once_is_counted_one_by_one(self) -> None:
         async with self.open() as house:

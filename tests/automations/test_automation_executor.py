@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from appliance.history.execution_history import ExecutionStatus
 from appliance.home.events import SystemErrorReported
 from tests.automations.homes import NOW
 from tests.fakes.automations import LAMP, Bench, Card, automation, bench
@@ -135,22 +134,6 @@ async def test_of_a_burst_one_runs_and_each_other_is_told_why_not(tmp_path: Path
         assert it.fired == ["a", "a"]
 
 
-async def test_the_cooldown_of_a_long_run_begins_at_its_end(tmp_path: Path) -> None:
-    async with bench(tmp_path, automation(**COOL)) as it:
-        await hold(it)
-        burst(it)
-        await it.pass_by(300)
-        burst(it)
-        assert it.outcomes() == [IN_PROGRESS]
-        it.stage.plays[0].end()
-        await it.pass_by(59)
-        burst(it)
-        assert it.outcomes()[-1] == cooling(1)
-        await it.pass_by(1)
-        burst(it)
-        assert len(it.fired) == 2
-
-
 @pytest.mark.parametrize("status", ["error", "timeout"])
 async def test_a_run_that_fails_gives_its_cooldown_back(status: str, tmp_path: Path) -> None:
     async with bench(tmp_path, automation(**COOL)) as it:
@@ -161,16 +144,6 @@ async def test_a_run_that_fails_gives_its_cooldown_back(status: str, tmp_path: P
         assert it.outcomes() == [(status, "x.lua:1: no")]
         burst(it)
         assert len(it.fired) == 2
-
-
-async def test_a_run_that_is_cancelled_gives_its_cooldown_back(tmp_path: Path) -> None:
-    async with bench(tmp_path, automation(**COOL)) as it:
-        await hold(it)
-        burst(it)
-        it.stage.plays[0].cancel()
-        await it.drain()
-        burst(it)
-        assert (len(it.fired), it.outcomes()[0][0]) == (2, "cancelled")
 
 
 async def test_a_cooldown_survives_reload_and_restart(tmp_path: Path) -> None:
@@ -185,19 +158,6 @@ async def test_a_cooldown_survives_reload_and_restart(tmp_path: Path) -> None:
         it.show()
         burst(it)
         assert it.outcomes() == [cooling(15)]
-
-
-async def test_a_run_that_the_restart_cut_off_holds_no_cooldown(tmp_path: Path) -> None:
-    card = Card()
-    async with bench(tmp_path, automation(**COOL), card=card) as it:
-        await hold(it)
-        burst(it)
-    assert it.outcomes() == [("cancelled", "the hub stopped")]
-    async with bench(tmp_path, automation(**COOL), start=NOW + timedelta(seconds=1), card=card) as it:
-        it.show()
-        burst(it)
-        await it.drain()
-        assert it.outcomes() == [OK]
 
 
 # --- dedupe --------------------------------------------------------------------------------------
@@ -218,29 +178,6 @@ async def test_the_same_event_runs_once_in_the_window_and_others_run(tmp_path: P
         report_error(it, "one")
         await it.drain()
         assert len(it.fired) == 3, "what was suppressed did not prolong the window"
-
-
-async def test_dedupe_survives_reload_and_restart(tmp_path: Path) -> None:
-    card = Card()
-    async with bench(tmp_path, automation(TICK, **DEDUPE), card=card) as it:
-        report_error(it)
-        await it.drain()
-        await it.reload(automation(TICK, name="Renamed", **DEDUPE))
-        report_error(it)
-    assert len(it.fired) == 1
-    async with bench(tmp_path, automation(TICK, **DEDUPE), start=NOW + timedelta(seconds=30), card=card) as it:
-        report_error(it)
-        assert it.outcomes() == [("skipped", "duplicate: the same event came 30 s ago, 30 s more")]
-        report_error(it, "another")
-        await it.drain()
-        assert len(it.fired) == 1
-
-
-async def test_times_of_schedules_do_not_make_their_events_differ(tmp_path: Path) -> None:
-    interval = {"type": "interval", "every_secs": 10}
-    async with bench(tmp_path, automation(interval, **DEDUPE)) as it:
-        await it.pass_by(125)
-        assert it.instants == [f"2026-06-01T12:0{each}.000Z" for each in ("0:10", "1:10")]
 
 
 # --- modes ---------------------------------------------------------------------------------------
@@ -264,45 +201,6 @@ async def test_beyond_what_the_mode_admits_triggers_are_dropped_and_told(
         burst(it, 7)
         assert len(it.fired) == begin
         assert set(it.outcomes()) == {("dropped", reason)}
-
-
-async def test_queued_runs_follow_one_another_in_order_each_with_its_event(tmp_path: Path) -> None:
-    trigger = {"type": "device_state_change", "device_id": LAMP, "attribute": "brightness"}
-    async with bench(tmp_path, automation(trigger, mode="queued")) as it:
-        await hold(it)
-        for value in (1, 2, 3):
-            it.show(brightness=value)
-        for number in range(3):
-            assert [event["value"] for event in it.events] == [1, 2, 3][: number + 1]
-            await it.pass_by(1)
-            it.stage.plays[number].end()
-            await it.drain()
-        entries = it.entries()
-        assert [entry.status for entry in entries] == [ExecutionStatus.OK] * 3
-        assert [(entry.executed_at - NOW).total_seconds() for entry in entries] == [0, 1, 2]
-
-
-async def test_restart_ends_the_run_under_way_and_the_new_one_begins_at_once(tmp_path: Path) -> None:
-    async with bench(tmp_path, automation(mode="restart")) as it:
-        await hold(it)
-        burst(it, 2)
-        await it.drain()
-        assert it.outcomes() == [("cancelled", "a later execution replaced it (mode restart)")]
-        it.stage.plays[1].end()
-        await it.drain()
-        assert it.outcomes()[-1] == OK
-
-
-async def test_what_is_dropped_takes_neither_cooldown_nor_the_event(tmp_path: Path) -> None:
-    async with bench(tmp_path, automation(TICK, mode="single", **DEDUPE)) as it:
-        await hold(it)
-        report_error(it, "one")
-        report_error(it, "two")
-        assert it.outcomes()[-1][0] == "dropped"
-        it.stage.plays[0].end()
-        await it.drain()
-        report_error(it, "two")
-        assert [event["message"] for event in it.events] == ["one", "two"]
 
 
 async def test_a_run_under_way_survives_reloads_and_counts_against_its_ids_mode(tmp_path: Path) -> None:

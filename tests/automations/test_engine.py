@@ -130,43 +130,7 @@ async def test_in_the_polar_summer_nothing_rises_or_sets_and_other_schedules_go_
         assert {"sunrise", "sunset"} <= set(it.fired)
 
 
-async def test_one_change_fires_all_that_wait_for_it_by_id(tmp_path: Path) -> None:
-    async with bench(tmp_path, *[automation(id_=each) for each in "cab"]) as it:
-        it.show(power="on")
-        await it.drain()
-        assert it.fired == ["a", "b", "c"]
-
-
 # --- the first observation -----------------------------------------------------------------------
-
-
-async def test_what_is_seen_first_after_a_start_only_sets_the_baseline(tmp_path: Path) -> None:
-    card = Card()
-    async with bench(tmp_path, automation(), card=card) as it:
-        it.show(power="on")
-        await it.drain()
-        assert it.fired == ["a"]
-        it.show(power="off")
-    async with bench(tmp_path, automation(), start=NOW + timedelta(hours=1), card=card) as it:
-        it.registry.set_state("desk", "offline")
-        it.show(power="on")
-        await it.drain()
-        assert it.fired == [], "nobody knows when it was switched on"
-        it.show(power="off")
-        it.show(power="on")
-        await it.drain()
-        assert it.fired == ["a"]
-
-
-async def test_a_first_sighting_without_a_change_sets_the_baseline_too(tmp_path: Path) -> None:
-    card = Card()
-    async with bench(tmp_path, automation(), card=card):
-        pass
-    async with bench(tmp_path, automation(), start=NOW + timedelta(hours=1), card=card) as it:
-        it.show()
-        it.show(power="on")
-        await it.drain()
-        assert it.fired == ["a"]
 
 
 async def test_that_a_device_appears_or_comes_back_is_no_change(tmp_path: Path) -> None:
@@ -266,13 +230,6 @@ async def test_a_wait_holds_no_place_among_the_runs(tmp_path: Path) -> None:
         it.stage.plays[0].end()
         await it.pass_by(30)
         assert it.fired == ["a", "a"]
-
-
-async def test_flapping_for_a_day_leaves_few_timers_behind(tmp_path: Path) -> None:
-    async with bench(tmp_path, automation({**DEBOUNCE, "debounce_secs": 1e6})) as it:
-        for value in range(10_000):
-            it.show(brightness=value % 2)
-        assert len(it.parts.scheduler._timers) < 200
 
 
 # --- intervals -----------------------------------------------------------------------------------
@@ -383,33 +340,6 @@ async def test_an_interval_needs_no_clock_and_remembers_nothing_that_is_not_true
 # --- schedules over restarts and steps -----------------------------------------------------------
 
 
-@pytest.mark.parametrize("trigger", [wall(15, 0), cron("0 0 13 * * *")])
-async def test_a_resumable_schedule_never_fires_the_same_occurrence_twice(
-    trigger: dict[str, Any], tmp_path: Path
-) -> None:
-    card = Card()
-    async with bench(tmp_path, automation(trigger, **RESUMES), card=card) as it:
-        await it.pass_by(secs(minutes=61))
-        assert it.instants == [after(hours=1)]
-    async with bench(tmp_path, automation(trigger, **RESUMES), start=NOW + timedelta(minutes=30), card=card) as it:
-        await it.pass_by(secs(hours=1))
-        assert it.fired == [], "it is 15:00 for the second time"
-
-
-@pytest.mark.parametrize("trigger", [wall(15, 0), cron("0 0 13 * * *")])
-async def test_what_a_resumable_schedule_missed_is_counted_in_the_log_and_not_replayed(
-    trigger: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    card = Card()
-    async with bench(tmp_path, automation(trigger, **RESUMES), card=card) as it:
-        await it.pass_by(secs(minutes=61))
-    caplog.clear()
-    async with bench(tmp_path, automation(trigger, **RESUMES), start=NOW + timedelta(days=3.5), card=card) as it:
-        await it.pass_by(60)
-        assert it.fired == []
-    assert "automation 'a': occurrences passed over and not made up for: 3" in caplog.text
-
-
 async def test_a_schedule_keeps_to_its_occurrences_over_reloads(tmp_path: Path) -> None:
     async with bench(tmp_path, automation(wall(15, 0))) as it:
         for minute in range(58, 63):
@@ -444,40 +374,6 @@ async def test_a_box_that_does_not_know_the_time_holds_back_what_waits_for_it_an
         await it.drain()
         assert it.fired[-1] == "w"
     assert "the clock shows 1970-01-01T00:00:00.000Z" in caplog.text
-
-
-@pytest.mark.parametrize("step", [timedelta(hours=8), timedelta(hours=-1)])
-async def test_after_a_step_each_fires_as_the_clock_says_without_burst_or_silence(
-    step: timedelta, tmp_path: Path
-) -> None:
-    both = [automation(cron("0 */10 * * * *"), "c"), automation(every(600), "i"), automation(DURATION, "d")]
-    async with bench(tmp_path, *both) as it:
-        await it.pass_by(secs(minutes=61))
-        it.stage.plays.clear()
-        it.show(power="on")
-        await it.set(it.clock.now() + step)
-        assert set(it.fired) <= {"c"} and len(it.fired) <= 1
-        await it.pass_by(secs(minutes=58) - 15)
-        assert it.fired.count("i") == 5, "intervals keep to real time"
-        assert 5 <= it.fired.count("c") <= 6
-        assert it.fired.count("d") == 1
-
-
-async def test_after_a_suspend_nothing_bursts_and_everything_goes_on(tmp_path: Path) -> None:
-    all_ = [
-        automation(cron("0 */10 * * * *"), "c"),
-        automation(every(600), "i"),
-        automation(wall(15, 30), "w"),
-        automation(DURATION, "d"),
-    ]
-    async with bench(tmp_path, *all_) as it:
-        it.show(power="on")
-        await it.pass_by(30)
-        it.clock.suspend(secs(hours=8, minutes=5))
-        await it.pass_by(15)
-        assert sorted(it.fired) == ["d"], "of what was passed over by more than five minutes nothing comes"
-        await it.pass_by(secs(hours=1))
-        assert (it.fired.count("c"), it.fired.count("i"), it.fired.count("w")) == (6, 6, 0)
 
 
 # --- robustness ----------------------------------------------------------------------------------

@@ -283,14 +283,6 @@ async def test_a_timer_goes_on_while_the_machine_sleeps() -> None:
         assert len(it.late) == 1 and it.late[0] > 3000
 
 
-async def test_a_timer_that_was_cancelled_is_silent() -> None:
-    async with bench() as it:
-        it.scheduler.cancel(it.scheduler.after("a", 600, it.note_late))
-        it.scheduler.cancel(it.scheduler.every("b", 600, it.note_late))
-        await it.pass_by(HOUR)
-        assert it.late == []
-
-
 @pytest.mark.parametrize("step", [8 * HOUR, -HOUR, -1000 * HOUR])
 async def test_an_interval_keeps_to_real_time_when_the_clock_is_set(step: timedelta) -> None:
     async with bench() as it:
@@ -299,14 +291,6 @@ async def test_an_interval_keeps_to_real_time_when_the_clock_is_set(step: timede
         it.clock.set(it.clock.now() + step)
         await it.pass_by(35 * MINUTE)
         assert it.late == [0.0] * 6
-
-
-async def test_an_interval_starts_one_span_from_now_or_when_it_is_told() -> None:
-    async with bench() as it:
-        it.scheduler.every("a", 600, it.note_late)
-        it.scheduler.every("b", 600, it.note_late, first=60)
-        await it.pass_by(15 * MINUTE)
-        assert [at - NOON for at in it.fired_at] == [MINUTE, 10 * MINUTE, 11 * MINUTE]
 
 
 async def test_an_interval_keeps_its_phase_over_the_machines_sleep(caplog: pytest.LogCaptureFixture) -> None:

@@ -80,19 +80,6 @@ def test_only_false_switches_off(value: Any, is_enabled: bool) -> None:
     assert states(Card(values={"toggle/a": value})).of("a").is_enabled is is_enabled
 
 
-async def test_a_switch_counts_once_it_is_on_the_card_and_survives_reload_and_restart(tmp_path: Path) -> None:
-    card = Card()
-    async with bench(tmp_path, automation(), card=card) as it:
-        assert (await it.parts.automations.switch("a", is_enabled=False)).is_enabled is False
-        assert card.values["toggle/a"] is False
-        await it.reload(automation(name="Renamed"))
-        assert it.parts.automations.view("a").is_enabled is False
-    async with bench(tmp_path, automation(), card=card) as it:
-        assert it.parts.automations.view("a").is_enabled is False
-        await it.parts.automations.switch("a", is_enabled=True)
-    assert "toggle/a" not in card.values
-
-
 async def test_a_switch_that_the_card_does_not_take_changes_nothing(tmp_path: Path) -> None:
     card = Card(is_bad=True)
     async with bench(tmp_path, automation(), card=card) as it:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.automations.sun import HORIZON, SunEvent, next_event, sun_day
+from appliance.automations.sun import SunEvent, next_event, sun_day
 from appliance.home_locale import Locale, load_zone
 from tests.automations.homes import BERLIN, TROMSO, at
 
@@ -99,6 +99,7 @@ def test_a_polar_day_or_night_is_known_and_has_no_event(
     assert found.is_past_without(SunEvent.SUNRISE) is found.was_up
 
 
+@pytest.mark.slow
 def test_no_latitude_and_no_day_of_a_year_raises() -> None:
     days = [date(2026, 1, 1) + timedelta(days=n) for n in range(0, 366, 5)]
     for latitude in range(-90, 91, 3):
@@ -134,7 +135,3 @@ def test_each_event_comes_once_and_keeps_its_offset(minutes: int) -> None:
         instant = due
     assert all(timedelta(hours=23.9) < b - a < timedelta(hours=24.1) for a, b in itertools.pairwise(dues))
     assert len({BERLIN.local(due - offset).date() for due in dues}) == len(dues)
-
-
-def test_the_horizon_is_where_the_rim_of_the_sun_touches_it() -> None:
-    assert pytest.approx(-(34 + 16) / 60, abs=0.001) == HORIZON

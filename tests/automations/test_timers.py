@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import tracemalloc
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -171,28 +169,6 @@ async def test_payloads_of_all_timers_together_are_bounded(tmp_path: Path) -> No
             await start(it, name, 5, payload)
         with pytest.raises(Invalid, match="the payloads of all"):
             await start(it, "more yet", 5, payload)
-
-
-async def test_a_thousand_timers_take_little_more_than_their_bytes_and_one_alarm(tmp_path: Path) -> None:
-    async with bench(tmp_path, automation(OFF)) as it:
-        await start(it, "first", 10_000)
-        waits = it.clock.sleepers
-        tracemalloc.start()
-        try:
-            for number in range(1_000):
-                await start(it, f"timer {number}", 20_000 + number, {"lamp": number})
-            it.card.values.clear()
-            gc.collect()
-            taken, _ = tracemalloc.get_traced_memory()
-        finally:
-            tracemalloc.stop()
-        await it.drain()
-        assert it.clock.sleepers == waits
-        assert taken / 1_000 < 600
-        for number in range(1_000):
-            assert await it.parts.timers.cancel(f"timer {number}")
-        await it.pass_by(10_000)
-        assert [event["name"] for event in it.events] == []
 
 
 async def test_of_many_that_are_restarted_and_cancelled_each_fires_when_it_is_due(tmp_path: Path) -> None:

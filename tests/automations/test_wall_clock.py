@@ -100,10 +100,6 @@ def test_a_window_includes_its_start_and_not_its_end(text: str, local: str, hold
         assert window(text).holds(home(), instant).holds is holds
 
 
-def test_a_window_is_told_as_it_was_written() -> None:
-    assert str(window("22:00 to 06:05")) == "22:00 to 06:05"
-
-
 @pytest.mark.parametrize(("text", "parsed"), [("00:00", time(0)), ("23:59", time(23, 59)), ("07:05", time(7, 5))])
 def test_a_time_is_two_digits_a_colon_and_two_digits(text: str, parsed: time) -> None:
     assert parse_time(text) == parsed

@@ -28,7 +28,6 @@ from appliance.cli.master_key import LEFT_OUT, key_of, with_key, without_key
 from appliance.errors import ConfigFailed, StartFailed
 from appliance.store.disk import Disk
 from appliance.store.file_names import STORE_FORMAT
-from appliance.store.lock import DirectoryLock
 from appliance.store.recovery import recover
 from appliance.store.replacement import read_document, replace_document
 from tests.cli.test_commands_line import ANY_TRACE, KEY, LOOPBACK, ROOT, WITH_KEY, box, ended, environment, lares
@@ -153,6 +152,7 @@ class TestBackup:
         assert (page["format"], page["store_format"]) == (1, STORE_FORMAT)
         assert found["config/scenes/dusk.lua"] == b"return {}\n"
 
+    @pytest.mark.slow
     def test_while_a_hub_runs_and_people_change_things_it_is_consistent(self, tmp_path: Path) -> None:
         box(tmp_path)
         with lares(tmp_path, "run", variables=WITH_KEY) as running:
@@ -189,12 +189,6 @@ class TestBackup:
         assert command(tmp_path, "backup", "b")[0] == 0
         assert stat.S_IMODE((tmp_path / "b").stat().st_mode) == 0o600
         assert archive.read(tmp_path / "b").values == HOME
-
-    def test_a_cut_write_at_the_end_of_the_journal_is_no_warning(self, tmp_path: Path, command: Command) -> None:
-        journal = next((home(tmp_path) / "data").glob("journal.*"))
-        text = journal.read_bytes().rstrip(b"\0")
-        journal.write_bytes(text + b'{"seq":1,"len')
-        assert command(tmp_path, "backup", "b") == (0, "b: 5 entries of state and 1 files of configuration\n")
 
     @pytest.mark.parametrize(
         ("place", "code", "sentence"),
@@ -577,6 +571,7 @@ class TestHostileArchives:
         code, result = command(home(tmp_path), "restore", name)
         assert (code, result) == (66, f"lares: {name} cannot be read: {why}\n")
 
+    @pytest.mark.slow
     def test_a_bomb_does_not_fill_the_memory(self, tmp_path: Path) -> None:
         box(tmp_path)
         with gzip.open(tmp_path / "b", "wb", compresslevel=1) as stream:
@@ -673,8 +668,3 @@ class TestHalfway:
         found = recover(Disk(cut), {})
         assert {"room/old", "room/new"} <= found.values.keys()
         assert not found.damage
-
-    def test_the_lock_is_let_go_after_a_failure(self, tmp_path: Path, command: Command) -> None:
-        pack(home(tmp_path) / "b", {**entries(), f"config/{'x' * 300}": b""})
-        assert command(tmp_path, "restore", "b")[0] == 74
-        DirectoryLock(tmp_path / "data").release()

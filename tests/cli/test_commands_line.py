@@ -12,7 +12,6 @@ import shlex
 import shutil
 import signal
 import socket
-import stat
 import subprocess
 import sys
 import time
@@ -278,13 +277,6 @@ class TestCheck:
             (tmp_path / "config" / folder / "x.lua").write_text("return {")
         assert ended(tmp_path, "check").code == 0
 
-    def test_a_weak_key_is_a_fault_where_others_can_reach_the_hub(self, tmp_path: Path) -> None:
-        box(tmp_path, '[api]\nbind_address = "0.0.0.0:0"\n[auth]\nmaster_key = "change-me-change-me"\n')
-        done = ended(tmp_path, "check")
-        assert done.code == 78
-        assert "default.toml:4: auth.master_key is a placeholder" in done.out
-        assert "change-me" not in done.out
-
     def test_a_warning_is_told_and_is_no_fault(self, tmp_path: Path) -> None:
         done = ended(box(tmp_path), "check", LARES_MASTER_KEY="short")
         assert done.code == 0
@@ -298,24 +290,6 @@ class TestCheck:
             err=f"lares: there is no configuration at {tmp_path}/config/default.toml; `lares run` writes one there\n",
         )
         assert not (tmp_path / "config").exists()
-
-    def test_the_file_is_that_of_flag_environment_systemd_and_working_folder_in_this_order(
-        self, tmp_path: Path
-    ) -> None:
-        box(tmp_path)
-        for name in ("flag.toml", "variable.toml"):
-            (tmp_path / name).write_text("")
-        etc = box(tmp_path / "etc")
-        by_variable = {"LARES_CONFIG": "variable.toml"}
-        by_systemd = {"CONFIGURATION_DIRECTORY": str(etc)}
-        for arguments, more, found in (
-            (["check", "--config", "flag.toml"], {**by_variable, **by_systemd}, tmp_path / "flag.toml"),
-            (["--config", "flag.toml", "check"], {**by_variable, **by_systemd}, tmp_path / "flag.toml"),
-            (["check"], {**by_variable, **by_systemd}, tmp_path / "variable.toml"),
-            (["check"], by_systemd, etc / "config" / "default.toml"),
-            (["check"], {}, tmp_path / "config" / "default.toml"),
-        ):
-            assert ended(tmp_path, *arguments, **more) == Ended(code=0, out=f"{found}: no faults\n", err="")
 
     def test_a_name_that_is_no_text_is_shown_all_the_same(self, tmp_path: Path) -> None:
         folder = tmp_path / os.fsdecode(b"caf\xe9")
@@ -382,29 +356,10 @@ class TestRefusals:
         message = "lares: config/scenes/b.lua:1: the id 'x' is already that of config/scenes/a.lua; give each its own"
         assert (done.code, done.err.splitlines()[-1]) == (78, message)
 
-    @pytest.mark.parametrize("content", [b"\xff\xfe", b"[api", b"api = 5", b"a = " + b"[" * 2000])
-    def test_a_hostile_configuration_is_78_too(self, tmp_path: Path, content: bytes) -> None:
-        (box(tmp_path) / "config" / "default.toml").write_bytes(content)
-        assert ended(tmp_path, "check").code == 78
-
     def test_a_named_configuration_that_is_not_there_is_78_and_is_not_written(self, tmp_path: Path) -> None:
         done = ended(box(tmp_path), "run", LARES_CONFIG="gone.toml")
         assert (done.code, done.err) == (78, f"lares: there is no configuration file {tmp_path}/gone.toml\n")
         assert not (tmp_path / "gone.toml").exists()
-
-    def test_a_data_directory_that_cannot_be_made_is_73(self, tmp_path: Path) -> None:
-        (box(tmp_path) / "file").write_text("")
-        done = ended(tmp_path, "run", "--data-dir", "file/data")
-        assert done.code == 73
-        assert done.err.splitlines()[-1] == (
-            f"lares: cannot make the data directory {tmp_path}/file/data: Not a directory"
-        )
-
-    def test_a_configuration_that_cannot_be_written_is_73(self, tmp_path: Path) -> None:
-        done = ended(tmp_path, "run", CONFIGURATION_DIRECTORY="/dev/null")
-        assert done == Ended(
-            code=73, out="", err="lares: cannot write the configuration to /dev/null/config: Not a directory\n"
-        )
 
     def test_a_port_that_is_taken_is_69_and_a_sentence_that_says_what_to_do(self, tmp_path: Path) -> None:
         with socket.create_server(("127.0.0.1", 0)) as other:
@@ -518,11 +473,6 @@ class TestPrecedence:
             del sources["LARES_MASTER_KEY" if number == 1 else "LARES_MASTER_KEY_FILE"]
         assert names(tmp_path / "data") - STORE == set()
 
-    def test_a_weak_key_is_a_warning_on_loopback(self, tmp_path: Path) -> None:
-        with lares(box(tmp_path), "run", variables={"LARES_MASTER_KEY": "short"}) as running:
-            assert status_of(running.url(), "short") == 200
-            assert " warning hub: LARES_MASTER_KEY: the master key is shorter than 16" in running.stop().err
-
     def test_places_are_those_of_systemd_of_the_environment_and_of_the_flags_and_are_printed(
         self, tmp_path: Path
     ) -> None:
@@ -599,6 +549,7 @@ class TestSignals:
             running.says("scenes not reloaded: config/scenes/x.lua:1: ")
             running.stop()
 
+    @pytest.mark.slow
     def test_it_ends_though_scenes_sleep_and_compute(self, tmp_path: Path) -> None:
         scenes = box(tmp_path, f"{LOOPBACK}[scripts]\nmax_cpu_secs = 600\n") / "config" / "scenes"
         scenes.mkdir()
@@ -644,21 +595,6 @@ class TestLogLines:
         assert (first["level"], first["part"], first["pid"]) == ("info", "hub", running.process.pid)
         assert first["config"].endswith("config/default.toml")
         assert {entry["level"] for entry in entries} == {"info", "warning"}
-
-    def test_the_level_is_the_configurations(self, tmp_path: Path) -> None:
-        box(tmp_path, f'{LOOPBACK}[logging]\nlevel = "warning"\n')
-        with lares(tmp_path, "run") as running:
-            until((tmp_path / "data" / "first-key").exists, "the key")
-            running.says("the master key was made")
-            until(lambda: can_be_told_to_stop(running.process.pid), "a hub that hears signals")
-            [line] = running.stop().err.splitlines()
-        assert " warning keys: the master key was made" in line
-
-
-def can_be_told_to_stop(pid: int) -> bool:
-    """Whether the process has a handler of its own for SIGTERM."""
-    caught = re.search(r"^SigCgt:\s*(\w+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
-    return caught is not None and bool(int(caught[1], 16) >> (signal.SIGTERM - 1) & 1)
 
 
 class TestDemo:

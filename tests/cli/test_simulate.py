@@ -140,17 +140,6 @@ def test_a_polar_place_has_days_without_sunset_and_the_rest_goes_on(tmp_path: Pa
     assert [each["automation"] for each in expected].count("sunset") == 10
 
 
-@pytest.mark.slow
-def test_a_year_takes_seconds(tmp_path: Path) -> None:
-    furnish(tmp_path, BERLIN, MORNING, NIGHTS, SUNSET, HOURLY, COOLING_DOWN)
-    began = time.monotonic()
-    expected = lines(tmp_path, "--from", "2027-01-01T00:00", "--hours", str(365 * 24))
-    assert time.monotonic() - began < 60
-    counts = {id_: sum(each["automation"] == id_ for each in expected) for id_ in ("morning", "nights", "sunset")}
-    assert counts == {"morning": 365, "nights": 365, "sunset": 365}
-    assert [each["at"] for each in expected] == sorted(each["at"] for each in expected)
-
-
 def test_broken_files_are_named_and_the_others_are_simulated(tmp_path: Path) -> None:
     furnish(tmp_path, "", MORNING, SUNSET, "return {")
     result = ended(tmp_path, "simulate", "--from", "2026-12-24")
@@ -167,12 +156,6 @@ def test_the_same_id_twice_is_78(tmp_path: Path) -> None:
     furnish(tmp_path, "", MORNING, MORNING)
     result = ended(tmp_path, "simulate")
     assert (result.code, result.out) == (78, "") and "the id 'morning' is already that of" in result.err
-
-
-def test_automations_that_are_not_enabled_are_told_of(tmp_path: Path) -> None:
-    furnish(tmp_path, "[automations]\nenabled = false\n", MORNING)
-    result = ended(tmp_path, "simulate")
-    assert (result.code, result.out) == (0, "") and "automations.enabled is false" in result.err
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -106,17 +105,3 @@ def test_everything_that_an_entry_tells_counts_by_its_size_and_is_told_as_it_was
     assert numbers(history, "large") == [4, 3] and numbers(history, "small") == []
     shown = getattr(history.list_runs("large", Period())[0], field)
     assert (list(shown) if isinstance(shown, tuple) else shown) == reported[field]
-
-
-def test_a_full_history_takes_about_what_it_may() -> None:
-    steps = [
-        {"at_ms": each, "step": "command", "device_id": f"desk:light:{each}", "status": "ok"} for each in range(200)
-    ]
-    history = ExecutionHistory(max_bytes=1 << 20)
-    tracemalloc.start()
-    try:
-        for number in range(500):
-            history.add(replace(entry(f"x{number % 5}", number, results=100), trace=[dict(each) for each in steps]))
-        assert tracemalloc.get_traced_memory()[0] < 1.2 * (1 << 20)
-    finally:
-        tracemalloc.stop()

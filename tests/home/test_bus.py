@@ -20,14 +20,6 @@ def test_everybody_hears_everything_in_the_order_of_publishing() -> None:
     assert one == other == [news(number) for number in range(5)]
 
 
-def test_listeners_are_called_in_the_order_in_which_they_came_and_before_publish_returns() -> None:
-    bus, received = Bus(), list[str]()
-    bus.listen(lambda _: received.append("first"))
-    bus.listen(lambda _: received.append("second"))
-    bus.publish(news(1))
-    assert received == ["first", "second"]
-
-
 def test_a_listener_hears_nothing_from_before_it_came_and_nothing_after_it_left() -> None:
     bus, received = Bus(), list[events.Event]()
     bus.publish(news(1))
@@ -51,14 +43,6 @@ def test_a_listener_that_leaves_or_brings_another_while_it_listens_disturbs_nobo
     bus.publish(news(2))
     assert last == [news(1), news(2)]
     assert late == [news(2)]
-
-
-def test_the_bus_counts_what_it_carried_whether_anybody_listens_or_not() -> None:
-    bus = Bus()
-    bus.publish(news(1))
-    bus.listen(lambda _: None)
-    bus.publish(news(2))
-    assert bus.published == 2
 
 
 def test_a_listener_that_names_kinds_hears_those_only_whoever_else_comes_and_goes() -> None:

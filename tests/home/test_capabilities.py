@@ -133,10 +133,6 @@ def test_an_entry_is_found_by_its_key_and_describes_itself_in_a_sentence(key: st
     assert (entry.type == "enum") == bool(entry.values)
 
 
-def test_no_two_entries_have_the_same_description() -> None:
-    assert len({entry.description for entry in CAPABILITIES.values()}) == len(CAPABILITIES)
-
-
 @pytest.mark.parametrize("key", [key for key, entry in CAPABILITIES.items() if entry.type == "enum"])
 def test_an_enum_capability_takes_each_of_its_values_and_no_other(key: str) -> None:
     entry = CAPABILITIES[key]

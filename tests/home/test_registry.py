@@ -15,7 +15,7 @@ from appliance.clock import Clock
 from appliance.errors import Invalid, NotFound
 from appliance.home import events
 from appliance.home.bus import Bus
-from appliance.home.model import Device, DeviceKind, Group, Metadata, Observation, Report, Room
+from appliance.home.model import Device, DeviceKind, Metadata, Observation, Report
 from appliance.home.registry import OFFLINE, ONLINE
 from tests.fakes.registry import PromptRegistry
 
@@ -260,49 +260,6 @@ class TestMarks:
 class TestRooms:
     """Rooms, and who is in them."""
 
-    def test_a_room_is_told_when_it_is_new_and_when_its_name_changes(self) -> None:
-        home = Home()
-        assert home.registry.put_room("r", "Hall") == Room(id="r", name="Hall")
-        assert home.registry.put_room("r", "Hall") == Room(id="r", name="Hall")
-        assert home.registry.put_room("r", "Porch") == Room(id="r", name="Porch")
-        assert home.news() == [
-            events.RoomAdded(room=Room(id="r", name="Hall")),
-            events.RoomUpdated(room=Room(id="r", name="Porch")),
-        ]
-        assert home.registry.get_room("r").name == "Porch"
-
-    def test_an_assignment_shows_in_the_device_and_in_the_room_and_moves_no_time(self) -> None:
-        home = Home(report(seen(power="on")))
-        home.registry.put_room("r", "Hall")
-        home.news()
-        before = home.device()
-        assert home.registry.assign_room("a:1", "r") == home.device() == replace(before, room_id="r")
-        assert home.registry.list_room_devices("r") == [home.device()]
-        assert home.news() == [room_changed("a:1", "r")]
-
-    def test_moving_and_taking_out_are_told_and_staying_is_not(self) -> None:
-        home = Home(report(seen()))
-        for room in ("r", "s"):
-            home.registry.put_room(room, room)
-        home.news()
-        for room_id in (None, "r", "r", "s", None, None):
-            home.registry.assign_room("a:1", room_id)
-            assert home.device().room_id == room_id
-        assert home.news() == [room_changed("a:1", "r"), room_changed("a:1", "s"), room_changed("a:1", None)]
-
-    def test_an_unknown_room_or_device_changes_nothing(self) -> None:
-        home = Home(report(seen()))
-        home.registry.put_room("r", "Hall")
-        home.registry.assign_room("a:1", "r")
-        home.news()
-        with pytest.raises(Invalid, match=r"^room 'nowhere' not found$"):
-            home.registry.assign_room("a:1", "nowhere")
-        for room_id in ("r", None, "nowhere"):
-            with pytest.raises(NotFound, match=r"^device 'a:9' not found$"):
-                home.registry.assign_room("a:9", room_id)
-        assert home.device().room_id == "r"
-        assert home.news() == []
-
     def test_a_refresh_and_an_outage_leave_a_device_where_it_is(self) -> None:
         home = Home(report(seen(power="on")))
         home.registry.put_room("r", "Hall")
@@ -337,92 +294,9 @@ class TestRooms:
         home.registry.apply(report(seen()))
         assert home.device().room_id is None
 
-    def test_a_removed_room_lets_its_devices_out_first_by_id(self) -> None:
-        home = Home(report(seen("a:2"), seen("a:1"), seen("a:3")))
-        for room in ("r", "s"):
-            home.registry.put_room(room, room)
-        for device_id, room in (("a:2", "r"), ("a:1", "r"), ("a:3", "s")):
-            home.registry.assign_room(device_id, room)
-        home.news()
-        home.registry.remove_room("r")
-        assert home.news() == [
-            room_changed("a:1", None),
-            room_changed("a:2", None),
-            events.RoomRemoved(room_id="r"),
-        ]
-        assert [device.room_id for device in home.registry.list_devices()] == [None, None, "s"]
-
 
 class TestGroups:
     """Groups, whose members are what was given, in that order."""
-
-    def test_members_come_once_in_the_order_of_their_first_naming(self) -> None:
-        home = Home(report(seen("a:1"), seen("a:2"), seen("a:3")))
-        group = home.registry.put_group("g", "All", ["a:3", "a:1", "a:3", "a:2", "a:1"])
-        assert group == home.registry.get_group("g") == Group(id="g", name="All", members=("a:3", "a:1", "a:2"))
-        assert home.news() == [events.GroupAdded(group=group)]
-        assert [device.id for device in home.registry.list_group_devices("g")] == ["a:3", "a:1", "a:2"]
-
-    @pytest.mark.parametrize(
-        ("name", "members", "expected"),
-        [
-            ("All", ["a:1", "a:2"], []),
-            ("All", ["a:1", "a:2", "a:1"], []),
-            ("All", None, []),
-            ("Some", None, [events.GroupUpdated]),
-            ("Some", ["a:1", "a:2"], [events.GroupUpdated]),
-            ("All", ["a:2", "a:1"], [events.GroupMembersChanged]),
-            ("All", [], [events.GroupMembersChanged]),
-            ("Some", ["a:1"], [events.GroupUpdated, events.GroupMembersChanged]),
-        ],
-    )
-    def test_an_update_tells_the_name_and_the_members_apart(
-        self, name: str, members: list[str] | None, expected: list[type[events.Event]]
-    ) -> None:
-        home = Home(report(seen("a:1"), seen("a:2")))
-        home.registry.put_group("g", "All", ["a:1", "a:2"])
-        home.news()
-        group = home.registry.put_group("g", name, members)
-        news = home.news()
-        assert [type(event) for event in news] == expected
-        for event in news:
-            if isinstance(event, events.GroupMembersChanged):
-                assert (event.group_id, event.members) == ("g", group.members)
-            elif isinstance(event, events.GroupUpdated):
-                assert event.group == group
-
-    def test_members_left_out_are_none_in_a_new_group_and_the_same_in_an_old_one(self) -> None:
-        home = Home(report(seen("a:1")))
-        assert home.registry.put_group("g", "All", None).members == ()
-        home.registry.put_group("g", "All", ["a:1"])
-        assert home.registry.put_group("g", "Some", None).members == ("a:1",)
-
-    def test_replaced_members_are_told_without_the_name(self) -> None:
-        home = Home(report(seen("a:1"), seen("a:2")))
-        home.registry.put_group("g", "All", ["a:1"])
-        home.news()
-        assert home.registry.set_members("g", ["a:2", "a:2"]).members == ("a:2",)
-        assert home.news() == [events.GroupMembersChanged(group_id="g", members=("a:2",))]
-
-    @pytest.mark.parametrize("members", [["a:9"], ["a:1", "a:9"], ["a:9", "a:1"]])
-    def test_a_stranger_among_the_members_changes_nothing(self, members: list[str]) -> None:
-        home = Home(report(seen("a:1")))
-        old = home.registry.put_group("g", "All", ["a:1"])
-        home.news()
-        for step in (("put_group", "g", "New"), ("set_members", "g"), ("put_group", "h", "New")):
-            with pytest.raises(Invalid, match=r"^device 'a:9' not found$"):
-                do(home.registry, (*step, members))
-        assert home.registry.list_groups() == [old]
-        assert home.news() == []
-
-    def test_a_vanished_member_stays_a_member_and_is_not_among_the_devices(self) -> None:
-        home = Home(report(seen("a:1"), seen("a:2")))
-        group = home.registry.put_group("g", "All", ["a:2", "a:1"])
-        home.registry.apply(report(seen("a:1")))
-        assert home.registry.get_group("g") == group
-        assert [device.id for device in home.registry.list_group_devices("g")] == ["a:1"]
-        home.registry.apply(report(seen("a:1"), seen("a:2")))
-        assert [device.id for device in home.registry.list_group_devices("g")] == ["a:2", "a:1"]
 
     def test_a_vanished_device_cannot_be_made_a_member(self) -> None:
         home = Home(report(seen("a:1")))
@@ -430,27 +304,9 @@ class TestGroups:
         with pytest.raises(Invalid, match=r"^device 'a:1' not found$"):
             home.registry.put_group("g", "All", ["a:1"])
 
-    def test_a_removed_group_leaves_its_devices(self) -> None:
-        home = Home(report(seen("a:1")))
-        home.registry.put_group("g", "All", ["a:1"])
-        home.news()
-        home.registry.remove_group("g")
-        assert home.news() == [events.GroupRemoved(group_id="g")]
-        assert home.registry.list_groups() == []
-        assert home.device("a:1").id == "a:1"
-
 
 class TestQuestions:
     """What one asks of the registry."""
-
-    def test_lists_are_by_id(self) -> None:
-        home = Home(report(seen("b"), seen("a:10"), seen("a:2"), seen("B")))
-        for name in ("s", "r", "R"):
-            home.registry.put_room(name, name)
-            home.registry.put_group(name, name, None)
-        assert [device.id for device in home.registry.list_devices()] == ["B", "a:10", "a:2", "b"]
-        assert [room.id for room in home.registry.list_rooms()] == ["R", "r", "s"]
-        assert [group.id for group in home.registry.list_groups()] == ["R", "r", "s"]
 
     def test_the_list_of_devices_is_the_same_object_until_one_of_them_is_another(self) -> None:
         home = Home(report(seen("a:1", power="on")))

@@ -131,30 +131,6 @@ async def test_an_adapter_is_shown_with_what_was_right_and_wrong_last(quiet: Hou
     }
 
 
-async def test_a_refused_command_is_told_too_and_the_next_answer_mends_it(quiet: House, clock: VirtualClock) -> None:
-    quiet.tv.limited = True
-    refusal = (await quiet.command(TV, "power", "off")).json["error"]
-    shown = (await quiet.get("/adapters/roku_tv")).json
-    assert (shown["runtime_status"], shown["last_error"]) == ("degraded", refusal)
-    await clock.advance(1, sleepers=3)
-    shown = (await quiet.get("/adapters/roku_tv")).json
-    assert (shown["runtime_status"], shown["last_error"]) == ("running", refusal)
-
-
-async def test_an_answer_that_is_wrong_is_an_error_once_and_no_outage(quiet: House, clock: VirtualClock) -> None:
-    before = await quiet.device(TV)
-    quiet.tv.faults.body = b"<!DOCTYPE html><html>Log in</html>"
-    async with quiet.stream() as frames:
-        await clock.advance(5, sleepers=3)
-        reported = f"roku_tv: {quiet.tv.url} answered with XML that declares a document type, which is refused"
-        assert await quiet.heard(frames) == [{"type": "system.error", "message": reported}]
-        assert await quiet.device(TV) == before
-        assert (await quiet.get("/ready", token=None)).status == 200
-        quiet.tv.faults.body = None
-        await clock.advance(1, sleepers=3)
-        assert await quiet.heard(frames) == []
-
-
 async def test_a_vendor_that_says_what_no_text_can_hold_does_no_harm(quiet: House, clock: VirtualClock) -> None:
     async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")

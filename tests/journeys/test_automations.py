@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -12,14 +11,12 @@ import pytest
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.roku_tv.simulator import TvSimulator
-from appliance.errors import ConfigFailed
 from appliance.home import events
 from tests.fakes.clock import VirtualClock
-from tests.fakes.house import LARGE, LIGHT, READER, TV, House, Received, open_house
+from tests.fakes.house import LIGHT, READER, TV, House, Received, open_house
 from tests.fakes.lua import automation, write
-from tests.fakes.moody_disk import MoodyDisk
 from tests.fakes.patience import until
-from tests.fakes.process import configure, refused, running
+from tests.fakes.process import configure, running
 
 LIT = f'{{ type = "device_state_change", device_id = "{LIGHT}", attribute = "power", equals = "on" }}'
 NEVER = '{ type = "system_error", contains = "never" }'
@@ -134,29 +131,6 @@ async def test_automations_are_listed_by_id_and_each_can_be_asked_for(lua: House
     assert of(await lua.get("/automations/a%20b%2F%C3%BC")) == (200, answer.json[0])
 
 
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [
-        ("GET", ""),
-        ("GET", "/history"),
-        ("POST", "/enabled"),
-        ("POST", "/execute"),
-        ("POST", "/validate"),
-    ],
-)
-async def test_one_that_is_not_there_is_404_before_its_body_is_judged(lua: House, method: str, path: str) -> None:
-    answer = await lua.ask(method, f"/automations/nope{path}", data=b"not JSON" if method == "POST" else None)
-    assert of(answer) == (404, {"error": "automation 'nope' not found", "code": "automation_not_found"})
-
-
-async def test_reading_keys_may_look_and_neither_switch_nor_run(lua: House) -> None:
-    for path in ("", "/follows", "/follows/history"):
-        assert (await lua.get(f"/automations{path}", token=READER.text)).status == 200
-    for path in ("/follows/enabled", "/follows/execute", "/follows/validate", "/reload"):
-        assert (await lua.post(f"/automations{path}", token=READER.text)).status == 403
-        assert (await lua.post(f"/automations{path}", token=None)).status == 401
-
-
 async def test_history_is_newest_first_and_its_query_bounds_it(lua: House, clock: VirtualClock) -> None:
     for number in range(5):
         await lua.post("/automations/follows/execute", {"trigger_payload": {"n": number}})
@@ -195,17 +169,6 @@ async def test_one_that_is_switched_off_does_not_run_and_runs_again_when_switche
     await until(lambda: lua.tv.power_mode == "PowerOn")
 
 
-@pytest.mark.parametrize("body", [{}, {"enabled": "no"}, {"enabled": None}, {"enabled": 0}, [], "off", None])
-async def test_a_switch_that_is_neither_true_nor_false_is_400(lua: House, body: Any) -> None:
-    assert (await lua.post("/automations/follows/enabled", body)).status == 400
-    assert (await lua.get("/automations/follows")).json["status"] == "enabled"
-
-
-async def test_bodies_beyond_the_limit_are_413(lua: House) -> None:
-    for path in ("enabled", "execute"):
-        assert (await lua.post(f"/automations/follows/{path}", data=LARGE)).status == 413
-
-
 async def test_switches_survive_reload_and_restart_and_go_with_no_file(tmp_path: Path) -> None:
     write(tmp_path, FILES)
     (tmp_path / "data").mkdir()
@@ -229,18 +192,6 @@ async def test_a_switch_is_on_the_card_before_it_is_acknowledged(tmp_path: Path)
         await hub.kill()
     async with running(tmp_path) as hub:
         assert (await hub.get("/automations/follows"))["status"] == "disabled"
-
-
-async def test_a_switch_that_the_card_does_not_take_is_503_and_nobody_sees_it(tmp_path: Path) -> None:
-    disk = MoodyDisk(tmp_path / "data")
-    disk.folder.mkdir()
-    async with open_house(root=write(tmp_path, FILES), disk=disk) as house:
-        disk.mood = errno.ENOSPC
-        answer = await house.post("/automations/follows/enabled", {"enabled": False})
-        assert answer.status == 503 and "no space left" in answer.json["error"].lower()
-        assert (await house.get("/automations/follows")).json["status"] == "enabled"
-        disk.mood = None
-        assert (await house.post("/automations/follows/enabled", {"enabled": False})).status == 200
 
 
 # --- by hand -------------------------------------------------------------------------------------
@@ -291,17 +242,6 @@ async def test_by_hand_a_body_that_is_no_payload_is_400_and_nothing_runs(lua: Ho
     answer = await lua.post("/automations/follows/execute", data=data)
     assert answer.status == 400 and answer.json["error"]
     assert await entries(lua, "follows") == []
-
-
-async def test_by_hand_conditions_apply_and_cooldown_and_mode_do_not(lua: House, clock: VirtualClock) -> None:
-    answer = await lua.post("/automations/bright/execute")
-    assert (answer.status, answer.json["status"], answer.json["results"]) == (200, "skipped", [])
-    assert answer.json["error"].startswith("condition 1: brightness was ")
-    await lua.command(LIGHT, "power", "on")
-    await ran(lua, "cools")
-    assert (await lua.post("/automations/cools/execute")).json["status"] == "ok"
-    sleeping = lua.post("/automations/a%20b%2F%C3%BC/execute")
-    assert (await clock.run(sleeping)).json["status"] == "ok"
 
 
 async def test_by_hand_a_failure_is_400_with_file_line_and_what_was_done_before_it(lua: House) -> None:
@@ -382,33 +322,6 @@ async def test_a_saved_file_is_in_force_where_the_folder_is_watched(tmp_path: Pa
         assert (await house.get("/automations/new")).status == 200
 
 
-async def test_what_runs_goes_on_over_a_reload_and_counts_against_its_ids_mode(
-    lua: House, clock: VirtualClock, tmp_path: Path
-) -> None:
-    await lua.command(LIGHT, "power", "on")
-    await until(lambda: 61.5 in clock.waits)
-    write(tmp_path, {"automations/sleeps.lua": automation("a b/ü", LIT, more='mode = "single"')})
-    assert (await lua.post("/automations/reload")).json["status"] == "ok"
-    await lua.command(LIGHT, "power", "off")
-    await lua.command(LIGHT, "power", "on")
-    path = "a%20b%2F%C3%BC"
-    assert [entry["error"] for entry in await ran(lua, path)] == ["mode: single lets 1 run at once, and 1 do"]
-    await clock.run(ran(lua, path, 2))
-    assert sorted(entry["status"] for entry in await entries(lua, path)) == ["dropped", "ok"]
-
-
-async def test_a_weekday_that_is_a_number_is_warned_of_at_start_and_reload(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    numbered = "{ type = 'cron', expression = '0 0 7 * * 1-5' }"
-    warning = "config/automations/work.lua:4: trigger.expression counts days from 1: "
-    async with open_house(root=write(tmp_path, {"automations/work.lua": automation("work", numbered)})) as house:
-        assert f"{warning}" in caplog.text and "SUN-THU" in caplog.text
-        caplog.clear()
-        assert (await house.post("/automations/reload")).json["status"] == "ok"
-        assert f"{warning}" in caplog.text and "SUN-THU" in caplog.text
-
-
 # --- the hub around them -------------------------------------------------------------------------
 
 
@@ -423,18 +336,6 @@ async def test_a_hub_starts_without_its_broken_files_and_says_which(
         assert events.SystemErrorReported(message=reported) in house.events and reported in caplog.text
         fault = {"file": "config/automations/bad.lua", "line": 4, "message": needs}
         assert (await house.get("/diagnostics")).json["automations"]["left_out"] == [fault]
-
-
-async def test_the_same_id_twice_ends_the_start_and_names_both_files(tmp_path: Path) -> None:
-    write(tmp_path, {**FILES, "automations/zwei.lua": automation("follows", LIT)})
-    with pytest.raises(ConfigFailed) as failed:
-        async with open_house(root=tmp_path):
-            pass
-    reported = "config/automations/zwei.lua:2: the id 'follows' is already that of config/automations/follows.lua"
-    assert str(failed.value) == f"{reported}; give each its own"
-    configure(tmp_path)
-    code, said = refused(tmp_path)
-    assert code == 78 and reported in said
 
 
 async def test_automations_that_are_not_enabled_are_not_there(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
 from tests.fakes.clock import VirtualClock
-from tests.fakes.house import LARGE, LIGHT, TV, House, open_house
+from tests.fakes.house import LIGHT, TV, House, open_house
 
 # --- reading -------------------------------------------------------------------------------------
 
@@ -83,21 +83,6 @@ async def test_one_device_is_as_in_the_list(quiet: House) -> None:
     assert (answer.status, answer.headers["Content-Type"]) == (200, "application/json")
 
 
-async def test_head_is_served_as_get(quiet: House) -> None:
-    for path in ("/devices", f"/devices/{LIGHT}"):
-        asked, got = await quiet.ask("HEAD", path), await quiet.get(path)
-        assert (asked.status, asked.json) == (200, None)
-        assert asked.headers["Content-Length"] == got.headers["Content-Length"]
-
-
-async def test_an_id_in_a_path_may_be_percent_encoded(house: House) -> None:
-    for written in ("elgato_lights%3Alight%3A0", "elgato_lights%3alight:0", "%65lgato_lights:light:0"):
-        assert (await house.get(f"/devices/{written}")).json["id"] == LIGHT
-        body = {"capability": "power", "action": "on"}
-        assert (await house.post(f"/devices/{written}/command", body)).status == 200
-        assert (await house.post(f"/devices/{written}/room", {"room_id": None})).json["id"] == LIGHT
-
-
 MISSING = [
     ("nothing", "nothing"),
     ("elgato_lights:light:1", "elgato_lights:light:1"),
@@ -124,12 +109,6 @@ async def test_a_device_that_does_not_exist_is_named_whatever_the_body_is(house:
                 404,
                 {"error": f"device '{named}' not found", "code": "device_not_found"},
             )
-
-
-async def test_a_path_that_does_not_exist_is_404(house: House) -> None:
-    for path in ("/devices/", f"/devices/{LIGHT}/", f"/devices/{LIGHT}/room/", "/devices/a/b/c"):
-        answer = await house.get(path)
-        assert (answer.status, answer.json) == (404, {"error": "there is no such path", "code": "path_not_found"})
 
 
 QUERIES = [
@@ -216,17 +195,6 @@ async def test_a_device_is_put_into_a_room_moved_and_taken_out(quiet: House, clo
         ]
 
 
-async def test_a_room_survives_what_the_adapter_sees(quiet: House, clock: VirtualClock) -> None:
-    await quiet.post("/rooms", {"id": "den", "name": "Den"})
-    await quiet.post(f"/devices/{LIGHT}/room", {"room_id": "den"})
-    quiet.light.lights[0].on = True
-    await clock.advance(3, sleepers=3)
-    device = await quiet.device(LIGHT)
-    assert (device["room_id"], device["attributes"]["power"]) == ("den", "on")
-    await quiet.command(LIGHT, "power", "off")
-    assert (await quiet.device(LIGHT))["room_id"] == "den"
-
-
 ASSIGNMENTS = [
     (b'{"room_id": "attic"}', "room 'attic' not found"),
     (b'{"room_id": "DEN"}', "room 'DEN' not found"),
@@ -254,30 +222,6 @@ async def test_an_assignment_that_cannot_be_is_refused_and_changes_nothing(house
             assert (answer.status, answer.json["error"]) == (400, message)
         assert await house.heard(frames) == []
     assert (await house.device(LIGHT))["room_id"] == "den"
-
-
-async def test_outer_white_space_other_fields_and_the_content_type_do_not_matter(house: House) -> None:
-    await house.post("/rooms", {"id": "den", "name": "Den"})
-    body = b'{"room_id": "  den\\t", "colour": "blue"}'
-    headers = {"Content-Type": "text/plain"}
-    answer = await house.post(f"/devices/{LIGHT}/room", data=body, headers=headers)
-    assert (answer.status, answer.json["room_id"]) == (200, "den")
-
-
-UNREADABLE = [
-    (b"", 400, "the body is not JSON: it is empty"),
-    (b"{", 400, "the body is not JSON: "),
-    (b"\xff\xfe", 400, "the body is not JSON: "),
-    (b"{'room_id': null}", 400, "the body is not JSON: "),
-    (LARGE, 413, "the body is larger than 1048576 bytes"),
-]
-
-
-async def test_a_body_that_cannot_be_read_is_refused(house: House) -> None:
-    for route in ("room", "command"):
-        for body, status, message in UNREADABLE:
-            answer = await house.post(f"/devices/{LIGHT}/{route}", data=body)
-            assert (answer.status, answer.json["error"].startswith(message)) == (status, True)
 
 
 # --- commands ------------------------------------------------------------------------------------

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from appliance.adapters.elgato_lights.simulator import LightSimulator, SimulatedLight
 from tests.fakes.clock import VirtualClock
 from tests.fakes.house import LARGE, LIGHT, TV, House, Received, open_house
-from tests.fakes.patience import until
 
 ON = {"capability": "power", "action": "on"}
 TOGGLE = {"capability": "power", "action": "toggle"}
@@ -91,14 +89,6 @@ async def test_groups_are_listed_by_id(house: House) -> None:
     answer = await house.get("/groups")
     assert answer.status == 200
     assert answer.json == [{"id": id_, "name": "All", "members": [TV]} for id_ in ("10", "9", "Zoo", "attic", "den")]
-
-
-async def test_outer_white_space_is_cut_other_fields_are_ignored_and_any_name_goes(house: House) -> None:
-    body = {"id": " a/b ", "name": " Käse 📺 ", "members": [f" {TV} "], "size": 7}
-    answer = await house.post("/groups", body)
-    assert answer.json == {"id": "a/b", "name": "Käse 📺", "members": [TV]}
-    assert (await house.get("/groups/a%2Fb")).json == answer.json
-    assert (await house.delete("/groups/a%2Fb")).status == 204
 
 
 FAULTS: list[tuple[Any, str]] = [
@@ -277,25 +267,6 @@ async def test_one_member_that_cannot_or_does_not_is_no_failure_of_the_whole(hou
             "message": f"{house.light.url}/elgato/lights answered 500 Internal Server Error",
         },
     ]
-
-
-async def test_a_command_that_cannot_be_read_is_refused_as_a_whole(house: House) -> None:
-    await put(house, "all", TV, LIGHT)
-    for data, status in ((b"", 400), (b"{", 400), (b'{"capability": "power"}', 400), (LARGE, 413)):
-        answer = await house.post("/groups/all/command", data=data)
-        assert (answer.status, set(answer.json)) == (status, {"error", "code"})
-    assert house.light.writes == [] and house.tv.keys == []
-
-
-async def test_members_at_different_addresses_are_commanded_at_once(quiet: House, clock: VirtualClock) -> None:
-    await put(quiet, "all", TV, LIGHT)
-    quiet.tv.faults.delay = 1.0
-    commanding = asyncio.ensure_future(quiet.post("/groups/all/command", TOGGLE))
-    await until(lambda: quiet.light.lights[0].on and clock.sleepers == 4)
-    assert quiet.tv.keys == [], "the TV has yet to answer the reading"
-    quiet.tv.faults.delay = 0.0
-    await clock.advance(1.0, sleepers=3)
-    assert (await commanding).json == [_ok(TV), _ok(LIGHT)]
 
 
 async def test_members_of_one_section_are_written_together_and_answered_in_membership_order() -> None:

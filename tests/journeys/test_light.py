@@ -59,70 +59,6 @@ async def test_a_fade_is_left_out_by_a_light_that_cannot_fade(house: House) -> N
     assert (answer.status, (await shown(house))["brightness"]) == (200, 20)
 
 
-async def test_toggle_goes_by_what_the_light_is_and_not_by_what_the_hub_knows(quiet: House) -> None:
-    quiet.light.lights[0].on = True
-    assert (await shown(quiet))["power"] == "off", "the hub has not seen it yet"
-    assert (await quiet.command(LIGHT, "power", "toggle")).status == 200
-    assert (quiet.light.lights[0].on, (await shown(quiet))["power"]) == (False, "off")
-
-
-async def test_brightness_is_a_percentage(house: House) -> None:
-    for value in (0, 1, 99, 100, 50.0):
-        assert (await house.command(LIGHT, "brightness", "set", value)).status == 200
-        assert (await shown(house))["brightness"] == value == house.light.lights[0].brightness
-
-
-async def test_colour_temperature_is_shown_in_kelvin_as_the_light_holds_it(house: House) -> None:
-    for asked, unit, mired, kelvin in [
-        (2900, "kelvin", 344, 2907),
-        (7000, "kelvin", 143, 6993),
-        (4000, "kelvin", 250, 4000),
-        (3000, "kelvin", 333, 3003),
-        (153, "mireds", 153, 6536),
-        (344, "mireds", 344, 2907),
-        (200.0, "mireds", 200, 5000),
-    ]:
-        answer = await house.command(LIGHT, "color_temperature", "set", {"value": asked, "unit": unit})
-        assert (answer.status, answer.json) == (200, {"status": "ok"})
-        assert house.light.lights[0].temperature == mired
-        assert (await shown(house))["color_temperature"] == _kelvin(kelvin)
-
-
-async def test_a_colour_temperature_beyond_the_light_is_refused_though_it_is_canonical(house: House) -> None:
-    async with house.stream() as frames:
-        for asked, unit, kelvin in [
-            (2200, "kelvin", 2200),
-            (2899, "kelvin", 2899),
-            (345, "mireds", 2899),
-            (556, "mireds", 1799),
-        ]:
-            answer = await warmth(house, asked, unit)
-            message = f"color_temperature must be from 2900 to 7000 kelvin for this device, not {kelvin}"
-            assert (answer.status, answer.json) == (400, {"error": message, "code": "invalid_value"})
-        assert await house.heard(frames) == []
-    assert house.light.writes == []
-
-
-async def test_a_light_in_colour_has_no_colour_temperature_until_it_is_given_one(
-    quiet: House, clock: VirtualClock
-) -> None:
-    quiet.light.lights = [SimulatedLight(on=True, hue=358.0, saturation=6.0)]
-    async with quiet.stream() as frames:
-        await clock.advance(1, sleepers=3)
-        state = {"power": "on", "brightness": 50, "state": "online"}
-        assert await quiet.heard(frames) == [{"type": "device.state_changed", "id": LIGHT, "state": state}]
-        vendor = (await quiet.device(LIGHT))["metadata"]["vendor_specific"]
-        assert vendor == {"light_index": 0, "hue": 358.0, "saturation": 6.0}
-
-        await quiet.command(LIGHT, "brightness", "set", 7)
-        assert quiet.light.lights == [SimulatedLight(on=True, brightness=7, hue=358.0, saturation=6.0)]
-        assert (await warmth(quiet, 5000)).status == 200
-        assert quiet.light.lights == [SimulatedLight(on=True, brightness=7, temperature=200)]
-        state = {"power": "on", "brightness": 7, "color_temperature": _kelvin(5000), "state": "online"}
-        assert (await quiet.heard(frames))[-1] == {"type": "device.state_changed", "id": LIGHT, "state": state}
-        assert (await quiet.device(LIGHT))["metadata"]["vendor_specific"] == {"light_index": 0}
-
-
 # --- several lights behind one address -----------------------------------------------------------
 
 
@@ -188,80 +124,7 @@ async def test_a_light_that_vanishes_is_removed_and_keeps_its_place(quiet: House
     assert [device["id"] for device in (await quiet.get("/groups/all/devices")).json] == [SECOND, LIGHT]
 
 
-async def test_a_room_removed_while_its_light_is_away_is_not_there_when_it_returns(
-    quiet: House, clock: VirtualClock
-) -> None:
-    await quiet.post("/rooms", {"id": "den", "name": "Den"})
-    await quiet.post(f"/devices/{LIGHT}/room", {"room_id": "den"})
-    lights = list(quiet.light.lights)
-    quiet.light.lights = []
-    await clock.advance(1, sleepers=3)
-    await quiet.delete("/rooms/den")
-    quiet.light.lights = lights
-    await clock.advance(1, sleepers=3)
-    assert (await quiet.device(LIGHT))["room_id"] is None
-
-
-async def test_a_light_that_vanished_since_it_was_seen_is_told_so(quiet: House) -> None:
-    quiet.light.lights = []
-    answer = await quiet.command(LIGHT, "power", "on")
-    assert (answer.status, answer.json) == (
-        400,
-        {"error": f"{quiet.light.url}: light 0 is not there any more", "code": "device_refused"},
-    )
-
-
-async def test_one_bad_light_keeps_its_last_state_and_the_others_go_on(
-    quiet: House, clock: VirtualClock, caplog: pytest.LogCaptureFixture
-) -> None:
-    quiet.light.lights = [SimulatedLight(temperature=200), SimulatedLight(on=True, temperature=200)]
-    await clock.advance(1, sleepers=3)
-    before = await quiet.device(SECOND)
-    quiet.light.lights = [SimulatedLight(brightness=9, temperature=200), {"on": "perhaps"}]
-    async with quiet.stream() as frames:
-        await clock.advance(5, sleepers=3)
-        assert [frame["id"] for frame in await quiet.heard(frames)] == [LIGHT]
-        assert await quiet.device(SECOND) == before
-        assert (await quiet.command(LIGHT, "power", "on")).status == 200
-        answer = await quiet.command(SECOND, "power", "on")
-        reported = f"{quiet.light.url}: light 1 on must be an integer from 0 to 1, not 'perhaps'"
-        assert (answer.status, answer.json) == (400, {"error": reported, "code": "device_refused"})
-        assert [frame["type"] for frame in await quiet.heard(frames)] == ["device.state_changed"]
-    assert len([record for record in caplog.records if "cannot be read" in record.message]) == 1
-    assert quiet.light.lights == [SimulatedLight(on=True, brightness=9, temperature=200), {"on": "perhaps"}]
-
-
 # --- confirmation --------------------------------------------------------------------------------
-
-
-async def test_a_light_that_is_late_is_waited_for_and_its_change_heard_once(
-    quiet: House, clock: VirtualClock
-) -> None:
-    quiet.light.faults.lag = 0.45
-    async with quiet.stream() as frames:
-        commanding = asyncio.ensure_future(quiet.command(LIGHT, "power", "on"))
-        await clock.advance(0.4, sleepers=4)
-        assert not commanding.done() and await quiet.heard(frames) == []
-        await clock.advance(0.1, sleepers=3)
-        assert (await commanding).status == 200
-        assert [frame["state"]["power"] for frame in await quiet.heard(frames)] == ["on"]
-
-
-async def test_a_light_that_does_not_do_it_fails_with_what_was_read_and_the_hub_shows_that(
-    quiet: House, clock: VirtualClock
-) -> None:
-    quiet.light.faults.stubborn = True
-    quiet.light.lights[0].brightness = 9
-    async with quiet.stream() as frames:
-        commanding = asyncio.ensure_future(quiet.command(LIGHT, "power", "on"))
-        await clock.advance(0.9, sleepers=4)
-        await clock.advance(0.2, sleepers=3)
-        answer = await commanding
-        reported = f"{quiet.light.url}: light 0 was told on 1 but shows 0"
-        assert (answer.status, answer.json) == (400, {"error": reported, "code": "device_refused"})
-        attributes = await shown(quiet)
-        assert (attributes["power"], attributes["brightness"], attributes["state"]) == ("off", 9, "online")
-        assert [frame["state"]["brightness"] for frame in await quiet.heard(frames)] == [9]
 
 
 @pytest.mark.parametrize(
@@ -325,26 +188,6 @@ async def test_a_lamp_that_is_slow_to_change_does_not_flip_while_it_is_confirmed
 
 
 # --- requests that are not answered --------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("action", "requests", "status"), [("on", [GET, PUT, PUT, GET], 200), ("toggle", [GET, PUT], 400)]
-)
-async def test_a_write_that_was_not_answered_is_repeated_once_and_a_toggle_never(
-    quiet: House, clock: VirtualClock, action: str, requests: list[tuple[str, str]], status: int
-) -> None:
-    quiet.light.requests.clear()
-    quiet.light.faults.delay = 0.1
-    commanding = asyncio.ensure_future(quiet.command(LIGHT, "power", action))
-    await until(lambda: clock.sleepers == 4)
-    quiet.light.faults.delay, quiet.light.faults.drop = 0.0, 1  # the reading is on its way, the write is next
-    await clock.advance(0.1, sleepers=3)
-    await until(lambda: commanding.done() or clock.sleepers == 4)
-    await clock.advance(0.25, sleepers=3)
-    answer = await commanding
-    assert (answer.status, quiet.light.requests) == (status, requests)
-    assert quiet.light.lights[0].on is (status == 200)
-    assert (await shown(quiet))["state"] == "online", "it answered the reading"
 
 
 # --- two sections of one address, and operations -------------------------------------------------

@@ -113,16 +113,6 @@ async def test_ten_minutes_without_power_are_one_event_a_device_one_error_and_on
 
 
 @pytest.mark.parametrize(("adapter", "ids"), CASES)
-async def test_polls_grow_seldom_while_it_is_away(
-    home: House, clock: VirtualClock, adapter: str, ids: list[str]
-) -> None:
-    await _device(home, adapter).unplug()
-    await clock.advance(TEN_MINUTES, sleepers=3)
-    events = [type(event).__name__ for event in home.events]
-    assert 10 <= events.count("AdapterErrored") <= 25
-
-
-@pytest.mark.parametrize(("adapter", "ids"), CASES)
 async def test_commands_meanwhile_are_refused_in_time_and_the_first_one_after_is_obeyed_and_ends_the_outage(
     home: House, clock: VirtualClock, caplog: pytest.LogCaptureFixture, adapter: str, ids: list[str]
 ) -> None:
@@ -163,69 +153,6 @@ async def test_commands_meanwhile_are_refused_in_time_and_the_first_one_after_is
         await clock.advance(3, sleepers=3)
         assert len(device.requests) == polled + 3, "at once, and every second again"
         assert await home.heard(frames) == []
-
-
-@pytest.mark.parametrize(("adapter", "ids"), CASES)
-async def test_one_command_without_an_answer_is_an_outage_at_once(
-    home: House, clock: VirtualClock, caplog: pytest.LogCaptureFixture, adapter: str, ids: list[str]
-) -> None:
-    device = _device(home, adapter)
-    reported = f"{device.url} does not answer (connection refused)"
-    async with home.stream() as frames:
-        await device.unplug()
-        answer = await _wait_out(clock, _asking(home, ids[0], "toggle"))
-        assert (answer.status, answer.json) == (400, {"error": reported, "code": "device_unreachable"})
-        received = await home.heard(frames)
-        assert [frame.get("id") for frame in received] == [*ids, None]
-        assert received[-1] == {"type": "system.error", "message": f"{adapter}: {reported}"}
-        await clock.advance(TEN_MINUTES, sleepers=3)
-        assert await home.heard(frames) == []
-    assert _lines(caplog) == [("WARNING", f"{adapter}: {reported}")]
-
-
-@pytest.mark.parametrize(("adapter", "ids"), CASES)
-async def test_an_answer_that_refuses_is_no_outage_and_ends_one(
-    home: House, clock: VirtualClock, adapter: str, ids: list[str]
-) -> None:
-    device = _device(home, adapter)
-    device.faults.status = 500
-    for _ in range(3):
-        assert (await home.command(ids[0], "power", "on")).status == 400
-    await clock.advance(5, sleepers=3)
-    assert set((await _states(home)).values()) == {"online"}
-    await device.unplug()
-    await clock.advance(5, sleepers=3)
-    assert [id_ for id_, state in (await _states(home)).items() if state == "offline"] == ids
-    await device.plug_in()
-    assert (await home.command(ids[0], "power", "on")).status == 400
-    assert set((await _states(home)).values()) == {"online"}
-
-
-async def test_both_lost_and_found_are_told_each_for_itself(
-    home: House, clock: VirtualClock, caplog: pytest.LogCaptureFixture
-) -> None:
-    async with home.stream() as frames:
-        await home.light.unplug()
-        await home.tv.unplug()
-        await clock.advance(TEN_MINUTES, sleepers=3)
-        received = await home.heard(frames)
-        assert sorted(frame["id"] for frame in received if "id" in frame) == [LIGHT, SECOND, TV]
-        assert sorted(frame["message"].partition(":")[0] for frame in received if "message" in frame) == [
-            "elgato_lights",
-            "roku_tv",
-        ]
-        await home.light.plug_in()
-        await home.tv.plug_in()
-        await clock.advance(61, sleepers=3)
-        assert sorted(frame["id"] for frame in await home.heard(frames)) == [LIGHT, SECOND, TV]
-    assert sorted(_lines(caplog)) == sorted(
-        [
-            ("WARNING", f"elgato_lights: {home.light.url} does not answer (connection refused)"),
-            ("WARNING", f"roku_tv: {home.tv.url} does not answer (connection refused)"),
-            ("INFO", "elgato_lights: answers again"),
-            ("INFO", "roku_tv: answers again"),
-        ]
-    )
 
 
 async def test_an_outage_in_a_room_is_each_devices_own_error(home: House, clock: VirtualClock) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from appliance.errors import ConfigFailed
 from appliance.home import events
 from tests.fakes.house import TV, House, Received, open_house
 from tests.fakes.lua import scene, write
@@ -244,15 +243,6 @@ async def test_a_hub_starts_without_its_broken_files_and_says_which(
         write(tmp_path, {"scenes/broken.lua": scene("repaired")})
         assert await reload(house) == done(3)
         assert (await house.get("/diagnostics")).json["scenes"]["left_out"] == []
-
-
-async def test_the_same_id_twice_ends_the_start_and_names_both_files(tmp_path: Path) -> None:
-    write(tmp_path, {**GOOD, "scenes/zwei.lua": scene("two")})
-    with pytest.raises(ConfigFailed) as refused:
-        async with open_house(root=tmp_path):
-            pass
-    reported = "config/scenes/zwei.lua:2: the id 'two' is already that of config/scenes/two.lua; give each its own"
-    assert str(refused.value) == reported
 
 
 # --- what is told --------------------------------------------------------------------------------

@@ -155,20 +155,6 @@ class TestWhatIsThereAgain:
             members = (await house.get("/groups/all/devices")).json
             assert [each["id"] for each in members] == [SECOND, TV, LIGHT]
 
-    async def test_the_place_of_a_device_that_vanished_before_the_restart_is_kept(
-        self, tmp_path: Path, clock: VirtualClock
-    ) -> None:
-        async with living(tmp_path, clock) as house:
-            await furnish(house)
-            house.light.lights = ONE
-            await clock.advance(30, sleepers=SLEEPERS)
-            assert set(await devices_of(house)) == {LIGHT, TV}
-        async with living(tmp_path, clock, ONE) as house:
-            assert (await house.get("/groups/all")).json["members"] == [SECOND, TV, LIGHT]
-            house.light.lights = TWO
-            await clock.advance(30, sleepers=SLEEPERS)
-            assert (await house.device(SECOND))["room_id"] == "bath"
-
     async def test_devices_of_an_adapter_that_is_not_enabled_are_not_but_their_places_are(
         self, tmp_path: Path, clock: VirtualClock
     ) -> None:
@@ -205,15 +191,6 @@ class TestWhatIsWritten:
             assert 0 < bytes_after - bytes_before < 2048
             assert (await store_of(house))["last_write"] == "2026-01-01T12:10:00.000Z"
 
-    async def test_what_is_new_at_the_stop_is_written_then(self, tmp_path: Path, clock: VirtualClock) -> None:
-        async with living(tmp_path, clock) as house:
-            await clock.advance(FLUSH_SECS, sleepers=SLEEPERS)
-            assert (await house.command(LIGHT, "brightness", "set", 35)).status == 200
-            _, syncs = await cost_of(house)
-        assert house.hub.document.figures()["syncs"] == syncs + 1
-        async with living(tmp_path, clock, late=1.0) as house:
-            assert (await house.device(LIGHT))["attributes"]["brightness"] == 35
-
     async def test_an_hour_of_polls_in_which_nothing_changes_and_the_stop_after_it_write_nothing(
         self, tmp_path: Path, clock: VirtualClock
     ) -> None:
@@ -228,17 +205,6 @@ class TestWhatIsWritten:
             assert await cost_of(house) == cost
         figures = house.hub.document.figures()
         assert (figures["bytes_written"], figures["syncs"]) == cost
-
-    async def test_a_change_and_its_reverse_write_nothing(self, tmp_path: Path, clock: VirtualClock) -> None:
-        async with living(tmp_path, clock) as house:
-            await clock.advance(FLUSH_SECS, sleepers=SLEEPERS)
-            cost = await cost_of(house)
-            for action in ("off", "on"):
-                assert (await house.command(LIGHT, "power", action)).status == 200
-            await house.light.unplug()
-            await clock.advance(FLUSH_SECS, sleepers=SLEEPERS)
-            assert (await house.device(LIGHT))["attributes"]["state"] == "offline"
-            assert await cost_of(house) == cost
 
 
 async def test_diagnostics_tell_what_the_card_had_to_bear(tmp_path: Path, clock: VirtualClock) -> None:

@@ -12,7 +12,7 @@ import pytest
 from appliance.adapters.elgato_lights.simulator import LightSimulator
 from appliance.adapters.roku_tv.simulator import TvSimulator
 from tests.fakes.clock import VirtualClock
-from tests.fakes.house import LIGHT, READER, TV, House, Received, open_house
+from tests.fakes.house import LIGHT, TV, House, Received, open_house
 from tests.fakes.lua import scene, write
 from tests.fakes.patience import until
 
@@ -121,18 +121,6 @@ async def test_running_needs_no_body_and_reads_none(lua: House, body: bytes | No
     assert of(await lua.post("/scenes/a%20b%2F%C3%BC/execute", data=body)) == OK
 
 
-async def test_a_scene_that_is_not_there_is_404(lua: House) -> None:
-    for answer in (await lua.post("/scenes/nope/execute"), await lua.get("/scenes/nope/history")):
-        assert of(answer) == (404, {"error": "scene 'nope' not found", "code": "scene_not_found"})
-
-
-async def test_reading_keys_may_look_and_not_run(lua: House) -> None:
-    for path in ("/scenes", "/scenes/evening/history"):
-        assert (await lua.get(path, token=READER.text)).status == 200
-    for path in ("/scenes/evening/execute", "/scenes/reload", "/scripts/reload"):
-        assert (await lua.post(path, token=READER.text)).status == 403
-
-
 async def test_a_failure_names_file_and_line_and_what_was_done_before_it(lua: House) -> None:
     answer = await lua.post("/scenes/fails/execute")
     assert answer.status == 400
@@ -187,27 +175,6 @@ async def test_beyond_what_a_mode_lets_run_at_once_executions_are_dropped(
     again.cancel()
 
 
-@pytest.mark.parametrize(("id_", "most"), [("queued", 2), ("patient", 3)])
-async def test_queued_executions_run_one_after_another_in_order_and_beyond_max_are_dropped(
-    lua: House, clock: VirtualClock, id_: str, most: int
-) -> None:
-    began = clock.now()
-    first = start(lua, id_)
-    await under_way(lua, running=1)
-    for waiting in range(1, most + 1):
-        assert of(await lua.post(f"/scenes/{id_}/execute")) == QUEUED
-        await under_way(lua, running=1, waiting=waiting)
-    dropped = await lua.post(f"/scenes/{id_}/execute")
-    assert dropped.status == 423 and f"queued lets {most} wait, and {most} do" in dropped.json["error"]
-    assert of(await clock.run(_one(first))) == OK
-    await clock.run(_idle(lua))
-    history = (await lua.get(f"/scenes/{id_}/history")).json["entries"]
-    ran = [entry["executed_at"] for entry in history if entry["status"] == "ok"]
-    assert len(ran) == most + 1 and len(set(ran)) == most + 1 and ran == sorted(ran, reverse=True)
-    assert [entry["status"] for entry in history].count("dropped") == 1
-    assert (clock.now() - began).total_seconds() >= NAP * (most + 1)
-
-
 async def _idle(house: House) -> None:
     await under_way(house, running=0)
 
@@ -237,19 +204,6 @@ async def test_restart_ends_the_one_that_runs_once_it_has_slept_and_its_client_i
     assert (await third).json == {"status": "ok", "results": [{"target": TV, "status": "ok", "message": None}]}
     history = (await lua.get("/scenes/restart/history")).json["entries"]
     assert sorted(entry["status"] for entry in history) == ["cancelled", "cancelled", "ok"]
-
-
-async def test_what_was_replaced_in_its_sleep_keeps_no_memory(clock: VirtualClock, tmp_path: Path) -> None:
-    body = f'local kept = string.rep("x", 4 << 20)\n    {SLEEP}\n    ctx:log("info", kept)'
-    write(tmp_path, {"scenes/big.lua": scene("big", body, mode='"restart"')})
-    async with open_house(root=tmp_path, clock=clock, adapters={}) as house:
-        before = (await house.get("/diagnostics")).json["process"]["resident_bytes"]
-        for number in range(60):
-            house.hub.scenes.execute("big")
-            await asleep(clock, number + 1)
-        figures = (await house.get("/diagnostics")).json
-        assert figures["scenes"]["running"] == 60
-        assert figures["process"]["resident_bytes"] - before < 100 << 20
 
 
 # --- history -------------------------------------------------------------------------------------

@@ -146,6 +146,7 @@ def note_arguments(traces: Traces, running: Running) -> None:
     traces.note("the arguments of the process", Path(f"/proc/{running.process.pid}/cmdline").read_bytes())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["text", pytest.param("json", marks=pytest.mark.slow)])
 def test_no_secret_stands_anywhere_after_a_whole_journey(tmp_path: Path, form: str) -> None:
     traces = Traces()
@@ -176,6 +177,7 @@ def test_no_secret_stands_anywhere_after_a_whole_journey(tmp_path: Path, form: s
     assert not list(traces.finds())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "way", ["configuration", *(pytest.param(way, marks=pytest.mark.slow) for way in ("variable", "file"))]
 )

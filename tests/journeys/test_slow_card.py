@@ -69,6 +69,7 @@ async def test_a_change_is_acknowledged_when_its_sync_has_returned_and_seen_by_n
     assert card.syncs == syncs + 1
 
 
+@pytest.mark.slow
 async def test_sixteen_changes_at_once_share_their_syncs(hub: Process, card: Card) -> None:
     syncs, began = card.syncs, time.perf_counter()
     answers = await asyncio.gather(*(hub.post("/rooms", id=f"room-{number}", name="Room") for number in range(16)))
@@ -112,6 +113,7 @@ async def test_a_change_whose_client_goes_away_is_made_all_the_same(hub: Process
             await asyncio.sleep(0.01)
 
 
+@pytest.mark.slow
 async def test_a_change_under_way_at_the_stop_is_there_afterwards_if_it_was_acknowledged(
     tmp_path: Path, hub: Process
 ) -> None:

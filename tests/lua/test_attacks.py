@@ -8,6 +8,8 @@ import asyncio
 import time
 from collections.abc import Iterable
 
+import pytest
+
 from appliance.errors import ScriptFailed
 from appliance.lua.execution_limits import ExecutionLimits
 from appliance.lua.worker_pool import WorkerPool
@@ -66,6 +68,7 @@ def test_there_are_many_attacks() -> None:
     assert len({body for _, body in ATTACKS}) == len(ATTACKS) > 160
 
 
+@pytest.mark.slow
 async def test_some_attacks_of_each_kind_end() -> None:
     assert await attack_all(ATTACKS[3::12]) == []
 

@@ -272,6 +272,7 @@ async def test_runners_can_be_left_at_any_moment() -> None:
         assert all(each is None or isinstance(each, ExecutionCancelled) for each in ends)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", ["ctx:get_device('x')", "error('no')", "while true do ctx:get_device('x') end"])
 async def test_an_execution_leaves_nothing_that_only_the_collector_of_cycles_finds(
     pool: WorkerPool, body: str

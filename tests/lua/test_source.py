@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -72,15 +71,6 @@ async def test_lines_count_from_the_files_first() -> None:
     async with open_pool() as pool:
         description = await pool.describe(source(TEXT))
     assert description["execute"] == Function(13)
-
-
-def test_to_look_for_a_line_takes_memory_for_what_is_found_and_not_for_each_token() -> None:
-    text = b"return {" + b"1;" * 100_000 + b"name = 1}"
-    tracemalloc.start()
-    line = source(text.decode()).line_of("name")
-    _, peak_bytes = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert line == 1 and peak_bytes < 2_000_000
 
 
 def test_a_file_is_read_up_to_a_limit(tmp_path: Path) -> None:

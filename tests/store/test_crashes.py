@@ -38,6 +38,7 @@ def report(what: str, proof: Proof, capsys: pytest.CaptureFixture[str]) -> None:
         sys.stdout.write(f"\n{what}: {proof.images} distinct disk images, at {proof.points} points of the logs")
 
 
+@pytest.mark.slow
 def test_a_cut_at_any_point_keeps_what_was_acknowledged(capsys: pytest.CaptureFixture[str]) -> None:
     proof = Proof(bounds=COARSE, twice=250)
     for history in (histories.small, histories.compacting):
@@ -67,6 +68,7 @@ def test_a_cut_keeps_changes_longer_than_blocks_and_preallocation(capsys: pytest
     assert proof.images >= 500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["journal.000002.json", "snapshot.000002.json"])
 def test_a_cut_while_starting_from_damage_keeps_what_was_found(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     proof = Proof(bounds=COARSE, twice=60)

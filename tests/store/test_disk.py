@@ -59,13 +59,6 @@ def test_a_write_that_the_system_takes_in_pieces_is_written_whole(
     assert disk.bytes_written == 10
 
 
-def test_syncs_and_bytes_are_counted(tmp_path: Path) -> None:
-    disk = Disk(tmp_path)
-    write(disk, "a", b"12345")
-    disk.sync_folder()
-    assert (disk.syncs, disk.bytes_written) == (2, 5)
-
-
 def test_a_link_is_the_same_file_and_never_replaces_one(tmp_path: Path) -> None:
     disk = Disk(tmp_path)
     write(disk, "a", b"one")

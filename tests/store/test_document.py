@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import threading
-import tracemalloc
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -16,7 +14,6 @@ from appliance.clock import Clock
 from appliance.errors import StartFailed, StoreFailed
 from appliance.store.disk import Disk
 from appliance.store.document import Document
-from appliance.store.store_setup import AdapterSecrets
 from tests.fakes.disk import Image, RecordingDisk, Refusal
 from tests.store.cuts import durable
 
@@ -219,14 +216,6 @@ async def test_a_mistake_in_the_store_keeps_nobody_waiting(document: Document, d
     disk.fault = lambda index, operation: None
 
 
-async def test_what_cannot_be_json_is_refused_before_it_disturbs_others(document: Document) -> None:
-    with pytest.raises(TypeError):
-        await document.put_many({"a": object()})
-    await document.put_many({})
-    await document.put_many({"b": 1})
-    assert document.items("") == [("b", 1)]
-
-
 async def test_a_value_without_json_is_gone_at_once_like_after_a_start(document: Document, disk: GatedDisk) -> None:
     await document.put_many({"a": 1, "b": 2})
     await document.put_many({"a": float("nan")})
@@ -374,27 +363,3 @@ async def test_a_card_that_takes_nothing_at_the_start_is_told_and_so_is_that_it_
         await document.put_many({"a": 1})
     messages = [record.getMessage() for record in caplog.records if record.name == "store"]
     assert messages[0].startswith("changes cannot be stored: ") and messages[-1] == "changes are stored again"
-
-
-async def test_a_value_takes_no_more_memory_than_it_is_long(tmp_path: Path) -> None:
-    values = {f"variable/v{number:04}": {"value": number} for number in range(1_000)}
-    for _ in range(2):  # as it was put, and as it was read back
-        gc.collect()
-        tracemalloc.start()
-        try:
-            async with Document(Disk(tmp_path), Clock()) as document:
-                await document.put_many(values)
-                gc.collect()
-                taken, _ = tracemalloc.get_traced_memory()
-        finally:
-            tracemalloc.stop()
-        assert taken / 1_000 < 1_000
-
-
-async def test_what_an_adapter_keeps_is_there_after_a_restart_and_no_other_sees_it(tmp_path: Path) -> None:
-    async with Document(Disk(tmp_path), Clock()) as document:
-        await AdapterSecrets(document, "hall").put("token", "abc")
-    async with Document(Disk(tmp_path), Clock()) as document:
-        assert AdapterSecrets(document, "hall").get("token") == "abc"
-        assert AdapterSecrets(document, "hal").get("l/token") is None
-        assert AdapterSecrets(document, "attic").get("token") is None

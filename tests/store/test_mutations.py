@@ -57,13 +57,6 @@ def quiet() -> Iterator[None]:
         yield
 
 
-def test_every_listed_precaution_is_found(capsys: pytest.CaptureFixture[str]) -> None:
-    found = Counter(f"{site.module}.{site.function}" for site in SITES)
-    with capsys.disabled():
-        sys.stdout.write(f"\n{len(SITES)} precautions found")
-    assert not LISTED - found
-
-
 @pytest.mark.slow
 def test_the_scratch_copy_passes_every_proof(tmp_path: Path) -> None:
     assert first_failure(load(), tmp_path, PROVERS) is None

@@ -96,20 +96,6 @@ async def test_two_lights_are_told_and_written_by_position(http: aiohttp.ClientS
         assert light.writes == [body]
 
 
-async def test_the_lights_given_at_first_stay_as_they_were() -> None:
-    given = SimulatedLight(temperature=200)
-    async with LightSimulator(lights=[given]) as light, Elgato(light.host, port=light.port) as elgato:
-        await elgato.light(on=True)
-        assert (given.on, light.lights[0].on) == (False, True)
-
-
-async def test_lights_that_were_given_as_one_are_several(http: aiohttp.ClientSession) -> None:
-    async with LightSimulator(lights=[SimulatedLight()] * 2) as light:
-        async with http.put(f"{light.url}/elgato/lights", json={"lights": [{"on": 1}]}) as answer:
-            assert answer.status == 200
-        assert [each.on for each in light.lights] == [True, False]
-
-
 async def test_lights_come_go_and_change_at_the_device(light: LightSimulator, elgato: Elgato) -> None:
     light.lights[0].brightness = 99
     light.lights.append(SimulatedLight(on=True))
@@ -173,12 +159,6 @@ async def test_a_body_that_makes_no_sense_is_refused_and_changes_nothing(
         assert [*(await answer.json())] == ["errors"]
     assert light.lights == [SimulatedLight(temperature=213)]
     assert len(light.writes) == 1
-
-
-async def test_json_is_labelled_as_such(light: LightSimulator, http: aiohttp.ClientSession) -> None:
-    for path in ("lights", "lights/settings", "accessory-info"):
-        async with http.get(f"{light.url}/elgato/{path}") as answer:
-            assert answer.headers["Content-Type"] == "application/json"
 
 
 async def test_paths_and_methods_that_the_device_lacks_are_refused(

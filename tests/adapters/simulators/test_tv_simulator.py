@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from xml.etree import ElementTree
 
 import aiohttp
 import pytest
@@ -102,20 +101,6 @@ async def test_a_tv_without_channels_is_read(tv: TvSimulator, roku: Roku) -> Non
     assert (await roku.update()).channels == []
 
 
-async def test_names_are_escaped(tv: TvSimulator, roku: Roku) -> None:
-    tv.user_device_name = 'Tom & "Jerry"\'s <TV>'
-    tv.model_name = "]]> &amp;"
-    info = (await roku.update()).info
-    assert (info.name, info.model_name) == ('Tom & "Jerry"\'s <TV>', "]]> &amp;")
-    assert (tv.user_device_name, tv.model_name) == (info.name, info.model_name)
-
-
-async def test_the_friendly_name_serves_where_the_owner_gave_none(tv: TvSimulator, roku: Roku) -> None:
-    tv.friendly_device_name = "Lounge"
-    assert tv.user_device_name == ""
-    assert (await roku.update()).info.name == "Lounge"
-
-
 @pytest.mark.parametrize(
     ("name", "mode", "model"),
     [
@@ -144,19 +129,6 @@ async def test_a_key_changes_nothing_of_a_capture_but_the_power() -> None:
         await roku.remote("poweroff")
         await roku.close_session()
         assert tv.info.text == _capture("device-info-standby")
-
-
-async def test_every_answer_is_xml_and_labelled_as_such(tv: TvSimulator, http: aiohttp.ClientSession) -> None:
-    for path in ("device-info", "apps", "active-app", "media-player", "tv-channels", "tv-active-channel"):
-        async with http.get(f"{tv.url}/query/{path}") as answer:
-            assert answer.headers["Content-Type"] == "text/xml; charset=utf-8"
-            ElementTree.fromstring(await answer.text())
-
-
-async def test_keys_are_pressed_by_post_alone(tv: TvSimulator, http: aiohttp.ClientSession) -> None:
-    async with http.get(f"{tv.url}/keypress/PowerOff") as answer:
-        assert answer.status == 405
-    assert (tv.keys, tv.power_mode) == ([], "PowerOn")
 
 
 def _capture(name: str) -> str:

@@ -8,6 +8,7 @@ from http import HTTPStatus
 from typing import Any
 
 import orjson
+from msgspec.structs import asdict
 from sanic import HTTPResponse
 from sanic.helpers import has_message_body
 
@@ -46,7 +47,7 @@ def _encode_headers(status: int, headers: tuple[tuple[str, str], ...], is_persis
 
 def json_response(body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> HTTPResponse:
     """A JSON response; `bytes` are taken for encoded JSON, and sent as they are."""
-    encoded = body if isinstance(body, bytes) else orjson.dumps(body)
+    encoded = body if isinstance(body, bytes) else orjson.dumps(body, default=asdict)
     return Response(encoded, status, {**headers, **JSON_HEADERS} if headers else {**JSON_HEADERS})
 
 

@@ -57,7 +57,6 @@ async def make_rooms(hub: Process, client: int, acknowledged: list[str]) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 async def test_a_hub_under_load_stops_in_order_within_five_seconds(tmp_path: Path) -> None:
     async with LightSimulator() as light, TvSimulator() as tv:
         configure(tmp_path, light_section(light.url) + tv_section(tv))

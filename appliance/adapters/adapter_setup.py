@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, tzinfo
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ class AdapterStart:
         secrets: Callable[[str], Secrets],
         open_session: Callable[[], Any],
         root: Path,
+        timezone: tzinfo = UTC,
     ) -> list[AdapterRunner]:
         """A runner for each section, in the order of the configuration."""
         gates = AddressGates()
@@ -51,6 +53,7 @@ class AdapterStart:
                     open_session=open_session,
                     gates=gates,
                     root=root,
+                    timezone=timezone,
                 ),
                 self._begins[name],
             )

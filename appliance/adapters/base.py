@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
@@ -41,7 +42,7 @@ class AdapterContext(Struct, frozen=True, kw_only=True):
     """What an adapter is given. `name` is its section's, and the first part of its devices' ids.
 
     `open_session` gives the `aiohttp.ClientSession` of all adapters, opened by the first call. Relative paths in the
-    section start at `root`.
+    section start at `root`. `timezone` is that of the home.
     """
 
     name: str
@@ -51,6 +52,7 @@ class AdapterContext(Struct, frozen=True, kw_only=True):
     open_session: Callable[[], Any]
     gates: AddressGates
     root: Path = Path()
+    timezone: tzinfo = UTC
 
 
 class CommandResult(Struct, frozen=True, kw_only=True):

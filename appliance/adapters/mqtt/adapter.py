@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import sys
+from collections.abc import Iterable, Iterator
 
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult
 from appliance.adapters.mqtt import tasmota
 from appliance.adapters.mqtt.announced_devices import MqttDevice
+from appliance.adapters.mqtt.announced_fields import MAX_QUICK_CHARS, preparing
+from appliance.adapters.mqtt.announcements import parse_config
 from appliance.adapters.mqtt.broker import Broker, BrokerConnection, keep_connected
 from appliance.adapters.mqtt.broker_session import LiveDevices
 from appliance.adapters.mqtt.entity_catalog import CatalogSettings, DeviceCatalog
@@ -15,8 +20,9 @@ from appliance.adapters.mqtt.identity import hub_id_of
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.mqtt_settings import Mqtt
 from appliance.adapters.mqtt.payloads import Outgoing
-from appliance.errors import Unreachable
+from appliance.errors import Invalid, Unreachable
 from appliance.home.commands import Command
+from appliance.late import import_ahead
 from appliance.tasks import Tasks
 
 QUIET_SECS = 0.1
@@ -41,7 +47,13 @@ ANSWERED_SECS = 5.0
 """Seconds between two reports that the broker answers, while messages come."""
 
 BATCH = 50
-"""Messages that are processed without a pause."""
+"""Messages that are taken from the inbox at once."""
+
+JINJA = "jinja2.ext"
+"""The module that parsing a template imports, which takes a fifth of a second."""
+
+STEP_SECS = 0.005
+"""Seconds of work after which others get their turn."""
 
 log = logging.getLogger("adapters")
 
@@ -61,6 +73,7 @@ class MqttAdapter(Adapter):
         self.live: LiveDevices
         self._settings = settings.located(context.root)
         self._secrets = context.secrets
+        self._zone = context.timezone
         self._broker: Broker
         self._born_at: float | None = None
         self._config_at = 0.0
@@ -80,7 +93,7 @@ class MqttAdapter(Adapter):
             hub_id=hub_id,
             includes_config_entities=self._settings.include_config_entities,
         )
-        self.live = LiveDevices(DeviceCatalog(catalog), self.publish, self.clock)
+        self.live = LiveDevices(DeviceCatalog(catalog), self.publish, self.clock, self._zone)
         # Where this hub publishes its devices, the connection for that has the status topic and the last will.
         status = None if self._settings.publish else f"lares/{hub_id}/status"
         self._broker = Broker(self._settings, f"lares-{hub_id}-{self.name}", status, self.inbox.put)
@@ -158,11 +171,9 @@ class MqttAdapter(Adapter):
     async def _rebuild(self, connection: BrokerConnection, *, complete: bool) -> None:
         """Rebuild devices whose announcements changed, subscribe to their topics and publish them, in steps."""
         rebuilt: list[MqttDevice] = []
-        for number, _ in enumerate(self.live.catalog.rebuilding(rebuilt)):
-            if number % 20 == 19:
-                await self.clock.sleep(0)
+        await self._in_steps(self.live.catalog.rebuilding(rebuilt))
         await self._subscribe(connection)
-        self.live.replay(rebuilt)
+        await self._in_steps(self.live.replay(rebuilt))
         for number, device in enumerate(rebuilt):
             if self.live.catalog.devices.get(device.id) is device:
                 self.publish.device(device.observation())
@@ -170,6 +181,14 @@ class MqttAdapter(Adapter):
                 await self.clock.sleep(0)
         if complete:
             self.publish.full_list((), present=self.live.catalog.devices)
+
+    async def _in_steps(self, work: Iterable[None]) -> None:
+        """Do the work, with a pause for others after every `STEP_SECS`."""
+        began = self.clock.monotonic()
+        for _ in work:
+            if self.clock.monotonic() - began >= STEP_SECS:
+                await self.clock.sleep(0)
+                began = self.clock.monotonic()
 
     async def _subscribe(self, connection: BrokerConnection) -> None:
         """Subscribe to the topics that devices name now, and unsubscribe from the others."""
@@ -184,18 +203,28 @@ class MqttAdapter(Adapter):
     async def _keep_reading(self) -> None:
         while True:
             await self.inbox.wait()
-            for received in self.inbox.take(BATCH):
-                self._read(received)
+            batch = self.inbox.take(BATCH)
+            if JINJA not in sys.modules and any(map(self._may_have_templates, batch)):
+                await import_ahead([JINJA])
+            await self._in_steps(step for received in batch for step in self._reading(received))
             self._has_read = True
             self._report_dropped()
             while self.live.flush():
                 await self.clock.sleep(0)
             await self.clock.sleep(0)
 
-    def _read(self, received: Received) -> None:
+    def _may_have_templates(self, received: Received) -> bool:
+        """Whether it is a configuration with templates: of them, or ours for a Tasmota."""
+        is_tasmota = received.topic.startswith(tasmota.DISCOVERY_PREFIX)
+        return is_tasmota or (b"{{" in received.payload or b"{%" in received.payload)
+
+    def _reading(self, received: Received) -> Iterator[None]:
         if not self.live.catalog.is_config(received.topic):
-            self.live.take(received)
+            yield from self.live.taking(received)
             return
+        if len(received.payload) > MAX_QUICK_CHARS:
+            with contextlib.suppress(Invalid):
+                yield from preparing(parse_config(received.payload))
         if received.payload:
             self._seen_configs.add(received.topic)
         if self.live.catalog.take_config(received.topic, received.payload):
@@ -207,6 +236,7 @@ class MqttAdapter(Adapter):
         while True:
             await self.clock.sleep(TICK_SECS)
             self.live.tick()
+            await self._in_steps(self.live.taking_waiting())
             if self._has_read and self.clock.monotonic() - noted_at >= ANSWERED_SECS:
                 noted_at, self._has_read = self.clock.monotonic(), False
                 if self.connection is not None:

@@ -6,7 +6,8 @@ field only, where a table of this hub's own configuration would be refused with 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -15,6 +16,26 @@ from appliance.adapters.mqtt.templates.template_limits import TemplateFailed, Va
 from appliance.adapters.mqtt.topics import is_filter, is_topic
 
 _YES = ("true", "yes", "on", "1")
+
+
+MAX_QUICK_CHARS = 500
+"""Characters of templates that are parsed in one step, in a few milliseconds at most."""
+
+
+def preparing(config: Any) -> Iterator[None]:
+    """Parse the templates of a configuration beforehand, in steps: making entities of it then takes no time."""
+    waiting, unparsed = [config], 0
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, dict | list):
+            waiting.extend(each.values() if isinstance(each, dict) else each)
+        elif isinstance(each, str) and ("{{" in each or "{%" in each):
+            with contextlib.suppress(TemplateFailed):
+                template(each)
+            unparsed += len(each)
+            if unparsed > MAX_QUICK_CHARS:
+                unparsed = 0
+                yield
 
 
 class AnnouncedFields:

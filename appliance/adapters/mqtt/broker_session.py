@@ -6,7 +6,8 @@ import asyncio
 import logging
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from datetime import UTC, tzinfo
 
 from appliance.adapters.mqtt.announced_devices import Member, MqttDevice
 from appliance.adapters.mqtt.broker import BrokerConnection
@@ -17,6 +18,7 @@ from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.payloads import Message
 from appliance.adapters.mqtt.pending_command import PendingCommand
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
+from appliance.adapters.mqtt.time_shares import TimeShares
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.errors import BadAnswer, Invalid, Unsupported
@@ -27,6 +29,11 @@ RESULT_SECS = 4.75
 
 FLUSHED_AT_ONCE = 50
 """Devices that are published without a pause: one message may concern thousands."""
+
+TAKES_TOO_LONG = "they take more than a tenth of the hub's time; they wait, and of each topic only the newest counts"
+
+MAX_WAITING = 10_000
+"""Entities whose newest message waits because their announcers have taken too much time."""
 
 MAX_REMEMBERED_BYTES = 16 * 1024 * 1024
 """Bytes of the newest payloads that are kept, so that a device that is announced anew has its state at once."""
@@ -42,13 +49,17 @@ class LiveDevices:
     `unreadable` counts messages that are too large or no text, `outdated` states of another hub that came late.
     """
 
-    def __init__(self, catalog: DeviceCatalog, publish: Publisher, clock: Clock) -> None:
+    def __init__(self, catalog: DeviceCatalog, publish: Publisher, clock: Clock, zone: tzinfo = UTC) -> None:
         self.catalog = catalog
         self.unreadable = 0
         self.outdated = 0
         self._sequences: dict[str, tuple[int, int]] = {}
         self._publish = publish
         self._clock = clock
+        self._zone = zone
+        self.shares = TimeShares(clock)
+        self._waiting: dict[tuple[str, str, str], str] = {}
+        self._named: set[str] = set()
         self._changed: dict[str, MqttDevice] = {}
         self._pending: dict[int, tuple[PendingCommand, MqttDevice, Member]] = {}
         self._due: dict[int, tuple[float, MqttDevice, Member]] = {}
@@ -57,9 +68,14 @@ class LiveDevices:
         self._remembered_bytes = 0
 
     def take(self, received: Received) -> None:
-        """Process a message that is no configuration. Never raises."""
+        """As `taking`, at once."""
+        for _ in self.taking(received):
+            pass
+
+    def taking(self, received: Received) -> Iterator[None]:
+        """Process a message that is no configuration, one entity that reads it a step. Never raises."""
         try:
-            message = Message(received.topic, received.payload, self._clock.now(), is_retained=received.is_retained)
+            message = self._message(received)
         except Invalid as fault:
             self.unreadable += 1
             self.catalog.refused.setdefault(received.topic, str(fault))
@@ -67,20 +83,60 @@ class LiveDevices:
         if self._is_outdated(message):
             return
         self._remember(received)
-        for change in self.catalog.changes(message):
-            self._take(change)
+        for reader in list(self.catalog.readers(message.topic)):
+            self._take_for(message, *reader)
+            yield
 
-    def replay(self, devices: Iterable[MqttDevice]) -> None:
-        """Process the newest kept messages once more, for these devices alone, and rebind their pending commands."""
+    def taking_waiting(self) -> Iterator[None]:
+        """Process the newest messages that had to wait, one entity a step, as far as their announcers have time."""
+        for device_id, key, pattern in list(self._waiting):
+            topic = self._waiting.get((device_id, key, pattern), "")
+            device, received = self.catalog.devices.get(device_id), self._remembered.get(topic)
+            if device is None or received is None:
+                self._waiting.pop((device_id, key, pattern), None)
+            elif not self.shares.is_over(device.parent_id or device.id):
+                members = [each for each in device.members if each.entity.announcement.key == key]
+                for member in members:
+                    self._take_for(self._message(received), pattern, device, member)
+                yield
+        self.shares.forget_idle()
+
+    def _take_for(self, message: Message, pattern: str, device: MqttDevice, member: Member) -> None:
+        """Process a message for one entity; it waits where the messages of its device have taken too much time."""
+        announcer, waiting = device.parent_id or device.id, (device.id, member.entity.announcement.key, pattern)
+        if self.shares.is_over(announcer):
+            if len(self._waiting) < MAX_WAITING or waiting in self._waiting:
+                self._waiting[waiting] = message.topic
+            if announcer not in self._named:
+                self._named.add(announcer)
+                self._publish.dropped(announcer, "messages", TAKES_TOO_LONG)
+            return
+        self._waiting.pop(waiting, None)
+        with self.shares.spending(announcer):
+            for change in self.catalog.changes_of(pattern, message, device, member):
+                self._take(change)
+
+    def _message(self, received: Received) -> Message:
+        """The message, received now. Raises `Invalid`."""
+        at = self._clock.now().astimezone(self._zone)
+        return Message(received.topic, received.payload, at, is_retained=received.is_retained)
+
+    def replay(self, devices: Iterable[MqttDevice]) -> Iterator[None]:
+        """Process the newest kept messages once more, for these devices alone, one entity or message a step.
+
+        Their pending commands wait for the new entities.
+        """
         devices = list(devices)
         self._rebind(devices)
         rebuilt = {id(device) for device in devices}
         for received in list(self._remembered.values()):
-            if self.catalog.listens(received.topic, rebuilt):
-                message = Message(received.topic, received.payload, self._clock.now(), is_retained=True)
-                for change in self.catalog.changes(message):
-                    if id(change.device) in rebuilt:
-                        self._take(change)
+            readers = [each for each in self.catalog.readers(received.topic) if id(each[1]) in rebuilt]
+            message = self._message(Received(received.topic, received.payload, is_retained=True)) if readers else None
+            for pattern, device, member in readers:
+                if message is not None and not member.entity.reports_events:
+                    self._take_for(message, pattern, device, member)
+                yield
+            yield
 
     def _rebind(self, devices: Iterable[MqttDevice]) -> None:
         """Let pending commands wait for the entities that were built in place of theirs."""
@@ -128,6 +184,7 @@ class LiveDevices:
                 raise Unsupported(f"device '{device_id}' does not offer {command}")
             entity, _ = device.offers[command.capability]
             member = next(each for each in device.members if each.entity is entity)
+            entity.written_at = self._clock.now().astimezone(self._zone)
             try:
                 intent = entity.write(command)
             except TemplateFailed as fault:

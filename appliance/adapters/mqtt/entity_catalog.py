@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from appliance.adapters.mqtt import tasmota
 from appliance.adapters.mqtt.announced_devices import Member, MqttDevice, build
+from appliance.adapters.mqtt.announced_fields import preparing
 from appliance.adapters.mqtt.announcements import Announcement, announced, config_topic, parse_config
 from appliance.adapters.mqtt.device_groups import DeviceNames, grouping
 from appliance.adapters.mqtt.entities.entity import Entity, EntityEvent, Update, render
@@ -134,6 +135,8 @@ class DeviceCatalog:
         for name in sorted(groups)[:MAX_BROKER_DEVICES]:
             known = self._built.get(name)
             if known is None or known[0] != groups[name]:
+                for announcement in groups[name]:
+                    yield from preparing(announcement.config)
                 devices, refused = build(self._settings.section, name, groups[name])
                 rebuilt.extend(devices)
                 known = (groups[name], devices, refused)
@@ -162,16 +165,24 @@ class DeviceCatalog:
 
     def changes(self, message: Message) -> Iterator[EntityChange]:
         """The changes that a message makes. What cannot be read is noted in `refused`, once per entity."""
-        for pattern in self._filters.matching(message.topic):
+        for pattern, device, member in self.readers(message.topic):
+            yield from self.changes_of(pattern, message, device, member)
+
+    def readers(self, topic: str) -> Iterator[tuple[str, MqttDevice, Member]]:
+        """The entities that read a topic, each with its device and the filter that it named."""
+        for pattern in self._filters.matching(topic):
             for device, member in self._listeners.get(pattern, ()):
-                yield from self._changes(pattern, message, device, member)
+                yield pattern, device, member
 
     def listens(self, topic: str, devices: Container[int]) -> bool:
         """Whether one of these devices, given by identity, reads a topic."""
         patterns = self._filters.matching(topic)
         return any(id(device) in devices for pattern in patterns for device, _ in self._listeners[pattern])
 
-    def _changes(self, pattern: str, message: Message, device: MqttDevice, member: Member) -> Iterator[EntityChange]:
+    def changes_of(
+        self, pattern: str, message: Message, device: MqttDevice, member: Member
+    ) -> Iterator[EntityChange]:
+        """The changes that a message makes to one entity that reads its topic under this filter."""
         entity, was_available = member.entity, member.availability.is_available
         try:
             member.availability.take(pattern, message)

@@ -12,8 +12,9 @@ import pytest
 from msgspec.structs import replace
 
 from appliance.adapters.mqtt.adapter import BIRTH_SECS, MqttAdapter
+from appliance.adapters.mqtt.announced_fields import preparing
 from appliance.adapters.mqtt.broker import _Client
-from appliance.adapters.mqtt.broker_session import LiveDevices
+from appliance.adapters.mqtt.broker_session import TAKES_TOO_LONG, LiveDevices
 from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
 from appliance.adapters.mqtt.inbox import CROWDED, MAX_MESSAGES, Inbox, Received
 from appliance.adapters.mqtt.out.announcing import hub_announcement
@@ -141,7 +142,7 @@ async def test_a_device_that_is_announced_anew_is_shown_what_was_last_heard_and_
         sent = config("sensor/x", state_topic=state, unique_id="x", value_template=text, **given)
         live.take(Received(state, payload, is_retained=False))
         live.catalog.take_config(sent.topic, sent.payload)
-        live.replay(live.catalog.rebuild())
+        list(live.replay(live.catalog.rebuild()))
         assert live.catalog.devices["mqtt:x"].attributes["temperature"] == {"value": expected, "unit": "°C"}, text
 
 
@@ -154,7 +155,7 @@ async def test_a_command_is_answered_though_its_device_is_announced_anew_meanwhi
     connection: Any = Noted()
     plug = config("switch/x", state_topic="x/state", command_topic="x/set", unique_id="x", device=device)
     live.catalog.take_config(plug.topic, plug.payload)
-    live.replay(live.catalog.rebuild())
+    list(live.replay(live.catalog.rebuild()))
     command = Command(capability="power", action="on")
     work = asyncio.ensure_future(live.command(connection, "mqtt:x", command))
     await until(lambda: bool(connection.sent))
@@ -162,10 +163,10 @@ async def test_a_command_is_answered_though_its_device_is_announced_anew_meanwhi
     live.catalog.take_config(more.topic, more.payload)
     rebuilt, state = live.catalog.rebuild(), Received("x/state", b"ON", is_retained=False)
     if is_replayed_first:
-        live.replay(rebuilt)
+        list(live.replay(rebuilt))
     live.take(state)
     if not is_replayed_first:
-        live.replay(rebuilt)
+        list(live.replay(rebuilt))
     await asyncio.wait_for(work, 5)
     assert live.catalog.devices["mqtt:x"].attributes["power"] == "on"
 
@@ -217,7 +218,7 @@ async def test_a_command_to_what_takes_time_to_move_is_done_when_it_begins_to_an
     def announce(version: str) -> None:
         sent = config(topic, name=version, unique_id="x", availability_topic="x/status", **fields)
         live.catalog.take_config(sent.topic, sent.payload)
-        live.replay(live.catalog.rebuild())
+        list(live.replay(live.catalog.rebuild()))
 
     announce("first")
     for state_topic, payload in {"x/status": b"online", **states}.items():
@@ -332,3 +333,50 @@ def test_what_is_too_much_makes_way_for_newer_states_and_is_counted() -> None:
 )
 def test_ids_in_topics_are_percent_encoded(id_: str, level: str) -> None:
     assert (encoded(id_), decoded(level)) == (level, id_)
+
+
+async def test_an_announcer_that_takes_too_much_time_waits_is_named_once_and_delays_no_other(
+    session: aiohttp.ClientSession, clock: VirtualClock
+) -> None:
+    context = context_of("mqtt", session, clock)
+    dropped: list[str] = []
+    context.publish._bus.listen(lambda event: dropped.append(getattr(event, "reason", "")))
+    live = LiveDevices(new_catalog(), context.publish, clock)
+    for identifier in ("greedy", "modest"):
+        live.catalog.take_config(*(sensor(identifier).topic, sensor(identifier).payload))
+    list(live.replay(live.catalog.rebuild()))
+
+    def shown(identifier: str) -> Any:
+        return live.catalog.devices[f"mqtt:{identifier}"].attributes.get("custom.mqtt.t")
+
+    def send(payload: str) -> None:
+        for identifier in ("greedy", "modest"):
+            live.take(Received(f"{identifier}/t", payload.encode(), is_retained=False))
+
+    send("1")
+    live.shares.spend("mqtt:greedy", 1.1)
+    send("2")
+    send("3")
+    list(live.taking_waiting())
+    assert (shown("greedy"), shown("modest")) == ("1", "3")
+    await clock.advance(10.5, sleepers=0)
+    list(live.taking_waiting())
+    assert (shown("greedy"), shown("modest")) == ("3", "3")
+    assert [each for each in dropped if each] == [TAKES_TOO_LONG]
+    send("4")
+    assert (shown("greedy"), shown("modest")) == ("4", "4")
+
+
+def test_a_message_for_hundreds_of_entities_and_a_configuration_of_many_templates_are_taken_in_steps(
+    clock: VirtualClock,
+) -> None:
+    publish: Any = None
+    live = LiveDevices(new_catalog(), publish, clock)
+    device = {"identifiers": ["x"]}
+    for number in range(150):
+        sent = config(f"sensor/x{number}", state_topic="x", unique_id=f"x{number}", device=device)
+        live.catalog.take_config(sent.topic, sent.payload)
+    live.catalog.rebuild()
+    assert len(list(live.taking(Received("x", b"1", is_retained=False)))) == 150
+    templates = {f"a{number}": "{{ value }}" + "x" * 600 + str(number) for number in range(20)}
+    assert len(list(preparing({"components": {"a": templates}}))) == 20

@@ -23,9 +23,6 @@ Update = Mapping[str, Value]
 UNKNOWN = ("none", "unknown", "unavailable", "nan", "inf", "-inf")
 """What announcers write, in any case, where they do not know a value."""
 
-_EPOCH = datetime.fromtimestamp(0, UTC)
-"""`now()` in command templates; no announcer is known whose command template asks for it."""
-
 
 class EntityEvent(Struct, frozen=True):
     """Something that happened at a device and is no state, such as a press."""
@@ -74,7 +71,8 @@ class Entity:
 
     `attributes` holds what is known; their names are capabilities or `custom.mqtt.<field>`. `claims` are the
     capabilities that it would show, `offers` the attributes that can be commanded. An entity that `reports_events`
-    has no state: retained messages of its topics are ignored.
+    has no state: retained messages of its topics are ignored. `written_at` is the instant of the command that is
+    written, in the home's zone.
     """
 
     component_class = ""
@@ -90,6 +88,7 @@ class Entity:
         self.custom = f"custom.mqtt.{announcement.object_id}"
         self.expire_after = self.config.number("expire_after", 0)
         self.off_delay = 0.0
+        self.written_at = datetime.fromtimestamp(0, UTC)
         self.qos = min(max(int(self.config.number("qos", 0)), 0), 2)
         self.retains = self.config.flag("retain")
         self.setup()
@@ -147,7 +146,7 @@ class Entity:
             raise Unsupported(f"{object_id} announces no usable {key}")
         text = str(payload)
         if template is not None:
-            text = template.render({"value": text, "entity_id": object_id, **names}, _EPOCH)
+            text = template.render({"value": text, "entity_id": object_id, **names}, self.written_at)
         return Outgoing(topic, text, self.qos, self.retains)
 
     def toggled(self, action: str) -> str:

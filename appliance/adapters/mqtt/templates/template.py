@@ -54,7 +54,22 @@ class Template:
             raise TemplateFailed(f"fails: {str(error)[:200]}") from None
 
 
-@functools.lru_cache(maxsize=4096)
+MAX_KEPT_TEMPLATES = 8_192
+"""Templates that are kept by their texts, together with those that cannot be read."""
+
+
 def template(text: str) -> Template:
     """The template of this text, read once; raises `TemplateFailed`."""
-    return Template(text)
+    found = _parsed(text)
+    if isinstance(found, str):
+        raise TemplateFailed(found)
+    return found
+
+
+@functools.lru_cache(maxsize=MAX_KEPT_TEMPLATES)
+def _parsed(text: str) -> Template | str:
+    """The template, or the fault of one that cannot be read."""
+    try:
+        return Template(text)
+    except TemplateFailed as fault:
+        return str(fault)

@@ -52,7 +52,7 @@ BATCH = 50
 JINJA = "jinja2.ext"
 """The module that parsing a template imports, which takes a fifth of a second."""
 
-STEP_SECS = 0.005
+STEP_SECS = 0.002
 """Seconds of work after which others get their turn."""
 
 log = logging.getLogger("adapters")

@@ -32,7 +32,7 @@ FLUSHED_AT_ONCE = 50
 
 TAKES_TOO_LONG = "they take more than a tenth of the hub's time; they wait, and of each topic only the newest counts"
 
-MAX_WAITING = 10_000
+MAX_WAITING_ENTITIES = 10_000
 """Entities whose newest message waits because their announcers have taken too much time."""
 
 MAX_REMEMBERED_BYTES = 16 * 1024 * 1024
@@ -105,7 +105,7 @@ class LiveDevices:
         """Process a message for one entity; it waits where the messages of its device have taken too much time."""
         announcer, waiting = device.parent_id or device.id, (device.id, member.entity.announcement.key, pattern)
         if self.shares.is_over(announcer):
-            if len(self._waiting) < MAX_WAITING or waiting in self._waiting:
+            if len(self._waiting) < MAX_WAITING_ENTITIES or waiting in self._waiting:
                 self._waiting[waiting] = message.topic
             if announcer not in self._named:
                 self._named.add(announcer)

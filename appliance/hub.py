@@ -20,6 +20,7 @@ from appliance.automations.automation_setup import catalog_of, open_automations
 from appliance.automations.automations import Automations
 from appliance.automations.calls import AutomationCalls
 from appliance.automations.environment import Environment
+from appliance.automations.home_names import NameWatcher
 from appliance.automations.known_names import KnownNames
 from appliance.automations.safe_mode import SafeMode
 from appliance.automations.scheduler import Scheduler
@@ -43,6 +44,7 @@ from appliance.lua.executor import Executor
 from appliance.lua.lua_catalog import check_scripts
 from appliance.lua.lua_setup import build_pool, folder_of, refusal_of
 from appliance.lua.reload import LoadWork, Reloader
+from appliance.lua.source import Source
 from appliance.lua.worker_pool import WorkerPool
 from appliance.scenes import Scenes, build_catalog
 from appliance.settings import LuaFolder
@@ -234,9 +236,26 @@ class Hub:
             open_automations(catalog, environment, ExecutionHistory(), executes, is_loaded=self.safe_because is None)
         )
         self.automations, self.schedule, self.timers = parts.automations, parts.scheduler, parts.timers
+        self.names = NameWatcher(
+            environment,
+            parts.automations,
+            parts.timers,
+            self._list_scenes_and_files,
+            adapters=config.adapter_names,
+            notify_targets=config.notify.targets,
+            has_answered=lambda: not self.health.list_missing(),
+        )
+        await stack.enter_async_context(self.names)
         calls = AutomationCalls(environment, parts.timers, self.scenes.run, config.notify.targets)
         self._calls.update(calls.table())
         return self._safe_mode.ended_by(parts.engine.reload, self.crashes, parts.timers.resume)
+
+    def _list_scenes_and_files(self) -> tuple[list[str], list[Source]]:
+        """The ids of the scenes, and the files of scenes and scripts."""
+        scenes = self.scenes.catalog.list_assets()
+        folder = folder_of(self._config.scripts, self._config.root, is_deep=True)
+        scripts = () if folder is None else folder.read().sources
+        return [scene.definition.id for scene in scenes], [*(scene.source for scene in scenes), *scripts]
 
     def _build_reloaders(self, reload_automations: LoadWork) -> dict[str, Reloader]:
         config = self._config

@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 FILES = sorted((ROOT / "appliance").rglob("*.py"))
 
-MAX_FILE_LINES, MAX_FUNCTION_LINES = 300, 40
+MAX_FILE_LINES, MAX_FUNCTION_LINES = 350, 40
 
 FLOORS = {
     **dict.fromkeys(("errors", "clock", "late", "log_buffer", "loop_lag", "version"), 1),

@@ -9,6 +9,8 @@ from typing import Any
 import orjson
 
 from appliance.automations.automations import View
+from appliance.automations.home_names import names_in_condition, names_in_trigger
+from appliance.automations.waiting import explain_waiting
 from appliance.clock import timestamp
 from appliance.errors import NotFound
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
@@ -17,6 +19,7 @@ from appliance.home.model import Device
 from appliance.hub import Hub
 from appliance.log_buffer import value_text
 from appliance.store.records import STATE_PREFIX
+from appliance.tables.checks import nearest
 
 MAX_DECISIONS = 10
 
@@ -32,6 +35,7 @@ class Reasons:
 
     def explain(self, id_: str) -> dict[str, Any]:
         """`{kind, id, summary, decisions}`: how it is, and the last ten decisions; `NotFound` for an unknown id."""
+        id_ = self._id_of(id_)
         for explain in (self._of_automation, self._of_device, self._of_scene):
             try:
                 kind, summary, decisions = explain(id_)
@@ -41,6 +45,37 @@ class Reasons:
             sentences = [{"at": at, "sentence": sentence} for at, sentence in latest]
             return {"kind": kind, "id": id_, "summary": summary, "decisions": sentences}
         raise NotFound("automation", id_)
+
+    def _id_of(self, word: str) -> str:
+        """The id that the word is, or the name of; `NotFound` says which is the nearest."""
+        hub = self._hub
+        pairs = [
+            *((view.definition.id, view.definition.name) for view in hub.automations.list_views()),
+            *((scene.id, scene.name) for scene in hub.scenes.list_scenes()),
+            *(
+                (device.id, hub.registry.layout.names.get(device.id, device.id))
+                for device in hub.registry.list_devices()
+            ),
+        ]
+        if any(word == id_ for id_, _ in pairs):
+            return word
+        named = [id_ for id_, name in pairs if name.casefold() == word.casefold()]
+        if named:
+            return named[0]
+        near = nearest(word, [each for pair in pairs for each in pair])
+        missing = NotFound("automation", word)
+        if near is not None:
+            missing.args = (f"{missing}, nor is a scene or device; did you mean '{near}'",)
+        raise missing
+
+    def _listeners_to(self, device_id: str) -> Iterator[str]:
+        """What of the automations waits for the device, or asks for it."""
+        for definition in self._hub.automations.catalog.list_definitions():
+            names = {name for trigger in definition.triggers for _, _, name in names_in_trigger(trigger)}
+            if device_id in names:
+                yield f"automation '{definition.id}' listens to it"
+            elif any(device_id == name for each in definition.conditions for _, _, name in names_in_condition(each)):
+                yield f"automation '{definition.id}' has a condition on it"
 
     def state_since(self, device: Device) -> datetime:
         """Since when the device has been online or offline, as far back as is known.
@@ -59,7 +94,10 @@ class Reasons:
         view = automations.view(id_)
         runs = automations.list_runs(id_, Period(limit=MAX_DECISIONS))
         armed = automations.figures()["each"].get(id_, {})
-        return "automation", [*self._is_safe(), *_describe(view, armed, runs)], [_run(run) for run in runs]
+        wrong = [fault.message for fault in self._hub.names.known().faults_of(automations.catalog.get(id_))]
+        waits = explain_waiting(view.definition, self._hub.registry, self._hub.variables.find)
+        summary = [*self._is_safe(), *_describe(view, armed, runs), *waits, *wrong]
+        return "automation", summary, [_run(run) for run in runs]
 
     def _of_scene(self, id_: str) -> tuple[str, list[str], list[ReportedDecision]]:
         runs = self._hub.scenes.list_runs(id_, Period(limit=MAX_DECISIONS))
@@ -70,6 +108,7 @@ class Reasons:
         device = self._hub.registry.get_device(id_)
         state = device.attributes.get("state")
         summary = [f"it is {state} since {timestamp(self.state_since(device))}", *self._way_to(device)]
+        summary += self._listeners_to(id_)
         return "device", summary, [*self._commands(id_), *self._states(id_)]
 
     def _way_to(self, device: Device) -> Iterator[str]:

@@ -39,7 +39,7 @@ class KnownNames:
             if called.kind in ("device", "operation"):
                 message = self._section_missing(called.name)
             else:
-                message = self._place_missing(called.kind, called.name)
+                message = None if called.kind == "scene" else self._place_missing(called.kind, called.name)
             if message is not None:
                 yield Fault(source.name, called.line, f"ctx:{called.call} {message}")
 

@@ -12,18 +12,24 @@ from msgspec.structs import replace
 
 from appliance import config
 from appliance.automations.automation_setup import catalog_of
+from appliance.automations.definition import AutomationDefinition
+from appliance.automations.home_names import HomeNames
 from appliance.automations.known_names import KnownNames
+from appliance.automations.states import TOGGLE_PREFIX
+from appliance.automations.timers import TIMER_PREFIX
+from appliance.automations.variables import VARIABLE_PREFIX
 from appliance.cli.hub_client import read_state
 from appliance.cli.paths import HubPaths
 from appliance.clock import Clock
 from appliance.config import Config
 from appliance.errors import ConfigFailed, Fault, LaresError
 from appliance.home_locale import Locale, load_zone
-from appliance.lua.lua_catalog import check_scripts
+from appliance.lua.lua_catalog import Catalog, check_scripts
 from appliance.lua.lua_setup import build_pool, folder_of
 from appliance.lua.names import find_undefined
+from appliance.lua.source import Source
 from appliance.scenes import build_catalog
-from appliance.store.records import DocumentSnapshot, read_layout
+from appliance.store.records import DocumentSnapshot, read_devices, read_layout
 
 ANYWHERE = Locale(timezone=load_zone("UTC"), latitude=0.0, longitude=0.0)
 """The place of a home whose configuration cannot be used, so that no missing coordinates are reported."""
@@ -93,7 +99,38 @@ async def _check_lua(settings: Config, data_dir: Path) -> tuple[list[Fault], lis
             warnings += await find_undefined(sources, pool.describe)
             scripts = folders[-1].read().sources if folders[-1] is not None else ()
             warnings += sorted(warning for source in scripts for warning in known.inspect(source))
+            warnings += _wrong_names(
+                settings, data_dir, automations, [each.definition.id for each in scenes.checked], sources
+            )
         return faults, warnings
+
+
+def _wrong_names(
+    settings: Config,
+    data_dir: Path,
+    automations: Catalog[AutomationDefinition],
+    scenes: list[str],
+    sources: list[Source],
+) -> list[Fault]:
+    """The names that the home does not have, as the hub that runs or else its store knows it; none without either."""
+    try:
+        stored = DocumentSnapshot(read_state(data_dir))
+        devices = read_devices(stored, read_layout(stored, lambda key, error: None), lambda key, error: None)
+    except (OSError, LaresError):
+        return []
+    off = {id_ for id_, is_on in stored.items(TOGGLE_PREFIX) if is_on is False}
+    idle = {each.source for each in automations.checked if each.definition.id in off}
+    names = HomeNames(
+        adapters=settings.adapter_names,
+        devices={device.id: device.attributes for device in devices},
+        variables=[name for name, _ in stored.items(VARIABLE_PREFIX)],
+        timers=[name for name, _ in stored.items(TIMER_PREFIX)],
+        scenes=scenes,
+        sources=sources,
+        called=[each for each in sources if each not in idle],
+        notify_targets=settings.notify.targets,
+    )
+    return names.list_faults(each for each in automations.checked if each.definition.id not in off)
 
 
 def _known_names(settings: Config, data_dir: Path) -> KnownNames:

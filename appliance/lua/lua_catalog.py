@@ -78,6 +78,7 @@ class Catalog(Generic[T]):
     ) -> None:
         self.rejected: tuple[Fault, ...] = ()
         self.is_complete = False
+        self.checked: tuple[Asset[T], ...] = ()
         self._what = what
         self._folder = folder
         self._describe = describe
@@ -132,8 +133,9 @@ class Catalog(Generic[T]):
         return loaded
 
     async def check(self) -> tuple[list[Fault], list[Fault]]:
-        """Every fault of every file, and every warning; changes nothing."""
+        """Every fault of every file, and every warning; `checked` are the valid ones, those in use do not change."""
         reading = await self._read()
+        self.checked = reading.assets
         warnings = [warning for asset in reading.assets for warning in asset.warnings]
         return sorted([*reading.faults, *reading.duplicates]), sorted(warnings)
 

@@ -20,6 +20,7 @@ CALLS: Mapping[str, str] = {
     "command_group": "group",
     "list_group_devices": "group",
     "invoke": "operation",
+    "run_scene": "scene",
 }
 """What the first argument of a call names. Calls that answer nil where there is no such thing are not among them."""
 

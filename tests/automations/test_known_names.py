@@ -43,7 +43,10 @@ BASE = {"id": "a", "name": "A", "execute": Function(1)}
         (
             {
                 "trigger": {"type": "interval", "every_secs": 1},
-                "conditions": [{"type": "any", "conditions": [ON]}, {"type": "room_state", "room_id": "x"}],
+                "conditions": [
+                    {"type": "any", "conditions": [ON]},
+                    {"type": "room_state", "room_id": "x", "max_devices": 1},
+                ],
             },
             [
                 "conditions[1].conditions[1].device_id names 'elgato:light:0', and there is no section "

@@ -63,7 +63,6 @@ EITHER = {
     "weather_state": {"device_id"},
     "device_event": {"device_id"},
     "wall_clock": {"hour", "minute"},
-    "device_state": {"equals"},
     "variable": {"equals"},
     "room_state": {"min_devices"},
     "group_state": {"min_devices"},

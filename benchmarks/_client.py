@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import statistics
 import time
 from collections.abc import Sequence
@@ -48,17 +49,17 @@ async def read_answer(reader: asyncio.StreamReader) -> bytes:
     return await reader.readexactly(_length_of(head))
 
 
-async def hammer(port: int, message: bytes, *, clients: int, seconds: float) -> list[float]:
-    """The milliseconds that each request took which so many kept connections sent, one after another, for so long.
+async def hammer(port: int, messages: Sequence[bytes], *, clients: int, seconds: float) -> list[float]:
+    """Milliseconds that each request took; so many kept connections send one message after another, for so long.
 
-    All answers must be of one length, as those of the same message are.
+    All answers must be of one length.
     """
-    length = await _answer_length(port, message)
+    length = await _answer_length(port, messages[0])
     deadline = time.perf_counter() + seconds
     loop = asyncio.get_running_loop()
     durations: list[float] = []
     made = [
-        await loop.create_connection(lambda: _Client(message, length, deadline, durations), "127.0.0.1", port)
+        await loop.create_connection(lambda: _Client(messages, length, deadline, durations), "127.0.0.1", port)
         for _ in range(clients)
     ]
     await asyncio.gather(*(client.ended for _, client in made))
@@ -66,10 +67,11 @@ async def hammer(port: int, message: bytes, *, clients: int, seconds: float) -> 
 
 
 class _Client(asyncio.Protocol):
-    """Sends the message again as soon as its answer is there, until the deadline."""
+    """Sends the next message as soon as the answer to the last is there, until the deadline."""
 
-    def __init__(self, message: bytes, length: int, deadline: float, durations: list[float]) -> None:
-        self._message, self._length, self._deadline, self._durations = message, length, deadline, durations
+    def __init__(self, messages: Sequence[bytes], length: int, deadline: float, durations: list[float]) -> None:
+        self._messages, self._length = itertools.cycle(messages), length
+        self._deadline, self._durations = deadline, durations
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -80,7 +82,7 @@ class _Client(asyncio.Protocol):
 
     def _ask(self, now: float) -> None:
         self._missing, self._began = self._length, now
-        self._transport.write(self._message)
+        self._transport.write(next(self._messages))
 
     def data_received(self, data: bytes) -> None:
         """Note when the answer is whole, and send the next."""

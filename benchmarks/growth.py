@@ -81,4 +81,4 @@ def _open(stack: ExitStack, *, devices: int = 1, files: int = 0) -> Side:
 
 async def _requests(port: int, readers: int) -> list[float]:
     async with Readers(port, readers):
-        return await hammer(port, request("GET", "/devices/lamp0:light:0"), clients=1, seconds=SECONDS)
+        return await hammer(port, [request("GET", "/devices/lamp0:light:0")], clients=1, seconds=SECONDS)

@@ -12,8 +12,12 @@ from benchmarks._processes import hub, lamps, peer
 
 DEVICES = 100
 SECONDS = 1.5
-PATHS = {"one device": "/devices/lamp0:light:0", f"{DEVICES} devices": "/devices"}
-LEAST = {"one device": 0.95, f"{DEVICES} devices": 0.9}
+PATHS = {
+    "one device": ["/devices/lamp0:light:10"],
+    "one device after another": [f"/devices/lamp0:light:{number}" for number in range(10, DEVICES)],
+    f"{DEVICES} devices": ["/devices"],
+}
+LEAST = {"one device": 0.95, "one device after another": 0.95, f"{DEVICES} devices": 0.9}
 CLIENTS = (1, 16)
 BESIDE = "bare Sanic, the same bytes"
 
@@ -34,12 +38,12 @@ def measure(rounds: int) -> Iterator[Sample]:
     """Hub and bare Sanic by turns."""
     with peer("lamps", "1", str(DEVICES)) as ports, hub(lamps(ports)) as home, watched(home.port) as lags:
         asyncio.run(until_ready(home.port))
-        for what, path in PATHS.items():
-            body = asyncio.run(one(home.port, request("GET", path)))
+        for what, paths in PATHS.items():
+            body = asyncio.run(one(home.port, request("GET", paths[0])))
             with peer("fixed", given=body) as [bare]:
                 for clients in (clients for _ in range(rounds) for clients in CLIENTS):
-                    ours = _hammer(home.port, path, clients)
-                    limit = _hammer(bare, "/", clients)
+                    ours = _hammer(home.port, paths, clients)
+                    limit = _hammer(bare, ["/"], clients)
                     yield RATES[what, clients].sample(len(ours) / SECONDS, len(limit) / SECONDS)
                     for percent in (50, 99):
                         row = TIMES[what, clients, percent]
@@ -47,5 +51,5 @@ def measure(rounds: int) -> Iterator[Sample]:
     yield from lags.samples()
 
 
-def _hammer(port: int, path: str, clients: int) -> list[float]:
-    return asyncio.run(hammer(port, request("GET", path), clients=clients, seconds=SECONDS))
+def _hammer(port: int, paths: list[str], clients: int) -> list[float]:
+    return asyncio.run(hammer(port, [request("GET", path) for path in paths], clients=clients, seconds=SECONDS))

@@ -1,4 +1,4 @@
-"""The house stands as ARCHITECTURE.md draws it: floors, doors, no circles, no waiting where nothing may wait.
+"""The code stands as ARCHITECTURE.md says: layers, allowed imports, no circles, no waiting where nothing may wait.
 
 Each rule reads every file and reports all offenders at once.
 """
@@ -18,7 +18,7 @@ FILES = sorted((ROOT / "appliance").rglob("*.py"))
 
 MAX_FILE_LINES, MAX_FUNCTION_LINES = 350, 40
 
-FLOORS = {
+LAYERS = {
     **dict.fromkeys(("errors", "clock", "late", "log_buffer", "loop_lag", "version"), 1),
     "log_limit": 0,
     **dict.fromkeys(("tables", "tasks"), 2),
@@ -32,12 +32,12 @@ FLOORS = {
     "cli": 10,
     "__main__": 11,
 }
-"""Room to floor."""
+"""The layer of each package."""
 
 BESIDE = {"lua_worker": ("lua", 0)}
-"""What stands beside the house: who alone knows of it, and up to which floor it knows the house."""
+"""What stands outside the layers: which package alone imports it, and up to which layer it imports others."""
 
-DOORS = {
+ALLOWED = {
     "sanic": {"api"},
     "websockets": {"api"},
     "aiohttp": {"adapters"},
@@ -58,10 +58,10 @@ DOORS = {
     "time.time": {"clock"},
     "time.monotonic": {"clock", "lua_worker"},
 }
-"""What only some rooms may import or call."""
+"""What only some packages may import or call."""
 
 WRITERS = {"store", "cli"}
-"""The rooms that change files: the store; the cli where it brings configuration, the first key, a backup."""
+"""The packages that change files: the store; the cli where it brings configuration, the first key, a backup."""
 
 WRITING_METHODS = frozenset(
     [
@@ -92,7 +92,7 @@ WRITING_FUNCTIONS = {
 WRITING_CALLS = {f"{module}.{name}" for module, names in WRITING_FUNCTIONS.items() for name in names.split()}
 
 
-def room_of(file: Path) -> str:
+def package_of(file: Path) -> str:
     """The first name under `appliance`."""
     return file.relative_to(ROOT / "appliance").parts[0].removesuffix(".py")
 
@@ -103,14 +103,16 @@ def tree_of(file: Path) -> ast.Module:
     return ast.parse(file.read_text())
 
 
-def imports_of(tree: ast.AST) -> Iterator[str]:
+@cache
+def imports_of(tree: ast.AST) -> tuple[str, ...]:
     """The dotted names that a file imports, wherever in it."""
+    names: list[str] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names += (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module is not None:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            names += (node.module, *(f"{node.module}.{alias.name}" for alias in node.names))
+    return tuple(names)
 
 
 def calls_of(tree: ast.AST) -> Iterator[str]:
@@ -172,19 +174,19 @@ def offenders(*findings: str) -> str:
     return "\n".join(["", *findings])
 
 
-def test_imports_point_down_or_stay_in_the_room() -> None:
+def test_imports_point_down_or_stay_in_the_package() -> None:
     wrong = []
     for file in FILES:
-        room = room_of(file)
+        package = package_of(file)
         for name in imports_of(tree_of(file)):
-            other = name.split(".")[1] if name.startswith("appliance.") else room
-            if other != room and other in {*FLOORS, *BESIDE}:
+            other = name.split(".")[1] if name.startswith("appliance.") else package
+            if other != package and other in {*LAYERS, *BESIDE}:
                 if other in BESIDE:
-                    is_allowed = room == BESIDE[other][0]
-                elif room in BESIDE:
-                    is_allowed = FLOORS[other] <= BESIDE[room][1]
+                    is_allowed = package == BESIDE[other][0]
+                elif package in BESIDE:
+                    is_allowed = LAYERS[other] <= BESIDE[package][1]
                 else:
-                    is_allowed = FLOORS[other] < FLOORS[room]
+                    is_allowed = LAYERS[other] < LAYERS[package]
                 wrong += [] if is_allowed else [f"{file} imports {name}"]
     assert not wrong, offenders(*wrong)
 
@@ -218,17 +220,17 @@ def test_no_import_is_relative() -> None:
     assert not wrong, offenders(*wrong)
 
 
-def test_doors_are_used_by_their_rooms_only() -> None:
+def test_some_imports_and_calls_are_allowed_in_few_packages() -> None:
     wrong = []
     for file in FILES:
-        room, tree = room_of(file), tree_of(file)
+        package, tree = package_of(file), tree_of(file)
         used = {name.split(".")[0] for name in imports_of(tree)} | set(calls_of(tree))
-        wrong += [f"{file} uses {door}" for door in DOORS.keys() & used if room not in DOORS[door]]
+        wrong += [f"{file} uses {name}" for name in ALLOWED.keys() & used if package not in ALLOWED[name]]
     assert not wrong, offenders(*wrong)
 
 
 def test_files_are_written_by_the_store_and_the_cli_only() -> None:
-    others = [file for file in FILES if room_of(file) not in WRITERS]
+    others = [file for file in FILES if package_of(file) not in WRITERS]
     wrong = [f"{file}, {call}" for file in others for call in writing_calls(tree_of(file))]
     assert not wrong, offenders(*wrong)
 
@@ -265,12 +267,12 @@ def test_the_rule_of_the_writers_sees_every_way_to_write_and_no_other() -> None:
 
 def test_the_home_never_waits() -> None:
     waits = (ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith)
-    home = [file for file in FILES if room_of(file) == "home"]
+    home = [file for file in FILES if package_of(file) == "home"]
     wrong = [str(file) for file in home if any(isinstance(node, waits) for node in ast.walk(tree_of(file)))]
     assert home and not wrong, offenders(*wrong)
 
 
-def test_nothing_hides_from_the_floors() -> None:
+def test_nothing_hides_from_the_layers() -> None:
     hidden = [f"{file} mentions TYPE_CHECKING" for file in FILES if "TYPE_CHECKING" in file.read_text()]
     packages = [(file, tree_of(file)) for file in FILES if file.name == "__init__.py"]
     more = [f"{file} holds more than one sentence" for file, tree in packages if len(tree.body) > 1]
@@ -326,8 +328,8 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
         visit(name, ())
 
 
-def test_every_room_has_a_floor() -> None:
-    assert {room_of(file) for file in FILES} - {"__init__"} == {*FLOORS, *BESIDE}
+def test_every_package_has_a_layer() -> None:
+    assert {package_of(file) for file in FILES} - {"__init__"} == {*LAYERS, *BESIDE}
 
 
 def test_third_party_imports_are_declared() -> None:

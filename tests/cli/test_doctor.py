@@ -60,6 +60,7 @@ def test_a_box_that_is_well_is_0_and_every_line_ok(tmp_path: Path, command: Comm
         "keys",
         "written",
         "clock",
+        "Lua worker",
         "platform",
     ]
     assert found.of("configuration") == [("ok", f"{tmp_path}/config/default.toml")]

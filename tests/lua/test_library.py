@@ -138,7 +138,7 @@ async def test_what_ctx_gives_has_the_fields_of_its_class(
 def test_words_of_results_and_kinds_are_those_there_are() -> None:
     assert LIBRARY.classes["CommandResult"]["status"].words == [*Status]
     assert LIBRARY.classes["Device"]["kind"].words == [*DeviceKind]
-    names = set(Command.__dataclass_fields__)
+    names = set(Command.__struct_fields__)
     assert set(LIBRARY.classes["Command"]) == names
 
 

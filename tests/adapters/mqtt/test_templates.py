@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import random
 import re
 import time
 import tracemalloc
@@ -18,6 +20,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from appliance.adapters.mqtt.templates.functions import FILTERS, FUNCTIONS, METHODS, TESTS
+from appliance.adapters.mqtt.templates.operators import OPERANDS
 from appliance.adapters.mqtt.templates.template import Template
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed, ValueMissing
 from tests.adapters.mqtt.captures import FOLDER, captures, configurations
@@ -409,3 +413,74 @@ def test_no_text_does_more_than_fail(text: str) -> None:
             render(each, value="1", value_json={"a": 1})
         except TemplateFailed as fault:
             assert str(fault)
+
+
+NAMES = ["value", "value_json", "value_json.a", "value_json.l", "x", "ns.x", "loop.index", "now()", "loop"]
+LITERALS = ["0", "1", "-3", "2.5", "'ab'", "'x' * 99", "true", "none", "[]", "{}", "10 ** 9", "range(99)", "'%s%5d'"]
+
+
+class TemplateGenerator:
+    """Templates drawn by lot from everything that Jinja's parser and the tables of functions know."""
+
+    def __init__(self, seed: int) -> None:
+        self.choose = random.Random(seed)
+
+    def expression(self, depth: int) -> str:
+        """An expression nested at most so deep."""
+        draw, inner = self.choose, lambda: self.expression(depth - 1)
+        if depth <= 0:
+            return draw.choice(NAMES + LITERALS)
+        arguments = ", ".join(inner() for _ in range(draw.choice((0, 0, 1, 1, 2, 3))))
+        methods = [name for table in METHODS.values() for name in table]
+        return draw.choice([
+            lambda: f"({inner()} {draw.choice(['+', '-', '*', '/', '//', '%', '~', '**', 'and', 'or'])} {inner()})",
+            lambda: f"({inner()} {draw.choice([*OPERANDS.values()])} {inner()})",
+            lambda: f"({inner()} | {draw.choice([*FILTERS])}({arguments}))",
+            lambda: f"({inner()} is {draw.choice([each for each in TESTS if each.isidentifier()])}({arguments}))",
+            lambda: f"{draw.choice([*FUNCTIONS])}({arguments})",
+            lambda: f"({inner()}).{draw.choice(methods)}({arguments})",
+            lambda: f"({inner()})[{inner()}]",
+            lambda: f"({inner()})[{inner()}:{inner()}]",
+            lambda: f"({inner()} if {inner()} else {inner()})",
+            lambda: f"[{inner()}, {inner()}]",
+            lambda: f"({inner()}, {inner()})",
+            lambda: f"{{{inner()}: {inner()}}}",
+            lambda: f"(not {inner()})",
+        ])()  # fmt: skip
+
+    def statement(self, depth: int) -> str:
+        """A statement with others in it, at most so deep."""
+        draw, inner = self.choose, lambda: self.statement(depth - 1)
+        value = self.expression(draw.randint(1, 3))
+        if depth <= 0:
+            return f"{{{{ {value} }}}}"
+        return draw.choice([
+            lambda: f"{{% set x = {value} %}}{inner()}",
+            lambda: f"{{% set ns.x = {value} %}}{inner()}",
+            lambda: f"{{% set ns.x = (ns.x, ns.x) %}}{{% set ns.x = [ns.x, x] %}}{inner()}",
+            lambda: f"{{% set x %}}{inner()}{{% endset %}}{inner()}",
+            lambda: f"{{% if {value} %}}{inner()}{{% else %}}{inner()}{{% endif %}}",
+            lambda: f"{{% for x in {value} %}}{inner()}{inner()}{{% endfor %}}",
+            lambda: f"{{% for i in range(60) %}}{inner()}{{% endfor %}}",
+        ])()  # fmt: skip
+
+    def template(self) -> str:
+        """A whole template."""
+        return "{% set ns = namespace(x=(1,)) %}" + "".join(self.statement(3) for _ in range(2))
+
+
+@pytest.mark.slow
+def test_no_generated_template_does_more_than_fail_within_its_time_and_two_megabytes() -> None:
+    """`LARES_TEMPLATE_SECS=600` looks for ten minutes; a fault names the seed that draws it again."""
+    until, seed = time.monotonic() + float(os.environ.get("LARES_TEMPLATE_SECS", "45")), random.randrange(2**32)
+    payloads = [("ab" * 30_000, list(range(20_000))), ('{"a": 1}', {"a": "x,y", "l": [1, "a", None, {"b": 2.5}]})]
+    rendered = 0
+    while time.monotonic() < until:
+        seed += 1
+        text = TemplateGenerator(seed).template()
+        for value, payload in payloads:
+            with contextlib.suppress(TemplateFailed):
+                secs, peak = rendering_cost(text, value=value, value_json=payload)
+                assert secs < 0.1 and peak < 2_000_000, (seed, secs, peak, text)
+                rendered += 1
+    assert rendered > 100

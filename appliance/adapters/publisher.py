@@ -12,7 +12,7 @@ from appliance.clock import Clock
 from appliance.errors import AdapterFailed, LaresError
 from appliance.home import events
 from appliance.home.bus import Bus
-from appliance.home.model import Observation, Report
+from appliance.home.model import Device, Observation, Report
 from appliance.home.registry import OFFLINE, ONLINE, Registry
 from appliance.home.values import Value
 
@@ -87,6 +87,10 @@ class Publisher:
     def event(self, device_id: str, event: str, data: Mapping[str, Value] | None = None) -> None:
         """Something happened at the device that is no state; two alike are two."""
         self._registry.publish_event(self.name, device_id, event, data or {})
+
+    def devices(self) -> dict[str, Device]:
+        """The adapter's devices by id as the home knows them, after a start as they were stored."""
+        return {each.id: each for each in self._registry.list_devices() if each.metadata.source == self.name}
 
     def dropped(self, device_id: str, attribute: str, reason: str) -> None:
         """Something that the adapter received and cannot use; `GET /adapters/{id}` lists it."""

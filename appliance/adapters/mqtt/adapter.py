@@ -124,6 +124,11 @@ class MqttAdapter(Adapter):
         """The work of one connection, until it is lost."""
         self.inbox.clear()
         self._seen_configs.clear()
+        self.live.catalog.names.known = {
+            device.id.removeprefix(f"{self.name}:"): identifier
+            for device in self.publish.devices().values()
+            if isinstance(identifier := device.metadata.vendor_specific.get("identifier"), str)
+        }
         self._subscribed = frozenset()
         self.connection = connection
         try:

@@ -9,8 +9,9 @@ import random
 import re
 import time
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -427,12 +428,12 @@ class TemplateGenerator:
 
     def expression(self, depth: int) -> str:
         """An expression nested at most so deep."""
-        draw, inner = self.choose, lambda: self.expression(depth - 1)
+        draw, inner = self.choose, partial(self.expression, depth - 1)
         if depth <= 0:
             return draw.choice(NAMES + LITERALS)
         arguments = ", ".join(inner() for _ in range(draw.choice((0, 0, 1, 1, 2, 3))))
         methods = [name for table in METHODS.values() for name in table]
-        return draw.choice([
+        forms: list[Callable[[], str]] = [
             lambda: f"({inner()} {draw.choice(['+', '-', '*', '/', '//', '%', '~', '**', 'and', 'or'])} {inner()})",
             lambda: f"({inner()} {draw.choice([*OPERANDS.values()])} {inner()})",
             lambda: f"({inner()} | {draw.choice([*FILTERS])}({arguments}))",
@@ -446,15 +447,16 @@ class TemplateGenerator:
             lambda: f"({inner()}, {inner()})",
             lambda: f"{{{inner()}: {inner()}}}",
             lambda: f"(not {inner()})",
-        ])()  # fmt: skip
+        ]  # fmt: skip
+        return draw.choice(forms)()
 
     def statement(self, depth: int) -> str:
         """A statement with others in it, at most so deep."""
-        draw, inner = self.choose, lambda: self.statement(depth - 1)
+        draw, inner = self.choose, partial(self.statement, depth - 1)
         value = self.expression(draw.randint(1, 3))
         if depth <= 0:
             return f"{{{{ {value} }}}}"
-        return draw.choice([
+        forms: list[Callable[[], str]] = [
             lambda: f"{{% set x = {value} %}}{inner()}",
             lambda: f"{{% set ns.x = {value} %}}{inner()}",
             lambda: f"{{% set ns.x = (ns.x, ns.x) %}}{{% set ns.x = [ns.x, x] %}}{inner()}",
@@ -462,7 +464,8 @@ class TemplateGenerator:
             lambda: f"{{% if {value} %}}{inner()}{{% else %}}{inner()}{{% endif %}}",
             lambda: f"{{% for x in {value} %}}{inner()}{inner()}{{% endfor %}}",
             lambda: f"{{% for i in range(60) %}}{inner()}{{% endfor %}}",
-        ])()  # fmt: skip
+        ]  # fmt: skip
+        return draw.choice(forms)()
 
     def template(self) -> str:
         """A whole template."""

@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 from msgspec import Struct
 
-from appliance.cli.paths import write_private
+from appliance.cli.owner import read_named
 from appliance.errors import StartFailed
 from appliance.store.file_names import STORE_FORMAT
 from appliance.store.files import MIGRATIONS
@@ -54,11 +54,6 @@ class Archive(Struct, frozen=True, kw_only=True):
         return [(key.removeprefix(prefix), value) for key, value in self.values.items() if key.startswith(prefix)]
 
 
-def write(file: Path, archive: Archive) -> None:
-    """Write the archive with mode 0600, whole or not at all; `StartFailed` if it cannot be written."""
-    write_private(file, pack(archive))
-
-
 def pack(archive: Archive) -> bytes:
     """The archive as bytes; `StartFailed` where they would be more than a backup takes."""
     formats = {"format": ARCHIVE_FORMAT, "store_format": STORE_FORMAT}
@@ -81,8 +76,7 @@ def pack(archive: Archive) -> bytes:
 def read(file: Path) -> Archive:
     """What the archive holds; `StartFailed` says why it is none that this Lares can restore."""
     try:
-        with file.open("rb") as stream:
-            packed = stream.read(MAX_ARCHIVE_BYTES + (1 << 20))  # what is cut off does not unpack
+        packed = read_named(file, MAX_ARCHIVE_BYTES + (1 << 20))  # what is cut off does not unpack
     except OSError as error:
         raise StartFailed(f"{file} cannot be read: {error.strerror}", os.EX_NOINPUT) from None
     try:

@@ -12,6 +12,7 @@ import orjson
 from appliance.cli import archive
 from appliance.cli.archive import Archive
 from appliance.cli.master_key import decode, key_of, without_key
+from appliance.cli.owner import as_owner, write_named
 from appliance.cli.paths import MARKER, HubPaths, config_folder
 from appliance.cli.terminal import progress
 from appliance.clock import Clock, timestamp
@@ -31,9 +32,10 @@ def backup(arguments: argparse.Namespace) -> int:
     config, data_dir = paths.find_config(), paths.find_data_dir()
     file = Path(arguments.file)
     _check_target(file, config)
-    made, warnings = collect(config, data_dir)
+    with as_owner(data_dir, config):
+        made, warnings = collect(config, data_dir)
     with progress(f"writing {file}"):
-        archive.write(file, made)
+        write_named(file, archive.pack(made))
     for warning in warnings:
         print(f"warning: {warning}")
     print(f"{file}: {len(made.values)} entries of state and {len(made.files)} files of configuration")

@@ -19,13 +19,15 @@ from appliance.automations.states import TOGGLE_PREFIX
 from appliance.automations.timers import TIMER_PREFIX
 from appliance.automations.variables import VARIABLE_PREFIX
 from appliance.cli.hub_client import read_state
+from appliance.cli.lua_pool import open_pool
+from appliance.cli.owner import as_owner
 from appliance.cli.paths import HubPaths
 from appliance.clock import Clock
 from appliance.config import Config
 from appliance.errors import ConfigFailed, Fault, LaresError
 from appliance.home_locale import Locale, load_zone
 from appliance.lua.lua_catalog import Catalog, check_scripts
-from appliance.lua.lua_setup import build_pool, folder_of
+from appliance.lua.lua_setup import folder_of
 from appliance.lua.names import find_undefined
 from appliance.lua.source import Source
 from appliance.scenes import build_catalog
@@ -38,10 +40,14 @@ ANYWHERE = Locale(timezone=load_zone("UTC"), latitude=0.0, longitude=0.0)
 def check(arguments: argparse.Namespace) -> int:
     """Print every fault of configuration and Lua files as `file:line: message`; 0 when there is none, else 78."""
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
-    file = paths.need_config()
-    settings, faults = _load(file)
-    in_lua, warnings = asyncio.run(_check_lua(settings, paths.find_data_dir()))
-    faults += [*in_lua, *find_unreadable(file.parent, paths.find_data_dir())]
+    file, data_dir = paths.need_config(), paths.find_data_dir()
+    with as_owner(data_dir, file):
+        settings, faults = _load(file)
+    is_sound = not faults
+    in_lua, warnings = asyncio.run(_check_lua(settings, data_dir, file))
+    faults += [*in_lua, *find_unreadable(file.parent)]
+    if not is_sound:  # what Lua names may be in what cannot be read of the configuration
+        warnings = []
     for fault in faults:
         print(fault)
     for warning in (*settings.warnings, *warnings):
@@ -53,22 +59,19 @@ def check(arguments: argparse.Namespace) -> int:
     return os.EX_OK
 
 
-def find_unreadable(folder: Path, data_dir: Path) -> list[Fault]:
-    """What of the configuration the hub's user, who owns the data directory, cannot read; asked by root alone."""
-    owner = data_dir.stat() if data_dir.is_dir() else None
-    if os.geteuid() != 0 or owner is None or owner.st_uid == 0 or folder.name != "config":
+def find_unreadable(folder: Path) -> list[Fault]:
+    """What of the configuration this user, who runs the hub, cannot read."""
+    if folder.name != "config":
         return []
-    user, group = owner.st_uid, owner.st_gid
-    hidden = [path for path in (folder, *sorted(folder.rglob("*"))) if not _can_read(path, user, group)]
-    message = f"cannot be read by user {user}, who runs the hub: `chgrp {group}` and `chmod g+rX` let it"
-    return [Fault(str(path), 0, message) for path in hidden]
+    message = (
+        f"cannot be read by user {os.geteuid()}, who runs the hub: `chgrp {os.getegid()}` and `chmod g+rX` let it"
+    )
+    paths = (folder, *sorted(folder.rglob("*")))
+    return [Fault(str(path), 0, message) for path in paths if not _can_read(path)]
 
 
-def _can_read(path: Path, user: int, group: int) -> bool:
-    found = path.stat() if path.exists() else path.lstat()
-    shift = 6 if found.st_uid == user else 3 if found.st_gid == group else 0
-    needed = 0o5 if path.is_dir() else 0o4
-    return found.st_mode >> shift & needed == needed
+def _can_read(path: Path) -> bool:
+    return os.access(path, os.R_OK | os.X_OK if path.is_dir() else os.R_OK)
 
 
 def _load(file: Path) -> tuple[Config, list[Fault]]:
@@ -79,7 +82,7 @@ def _load(file: Path) -> tuple[Config, list[Fault]]:
         return replace(config.parse("", str(file), {}), locale=ANYWHERE), failed.faults
 
 
-async def _check_lua(settings: Config, data_dir: Path) -> tuple[list[Fault], list[Fault]]:
+async def _check_lua(settings: Config, data_dir: Path, file: Path) -> tuple[list[Fault], list[Fault]]:
     """The faults of the Lua files and, where there are none, warnings about them."""
     clock, limits = Clock(), settings.automations.runner
     folders = (
@@ -87,7 +90,7 @@ async def _check_lua(settings: Config, data_dir: Path) -> tuple[list[Fault], lis
         folder_of(settings.automations, settings.root),
         folder_of(settings.scripts, settings.root, is_deep=True),
     )
-    async with build_pool(settings.scripts, limits, settings.locale.timezone, settings.root, clock) as pool:
+    async with open_pool(settings, clock, data_dir, file) as pool:
         known = _known_names(settings, data_dir)
         scenes = build_catalog(settings.scenes, settings.root, pool, limits.default_max_concurrent, known.inspect)
         automations = catalog_of(settings.automations, settings.root, pool.describe, settings.locale, clock, known)

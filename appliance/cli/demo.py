@@ -22,7 +22,8 @@ from appliance.adapters.kinds import KINDS
 from appliance.api.frames import frame_of
 from appliance.api.key_tokens import KeyToken
 from appliance.cli.logs import start_logging
-from appliance.cli.paths import CONFIG_FILE, find_template, make_data_dir, write_config
+from appliance.cli.owner import refuse_other_home
+from appliance.cli.paths import CONFIG_FILE, find_template, make_data_dir, read_template, write_config
 from appliance.cli.serve import serve, when_ready
 from appliance.config import Config
 from appliance.home.events import Event
@@ -36,10 +37,12 @@ DEFAULT_PORT = 3000
 
 def demo(arguments: argparse.Namespace) -> int:
     """Run the demo until a signal asks it to stop; the exit code."""
+    if arguments.data_dir:
+        refuse_other_home(Path(arguments.data_dir))
     port = _choose_port() if arguments.port is None else arguments.port
     with tempfile.TemporaryDirectory(prefix="lares-demo-") as folder:
         file = Path(folder) / CONFIG_FILE.parent / Path(arguments.config or CONFIG_FILE).name
-        write_config(file.parent, find_template(arguments.config))
+        write_config(file.parent, read_template(find_template(arguments.config)))
         settings = config.load(file, {})
         start_logging(replace(settings.logging, level="warning"), os.environ)
         asyncio.run(_run(settings, Path(arguments.data_dir or Path(folder) / "data"), port))

@@ -14,6 +14,7 @@ import orjson
 
 from appliance import config
 from appliance.cli.hub_client import HubRequest, ask
+from appliance.cli.owner import become_owner
 from appliance.cli.paths import HubPaths
 from appliance.clock import Clock, ClockTrust, timestamp
 from appliance.errors import ConfigFailed, StartFailed
@@ -36,7 +37,9 @@ Finding = tuple[str, str, str]
 def doctor(arguments: argparse.Namespace) -> int:
     """Print a line for each thing looked at; 0 when all is well, 1 when something needs care."""
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
-    findings = [*_check_config(paths), *_check_data(paths), *_check_platform()]
+    platform_findings = [*_check_platform()]
+    become_owner(paths.find_data_dir())
+    findings = [*_check_config(paths), *_check_data(paths), *platform_findings]
     for how, what, sentence in findings:
         print(f"{how:<5} {what:<15} {sentence}")
     return int(any(how != "ok" for how, _, _ in findings))

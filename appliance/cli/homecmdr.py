@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -19,6 +20,9 @@ DATABASES = ("data/homecmdr.db", "data/smart-home.db")
 """Where the database lies when the configuration does not say."""
 
 LUA_FOLDERS = ("scenes", "automations", "scripts")
+
+MAX_FILE_BYTES = 4 << 20
+"""Of a file that is taken over."""
 
 _URL = "sqlite://"
 
@@ -40,13 +44,36 @@ class HomecmdrInstallation(Struct, frozen=True, kw_only=True):
     config: Mapping[str, Any]
     database: Path | None
 
-    def list_lua(self, kind: str) -> Iterator[tuple[Path, Path]]:
-        """The Lua files of `scenes`, `automations` or `scripts`: each, and its path within the folder."""
+    def read_lua(self, kind: str) -> Iterator[tuple[Path, bytes | str]]:
+        """The Lua files of `scenes`, `automations` or `scripts`: the path of each in the folder, and its text.
+
+        Instead of the text there is a sentence where it is not read: where it lies outside, or is no plain file.
+        """
         section = self.config.get(kind, {})
         stated = section.get("directory", f"config/{kind}") if isinstance(section, Mapping) else f"config/{kind}"
         folder = self.root / str(stated)
+        if not is_inside(folder, self.root):
+            yield Path(), f"{folder} lies outside of {self.root}"
+            return
         for file in sorted(folder.rglob("*.lua") if kind == "scripts" else folder.glob("*.lua")):
-            yield file, file.relative_to(folder)
+            yield file.relative_to(folder), read_plain(file, self.root)
+
+
+def is_inside(path: Path, root: Path) -> bool:
+    """Whether the path is in the folder, links followed."""
+    return path.resolve().is_relative_to(root.resolve())
+
+
+def read_plain(file: Path, root: Path) -> bytes | str:
+    """The bytes, or why there is none; a link is not followed, and nothing but a plain file is opened."""
+    if not is_inside(file.parent, root) or not stat.S_ISREG(file.lstat().st_mode):
+        return "it is a link or no plain file"
+    try:
+        with os.fdopen(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
+            text = stream.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        return f"it cannot be read: {error.strerror}"
+    return text if len(text) <= MAX_FILE_BYTES else f"it is larger than {MAX_FILE_BYTES >> 20} MiB"
 
 
 def find_source(path: Path) -> HomecmdrInstallation:
@@ -57,7 +84,10 @@ def find_source(path: Path) -> HomecmdrInstallation:
     if not file.is_file():
         raise StartFailed(f"{path} is no HomeCmdr folder: there is no {_CONFIG} in it", os.EX_NOINPUT)
     try:
-        config = parse_toml(file.read_text(encoding="utf-8"), str(file))
+        text = read_plain(file, path)
+        if isinstance(text, str):
+            raise StartFailed(f"{file}: {text}", os.EX_NOINPUT)
+        config = parse_toml(text.decode(), str(file))
     except (OSError, UnicodeDecodeError) as error:
         raise StartFailed(f"{file} cannot be read: {error}", os.EX_NOINPUT) from None
     return HomecmdrInstallation(root=path, config=config, database=_find_database(path, config))
@@ -67,7 +97,8 @@ def _find_database(root: Path, config: Mapping[str, Any]) -> Path | None:
     section = config.get("persistence", {})
     url = str(section.get("database_url", "")) if isinstance(section, Mapping) else ""
     stated = [url.removeprefix(_URL).partition("?")[0]] if url.startswith(_URL) else []
-    return next((root / each for each in (*stated, *DATABASES) if each and (root / each).is_file()), None)
+    places = [root / each for each in (*stated, *DATABASES) if each and "\0" not in each]
+    return next((each for each in places if each.is_file() and is_inside(each, root)), None)
 
 
 def read_home(database: Path) -> Home:

@@ -6,7 +6,8 @@ import argparse
 import os
 from pathlib import Path
 
-from appliance.cli.paths import CONFIG_FILE, find_template, write_config
+from appliance.cli.owner import become_owner
+from appliance.cli.paths import CONFIG_FILE, find_template, read_template, write_config
 
 
 def init(arguments: argparse.Namespace) -> int:
@@ -15,7 +16,9 @@ def init(arguments: argparse.Namespace) -> int:
     It is the bundled one, or that of the file that `--config` names.
     """
     folder = Path(arguments.folder).absolute()
-    written = write_config(folder / CONFIG_FILE.parent, find_template(arguments.config))
+    template = read_template(find_template(arguments.config))
+    become_owner(folder / CONFIG_FILE.parent, folder)
+    written = write_config(folder / CONFIG_FILE.parent, template)
     for file in written:
         print(f"wrote {file}")
     if not written:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import itertools
 import os
@@ -11,17 +12,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from appliance.cli.paths import write_private
 from appliance.errors import StartFailed
 
 ROOT = 0
+MAX_STEPS = 200
+"""Names on the way to a path, those of links included."""
+
+_ON_THE_WAY = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 _IMPORTED_LATE = (
-    "encodings.ascii",
-    "encodings.idna",
-    "encodings.latin_1",
-    "encodings.utf_8_sig",
-    "_strptime",
-    "ctypes",
+    *(f"encodings.{each}" for each in ("ascii", "idna", "latin_1", "utf_8_sig")),
+    *("concurrent.futures.thread", "ctypes"),
 )
 """What Python imports when it is first needed: the user may not be allowed to read root's Python any more then."""
 
@@ -37,6 +39,15 @@ def become_owner(*paths: Path) -> None:
         os.setgroups(groups)
         os.setresgid(groups[0], groups[0], groups[0])
         os.setresuid(uid, uid, uid)
+
+
+def become_owner_of_both(config: Path, data_dir: Path) -> None:
+    """The same for what changes configuration and data; where the former is root's own, root keeps to it.
+
+    Then what changes the data must do so `as_owner`.
+    """
+    if find_owner(config) is not None or find_owner(data_dir) is None:
+        become_owner(data_dir, config)
 
 
 @contextmanager
@@ -56,6 +67,85 @@ def as_owner(*paths: Path) -> Iterator[None]:
         os.seteuid(ROOT)
         os.setegid(group)
         os.setgroups(own)
+
+
+def refuse_other_home(*paths: Path) -> None:
+    """Raise `StartFailed` if this is root, and the paths are another user's home."""
+    if (owner := find_owner(*paths)) is not None:
+        user = _name_of(owner.st_uid)
+        raise StartFailed(
+            f"{paths[0]} is the home of user {user}, where root runs no hub; run it as that user: "
+            f"`setpriv --reuid={user} --regid={owner.st_gid} --init-groups lares …`, or by its service",
+            os.EX_NOPERM,
+        )
+
+
+def worker_ids(*paths: Path) -> tuple[int, ...]:
+    """The user and the groups that run the home's Lua, if this is root and the home another's; else nothing."""
+    owner = find_owner(*paths)
+    return () if owner is None else (owner.st_uid, *_groups_of(owner))
+
+
+def read_named(path: Path, max_bytes: int) -> bytes:
+    """So many bytes of a plain file that the command line names; root follows no link to it. Raises `OSError`."""
+    reached = _walk(path) if os.geteuid() == ROOT else os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        if stat.S_ISDIR(mode := os.fstat(reached).st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "it is no plain file", str(path))
+        with open(f"/proc/self/fd/{reached}", "rb") as stream:  # noqa: PTH123 - the file that was looked at
+            return stream.read(max_bytes)
+    finally:
+        os.close(reached)
+
+
+def write_named(path: Path, data: bytes) -> None:
+    """Put the file, of mode 0600, in the place that the command line names; root follows no link to it.
+
+    Raises `StartFailed` if it cannot be written, or something else than a plain file is there.
+    """
+    with suppress(FileNotFoundError):
+        if not stat.S_ISREG(mode := path.lstat().st_mode) and not stat.S_ISDIR(mode):
+            raise StartFailed(f"{path} is there already, and no plain file; name another place", os.EX_CANTCREAT)
+    if os.geteuid() != ROOT:
+        write_private(path, data)
+        return
+    try:
+        folder = _walk(path.absolute().parent)
+    except OSError as error:
+        raise StartFailed(f"cannot write {path}: {error.strerror}", os.EX_IOERR) from None
+    try:
+        write_private(Path(f"/proc/self/fd/{folder}") / path.name, data, path)
+    finally:
+        os.close(folder)
+
+
+def _walk(path: Path) -> int:
+    """A descriptor of what is at the path, reached by no link but root's own ones on the way. Raises `OSError`."""
+    parts, reached = [*reversed(path.absolute().parts[1:])], os.open("/", _ON_THE_WAY)
+    try:
+        for _ in range(MAX_STEPS):
+            if not parts:
+                return reached
+            child = os.open(parts.pop(), _ON_THE_WAY, dir_fd=reached)
+            found, before = os.fstat(child), reached
+            if not stat.S_ISLNK(found.st_mode):
+                reached = child
+                os.close(before)
+                continue
+            target = Path(os.readlink("", dir_fd=child))
+            os.close(child)
+            if found.st_uid != ROOT or not parts:
+                break
+            parts += reversed(target.parts[target.is_absolute() :])
+            if target.is_absolute():
+                reached = os.open("/", _ON_THE_WAY)
+                os.close(before)
+        raise OSError(errno.ELOOP, "a link leads to it, which root does not follow", str(path))
+    except OSError:
+        os.close(reached)
+        raise
 
 
 def find_owner(*paths: Path) -> os.stat_result | None:
@@ -92,6 +182,13 @@ def _chain_of(path: Path) -> list[os.stat_result]:
     return chain
 
 
+def _name_of(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
 def _groups_of(owner: os.stat_result) -> list[int]:
     """The user's groups, the main one first, as at a login; a user without a name has the folder's, never root's."""
     try:
@@ -103,18 +200,13 @@ def _groups_of(owner: os.stat_result) -> list[int]:
 
 @contextmanager
 def give_new_files(folder: Path) -> Iterator[None]:
-    """What is made in the folder within the context belongs to the folder's owner, or to its parent's if it is new.
-
-    It may be made by root, who can read what the owner cannot.
-    """
-    if os.geteuid() != 0:
-        yield
-        return
+    """What root makes in a folder of its own within the context gets the folder's group: the hub can read it."""
     before = {folder, *folder.rglob("*")} if folder.exists() else set()
     try:
         yield
     finally:
-        like = (folder if folder in before else folder.parent).stat()
-        for path in {folder, *folder.rglob("*")} - before:
-            if path.exists():
-                os.chown(path, like.st_uid, like.st_gid)
+        if os.geteuid() == ROOT:
+            group = (folder if folder in before else folder.parent).stat().st_gid
+            for path in {folder, *folder.rglob("*")} - before:
+                if path.exists():
+                    os.chown(path, ROOT, group)

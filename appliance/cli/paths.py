@@ -15,6 +15,9 @@ from appliance.store.atomic import write_file
 
 CONFIG_FILE = Path("config") / "default.toml"
 
+Template = Mapping[Path, tuple[bytes, int]]
+"""Content and mode of files, by their paths in the folder of configuration."""
+
 STAGE = ".restore-part"
 """The ending of a folder that a restore has yet to put in place, or has replaced when it was cut off."""
 
@@ -108,31 +111,40 @@ def find_template(config_flag: str | None) -> Path:
     return config_folder(HubPaths.of_process(config_flag, None).find_config())
 
 
-def write_config(folder: Path, source: Path) -> list[Path]:
-    """Copy the configuration into the folder, never over a file that exists; `StartFailed` if it cannot.
+def read_template(source: Path) -> Template:
+    """The files of a configuration to begin with; `StartFailed` if one cannot be read."""
+    try:
+        files = sorted(path for path in source.rglob("*") if path.is_file())
+        return {file.relative_to(source): (file.read_bytes(), file.stat().st_mode & 0o666) for file in files}
+    except OSError as error:
+        raise StartFailed(f"{error.filename} cannot be read: {error.strerror}", os.EX_NOINPUT) from None
+
+
+def write_config(folder: Path, template: Template) -> list[Path]:
+    """Write the configuration into the folder, never over a file that exists; `StartFailed` if it cannot.
 
     What was written is returned.
     """
     written = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for file in sorted(path for path in source.rglob("*") if path.is_file()):
-            target = folder / file.relative_to(source)
+        for path, (data, mode) in template.items():
+            target = folder / path
             target.parent.mkdir(parents=True, exist_ok=True)
             if not target.exists() and not target.is_symlink():
-                write_file(target, file.read_bytes(), file.stat().st_mode & 0o666)
+                write_file(target, data, mode)
                 written.append(target)
     except OSError as error:
         raise StartFailed(f"cannot write the configuration to {folder}: {error.strerror}", os.EX_CANTCREAT) from None
     return written
 
 
-def write_private(file: Path, data: bytes) -> None:
-    """Write the file with mode 0600, whole or not at all; `StartFailed` if it cannot be written."""
+def write_private(file: Path, data: bytes, name: Path | None = None) -> None:
+    """Write the file with mode 0600, whole or not at all; `StartFailed`, which names it, if it cannot be written."""
     try:
         write_file(file, data)
     except OSError as error:
-        raise StartFailed(f"cannot write {file}: {error.strerror}", os.EX_IOERR) from None
+        raise StartFailed(f"cannot write {name or file}: {error.strerror}", os.EX_IOERR) from None
 
 
 def make_data_dir(folder: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from appliance.cli import archive
 from appliance.cli.archive import Archive
 from appliance.cli.master_key import decode, key_of, with_key, without_key
-from appliance.cli.owner import as_owner
+from appliance.cli.owner import as_owner, become_owner_of_both
 from appliance.cli.paths import MARKER, STAGE, HubPaths, config_folder, make_data_dir
 from appliance.cli.terminal import progress
 from appliance.clock import Clock
@@ -36,9 +36,10 @@ def restore(arguments: argparse.Namespace) -> int:
     found = archive.read(Path(arguments.file))
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
     file, data_dir = paths.find_config(), paths.find_data_dir()
+    become_owner_of_both(file, data_dir)
     files = _files_for(file, found)
-    make_data_dir(data_dir)
     with as_owner(data_dir):
+        make_data_dir(data_dir)
         lock = DirectoryLock(data_dir)
     try:
         with progress(f"restoring {arguments.file}"):

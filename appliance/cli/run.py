@@ -11,7 +11,8 @@ from pathlib import Path
 
 from appliance import config
 from appliance.cli.logs import start_logging
-from appliance.cli.paths import HubPaths, bundled_config, make_data_dir, write_config
+from appliance.cli.owner import refuse_other_home
+from appliance.cli.paths import HubPaths, bundled_config, make_data_dir, read_template, write_config
 from appliance.cli.serve import end_process, serve
 from appliance.log_buffer import LogBuffer
 from appliance.lua.process import protect_memory
@@ -30,9 +31,10 @@ def run(arguments: argparse.Namespace) -> int:
     protect_memory()
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
     file, data_dir = paths.find_config(), paths.find_data_dir()
+    refuse_other_home(data_dir, file)
     is_new = not file.exists()
     if is_new:
-        write_config(file.parent, bundled_config())
+        write_config(file.parent, read_template(bundled_config()))
         start_logging(LOGGING, os.environ)
         log.info("there was no configuration: the bundled one is now in %s", file.parent)
     settings = config.load(file, os.environ)

@@ -20,6 +20,7 @@ from appliance.automations.time_triggers import TimedTrigger
 from appliance.automations.timers import TIMER_PREFIX
 from appliance.cli.device_events import FileEvent, first_instant, read_events, read_instant
 from appliance.cli.hub_client import read_state
+from appliance.cli.owner import as_owner
 from appliance.cli.paths import HubPaths
 from appliance.cli.simulation import Simulation, open_simulation
 from appliance.cli.simulation_printer import SimulationPrinter
@@ -44,12 +45,12 @@ class _SimulatedPeriod(Struct, frozen=True, kw_only=True):
 def simulate(arguments: argparse.Namespace) -> int:
     """Print what would fire and what would not, and why; nothing is commanded and nothing is written."""
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
-    file = paths.need_config()
-    settings = config.load(file, os.environ)
+    file, data_dir = paths.need_config(), paths.find_data_dir()
+    with as_owner(data_dir, file):
+        settings, stored = config.load(file, os.environ), read_state(data_dir)
     text = "" if arguments.events is None else _read(arguments.events)
     period = _period(arguments.start, arguments.hours, text, settings.locale)
     events = _events(text, arguments.events, settings.locale, period)
-    stored = read_state(paths.find_data_dir())
     if not period.is_present:
         stored = {
             key: value for key, value in stored.items() if not key.startswith((AUTOMATION_PREFIX, TIMER_PREFIX))
@@ -59,13 +60,14 @@ def simulate(arguments: argparse.Namespace) -> int:
     printer = SimulationPrinter(clock, zone, clock.stop, runs_lua=arguments.run)
     for name in ("automations", "scenes"):  # what they warn of is printed
         logging.getLogger(name).setLevel(logging.ERROR)
-    asyncio.run(_simulate(settings, DocumentSnapshot(stored), period.end, printer, clock, events, arguments))
+    given = (file, data_dir), period.end, events
+    asyncio.run(_simulate(settings, DocumentSnapshot(stored), printer, clock, arguments, *given))
     return os.EX_OK
 
 
 def _read(name: str) -> str:
     try:
-        with Path(name).open("rb") as stream:
+        with as_owner(Path(name)), Path(name).open("rb") as stream:
             data = stream.read(MAX_EVENTS_BYTES + 1)
         if len(data) > MAX_EVENTS_BYTES:
             raise StartFailed(f"{name} is larger than {MAX_EVENTS_BYTES >> 20} MiB", os.EX_DATAERR)
@@ -96,13 +98,14 @@ def _events(text: str, name: str, locale: Locale, period: _SimulatedPeriod) -> l
 async def _simulate(
     settings: Config,
     stored: DocumentSnapshot,
-    until: datetime,
     printer: SimulationPrinter,
     clock: SimulatedClock,
-    events: Sequence[FileEvent],
     arguments: argparse.Namespace,
+    home: Sequence[Path],
+    until: datetime,
+    events: Sequence[FileEvent],
 ) -> None:
-    async with open_simulation(settings, stored, clock, printer, runs_lua=arguments.run) as simulation:
+    async with open_simulation(settings, stored, clock, printer, home=home, runs_lua=arguments.run) as simulation:
         for fault in simulation.rejected:
             print(f"left out: {fault}", file=sys.stderr)
         pretended = await simulation.run(until, events)

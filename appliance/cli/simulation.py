@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -17,6 +18,7 @@ from appliance.automations.calls import AutomationCalls
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
 from appliance.cli.device_events import FileEvent
+from appliance.cli.lua_pool import open_pool
 from appliance.cli.simulated_home import (
     SimulatedContext,
     SimulatedDispatcher,
@@ -35,7 +37,6 @@ from appliance.home.bus import Bus
 from appliance.home.registry import Registry
 from appliance.lua.context import Context, MoreCall
 from appliance.lua.executor import Execution, Executor
-from appliance.lua.lua_setup import build_pool
 from appliance.scenes import Scenes, build_catalog
 from appliance.store.records import DocumentSnapshot, Storage, read_devices, read_layout
 from appliance.tasks import Tasks
@@ -78,9 +79,18 @@ class Simulation(Struct, frozen=True, kw_only=True):
 
 @asynccontextmanager
 async def open_simulation(
-    settings: Config, stored: DocumentSnapshot, clock: SimulatedClock, printer: SimulationPrinter, *, runs_lua: bool
+    settings: Config,
+    stored: DocumentSnapshot,
+    clock: SimulatedClock,
+    printer: SimulationPrinter,
+    *,
+    home: Sequence[Path],
+    runs_lua: bool,
 ) -> AsyncIterator[Simulation]:
-    """The automations with the home as it is stored; nothing that they do is kept or leaves the process."""
+    """The automations with the home as it is stored; nothing that they do is kept or leaves the process.
+
+    Root becomes the user whose `home` the paths are before any Lua is run.
+    """
     bus, limits = Bus(), settings.automations.runner
     environment = _environment(settings, stored, bus, clock)
     registry = environment.registry
@@ -93,7 +103,7 @@ async def open_simulation(
         context.on_action, context.turns = printer.print_action, turns
         return context
 
-    async with build_pool(settings.scripts, limits, settings.locale.timezone, settings.root, clock) as pool:
+    async with open_pool(settings, clock, *home) as pool:
         turns = Turns(lambda: pool.running)
         executor = partial(SimulatedExecutor, turns) if runs_lua else DryExecutor
         new_executor = partial(executor, pool, new_context, clock)

@@ -7,23 +7,26 @@ import asyncio
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from appliance import config
 from appliance.adapters.kinds import KINDS
 from appliance.cli.homecmdr import LUA_FOLDERS, Home, HomecmdrInstallation, find_source, read_home
-from appliance.cli.owner import as_owner, give_new_files
-from appliance.cli.paths import HubPaths, bundled_config, config_folder, make_data_dir, write_config
+from appliance.cli.owner import as_owner, become_owner_of_both, give_new_files
+from appliance.cli.paths import HubPaths, bundled_config, config_folder, make_data_dir, read_template, write_config
 from appliance.clock import Clock
 from appliance.errors import ConfigFailed, Invalid
-from appliance.home.texts import MAX_NAME_CHARS, strip_id, strip_text
+from appliance.home.texts import identifier
+from appliance.home.texts import name as checked_name
+from appliance.store.atomic import write_file
 from appliance.store.disk import Disk
 from appliance.store.document import Document
 from appliance.store.lock import DirectoryLock
 from appliance.store.records import GROUP_PREFIX, PLACE_PREFIX, ROOM_PREFIX
 from appliance.store.replacement import finish_at_start
+from appliance.tables.checks import shown
 
 _KEYS = ("locale.timezone", "locale.latitude", "locale.longitude", "logging.level", "api.bind_address")
 """Keys of its configuration that mean the same here, beside those of the adapters."""
@@ -43,18 +46,22 @@ Steps = Iterator[tuple[bool, str]]
 
 def take_over(arguments: argparse.Namespace) -> int:
     """Take over what is at the path, and print what was taken and what not; the exit code."""
-    source = find_source(Path(arguments.path))
-    home = None if source.database is None else read_home(source.database)
+    path = Path(arguments.path)
+    with as_owner(path):
+        source = find_source(path)
+        home = None if source.database is None else read_home(source.database)
+        lua = [(kind, name, text) for kind in LUA_FOLDERS for name, text in source.read_lua(kind)]
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
     file, data_dir = paths.find_config(), paths.find_data_dir()
-    make_data_dir(data_dir)
+    become_owner_of_both(file, data_dir)
     with as_owner(data_dir):
+        make_data_dir(data_dir)
         lock = DirectoryLock(data_dir)
     try:
         with as_owner(data_dir):
             finish_at_start(data_dir, Clock().now())
         with give_new_files(file.parent):
-            steps = [*_take_config(source, file), *_take_lua(source, config_folder(file))]
+            steps = [*_take_config(source, file), *_take_lua(lua, config_folder(file))]
         with as_owner(data_dir):
             steps += asyncio.run(_take_home(home, data_dir))
     finally:
@@ -70,7 +77,7 @@ def _take_config(source: HomecmdrInstallation, file: Path) -> Steps:
     if file.exists():
         yield from ((False, f"{key} = {toml_value(value)}: {file} is there already") for key, value in stated.items())
     elif source.config:
-        write_config(file.parent, bundled_config())
+        write_config(file.parent, read_template(bundled_config()))
         text = file.read_text(encoding="utf-8")
         for group in _together(stated):
             text, sentences = _try_keys(text, group)
@@ -126,16 +133,17 @@ def _describe_not_taken(stated: Mapping[str, Any]) -> Steps:
         yield False, "api.cors: which pages may use this hub is for you to say anew"
 
 
-def _take_lua(source: HomecmdrInstallation, folder: Path) -> Steps:
-    """Copy the Lua files that are not there."""
-    for kind in LUA_FOLDERS:
-        for file, name in source.list_lua(kind):
-            target = folder / kind / name
-            if target.exists():
-                yield False, f"{kind}/{name}: {target} is there already"
-                continue
+def _take_lua(lua: Iterable[tuple[str, Path, bytes | str]], folder: Path) -> Steps:
+    """Write the Lua files that are not there; a text instead of bytes says why there are none."""
+    for kind, name, text in lua:
+        target = folder / kind / name
+        if isinstance(text, str):
+            yield False, f"{kind}/{name}: {text}"
+        elif target.exists() or target.is_symlink():
+            yield False, f"{kind}/{name}: {target} is there already"
+        else:
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(file.read_bytes())
+            write_file(target, text, 0o644)
             yield True, f"{kind}/{name}"
 
 
@@ -163,10 +171,10 @@ async def _take_home(home: Home | None, data_dir: Path) -> list[tuple[bool, str]
 def _entries(home: Home, steps: list[tuple[bool, str]]) -> Iterator[tuple[str, str, Any]]:
     """What each thing is called, its key, and its value; what may not be called so is left."""
     for id_, name in home.rooms.items():
-        if _is_sound(f"room {id_!r}", id_, name, steps):
+        if _is_sound(f"room {shown(id_)}", id_, name, [], steps):
             yield f"room {id_!r} ({name})", ROOM_PREFIX + id_, {"name": name.strip()}
     for id_, (name, members) in home.groups.items():
-        if _is_sound(f"group {id_!r}", id_, name, steps):
+        if _is_sound(f"group {shown(id_)}", id_, name, members, steps):
             unique = list(dict.fromkeys(members))
             yield (
                 f"group {id_!r} ({name}), {len(unique)} members",
@@ -174,16 +182,18 @@ def _entries(home: Home, steps: list[tuple[bool, str]]) -> Iterator[tuple[str, s
                 {"name": name.strip(), "members": unique},
             )
     for device_id, room_id in home.room_assignments.items():
-        if room_id in home.rooms:
+        if room_id in home.rooms and _is_sound(f"room of {shown(device_id)}", device_id, room_id, [], steps):
             yield f"{device_id} is in {room_id!r}", PLACE_PREFIX + device_id, room_id
 
 
-def _is_sound(what: str, id_: str, name: str, steps: list[tuple[bool, str]]) -> bool:
+def _is_sound(what: str, id_: Any, name: Any, members: Iterable[Any], steps: list[tuple[bool, str]]) -> bool:
+    """Whether the API would take it; if not, that is a step."""
     try:
-        if strip_id(id_) != id_:
-            raise Invalid("its id must not have white space around it")
-        strip_text(name, MAX_NAME_CHARS)
-    except (Invalid, AttributeError, TypeError) as fault:
+        for each in (id_, *members):
+            if identifier(each) != each:
+                raise Invalid("an id must not have white space around it")
+        checked_name(name)
+    except Invalid as fault:
         steps.append((False, f"{what}: {fault}"))
         return False
     return True

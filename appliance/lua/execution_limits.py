@@ -18,13 +18,14 @@ class ExecutionLimits:
 
     `max_cpu_secs` is running time without a call that waits, `max_cpu_total_secs` processor time in all, and
     `backstop_secs` the whole duration without the time inside `ctx:sleep`. All are real seconds, also where the hub's
-    clock is simulated.
+    clock is simulated. `user_ids` are the user and the groups that a worker becomes which root starts.
     """
 
     max_memory_mb: float = 16
     max_cpu_secs: float = 5.0
     max_cpu_total_secs: float = 60.0
     backstop_secs: float = 3600.0
+    user_ids: tuple[int, ...] = ()
 
     @property
     def max_memory(self) -> int:

@@ -21,13 +21,17 @@ def build_pool(
     root: Path,
     clock: Clock,
     on_kill: Callable[[str], None] = lambda _: None,
+    user_ids: tuple[int, ...] = (),
 ) -> WorkerPool:
-    """The workers of every execution; paths start at `root`, `on_kill` gets a sentence for each worker lost."""
+    """The workers of every execution; paths start at `root`, `on_kill` gets a sentence for each worker lost.
+
+    `user_ids` are those that a worker becomes which root starts: a user and its groups."""
     limits = ExecutionLimits(
         max_memory_mb=scripts.max_memory_mb,
         max_cpu_secs=scripts.max_cpu_secs,
         max_cpu_total_secs=scripts.max_cpu_total_secs,
         backstop_secs=runner.backstop_timeout_secs,
+        user_ids=user_ids,
     )
     folder = folder_of(scripts, root, is_deep=True)
     return WorkerPool(limits=limits, scripts=folder, timezone=timezone, clock=clock, on_kill=on_kill)

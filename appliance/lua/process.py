@@ -19,9 +19,9 @@ from appliance.lua_worker.protocol import Decoder
 
 _START = """
 import sys
-sys.dont_write_bytecode, sys.path[:] = sys.argv[1] == "True", sys.argv[7:]
+sys.dont_write_bytecode, sys.path[:] = sys.argv[1] == "True", sys.argv[8:]
 from appliance.lua_worker.worker_main import main
-main(sys.argv[2:7])
+main(sys.argv[2:8])
 """
 _ROOM_BYTES = 1 << 30
 """Address space of a worker beside what its executions may use: most of it is stacks, and never touched."""
@@ -94,7 +94,8 @@ def _arguments(limits: ExecutionLimits, zone: ZoneInfo) -> list[str]:
     room = _ROOM_BYTES + 4 * limits.max_memory
     zone_file = str(files("tzdata").joinpath("zoneinfo", *str(zone.key).split("/")))
     most = limits.max_memory, limits.max_cpu_total_secs, room
-    return [str(each) for each in (sys.dont_write_bytecode, os.getpid(), zone_file, *most, *path)]
+    ids = ",".join(map(str, limits.user_ids))
+    return [str(each) for each in (sys.dont_write_bytecode, os.getpid(), zone_file, *most, ids, *path)]
 
 
 def probe_confinement() -> str:

@@ -40,9 +40,9 @@ def main(arguments: Sequence[str]) -> None:
     """Serve the hub until it closes the socket, which is descriptor 0; does not return.
 
     The arguments are the hub's process, the file of its time zone, the bytes of memory and the seconds of processor
-    time that one execution may use, and the bytes of address space that the worker may.
+    time that one execution may use, the bytes of address space that the worker may, and the user and groups to be.
     """
-    parent, zone, max_memory, max_cpu_secs, max_address_space = arguments
+    parent, zone, max_memory, max_cpu_secs, max_address_space, ids = arguments
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, NICE)
     with contextlib.suppress(OSError):
@@ -51,12 +51,20 @@ def main(arguments: Sequence[str]) -> None:
     os.environ["TZ"] = f":{zone}"
     time.tzset()
     prelude()
+    if ids and os.geteuid() == 0:
+        _become(*map(int, ids.split(",")))
     connection = socket.socket(fileno=0)
     missing = confine(int(parent), int(max_address_space))
     try:
         WorkerLoop(connection, int(max_memory), float(max_cpu_secs)).serve("; ".join(missing))
     finally:  # glibc needs a descriptor to end the other threads in order, and there is none
         os._exit(os.EX_SOFTWARE)
+
+
+def _become(user: int, group: int, *groups: int) -> None:
+    os.setgroups([group, *groups])
+    os.setresgid(group, group, group)
+    os.setresuid(user, user, user)
 
 
 class WorkerLoop:

@@ -1,0 +1,179 @@
+"""Root in somebody else's home: its commands are that user there, follow no link, and give nothing of root's away."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_commands_line import LOOPBACK, ended, environment
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+
+USER = 12345
+SECRET = "what only root may read"
+
+
+@pytest.fixture
+def theirs(open_folder: Path) -> Path:
+    """A home that another user owns, in a folder of root's; beside it a secret of root's."""
+    (open_folder / "secret.lua").write_text(f"-- {SECRET}")
+    (open_folder / "secret.lua").chmod(0o600)
+    home = open_folder / "home"
+    for folder in (home / "config" / "scenes", home / "data"):
+        folder.mkdir(parents=True)
+    (home / "config" / "default.toml").write_text(LOOPBACK)
+    give(home)
+    return home
+
+
+def give(folder: Path) -> None:
+    """Let all of it be the user's."""
+    for path in (folder, *folder.rglob("*")):
+        os.chown(path, USER, USER, follow_symlinks=False)
+
+
+def owners(folder: Path) -> set[int]:
+    """Whose the things in the folder are."""
+    return {path.lstat().st_uid for path in (folder, *folder.rglob("*"))}
+
+
+def test_a_backup_reads_nothing_that_the_user_may_not_and_is_root_s(theirs: Path, open_folder: Path) -> None:
+    archive = open_folder / "home.tar.gz"
+    assert ended(theirs, "backup", str(archive)).code == 0
+    assert (archive.stat().st_uid, archive.stat().st_mode & 0o777) == (0, 0o600)
+    (theirs / "config" / "scenes" / "a.lua").symlink_to(open_folder / "secret.lua")
+    give(theirs)
+    result = ended(theirs, "backup", str(open_folder / "second.tar.gz"))
+    assert result.code == 66 and "Permission denied" in result.err
+    assert not (open_folder / "second.tar.gz").exists()
+
+
+def test_a_restore_is_the_user_s_and_stays_in_the_home(theirs: Path, open_folder: Path) -> None:
+    archive = open_folder / "home.tar.gz"
+    assert ended(theirs, "backup", str(archive)).code == 0
+    assert ended(theirs, "restore", str(archive)).code == 0
+    assert owners(theirs / "config") == owners(theirs / "data") == {USER}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("restore",), ("backup", "x.tar.gz"), ("key", "list"), ("check",), ("doctor",), ("import", "homecmdr")],
+    ids=" ".join,
+)
+def test_a_data_directory_that_is_a_link_is_refused(
+    theirs: Path, open_folder: Path, arguments: tuple[str, ...]
+) -> None:
+    archive = open_folder / "home.tar.gz"
+    assert ended(theirs, "backup", str(archive)).code == 0
+    hub = open_folder / "other"
+    hub.mkdir(mode=0o700)
+    (theirs / "data").rename(open_folder / "data")
+    (theirs / "data").symlink_to(hub)
+    os.chown(theirs / "data", USER, USER, follow_symlinks=False)
+    source = open_folder / "source"
+    (source / "config").mkdir(parents=True)
+    (source / "config" / "default.toml").write_text("")
+    last = {"restore": [str(archive)], "import": [str(source)]}.get(arguments[0], [])
+    result = ended(theirs, *arguments, *last)
+    assert result.code == 77 and "is a link, which root does not follow" in result.err, result
+    assert list(hub.iterdir()) == []
+
+
+@pytest.mark.parametrize("lay", ["link", "fifo", "device"])
+def test_what_root_names_is_a_plain_file_and_no_link(theirs: Path, open_folder: Path, lay: str) -> None:
+    archive = theirs / "home.tar.gz"
+    match lay:
+        case "link":
+            archive.symlink_to(open_folder / "secret.lua")
+        case "fifo":
+            os.mkfifo(archive)
+        case "device":
+            archive = Path("/dev/zero")
+    result = ended(theirs, "restore", str(archive))
+    assert result.code == 66 and ("link" in result.err or "no plain file" in result.err), result
+    result = ended(theirs, "backup", str(archive))
+    assert result.code == 73 and "no plain file" in result.err, result
+    assert (open_folder / "secret.lua").read_text() == f"-- {SECRET}"
+
+
+@pytest.mark.parametrize("command", ["run", "demo"])
+def test_root_runs_no_hub_in_another_s_home_and_says_what_to_do(theirs: Path, command: str) -> None:
+    result = ended(theirs, command, "--data-dir", str(theirs / "data"))
+    assert result.code == 77 and "run it as that user" in result.err and "setpriv --reuid=12345" in result.err
+    assert list((theirs / "data").iterdir()) == []
+
+
+def test_init_gives_the_files_to_whose_folder_it_is(theirs: Path) -> None:
+    (theirs / "new").mkdir()
+    os.chown(theirs / "new", USER, USER)
+    assert ended(theirs, "init", str(theirs / "new")).code == 0
+    assert owners(theirs / "new") == {USER}
+
+
+def test_lua_is_run_by_the_user(theirs: Path, open_folder: Path) -> None:
+    """The worker's user is asked of the kernel, while a file that runs long is read."""
+    (theirs / "config" / "scenes" / "a.lua").write_text("while true do end")
+    (theirs / "config" / "default.toml").write_text(LOOPBACK + "[scripts]\nmax_cpu_secs = 2\n")
+    give(theirs)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "appliance", "check"], cwd=theirs, env=environment(), stdout=subprocess.PIPE
+    )
+    seen = set()
+    while process.poll() is None:
+        seen |= {
+            tuple(line.split()[1:5])
+            for child in Path(f"/proc/{process.pid}/task").glob("*/children")
+            for pid in read(child).split()
+            for line in read(Path(f"/proc/{pid}/status")).splitlines()
+            if line.startswith("Uid:")
+        }
+    assert (str(USER),) * 4 in seen
+    out, _ = process.communicate()
+    assert process.returncode == 78 and b"a.lua" in out
+
+
+def read(path: Path) -> str:
+    """What a file of /proc says; nothing once its process is gone."""
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+def test_an_import_obeys_nothing_that_lies_outside_of_the_source(theirs: Path, open_folder: Path) -> None:
+    source = open_folder / "source"
+    for folder in (source / "config" / "automations", source / "data", open_folder / "outside"):
+        folder.mkdir(parents=True)
+    (open_folder / "outside" / "o.lua").write_text("-- outside")
+    (source / "config" / "default.toml").write_text(
+        '[scenes]\ndirectory = "../outside"\n[persistence]\ndatabase_url = "sqlite://../outside.db"\n'
+    )
+    (source / "config" / "automations" / "link.lua").symlink_to(open_folder / "secret.lua")
+    os.mkfifo(source / "config" / "automations" / "fifo.lua")
+    with sqlite3.connect(open_folder / "outside.db") as database:
+        database.executescript("CREATE TABLE rooms (id, name); CREATE TABLE devices (device_id, room_id)")
+    database.close()
+    result = ended(theirs, "import", "homecmdr", str(source))
+    assert result.code == 0, result
+    assert "lies outside" in result.out and "there is no database" in result.out
+    assert result.out.count("it is a link or no plain file") == 2
+    assert SECRET not in "".join(path.read_text() for path in theirs.rglob("*.lua"))
+    assert owners(theirs / "config") == {USER}
+
+
+def test_an_import_takes_only_ids_and_texts_that_the_api_takes(theirs: Path, open_folder: Path) -> None:
+    source = open_folder / "hub.db"
+    with sqlite3.connect(source) as database:
+        database.executescript("CREATE TABLE rooms (id, name); CREATE TABLE devices (device_id, room_id)")
+        rows = [("x" * 5_000_000, "a"), ("b\x1b[31m", "b"), (7, "c"), (b"bytes", "d"), ("e", b"bytes"), ("f", "F")]
+        database.executemany("INSERT INTO rooms VALUES (?, ?)", rows)
+        database.execute("INSERT INTO devices VALUES (?, ?)", ("d" * 1000, "f"))
+    database.close()
+    result = ended(theirs, "import", "homecmdr", str(source))
+    assert result.code == 0 and "took  room 'f' (F)" in result.out and result.out.count("left  room") == 6, result
+    assert "\x1b" not in result.out and len(result.out) < 5000

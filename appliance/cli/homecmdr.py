@@ -21,7 +21,7 @@ DATABASES = ("data/homecmdr.db", "data/smart-home.db")
 
 LUA_FOLDERS = ("scenes", "automations", "scripts")
 
-MAX_FILE_BYTES = 4 << 20
+MAX_SOURCE_FILE_BYTES = 4 << 20
 """Of a file that is taken over."""
 
 _URL = "sqlite://"
@@ -70,10 +70,10 @@ def read_plain(file: Path, root: Path) -> bytes | str:
         return "it is a link or no plain file"
     try:
         with os.fdopen(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
-            text = stream.read(MAX_FILE_BYTES + 1)
+            text = stream.read(MAX_SOURCE_FILE_BYTES + 1)
     except OSError as error:
         return f"it cannot be read: {error.strerror}"
-    return text if len(text) <= MAX_FILE_BYTES else f"it is larger than {MAX_FILE_BYTES >> 20} MiB"
+    return text if len(text) <= MAX_SOURCE_FILE_BYTES else f"it is larger than {MAX_SOURCE_FILE_BYTES >> 20} MiB"
 
 
 def find_source(path: Path) -> HomecmdrInstallation:

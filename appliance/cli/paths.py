@@ -15,7 +15,7 @@ from appliance.store.atomic import write_file
 
 CONFIG_FILE = Path("config") / "default.toml"
 
-Template = Mapping[Path, tuple[bytes, int]]
+ConfigTemplate = Mapping[Path, tuple[bytes, int]]
 """Content and mode of files, by their paths in the folder of configuration."""
 
 STAGE = ".restore-part"
@@ -111,7 +111,7 @@ def find_template(config_flag: str | None) -> Path:
     return config_folder(HubPaths.of_process(config_flag, None).find_config())
 
 
-def read_template(source: Path) -> Template:
+def read_template(source: Path) -> ConfigTemplate:
     """The files of a configuration to begin with; `StartFailed` if one cannot be read."""
     try:
         files = sorted(path for path in source.rglob("*") if path.is_file())
@@ -120,7 +120,7 @@ def read_template(source: Path) -> Template:
         raise StartFailed(f"{error.filename} cannot be read: {error.strerror}", os.EX_NOINPUT) from None
 
 
-def write_config(folder: Path, template: Template) -> list[Path]:
+def write_config(folder: Path, template: ConfigTemplate) -> list[Path]:
     """Write the configuration into the folder, never over a file that exists; `StartFailed` if it cannot.
 
     What was written is returned.

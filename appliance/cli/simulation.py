@@ -87,13 +87,9 @@ async def open_simulation(
     home: Sequence[Path],
     runs_lua: bool,
 ) -> AsyncIterator[Simulation]:
-    """The automations with the home as it is stored; nothing that they do is kept or leaves the process.
-
-    Root becomes the user whose `home` the paths are before any Lua is run.
-    """
+    """The automations with the state as stored, run by the user of `home`; nothing is kept or leaves the process."""
     bus, limits = Bus(), settings.automations.runner
-    environment = _environment(settings, stored, bus, clock)
-    registry = environment.registry
+    registry = (environment := _environment(settings, stored, bus, clock)).registry
     dispatcher = SimulatedDispatcher(registry, bus, clock, settings.adapter_names)
     calls: dict[str, MoreCall] = {}
 
@@ -105,8 +101,9 @@ async def open_simulation(
 
     async with open_pool(settings, clock, *home) as pool:
         turns = Turns(lambda: pool.running)
-        executor = partial(SimulatedExecutor, turns) if runs_lua else DryExecutor
-        new_executor = partial(executor, pool, new_context, clock)
+        new_executor = partial(
+            partial(SimulatedExecutor, turns) if runs_lua else DryExecutor, pool, new_context, clock
+        )
         catalog = catalog_of(settings.automations, settings.root, pool.describe, settings.locale, clock)
         in_scenes = build_catalog(settings.scenes, settings.root, pool, limits.default_max_concurrent)
         async with (

@@ -93,14 +93,10 @@ async def open_simulation(
     dispatcher = SimulatedDispatcher(registry, bus, clock, settings.adapter_names)
     calls: dict[str, MoreCall] = {}
 
-    def new_context(label: str) -> Context:
-        printer.on_start(label)
-        context = SimulatedContext(registry, dispatcher, clock, label, calls)
-        context.on_action, context.turns = printer.print_action, turns
-        return context
-
     async with open_pool(settings, clock, *home) as pool:
         turns = Turns(lambda: pool.running)
+        context = partial(SimulatedContext, registry, dispatcher, clock)
+        new_context = partial(_new_context, context, calls, printer, turns)
         new_executor = partial(
             partial(SimulatedExecutor, turns) if runs_lua else DryExecutor, pool, new_context, clock
         )
@@ -120,6 +116,20 @@ async def open_simulation(
                 printer=printer,
                 is_busy=lambda: turns.is_busy,
             )
+
+
+def _new_context(
+    context: Callable[[str, dict[str, MoreCall]], SimulatedContext],
+    calls: dict[str, MoreCall],
+    printer: SimulationPrinter,
+    turns: Turns,
+    label: str,
+) -> Context:
+    """The context of an execution that has begun."""
+    printer.on_start(label)
+    made = context(label, calls)
+    made.on_action, made.turns = printer.print_action, turns
+    return made
 
 
 def _environment(settings: Config, stored: DocumentSnapshot, bus: Bus, clock: Clock) -> Environment:

@@ -364,7 +364,7 @@ def checked(
 ) -> subprocess.CompletedProcess[str]:
     """Run `test` with a .venv whose tools only tell how they were called."""
     environment.write_stamp(digests((environment.runtime_lock, environment.test_lock)))
-    fake_python(clone, f'echo "called $*"\nenv | grep LARES_\n{script}')
+    fake_python(clone, f'echo "called $*"\ncase "$(export -p)" in *LARES_*) export -p;; esac\n{script}')
     return run(clone, "test", *args, **env)
 
 

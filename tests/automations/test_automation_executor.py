@@ -316,3 +316,13 @@ async def test_what_was_queued_and_skipped_as_it_was_switched_off_is_no_duplicat
         it.bus.publish(SystemErrorReported(message="two"))
         await it.drain()
         assert [event["message"] for event in it.events] == ["one", "two"]
+
+
+async def test_a_run_that_is_cancelled_gives_its_cooldown_back(tmp_path: Path) -> None:
+    async with bench(tmp_path, automation(**COOL)) as it:
+        await hold(it)
+        burst(it)
+        it.stage.plays[0].cancel()
+        await it.drain()
+        burst(it)
+        assert (len(it.fired), it.outcomes()[0][0]) == (2, "cancelled")

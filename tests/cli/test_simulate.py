@@ -264,3 +264,9 @@ def test_check_knows_the_rooms_and_groups_of_the_home_and_warns_of_others(tmp_pa
     assert result.code == 0 and [line for line in result.out.splitlines() if line.startswith("warning: ")] == [
         f"warning: {file}: {message}" for file in files for message in (section, room)
     ]
+
+
+def test_automations_that_are_not_enabled_are_told_of(tmp_path: Path) -> None:
+    furnish(tmp_path, "[automations]\nenabled = false\n", MORNING)
+    result = ended(tmp_path, "simulate")
+    assert (result.code, result.out) == (0, "") and "automations.enabled is false" in result.err

@@ -14,6 +14,7 @@ from appliance.clock import Clock
 from appliance.errors import StartFailed, StoreFailed
 from appliance.store.disk import Disk
 from appliance.store.document import Document
+from appliance.store.store_setup import AdapterSecrets
 from tests.fakes.disk import Image, RecordingDisk, Refusal
 from tests.store.cuts import durable
 
@@ -363,3 +364,12 @@ async def test_a_card_that_takes_nothing_at_the_start_is_told_and_so_is_that_it_
         await document.put_many({"a": 1})
     messages = [record.getMessage() for record in caplog.records if record.name == "store"]
     assert messages[0].startswith("changes cannot be stored: ") and messages[-1] == "changes are stored again"
+
+
+async def test_what_an_adapter_keeps_is_there_after_a_restart_and_no_other_sees_it(tmp_path: Path) -> None:
+    async with Document(Disk(tmp_path), Clock()) as document:
+        await AdapterSecrets(document, "hall").put("token", "abc")
+    async with Document(Disk(tmp_path), Clock()) as document:
+        assert AdapterSecrets(document, "hall").get("token") == "abc"
+        assert AdapterSecrets(document, "hal").get("l/token") is None
+        assert AdapterSecrets(document, "attic").get("token") is None

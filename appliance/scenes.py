@@ -148,6 +148,4 @@ class Scenes:
     def _note(self, request: ExecutionRequest, result: ExecutionEntry) -> None:
         if result.status in (ExecutionStatus.ERROR, ExecutionStatus.TIMEOUT):
             log.warning("scene '%s' failed: %s", request.id, result.error)
-        for warning in result.warnings:
-            log.warning("scene '%s': a command came to nothing: %s", request.id, warning)
         self._history.add(result)

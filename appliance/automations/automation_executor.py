@@ -123,8 +123,6 @@ class AutomationExecutor:
             log.warning("automation '%s' failed: %s", request.id, result.error)
         else:
             log.debug("automation '%s': %s", request.id, result.error or result.status)
-        for warning in result.warnings:
-            log.warning("automation '%s': a command came to nothing: %s", request.id, warning)
 
 
 def _steps(definition: AutomationDefinition, outcome: ConditionResult) -> tuple[Mapping[str, Any], ...]:

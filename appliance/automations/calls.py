@@ -182,7 +182,6 @@ class MessageSender:
         except Unsupported as error:
             return _result(target, Status.UNSUPPORTED, str(error))
         except LaresError as error:
-            log.warning("%s: the message was not sent: %s", target, error)
             return _result(target, Status.ERROR, str(error))
         return _result(target, Status.OK, None)
 

@@ -8,7 +8,7 @@ from appliance.automations.conditions import Combination, Condition, DeviceState
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.device_triggers import DeviceEventTrigger, Devices, DeviceTrigger
 from appliance.automations.matchers import Anything, Matcher, describe
-from appliance.automations.triggers import Trigger
+from appliance.automations.triggers import TimerTrigger, Trigger, VariableTrigger
 from appliance.home.registry import Registry
 from appliance.home.values import Value
 
@@ -26,6 +26,10 @@ def explain_waiting(definition: AutomationDefinition, registry: Registry, find: 
 def _of_trigger(trigger: Trigger, registry: Registry) -> str | None:
     if isinstance(trigger, DeviceEventTrigger):
         return f"waits until {_whose(trigger.devices)} sends {trigger.event or 'any event'}"
+    if isinstance(trigger, TimerTrigger):
+        return f"waits until the timer '{trigger.name}' is over"
+    if isinstance(trigger, VariableTrigger):
+        return f"waits until variable {_wanted(trigger.name, trigger.matcher)}"
     if not isinstance(trigger, DeviceTrigger):
         return None
     if trigger.attribute is None:
@@ -65,7 +69,7 @@ def _whose(devices: Devices) -> str:
 
 def _wanted(attribute: str, matcher: Matcher) -> str:
     if isinstance(matcher, Anything):
-        return f"another {attribute}"
+        return f"{attribute} = any value"
     return f"{attribute} {'=' if 'equals' in matcher.fields() else ''} {matcher}".replace("  ", " ")
 
 

@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from appliance.adapters.dispatch import Dispatcher, Outcome
+from appliance.adapters.dispatch import Dispatcher, Outcome, Status
 from appliance.clock import Clock
-from appliance.errors import Invalid, NotFound
+from appliance.errors import Invalid, LaresError, NotFound
 from appliance.home.commands import Command
 from appliance.home.json_shapes import DEVICE, GROUP, ROOM
 from appliance.home.model import Device
@@ -141,6 +141,9 @@ class Context:
         try:
             answer = await self._dispatcher.invoke(target, payload)
             status = "ok"
+        except LaresError as error:
+            log.warning("%s: %s failed: %s", self.source, target, error)
+            raise
         finally:
             self.trace.add("invoke", target=target, status=status)
         return answer
@@ -177,6 +180,9 @@ class Context:
     def _record(self, outcome: Outcome, command: Command) -> dict[str, Any]:
         fields = {"device_id": outcome.device_id, "status": outcome.status, "message": outcome.message}
         self.trace.add("command", capability=command.capability, action=command.action, value=command.value, **fields)
+        if outcome.status is not Status.OK:
+            reason = outcome.message or outcome.status
+            log.warning("%s: %s to %s failed: %s", self.source, command, outcome.device_id, reason)
         result = {"target": outcome.device_id, "status": outcome.status, "message": outcome.message}
         self._results.append(result)
         self._result_bytes += _size_of(result)

@@ -55,8 +55,7 @@ class WorkerProcess:
         self.socket = ours
         self.pid = self._popen.pid
         self._stat: BinaryIO | None = None
-        with suppress(OSError):  # opened now, because a confined process may be invisible to its user in /proc
-            self._stat = Path(f"/proc/{self.pid}/stat").open("rb", buffering=0)  # noqa: SIM115 - until `wait`
+        self.resident_bytes()
 
     def resident_bytes(self) -> int:
         """Resident memory in bytes; 0 if that cannot be read."""
@@ -75,17 +74,21 @@ class WorkerProcess:
         code = self._popen.wait()
         if self._stat is not None:
             self._stat.close()
-            self._stat = None
         if code >= 0:
             return f"exit code {code}"
         name = signal.Signals(-code).name
         return f"{name}, perhaps for want of memory" if -code == signal.SIGKILL else name
 
     def _read_stat(self, field: int) -> str:
-        """The field of /proc/PID/stat, counted from the state on; "0" if there is none."""
+        """The field of /proc/PID/stat, counted from the state on; "0" if there is none.
+
+        The file stays open, since a confined process may be invisible in /proc to its own user. So it is one that just
+        begins to run its program, so the first reading may find nothing, and the next one still be in time.
+        """
         with suppress(OSError, IndexError):
-            if self._stat is not None:
-                return os.pread(self._stat.fileno(), 1024, 0).decode().rsplit(") ", 1)[1].split()[field]
+            if self._stat is None:
+                self._stat = Path(f"/proc/{self.pid}/stat").open("rb", buffering=0)  # noqa: SIM115 - until `wait`
+            return os.pread(self._stat.fileno(), 1024, 0).decode().rsplit(") ", 1)[1].split()[field]
         return "0"
 
 

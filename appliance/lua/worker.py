@@ -153,6 +153,7 @@ class Worker(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The socket can be used."""
         self._transport = cast("asyncio.WriteTransport", transport)
+        self._resident_bytes()
 
     def get_buffer(self, _: int) -> memoryview:
         """Where the next bytes go: always to the same place, which costs nothing."""

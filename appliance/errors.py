@@ -9,7 +9,9 @@ from msgspec import Struct
 MAX_SHOWN_ID_CHARS = 256
 """How much of an id a message repeats; no id that exists is longer."""
 
-Resource = Literal["adapter", "automation", "device", "group", "key", "room", "scene", "timer", "variable"]
+Resource = Literal[
+    "adapter", "automation", "device", "execution", "group", "key", "room", "scene", "timer", "variable"
+]
 """What a `NotFound` can be about. Each has its code, `<resource>_not_found`."""
 
 

@@ -124,8 +124,7 @@ class Hub:
         self.audit = CommandAudit(self.bus, budget // AUDIT_SHARE)
 
     async def __aenter__(self) -> Hub:
-        config, began = self._config, self.clock.monotonic()
-        self.started_at = self.clock.now()
+        config, began, self.started_at = self._config, self.clock.monotonic(), self.clock.now()
         async with AsyncExitStack() as stack:
             enter = stack.enter_async_context
             stack.enter_context(self.log)
@@ -143,6 +142,7 @@ class Hub:
             self.pool = await enter(self._build_pool())
             self.scenes = await enter(self._build_scenes())
             reload_automations = await self._enter_automations(stack, began)
+            self.executors = (self.scenes.executor, self.automations.executions)
             self.reloaders = self._build_reloaders(reload_automations)
             for reloader in self.reloaders.values():
                 await enter(reloader)
@@ -205,9 +205,9 @@ class Hub:
         self.dispatcher.abort_all()
 
     def _build_pool(self) -> WorkerPool:
-        config = self._config
-        limits, zone = config.automations.runner, config.locale.timezone
-        return build_pool(config.scripts, limits, zone, config.root, self.clock, self._report_worker_kill)
+        config, report = self._config, self._report_worker_kill
+        runner, zone = config.automations.runner, config.locale.timezone
+        return build_pool(config.scripts, runner, zone, config.root, self.clock, report)
 
     def _build_scenes(self) -> Scenes:
         config = self._config

@@ -69,7 +69,7 @@ class Scenes:
         self, catalog: Catalog[Scene], pool: WorkerPool, new_context: Callable[[str], Context], clock: Clock
     ) -> None:
         self.catalog = catalog
-        self._executor = Executor(pool, new_context, clock, self._note)
+        self.executor = Executor(pool, new_context, clock, self._note)
         self._history = ExecutionHistory()
         self._waits: list[tuple[str, str]] = []
         """Who waits for which scene, by their labels."""
@@ -79,7 +79,7 @@ class Scenes:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._executor.__aexit__()
+        await self.executor.__aexit__()
 
     def list_scenes(self) -> list[Scene]:
         """Every scene by id."""
@@ -92,8 +92,15 @@ class Scenes:
         """
         asset = self.catalog.get(id_)
         mode = asset.definition.mode
-        return self._executor.submit(
-            ExecutionRequest(id=id_, label=f"scene:{id_}", source=asset.source, mode=mode, chain=chain)
+        return self.executor.submit(
+            ExecutionRequest(
+                id=id_,
+                name=asset.definition.name,
+                label=f"scene:{id_}",
+                source=asset.source,
+                mode=mode,
+                chain=chain,
+            )
         )
 
     async def run(self, id_: str, chain: tuple[str, ...]) -> ExecutionEntry:
@@ -105,13 +112,13 @@ class Scenes:
         wait = (chain[-1], execution.request.label)
         if execution.decision is Decision.QUEUE and (circle := self._find_circle(chain, wait[1])):
             because = f"scenes run each other in a circle: {' → '.join(circle)}"
-            self._executor.abort(execution, because)
+            self.executor.abort(execution, because)
             raise Invalid(f"ctx:run_scene: {because}")
         self._waits.append(wait)
         try:
             return await asyncio.shield(execution.ended)
         except asyncio.CancelledError:
-            self._executor.abort(execution, CANCELLED)
+            self.executor.abort(execution, CANCELLED)
             raise
         finally:
             self._waits.remove(wait)
@@ -128,13 +135,18 @@ class Scenes:
         return ()
 
     def cancel(self, id_: str) -> int:
-        """End what runs and waits of the scene at once; how many those were."""
-        self.catalog.get(id_)
-        return self._executor.cancel(id_)
+        """End what runs and waits of the scene at once; how many those were.
+
+        Raises `NotFound` for an unknown id, unless an execution of a scene that was removed still runs.
+        """
+        count = self.executor.cancel(id_)
+        if count == 0:
+            self.catalog.get(id_)
+        return count
 
     def abort_all(self) -> None:
         """Cancel every execution, since the hub stops; those who wait get its result."""
-        self._executor.abort_all()
+        self.executor.abort_all()
 
     def list_runs(self, id_: str, period: Period) -> list[ExecutionEntry]:
         """The results of the scene's executions in the period, the newest first."""
@@ -143,7 +155,7 @@ class Scenes:
 
     def figures(self) -> dict[str, Any]:
         """Counts of scenes and executions, and the faults of files that were rejected."""
-        return {"loaded": len(self.list_scenes()), **self._executor.figures(), "left_out": self.catalog.rejected}
+        return {"loaded": len(self.list_scenes()), **self.executor.figures(), "left_out": self.catalog.rejected}
 
     def _note(self, request: ExecutionRequest, result: ExecutionEntry) -> None:
         if result.status in (ExecutionStatus.ERROR, ExecutionStatus.TIMEOUT):

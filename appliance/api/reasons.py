@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -18,6 +18,7 @@ from appliance.history.period import Period
 from appliance.home.model import Device
 from appliance.hub import Hub
 from appliance.log_buffer import value_text
+from appliance.lua.executor import list_executions
 from appliance.store.records import STATE_PREFIX
 from appliance.tables.checks import nearest
 
@@ -96,13 +97,22 @@ class Reasons:
         armed = automations.figures()["each"].get(id_, {})
         wrong = [fault.message for fault in self._hub.names.known().faults_of(automations.catalog.get(id_))]
         waits = explain_waiting(view.definition, self._hub.registry, self._hub.variables.find)
-        summary = [*self._is_safe(), *_describe(view, armed, runs), *waits, *wrong]
+        now = self._describe_executions(id_)
+        summary = [*self._is_safe(), *now, *_describe(view, armed, [*now, *runs]), *waits, *wrong]
         return "automation", summary, [_run(run) for run in runs]
 
     def _of_scene(self, id_: str) -> tuple[str, list[str], list[ReportedDecision]]:
         runs = self._hub.scenes.list_runs(id_, Period(limit=MAX_DECISIONS))
-        summary = [] if runs else ["it was not run since the hub started"]
+        now = self._describe_executions(id_)
+        summary = now or ([] if runs else ["it was not run since the hub started"])
         return "scene", summary, [_run(run) for run in runs]
+
+    def _describe_executions(self, id_: str) -> list[str]:
+        """What runs and waits of it now, a sentence each."""
+        return [
+            f"it runs since {timestamp(each.started_at)}: {each.doing} (execution {each.id})"
+            for each in list_executions(self._hub.executors, id_)
+        ]
 
     def _of_device(self, id_: str) -> tuple[str, list[str], list[ReportedDecision]]:
         device = self._hub.registry.get_device(id_)
@@ -134,7 +144,7 @@ class Reasons:
             yield self._hub.safe_because
 
 
-def _describe(view: View, armed: Mapping[str, Any], runs: list[ExecutionEntry]) -> Iterator[str]:
+def _describe(view: View, armed: Mapping[str, Any], runs: Sequence[object]) -> Iterator[str]:
     trigger = " or ".join(dict.fromkeys(each.type for each in view.definition.triggers))
     if not view.is_enabled:
         yield "it is switched off"

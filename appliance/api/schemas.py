@@ -122,6 +122,20 @@ SCENE_RUN = record(
 )
 SCENE_HISTORY = record("SceneHistory", scene_id=TEXT, entries=array_of(SCENE_RUN))
 
+EXECUTION = record(
+    "Execution",
+    id=TEXT,
+    kind=one_of("scene", "automation"),
+    of=TEXT,
+    name=TEXT,
+    started_at=INSTANT,
+    status=one_of("queued", "running", "waiting"),
+    doing=TEXT,
+    cpu_secs={"type": "number", "minimum": 0},
+)
+EXECUTIONS = record("Executions", executions=array_of(EXECUTION))
+CANCELLED_EXECUTION = record("CancelledExecution", status=only("ok"))
+
 AUTOMATION = record(
     "Automation",
     id=Part(TEXT, "definition.id"),
@@ -136,6 +150,7 @@ AUTOMATION = record(
     status=Part(one_of("enabled", "disabled"), lambda view: "enabled" if view.is_enabled else "disabled"),
     last_run=maybe(INSTANT),
     last_error=maybe(TEXT),
+    running=COUNT,
 )
 AUTOMATION_RESULT = record(
     "AutomationResult",

@@ -149,6 +149,7 @@ def _request(
     definition = asset.definition
     return ExecutionRequest(
         id=definition.id,
+        name=definition.name,
         label=f"automation:{definition.id}",
         source=asset.source,
         mode=definition.mode,

@@ -11,7 +11,7 @@ from typing import Any
 from appliance.automations.automation_executor import DISABLED, AutomationExecutor
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.engine import Engine
-from appliance.automations.states import State, States
+from appliance.automations.states import States
 from appliance.history.execution_history import ExecutionEntry
 from appliance.history.period import Period
 from appliance.home.values import Value
@@ -22,12 +22,15 @@ log = logging.getLogger("automations")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """One automation with its state; `last_run` and `last_error` are since the hub started."""
+    """One automation with its state; `last_run` and `last_error` are since the hub started, `running` is how many of
+    its executions run now.
+    """
 
     definition: AutomationDefinition
     is_enabled: bool
     last_run: datetime | None
     last_error: str | None
+    running: int
 
 
 class Automations:
@@ -40,14 +43,15 @@ class Automations:
         self._engine = engine
         self._executor = executor
         self._states = states
+        self.executions = executor.executor
 
     def list_views(self) -> list[View]:
         """Every automation, sorted by id."""
-        return [_view(definition, self._states.of(definition.id)) for definition in self.catalog.list_definitions()]
+        return [self._view(definition) for definition in self.catalog.list_definitions()]
 
     def view(self, id_: str) -> View:
         """The automation of the id; `NotFound` where there is none."""
-        return _view(self.catalog.get(id_).definition, self._states.of(id_))
+        return self._view(self.catalog.get(id_).definition)
 
     async def switch(self, id_: str, *, is_enabled: bool) -> View:
         """Switch it on or off, once that is on the card; `StoreFailed` where it cannot be."""
@@ -56,7 +60,7 @@ class Automations:
         log.info("automation '%s' is switched %s", id_, "on" if is_enabled else "off")
         self._engine.on_change()
         if not is_enabled:
-            self._executor.executor.skip_waiting(id_, DISABLED.reason)
+            self.executions.skip_waiting(id_, DISABLED.reason)
         return self.view(id_)
 
     async def run_by_hand(self, id_: str, event: Mapping[str, Value]) -> ExecutionEntry:
@@ -66,12 +70,14 @@ class Automations:
     async def validate(self, id_: str) -> View:
         """What its file says as it is on the disk now; `ConfigFailed` holds what is wrong with it."""
         asset = await self.catalog.read(id_)
-        return _view(asset.definition, self._states.of(asset.definition.id))
+        return self._view(asset.definition)
 
     def cancel(self, id_: str) -> int:
-        """End what runs and waits of it at once; how many those were."""
-        self.catalog.get(id_)
-        return self._executor.executor.cancel(id_)
+        """End what runs and waits of it at once, also if a reload has removed it; how many those were."""
+        count = self.executions.cancel(id_)
+        if count == 0:
+            self.catalog.get(id_)
+        return count
 
     def list_next(self, id_: str) -> list[datetime]:
         """The next times at which it falls due, at most ten, the soonest first."""
@@ -84,7 +90,7 @@ class Automations:
 
     def abort_all(self) -> None:
         """End every execution, since the hub stops; callers that wait for one get its result, cancelled."""
-        self._executor.executor.abort_all()
+        self.executions.abort_all()
 
     def list_runs(self, id_: str, period: Period) -> list[ExecutionEntry]:
         """What became of its triggers in the period, the newest first."""
@@ -95,16 +101,17 @@ class Automations:
         """How many are in force and under way, how each is, and what is wrong with the files that were not loaded."""
         return {
             "loaded": len(self.catalog.list_definitions()),
-            **self._executor.executor.figures(),
+            **self.executions.figures(),
             "each": self._engine.figures(),
             "left_out": self.catalog.rejected,
         }
 
-
-def _view(definition: AutomationDefinition, state: State) -> View:
-    return View(
-        definition=definition,
-        is_enabled=state.is_enabled,
-        last_run=state.last_run,
-        last_error=state.last_error,
-    )
+    def _view(self, definition: AutomationDefinition) -> View:
+        state = self._states.of(definition.id)
+        return View(
+            definition=definition,
+            is_enabled=state.is_enabled,
+            last_run=state.last_run,
+            last_error=state.last_error,
+            running=self.executions.count_running(definition.id),
+        )

@@ -46,6 +46,7 @@ def _lines(reply: dict[str, Any]) -> Iterator[str]:
     yield from _adapters(reply["adapters"], zone)
     yield from _devices(reply["devices"], zone)
     yield from _automations(reply["automations"], zone)
+    yield from _executions(reply["executions"], zone)
     yield from _faults(reply["faults"], zone)
 
 
@@ -81,6 +82,13 @@ def _automations(automations: list[dict[str, Any]], zone: ZoneInfo) -> Iterator[
         armed = "armed" if each["is_enabled"] else "switched off"
         due = "" if each["next_fire"] is None else f", next {local_time(each['next_fire'], zone)}"
         yield f"  {each['id']}  {armed}{due}{_last(each['last'], zone)}"
+
+
+def _executions(executions: list[dict[str, Any]], zone: ZoneInfo) -> Iterator[str]:
+    yield f"running: {len(executions) or 'nothing'}"
+    for each in executions:
+        doing, cpu = one_line(each["doing"]), f"{each['cpu_secs']:.1f} s of processor time"
+        yield f"  {each['kind']} {each['of']}  since {local_time(each['started_at'], zone)}, {doing}, {cpu}"
 
 
 def _last(last: dict[str, Any] | None, zone: ZoneInfo) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from datetime import datetime
 from math import inf
 from typing import Protocol
 
@@ -17,7 +18,7 @@ import orjson
 from appliance.errors import ExecutionCancelled, Fault, ScriptFailed
 from appliance.lua.execution_limits import ExecutionSettings
 from appliance.lua.failures import failure_of
-from appliance.lua.replies import Calls, answer_call, answer_require
+from appliance.lua.replies import Calls, answer_call, answer_require, describe_call
 from appliance.lua.source import Source
 from appliance.lua_worker.protocol import CPU, LAST, TIMING, FrameKind, Reason, WorkerFrame, encode
 from appliance.tasks import Tasks
@@ -62,6 +63,8 @@ class LuaExecution:
     before `begin` has returned.
     """
 
+    _place = b""
+
     def __init__(
         self,
         name: str,
@@ -73,8 +76,7 @@ class LuaExecution:
         on_end: Callable[[LuaExecution, Failure], None],
     ) -> None:
         self.name = name
-        self.number = 0
-        """What the worker knows it by."""
+        self.number = 0  # what the worker knows it by
         self.deadline = inf
         """When the present step has reached its limit, in seconds of the machine's clock."""
         self.is_begun = False
@@ -99,9 +101,10 @@ class LuaExecution:
         self._abort_timer: asyncio.TimerHandle | None = None
         self._is_stopping = self._is_over = False
         self._final_frame: WorkerFrame | None = None
-        self._place = b""
         self._backstop, self._cpu_left, self._limit = inf, settings.limits.max_cpu_secs, Reason.CPU
         self._resumed_at: float | None = None
+        self._computes_since: float | None = None
+        self._waits_for: tuple[str, bytes, datetime] | None = None
 
     def begin(self, tasks: Tasks) -> None:
         """Answer what Lua asks, from now to its end; it has joined a worker, or is lost."""
@@ -117,6 +120,14 @@ class LuaExecution:
             raise ScriptFailed(failure.fault, failure.status)
         if failure is not None:
             raise ExecutionCancelled(str(failure))
+
+    def describe_activity(self) -> tuple[str, str]:
+        """Its status, `queued`, `running` or `waiting`, and what it does in words."""
+        if self._waits_for is not None:
+            return "waiting", describe_call(*self._waits_for)
+        if self._computes_since is None:
+            return ("running", "continues") if self.is_begun else ("queued", "waits for the Lua worker")
+        return "running", f"computing for {self._settings.machine.monotonic() - self._computes_since:.0f} s"
 
     def cancel(self) -> None:
         """End it at the next `ctx` call, or at once where Lua runs; a sleep or command under way returns first."""
@@ -139,6 +150,7 @@ class LuaExecution:
     def join(self, channel: Channel, number: int) -> None:
         """Run in this worker, where it has the number."""
         self._channel, self.number = channel, number
+        self._computes_since = None
         self.deadline, self._cpu_left = inf, self._settings.limits.max_cpu_secs  # not those of a worker that was lost
 
     def take_frame(self) -> bytes | None:
@@ -146,6 +158,8 @@ class LuaExecution:
         if self._is_over or self._is_stopping:
             return None
         now = self._resumed_at = self._settings.machine.monotonic()
+        if self._computes_since is None:
+            self._computes_since = now
         if not self.is_begun:
             self._backstop = now + self._settings.limits.backstop_secs
         secs, self._limit = min((self._cpu_left, Reason.CPU), (max(0.0, self._backstop - now), Reason.BACKSTOP))
@@ -247,10 +261,11 @@ class LuaExecution:
         counts, began = operation not in UNCOUNTED, self._settings.machine.monotonic()
         counted = self._calls.counted_secs
         self.deadline = self._backstop if counts else inf
-        answer = await answer_call(self._calls, operation, arguments)
-        self.deadline = inf
         if operation not in READING:
-            self._cpu_left = self._settings.limits.max_cpu_secs
+            self._cpu_left, self._computes_since = self._settings.limits.max_cpu_secs, None
+            self._waits_for = (operation, arguments, self._settings.clock.now().astimezone(self._settings.zone))
+        answer = await answer_call(self._calls, operation, arguments)
+        self.deadline, self._waits_for = inf, None
         if not counts:
             self._backstop += self._settings.machine.monotonic() - began + counted - self._calls.counted_secs
         return answer

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from secrets import token_hex
 from typing import Any
 
+from msgspec import Struct
+
 from appliance.clock import Clock
-from appliance.errors import ExecutionCancelled
+from appliance.errors import ExecutionCancelled, NotFound
 from appliance.history.execution_history import ExecutionEntry, ExecutionStatus
 from appliance.lua.context import MAX_TRACE_STEPS, Context
 from appliance.lua.execution import Failure, LuaExecution
@@ -21,7 +24,7 @@ from appliance.lua.worker_pool import WorkerPool
 
 REPLACED = "a later execution replaced it (mode restart)"
 STOPPED = "the hub stopped"
-CANCELLED = "somebody cancelled it"
+CANCELLED = "cancelled"
 
 MAX_WARNINGS = 20
 """Sentences about commands that failed, kept of one execution."""
@@ -31,13 +34,15 @@ log = logging.getLogger("lua")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionRequest:
-    """What is to be run: the text, the event it is given, and the name that log and audit know it by.
+    """What is to be run: the text, the event it is given, and the label that log and audit know it by.
 
-    One that is run `by_hand` is admitted whatever its mode, and not counted for it. `chain` are the labels of the
-    executions that led to it, `steps` what the trace begins with. No call of its `ctx` is done before `after` is set.
+    `name` is that of the scene or automation of the `id`. One that is run `by_hand` is admitted whatever its mode,
+    and not counted for it. `chain` are the labels of the executions that led to it, `steps` what the trace begins
+    with. No call of its `ctx` is done before `after` is set.
     """
 
     id: str
+    name: str
     label: str
     source: Source
     mode: Mode
@@ -52,6 +57,7 @@ class Execution:
     """One execution from its admission on; `ended` gives its result. Until it runs it has no `lua`."""
 
     def __init__(self, request: ExecutionRequest, at: datetime) -> None:
+        self.id = token_hex(4)
         self.request = request
         self.at = at
         self.decision = Decision.RUN
@@ -60,6 +66,35 @@ class Execution:
         self.lua: LuaExecution | None = None
         self.began = 0.0
         self.end_because = STOPPED
+
+
+class ExecutionView(Struct, frozen=True, kw_only=True):
+    """An execution that runs or waits: `of` is the id of its scene or automation, `doing` is in words."""
+
+    id: str
+    kind: str
+    of: str
+    name: str
+    started_at: datetime
+    status: str
+    doing: str
+    cpu_secs: float
+
+    @classmethod
+    def of_execution(cls, execution: Execution) -> ExecutionView:
+        """The view of an execution as it is now."""
+        request, lua = execution.request, execution.lua
+        status, doing = ("queued", "waits for its turn") if lua is None else lua.describe_activity()
+        return cls(
+            id=execution.id,
+            kind=request.label.partition(":")[0],
+            of=request.id,
+            name=request.name,
+            started_at=execution.at,
+            status=status,
+            doing=doing,
+            cpu_secs=0.0 if lua is None else round(lua.cpu_secs, 3),
+        )
 
 
 class Executor:
@@ -88,17 +123,40 @@ class Executor:
         await asyncio.gather(*(execution.ended for execution in self._running))
 
     def abort_all(self) -> None:
-        """End all that run, in a sleep too, and all that wait, with the sentence that the hub stopped."""
+        """End all that run, in a sleep too, and all that wait, with the sentence that the hub stopped.
+
+        Each that runs leaves a line in the log, with what it was doing.
+        """
         for execution in self._gate.empty():
             if execution.lua is None:
                 self._end(execution, ExecutionStatus.CANCELLED, STOPPED)
         for execution in tuple(self._running):
+            if execution.lua is not None:
+                doing = execution.lua.describe_activity()[1]
+                log.info("%s is cut off by the stop: %s", execution.request.label, doing)
             self.abort(execution, STOPPED)
 
     def figures(self) -> dict[str, Any]:
         """How many run at present, replaced ones too, how many wait, and how those before them ended."""
         ended = {status.value: count for status, count in self._ended.items()}
         return {"running": len(self._running), "waiting": self._gate.waiting, "ended": ended}
+
+    def list_executions(self, id_: str | None = None) -> list[ExecutionView]:
+        """Those that run or wait, of all or of one scene or automation, the oldest first."""
+        every = (*self._running, *self._gate.list_waiting())
+        return [ExecutionView.of_execution(each) for each in every if id_ in (None, each.request.id)]
+
+    def count_running(self, id_: str) -> int:
+        """How many executions of the scene or automation run; those that wait for their turn do not."""
+        return sum(execution.request.id == id_ for execution in self._running)
+
+    def cancel_execution(self, number: str) -> bool:
+        """End one execution at once, in a sleep too; whether there was one."""
+        for execution in (*self._running, *self._gate.list_waiting()):
+            if execution.id == number:
+                self.abort(execution, CANCELLED)
+                return True
+        return False
 
     def submit(self, request: ExecutionRequest) -> Execution:
         """Start the request, queue it, or drop it, as its mode and the executions of its id decide."""
@@ -203,3 +261,15 @@ class Executor:
         except Exception as failure:  # waiters get the result, and the slot is freed, though `on_end` failed
             log.error("the end of '%s' could not be noted", request.label, exc_info=failure)
         execution.ended.set_result(entry)
+
+
+def list_executions(executors: Iterable[Executor], id_: str | None = None) -> list[ExecutionView]:
+    """What runs and waits, of all or of one scene or automation, the oldest first."""
+    every = [view for executor in executors for view in executor.list_executions(id_)]
+    return sorted(every, key=lambda each: each.started_at)
+
+
+def cancel_execution(executors: Iterable[Executor], number: str) -> None:
+    """End one execution at once, in a sleep too; raises `NotFound`."""
+    if not any(executor.cancel_execution(number) for executor in executors):
+        raise NotFound("execution", number)

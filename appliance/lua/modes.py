@@ -113,6 +113,10 @@ class ConcurrencyGate(Generic[R]):
         """How many wait."""
         return sum(len(slots.waiting) for slots in self._slots.values())
 
+    def list_waiting(self) -> list[R]:
+        """All that wait."""
+        return [execution for slots in self._slots.values() for execution in slots.waiting]
+
     def admit(self, id_: str, execution: R, mode: Mode) -> tuple[Decision, tuple[R, ...]]:
         """The decision on one that is submitted, and which others must end; it counts from now on, unless dropped."""
         slots = self._slots.setdefault(id_, _Slots())

@@ -82,8 +82,8 @@ class WorkerProcess:
     def _read_stat(self, field: int) -> str:
         """The field of /proc/PID/stat, counted from the state on; "0" if there is none.
 
-        The file stays open, since a confined process may be invisible in /proc to its own user. So it is one that just
-        begins to run its program, so the first reading may find nothing, and the next one still be in time.
+        The file stays open, since a confined process may be invisible in /proc to its own user. A process that is
+        just starting may be, too; so the first reading may find nothing, and a second one still be in time.
         """
         with suppress(OSError, IndexError):
             if self._stat is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 import orjson
@@ -13,6 +14,9 @@ from appliance.lua.source import Source
 
 MAX_ANSWER_BYTES = 4 << 20
 """Of JSON that one call can give to Lua."""
+
+MAX_DOING_CHARS = 200
+MAX_WAIT_SECS = 3600
 
 log = logging.getLogger("scripts")
 
@@ -27,6 +31,19 @@ class Calls(Protocol):
 
     def log(self, level: str, message: str, fields: Any) -> None:
         """Take a line that Lua logs or prints."""
+
+
+def describe_call(operation: str, arguments: bytes, began: datetime) -> str:
+    """What a call waits for, in words and at most `MAX_DOING_CHARS`; `began` is in the home's time zone."""
+    first, second, *_ = orjson.loads(arguments)
+    words = [operation, first if isinstance(first, str) else None]
+    wait = first if operation == "sleep" else None
+    if isinstance(second, dict):
+        words += [second.get(name) for name in ("attribute", "capability", "action", "value")]
+        wait = second.get("timeout_secs")
+    if isinstance(wait, int | float) and 0 <= wait <= MAX_WAIT_SECS:
+        words.append(f"until {began + timedelta(seconds=wait):%H:%M:%S}")
+    return " ".join(str(each) for each in words if each is not None)[:MAX_DOING_CHARS]
 
 
 async def answer_call(calls: Calls, operation: str, arguments: bytes) -> tuple[bytes, ...]:

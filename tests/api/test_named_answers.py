@@ -59,6 +59,8 @@ NAMED: dict[str, set[int]] = {
     "GET /timers": {200, 401},
     "DELETE /timers/{id}": {204, 401, 403, 404},
     "POST /automations/{id}/cancel": {200, 401, 403, 404},
+    "GET /executions": {200, 401},
+    "POST /executions/{id}/cancel": {200, 401, 403, 404},
     "POST /scenes/{id}/cancel": {200, 401, 403, 404},
     "GET /automations/{id}/next": {200, 401, 404},
     "GET /automations/{id}": {200, 401, 404},

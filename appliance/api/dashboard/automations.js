@@ -4,6 +4,7 @@ import { get, post, segment } from "./api.js";
 import { load } from "./connection.js";
 import { tags, use, useState } from "./dom.js";
 import { act, mayAdmin, mayWrite, note, put, state } from "./store.js";
+import { Running } from "./executions.js";
 import { actions, Button, card, empty, errorLine, facts, inTurn, outcomes, row, thing, titled, toggle, useLoaded } from "./ui.js";
 import { word } from "./values.js";
 import { number, seconds, t, time } from "./words.js";
@@ -14,6 +15,7 @@ export function Automations({ id }) {
 	const automations = [...state.automations.values()];
 	return [
 		h1({ tabindex: "-1" }, t("nav.automations")),
+		use(Running, { kind: "automation" }),
 		automations.length === 0 && empty(t("nothing")),
 		div({ class: "list" }, automations.map((each) => use(Automation, { key: each.id, automation: each, isOpen: each.id === id }))),
 		mayAdmin() && use(Files),

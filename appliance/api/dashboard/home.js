@@ -5,6 +5,7 @@ import { sparkline } from "./chart.js";
 import { commandsOf, control, toDevice, toMany } from "./controls.js";
 import { memo, tags, use, useEffect, useRef, useState } from "./dom.js";
 import { act, mayWrite, note, state } from "./store.js";
+import { Running } from "./executions.js";
 import { Button, empty, errorLine, inTurn, outcomes, thing, titled } from "./ui.js";
 import { attributesOf, classOf, labelOf, nameOf, numberOf, show, word } from "./values.js";
 import { t } from "./words.js";
@@ -22,6 +23,7 @@ export function Home() {
 	return [
 		h1({ tabindex: "-1", class: "hidden" }, t("nav.home")),
 		state.scenes.size > 0 && use(Scenes),
+		use(Running),
 		rooms.map((room) => use(Room, { key: room.id, room, devices: devices.filter((each) => each.room_id === room.id) })),
 		others.length > 0 && titled(t(rooms.length ? "home.unassigned" : "home.devices"), cards(others)),
 		groups.length > 0 && titled(t("groups"), div({ class: "cards" }, groups.map((group) => use(Group, { key: group.id, group })))),

@@ -10,6 +10,7 @@ set: Setzen
 create: Anlegen
 delete: Löschen
 cancel: Abbrechen
+running: Läuft gerade
 done: Fertig
 dismiss: Ausblenden
 refresh: Neu laden

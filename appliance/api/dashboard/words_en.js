@@ -10,6 +10,7 @@ set: Set
 create: Create
 delete: Delete
 cancel: Cancel
+running: Running now
 done: Done
 dismiss: Dismiss
 refresh: Refresh

@@ -12,6 +12,7 @@ from appliance.api.reasons import Reasons
 from appliance.api.responses import json_response
 from appliance.api.route import Call, route
 from appliance.api.routes.log import LOG_ENTRY
+from appliance.api.schemas import EXECUTION
 from appliance.automations.home_view import CHANGED_PREFIX
 from appliance.automations.states import AUTOMATION_PREFIX, TOGGLE_PREFIX
 from appliance.automations.timers import TIMER_PREFIX
@@ -23,6 +24,7 @@ from appliance.history.period import Period
 from appliance.home.texts import identifier
 from appliance.hub import Hub
 from appliance.log_buffer import LogQuery
+from appliance.lua.executor import list_executions
 from appliance.store.records import DEVICE_PREFIX, GROUP_PREFIX, PLACE_PREFIX, ROOM_PREFIX, STATE_PREFIX
 from appliance.tables.fields import Field
 from appliance.tables.json_schema import (
@@ -81,6 +83,7 @@ _STATUS = described(
     adapters=array_of(_ADAPTER),
     devices=described("DevicesReport", total=COUNT, offline=array_of(_OFFLINE)),
     automations=array_of(_AUTOMATION),
+    executions=array_of(EXECUTION),
     faults=array_of(LOG_ENTRY),
 )
 _DECISION = described("Decision", at=INSTANT, sentence=TEXT)
@@ -123,6 +126,7 @@ class ReportsApi:
                 "adapters": _ADAPTER.each(hub.health.list_adapters()),
                 "devices": {"total": len(hub.registry.list_devices()), "offline": self._list_offline()},
                 "automations": self._list_automations(),
+                "executions": EXECUTION.each(list_executions(hub.executors)),
                 "faults": LOG_ENTRY.each(hub.log.list_entries(FAULTS)),
             }
         )

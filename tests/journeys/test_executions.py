@@ -1,0 +1,103 @@
+"""Executions that run are seen and can be ended: over HTTP, by `status` and `why`, also when their file is gone."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from appliance.lua.executor import list_executions
+from tests.fakes.house import House, open_house
+from tests.fakes.lua import scene, write
+from tests.fakes.patience import until
+
+FILES = {
+    "scenes/sleepy.lua": scene("sleepy", "ctx:sleep(600)", mode='{ type = "queued", max = 3 }'),
+    "scenes/busy.lua": scene("busy", 'while true do ctx:get_device("x") end'),
+    "scenes/waits.lua": scene(
+        "waits", 'ctx:wait_for("simulated:light:0", {attribute = "power", equals = "never", timeout_secs = 60})'
+    ),
+    "automations/long.lua": """return {id = "long", name = "Long",
+trigger = {type = "wall_clock", hour = 3, minute = 0}, execute = function(ctx) ctx:sleep(600) end}""",
+}
+
+
+async def listed(house: House) -> list[dict[str, Any]]:
+    """What `GET /executions` gives."""
+    found: list[dict[str, Any]] = (await house.get("/executions")).json["executions"]
+    return found
+
+
+async def started(house: House, path: str, count: int) -> asyncio.Task[Any]:
+    """Begin what the path runs; there are `count` executions then."""
+    task = asyncio.ensure_future(house.post(path, {}))
+    await until(lambda: len(list_executions(house.hub.executors)) == count)
+    return task
+
+
+async def test_what_runs_and_waits_is_listed_in_words_and_each_can_be_cancelled(tmp_path: Path) -> None:
+    toml = "[scripts]\nmax_cpu_secs = 600\nmax_cpu_total_secs = 600\n"
+    async with open_house(root=write(tmp_path, FILES), toml=toml) as house:
+        assert await listed(house) == []
+        first = await started(house, "/scenes/sleepy/execute", 1)
+        second = await started(house, "/scenes/sleepy/execute", 2)
+        third = await started(house, "/scenes/busy/execute", 3)
+        fourth = await started(house, "/automations/long/execute", 4)
+        await until(lambda: [each.status for each in list_executions(house.hub.executors)].count("waiting") == 2)
+        await until(lambda: list_executions(house.hub.executors)[2].cpu_secs > 0.1)
+        found = await listed(house)
+        assert [(each["kind"], each["of"], each["status"]) for each in found] == [
+            ("scene", "sleepy", "waiting"),
+            ("scene", "sleepy", "queued"),
+            ("scene", "busy", "running"),
+            ("automation", "long", "waiting"),
+        ]
+        assert re.fullmatch(r"sleep until \d\d:\d\d:\d\d", found[0]["doing"])
+        assert found[1]["doing"] == "waits for its turn"
+        assert re.fullmatch(r"computing for \d+ s", found[2]["doing"])
+        assert found[3]["name"] == "Long" and len({each["id"] for each in found}) == 4
+        assert [each["running"] for each in (await house.get("/automations")).json] == [1]
+        assert (await house.get("/automations/long")).json["running"] == 1
+        reported = (await house.get("/diagnostics/status")).json["executions"]
+        assert [each["of"] for each in reported] == [each["of"] for each in found]
+        sentences = (await house.get("/why?id=long")).json["summary"]
+        assert any("sleep until" in each for each in sentences) and not any(
+            "nothing has" in each for each in sentences
+        )
+        for each in reversed(found):
+            assert (await house.post(f"/executions/{each['id']}/cancel")).json == {"status": "ok"}
+            gone = await house.post(f"/executions/{each['id']}/cancel")
+            assert (gone.status, gone.json["code"]) == (404, "execution_not_found")
+        answers = await asyncio.gather(first, third, fourth)
+        assert [(each.status, each.json["code"]) for each in answers] == [(400, "cancelled")] * 3
+        assert (await second).status == 202
+        assert await listed(house) == [] and (await house.get("/automations/long")).json["running"] == 0
+
+
+async def test_what_a_reload_removed_while_it_runs_can_be_cancelled(tmp_path: Path) -> None:
+    root = write(tmp_path, FILES)
+    async with open_house(root=root) as house:
+        running = [await started(house, "/scenes/sleepy/execute", 1)]
+        running.append(await started(house, "/automations/long/execute", 2))
+        for name in ("scenes/sleepy.lua", "automations/long.lua"):
+            (root / "config" / name).unlink()
+        for target in ("scenes", "automations"):
+            assert (await house.post(f"/{target}/reload")).json["status"] == "ok"
+        assert [each["of"] for each in await listed(house)] == ["sleepy", "long"]
+        for path in ("/scenes/sleepy/cancel", "/automations/long/cancel"):
+            assert (await house.post(path)).json == {"status": "ok", "cancelled": 1}
+            assert (await house.post(path)).status == 404
+        await asyncio.gather(*running)
+
+
+async def test_a_sleep_that_the_stop_cuts_leaves_a_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "lua")
+    async with open_house(root=write(tmp_path, FILES)) as house:
+        running = await started(house, "/scenes/sleepy/execute", 1)
+        await until(lambda: list_executions(house.hub.executors)[0].status == "waiting")
+        house.hub.abort_all()
+        await running
+    assert [each for each in caplog.messages if re.search(r"scene:sleepy is cut off by the stop: sleep until", each)]

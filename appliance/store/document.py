@@ -71,8 +71,8 @@ class Document:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._is_idle.wait()
         try:
+            await self._is_idle.wait()
             with suppress(OSError):  # what was acknowledged is synced, and the descriptor is gone all the same
                 await self._run(self._files.close)
         finally:

@@ -76,6 +76,7 @@ class Store:
     ) -> None:
         self.unreadable: list[str] = []
         self.has_failed = False
+        self._is_entered = False
         self._disk = disk
         self._registry = registry
         self._bus = bus
@@ -87,7 +88,7 @@ class Store:
     async def __aenter__(self) -> Store:
         async with AsyncExitStack() as stack:
             lock = self._lock = DirectoryLock(self._disk.folder)
-            stack.callback(lock.release)
+            stack.callback(self._release, lock)  # the last of all: until then nobody else may read what is written
             self.stopped_at, self.has_crashed = lock.stopped_at, lock.is_crash
             finish_at_start(self._disk.folder, self._clock.now())
             self.document = await stack.enter_async_context(Document(self._disk, self._clock))
@@ -97,10 +98,10 @@ class Store:
             recorder = Recorder(self._registry, self._bus, self.document, self._clock, flush_secs=self._flush_secs)
             self.recorder = await stack.enter_async_context(recorder)
             self.crashes = CrashCounter(self.document, self._clock, recorder.remember)
-            stack.callback(self._release, lock)
             self.changes = await stack.enter_async_context(Changes(self._registry, self.document))
             self.keys = await stack.enter_async_context(Keys(self.document, self._bus, self._leave_out))
             self._stack = stack.pop_all()
+            self._is_entered = True
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -117,7 +118,9 @@ class Store:
 
     def _release(self, lock: DirectoryLock) -> None:
         """Release the lock and say how the hub ended, and when, if the clock is trusted."""
-        if self.has_failed:
+        if not self._is_entered:
+            lock.release()
+        elif self.has_failed:
             lock.release_after_fault()
         else:
             lock.release_after_stop(self._clock.now() if self.recorder.trust.is_trusted() else None)

@@ -88,10 +88,10 @@ async def test_what_a_reload_removed_while_it_runs_can_be_cancelled(tmp_path: Pa
         for target in ("scenes", "automations"):
             assert (await house.post(f"/{target}/reload")).json["status"] == "ok"
         assert [each["of"] for each in await listed(house)] == ["sleepy", "long"]
-        for path in ("/scenes/sleepy/cancel", "/automations/long/cancel"):
-            assert (await house.post(path)).json == {"status": "ok", "cancelled": 1}
-            assert (await house.post(path)).status == 404
+        paths = ("/scenes/sleepy/cancel", "/automations/long/cancel")
+        assert [(await house.post(path)).json for path in paths] == [{"status": "ok", "cancelled": 1}] * 2
         await asyncio.gather(*running)
+        assert [(await house.post(path)).status for path in paths] == [404, 404]
 
 
 async def test_a_sleep_that_the_stop_cuts_leaves_a_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

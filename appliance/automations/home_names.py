@@ -20,7 +20,7 @@ from appliance.automations.environment import Environment
 from appliance.automations.timers import Timers
 from appliance.automations.triggers import AdapterLifecycle, TimerTrigger, Trigger, VariableTrigger
 from appliance.errors import Fault
-from appliance.home.events import CatalogReloaded, DeviceEvent, Event
+from appliance.home.events import AdapterAnswered, CatalogReloaded, DeviceEvent, DeviceStateChanged, Event
 from appliance.lua.lua_catalog import Asset
 from appliance.lua.names import called_names
 from appliance.lua.source import Source
@@ -129,6 +129,8 @@ class HomeNames(Struct, frozen=True, kw_only=True):
 class NameWatcher:
     """Warns of wrong names a minute after the start, once every adapter `has_answered`, and after each reload then.
 
+    It does so with the first answer of an adapter after that, so that nothing wakes for it.
+
     `list_others` gives the ids of the scenes, and the files of scenes and scripts; it may read the disk.
     """
 
@@ -152,7 +154,7 @@ class NameWatcher:
         self._notify_targets = notify_targets
         self._has_answered = has_answered
         self._tasks = Tasks()
-        self._reloaded = asyncio.Event()
+        self._is_due = True
         self._sent: defaultdict[str, set[str]] = defaultdict(set)
 
     def known(self) -> HomeNames:
@@ -178,8 +180,9 @@ class NameWatcher:
         return self.known().list_faults(self._armed())
 
     async def __aenter__(self) -> NameWatcher:
-        self._forget = self._bus.listen(self._on_event, CatalogReloaded, DeviceEvent)
-        self._tasks.start(self._run(), "check of names")
+        self._settles_at = self._clock.monotonic() + SETTLING_SECS
+        kinds = (AdapterAnswered, CatalogReloaded, DeviceEvent, DeviceStateChanged)
+        self._forget = self._bus.listen(self._on_event, *kinds)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -187,20 +190,16 @@ class NameWatcher:
         await self._tasks.__aexit__()
 
     def _on_event(self, event: Event) -> None:
-        if isinstance(event, CatalogReloaded):
-            self._reloaded.set()
-        elif isinstance(event, DeviceEvent) and len(self._sent[event.device_id]) < MAX_EVENT_NAMES:
+        if isinstance(event, DeviceEvent) and len(self._sent[event.device_id]) < MAX_EVENT_NAMES:
             self._sent[event.device_id].add(event.event)
+        self._is_due = self._is_due or isinstance(event, CatalogReloaded)
+        if self._is_due and self._clock.monotonic() >= self._settles_at and self._has_answered():
+            self._is_due = False
+            self._tasks.start(self._report(), "check of names")
 
-    async def _run(self) -> None:
-        await self._clock.sleep(SETTLING_SECS)
-        while not self._has_answered():
-            await self._clock.sleep(SETTLING_SECS / 10)
-        while True:
-            self._reloaded.clear()
-            for fault in await asyncio.to_thread(self._find):
-                log.warning("%s", fault)
-            await self._reloaded.wait()
+    async def _report(self) -> None:
+        for fault in await asyncio.to_thread(self._find):
+            log.warning("%s", fault)
 
 
 def _given(source: Source) -> Iterator[re.Match[str]]:

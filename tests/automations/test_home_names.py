@@ -178,9 +178,11 @@ async def test_names_are_judged_a_minute_after_the_start_and_after_each_reload(t
         settings: dict[str, Any] = {"adapters": (), "notify_targets": (), "has_answered": lambda: True}
         async with Watcher(parts, it.parts.automations, it.parts.timers, lambda: ([], []), **settings):
             it.bus.publish(DeviceEvent(device_id=LAMP, event="press", data={}))
-            await it.pass_by(59)
+            await it.pass_by(30)
+            it.show()
             assert told.empty()
-            await it.pass_by(2)
+            await it.pass_by(40)
+            it.show()
             first = await told.get()
             assert set(first.devices[LAMP]) == {"power", "brightness", "state"} and first.events == {LAMP: {"press"}}
             assert len(first.called) == 1

@@ -19,10 +19,19 @@ import orjson
 from msgspec import Struct
 
 from appliance.cli.owner import read_named
-from appliance.errors import StartFailed
+from appliance.errors import Invalid, StartFailed
+from appliance.home.texts import identifier, name
 from appliance.store.file_names import STORE_FORMAT
 from appliance.store.files import MIGRATIONS
-from appliance.store.records import read_devices, read_layout
+from appliance.store.records import (
+    DEVICE_PREFIX,
+    GROUP_PREFIX,
+    PLACE_PREFIX,
+    ROOM_PREFIX,
+    STATE_PREFIX,
+    read_devices,
+    read_layout,
+)
 from appliance.store.stored_keys import read_keys
 from appliance.version import VERSION
 
@@ -81,6 +90,8 @@ def read(file: Path) -> Archive:
         raise StartFailed(f"{file} cannot be read: {error.strerror}", os.EX_NOINPUT) from None
     try:
         return _understand(_unpack(packed), file)
+    except Invalid as fault:
+        raise StartFailed(f"{file} holds an id or a name that {fault}", os.EX_DATAERR) from None
     except UNREADABLE:
         raise StartFailed(f"{file} is not a backup of Lares, or not all of one", os.EX_DATAERR) from None
 
@@ -139,9 +150,23 @@ def _understand(members: dict[str, bytes], file: Path) -> Archive:
     if any(parent in files for path in files for parent in path.parents) or not isinstance(main, str):
         raise ValueError(CONFIG_FOLDER)
     found = Archive(created_at=str(page["created_at"]), main=main, values=values, files=files)
+    _check_texts(found)
     read_devices(found, read_layout(found))
     read_keys(found)
     return found
+
+
+def _check_texts(found: Archive) -> None:
+    """Raise `Invalid`, a sentence, for an id or a name that the API would refuse."""
+    for prefix in (ROOM_PREFIX, GROUP_PREFIX, PLACE_PREFIX, DEVICE_PREFIX, STATE_PREFIX):
+        for id_, value in found.items(prefix):
+            identifier(id_)
+            if value is not None and prefix in (ROOM_PREFIX, GROUP_PREFIX):
+                name(value["name"])
+            for each in value["members"] if prefix == GROUP_PREFIX and value is not None else ():
+                identifier(each)
+            if value is not None and prefix == PLACE_PREFIX:
+                identifier(value)
 
 
 def _migrated(values: dict[str, Any], store_format: int) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 from appliance.cli.completion import SHELLS, subcommands
 from appliance.cli.help import EXAMPLES
+from appliance.cli.logs import one_line
 from appliance.cli.quick_import import quick_import
 from appliance.cli.single_file import list_targets
 from appliance.errors import LaresError, StartFailed
@@ -213,5 +214,6 @@ def _version() -> int:
 
 
 def _fail(message: object, code: int) -> int:
-    print(f"lares: {message}", file=sys.stderr)
+    lines = f"lares: {message}".split("\n")
+    print("\n".join(map(one_line, lines)), file=sys.stderr)
     return code

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 from appliance.cli.hub_client import HubRequest, ask_hub
 from appliance.cli.logs import one_line
-from appliance.cli.terminal import local_time, paint, size, span
+from appliance.cli.terminal import local_time, paint, printable, size, span
 from appliance.home_locale import load_zone
 
 REDRAW_SECS = 2.0
@@ -27,7 +27,7 @@ def status(arguments: argparse.Namespace) -> int:
     """Print it once, or with `--watch` again and again until interrupted; the exit code."""
     while True:
         reply = ask_hub(arguments, HubRequest(path="/diagnostics/status"))
-        shown = json.dumps(reply) if arguments.json else "\n".join(_fit(line) for line in _lines(reply))
+        shown = json.dumps(reply) if arguments.json else "\n".join(_fit(line) for line in _lines(printable(reply)))
         print(f"{CLEAR}{shown}" if arguments.watch and sys.stdout.isatty() and not arguments.json else shown)
         if not arguments.watch:
             return os.EX_OK

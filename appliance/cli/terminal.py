@@ -8,7 +8,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, tzinfo
-from typing import TextIO
+from typing import Any, TextIO
+
+from appliance.cli.logs import one_line
 
 PROGRESS_AFTER_SECS = 1.0
 PROGRESS_EVERY_SECS = 0.2
@@ -30,6 +32,15 @@ def paint(text: str, colour: str, stream: TextIO | None = None) -> str:
 def local_time(stamp: str, zone: tzinfo | None = None) -> str:
     """An RFC 3339 time in the zone, else in the box's own, to the second."""
     return datetime.fromisoformat(stamp).astimezone(zone).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def printable(value: Any) -> Any:
+    """The JSON value with control characters of its texts as escapes: no script's text steers a terminal."""
+    if isinstance(value, str):
+        return one_line(value)
+    if isinstance(value, dict):
+        return {key: printable(each) for key, each in value.items()}
+    return [printable(each) for each in value] if isinstance(value, list) else value
 
 
 def span(seconds: float) -> str:

@@ -9,7 +9,7 @@ import re
 from zoneinfo import ZoneInfo
 
 from appliance.cli.hub_client import HubRequest, ask_hub
-from appliance.cli.terminal import local_time
+from appliance.cli.terminal import local_time, printable
 from appliance.home_locale import load_zone
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
@@ -21,7 +21,7 @@ def why(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(reply, indent=2))
         return os.EX_OK
-    zone = load_zone(reply["timezone"])
+    reply, zone = printable(reply), load_zone(reply["timezone"])
     print(f"{reply['kind']} {reply['id']}")
     for sentence in reply["summary"]:
         print(f"  {_in_local_time(sentence, zone)}")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.test_backup import entries, pack
 from tests.cli.test_commands_line import LOOPBACK, ended, environment
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
@@ -177,3 +178,22 @@ def test_an_import_takes_only_ids_and_texts_that_the_api_takes(theirs: Path, ope
     result = ended(theirs, "import", "homecmdr", str(source))
     assert result.code == 0 and "took  room 'f' (F)" in result.out and result.out.count("left  room") == 6, result
     assert "\x1b" not in result.out and len(result.out) < 5000
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"room/" + "x" * 5_000_000: {"name": "a"}},
+        {"room/a": {"name": "b\x1b[31m"}},
+        {"room/a": {"name": 7}},
+        {"group/g\x1b": {"name": "G", "members": []}},
+        {"group/g": {"name": "G", "members": ["\x1b"]}},
+        {"place/lamp": "\x1b"},
+    ],
+    ids=["length", "escape", "number", "group", "member", "place"],
+)
+def test_a_restore_takes_only_ids_and_texts_that_the_api_takes(theirs: Path, state: dict[str, object]) -> None:
+    archive = pack(theirs / "made.tar.gz", entries(state=state))
+    result = ended(theirs, "restore", str(archive))
+    assert result.code == 65 and "holds an id or a name that must" in result.err and "\x1b" not in result.err, result
+    assert list((theirs / "data").iterdir()) == []

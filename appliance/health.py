@@ -99,6 +99,8 @@ class Health:
                     timed=known.timed + (secs is not None),
                     timed_secs=known.timed_secs + (secs or 0.0),
                 )
+            case events.AdapterProgressed(adapter=name, message=message):
+                self._update(name, message=message)
             case events.AdapterErrored(adapter=name, message=message, at=at):
                 failures = self._adapters[name].failures + 1
                 self._update(

@@ -16,7 +16,7 @@ from appliance.home.values import Value
 from appliance.tasks import Tasks, end, end_within
 
 START_TIMEOUT_SECS = 15.0
-"""Seconds until an adapter that has not called `publish.started()` counts as started, and as failing.
+"""Seconds until an adapter that has not called `publish.started()` or `progressed()` counts as started, and failing.
 
 It is not restarted: a slow one, such as that of a broker which sends without a pause, would lose what it has read.
 """
@@ -194,13 +194,16 @@ class AdapterRunner:
         """Count the adapter as started, and as failing, when it has not said so in time."""
         if self._begin is not None:
             await self._begin.wait()
-        try:
-            async with asyncio.timeout(START_TIMEOUT_SECS):
-                await self._context.publish.has_started.wait()
-        except TimeoutError:
+        publish, progress = self._context.publish, -1
+        while not publish.has_started.is_set() and publish.progress != progress:
+            progress = publish.progress
+            with suppress(TimeoutError):
+                async with asyncio.timeout(START_TIMEOUT_SECS):
+                    await publish.has_started.wait()
+        if not publish.has_started.is_set():
             message = f"nothing was heard of it within {START_TIMEOUT_SECS:g} s of the start"
-            self._context.publish.failed(AdapterFailed(message))
-            self._context.publish.started()
+            publish.failed(AdapterFailed(message))
+            publish.started()
 
 
 def restart_delay(failures: int) -> float:

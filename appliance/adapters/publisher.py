@@ -26,7 +26,7 @@ class Publisher:
     """What an adapter publishes with. No call waits; what the catalog does not allow is dropped and logged once.
 
     `recovered` is set when an outage ends, so that a pause before the next try can end; `has_started` once the
-    adapter's first try is over.
+    adapter's first try is over. `progress` counts the reports of a start that is under way.
     """
 
     def __init__(self, name: str, registry: Registry, bus: Bus, clock: Clock) -> None:
@@ -36,6 +36,7 @@ class Publisher:
         self._registry = registry
         self._bus = bus
         self._clock = clock
+        self.progress = 0
         self._is_lost = False
         self._is_faulty = False
         self._faults: set[str] = set()
@@ -84,6 +85,15 @@ class Publisher:
             each.note(device_id, ["state"])
         self._registry.set_availability(self.name, device_id, is_available=is_available)
 
+    def devices(self) -> dict[str, Device]:
+        """The adapter's devices by id as the home knows them, after a start as they were stored."""
+        return {each.id: each for each in self._registry.list_devices() if each.metadata.source == self.name}
+
+    def find(self, device_id: str) -> Device | None:
+        """The adapter's device of this id as the home knows it."""
+        found = self._registry.find_devices([device_id])
+        return found[0] if found and found[0].metadata.source == self.name else None
+
     def event(self, device_id: str, event: str, data: Mapping[str, Value] | None = None) -> None:
         """Something happened at the device that is no state; two alike are two."""
         self._registry.publish_event(self.name, device_id, event, data or {})
@@ -102,6 +112,11 @@ class Publisher:
         if not self.has_started.is_set():
             self.has_started.set()
             self._bus.publish(events.AdapterStarted(adapter=self.name))
+
+    def progressed(self, message: str) -> None:
+        """How far a long start is, in words; shown in the adapter's health until it answers or errs."""
+        self.progress += 1
+        self._bus.publish(events.AdapterProgressed(adapter=self.name, message=message))
 
     def answered(self, secs: float | None = None) -> None:
         """The vendor answered well, after so many seconds: an outage is over, and so is a failure."""

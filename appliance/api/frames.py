@@ -124,6 +124,7 @@ BY_EVENT: Mapping[type[events.Event], EventFrame | Mapping[str, EventFrame] | No
     ),
     events.KeyRevoked: None,
     events.AdapterAnswered: None,
+    events.AdapterProgressed: None,
     events.AdapterErrored: None,
     events.CommandStarted: None,
     events.CommandEnded: None,

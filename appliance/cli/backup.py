@@ -17,13 +17,13 @@ from appliance.cli.paths import MARKER, HubPaths, config_folder
 from appliance.cli.terminal import progress
 from appliance.clock import Clock, timestamp
 from appliance.errors import Invalid, StartFailed
-from appliance.store.records import CARD, CRASHES, MASTER_KEY
+from appliance.store.records import ADAPTER_PREFIX, CARD, CLIENT_ID_SUFFIX, CRASHES, MASTER_KEY
 from appliance.store.replacement import read_present
 
 log = logging.getLogger("hub")
 
 OF_THE_BOX = (CARD, CRASHES, MASTER_KEY)
-"""What holds for this box only, and is left out."""
+"""What holds for this box only, and is left out; the ids by which brokers know it (`CLIENT_ID_SUFFIX`) are, too."""
 
 
 def backup(arguments: argparse.Namespace) -> int:
@@ -63,9 +63,13 @@ def collect(config: Path, data_dir: Path) -> tuple[Archive, list[str]]:
         raise StartFailed(f"there is nothing to back up: neither {config} nor {data_dir} exists", os.EX_NOINPUT)
     found = read_present(data_dir)
     files, copies = _gather(config)
-    values = {key: orjson.loads(value) for key, value in found.values.items() if key not in OF_THE_BOX}
+    values = {key: orjson.loads(value) for key, value in found.values.items() if not _is_of_the_box(key)}
     made = Archive(created_at=timestamp(Clock().now()), main=config.name, values=values, files=files)
     return made, [*found.damage, *copies]
+
+
+def _is_of_the_box(key: str) -> bool:
+    return key in OF_THE_BOX or (key.startswith(ADAPTER_PREFIX) and key.endswith(CLIENT_ID_SUFFIX))
 
 
 def _check_target(file: Path, config: Path) -> None:

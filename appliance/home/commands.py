@@ -17,17 +17,27 @@ VALUED_ACTIONS = frozenset({"set", "increase", "decrease"})
 """The actions that need a value; no other takes one."""
 
 
+MAX_CODE_CHARS = 64
+"""Characters of the code of a lock or an alarm panel."""
+
+
 class Command(Struct, frozen=True, kw_only=True):
     """One capability, one of its actions, and the value that the action needs, in canonical form.
 
     The actions and values of `custom.<adapter>.<field>` are checked by the device's `CommandSpec`.
-    `transition_secs` asks for a fade of so many seconds; an adapter that cannot fade ignores it.
+    `transition_secs` asks for a fade of so many seconds; an adapter that cannot fade ignores it. `code` is what a
+    lock or an alarm panel asks for; it is shown and kept nowhere.
     """
 
     capability: str
     action: str
     value: Value = None
     transition_secs: float | None = None
+    code: str | None = None
+
+    def __repr__(self) -> str:
+        """Without the code, which no log may show."""
+        return f"Command({self}, value={self.value!r}, transition_secs={self.transition_secs!r})"
 
     @staticmethod
     def parse(raw: Any) -> Command:
@@ -43,7 +53,8 @@ class Command(Struct, frozen=True, kw_only=True):
             capability = _capability(key)
             action = _action(raw, capability)
             value = _value(value, capability, action)
-        return Command(capability=key, action=action, value=value, transition_secs=transition_secs)
+        code = _code(raw.get("code"))
+        return Command(capability=key, action=action, value=value, transition_secs=transition_secs, code=code)
 
     def __str__(self) -> str:
         return f"{self.capability} {self.action}"
@@ -92,6 +103,12 @@ def _checked(check: Callable[[Value], Value], value: Value, key: str) -> Value:
         return check(value)
     except Invalid as fault:
         raise Invalid(f"value of {key}: {fault}") from None
+
+
+def _code(code: Value) -> str | None:
+    if code is not None and (not isinstance(code, str) or not 1 <= len(code) <= MAX_CODE_CHARS):
+        raise Invalid(f"code must be a string of 1 to {MAX_CODE_CHARS} characters")
+    return code
 
 
 def _transition(seconds: Value) -> float | None:

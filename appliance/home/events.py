@@ -130,6 +130,13 @@ class AdapterAnswered(Event, frozen=True, kw_only=True):
     secs: float | None = None
 
 
+class AdapterProgressed(Event, frozen=True, kw_only=True):
+    """How far a long start of an adapter is, in words. Internal."""
+
+    adapter: str
+    message: str
+
+
 class AdapterErrored(Event, frozen=True, kw_only=True):
     """A poll or command of an adapter failed. Internal: `SystemErrorReported` is published once for an outage."""
 

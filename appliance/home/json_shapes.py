@@ -88,6 +88,8 @@ GROUP = record("Group", id=identifier.schema, name=name.schema, members=array_of
 
 _TRANSITION = maybe({**NUMBER, "minimum": 0})
 
+_CODE = maybe({**TEXT, "description": "What a lock or an alarm panel asks for."})
+
 STATED_COMMAND = Record(
     "StatedCommand", {"capability": TEXT, "action": TEXT}, {"value": ANY, "transition_secs": NUMBER}
 )
@@ -105,6 +107,7 @@ COMMAND = Check(
             "action": one_of(*sorted({action for each in CAPABILITIES.values() for action in each.actions})),
             "value": {"description": "What set, increase and decrease need, and no other action takes."},
             "transition_secs": _TRANSITION,
+            "code": _CODE,
         },
         "examples": [
             {"capability": "power", "action": "on"},
@@ -124,6 +127,7 @@ _CUSTOM_COMMAND: Schema = {
         "action": {**TEXT, "minLength": 1},
         "value": ANY,
         "transition_secs": _TRANSITION,
+        "code": _CODE,
     },
 }
 

@@ -31,6 +31,12 @@ ROOM_PREFIX, GROUP_PREFIX, PLACE_PREFIX = "room/", "group/", "place/"
 NAME_PREFIX, DEVICE_PREFIX, STATE_PREFIX = "name/", "device/", "state/"
 KEY_PREFIX = "key/"
 
+ADAPTER_PREFIX = "adapter/"
+"""Keys in the document: `adapter/<section>/<key>` is a text."""
+
+CLIENT_ID_SUFFIX = "/client_id"
+"""The end of the key under which an adapter keeps the id by which a broker knows this data directory."""
+
 MASTER_KEY = KEY_PREFIX + "master"
 """The hash of the master key that the box made itself; it stays on its box, whatever is restored."""
 
@@ -191,7 +197,8 @@ def _device(
 ) -> Device:
     changed_at = from_millis(state["at"])
     dropped: Dropped = {}
-    attributes = check_attributes(state["is"], {}, dropped)
+    shown_then = {key: each for key, each in state["is"].items() if key != "state"}
+    attributes = check_attributes(shown_then, {}, dropped)
     for attribute, reason in dropped.items():
         on_fault(f"{STATE_PREFIX}{device_id}: {attribute}", Invalid(reason))
     name, commands = value.get("name"), value.get("commands")

@@ -19,15 +19,11 @@ from appliance.store.disk import Disk
 from appliance.store.document import Document
 from appliance.store.lock import DirectoryLock
 from appliance.store.recorder import Recorder
-from appliance.store.records import read_devices, read_layout
+from appliance.store.records import ADAPTER_PREFIX, read_devices, read_layout
 from appliance.store.replacement import finish_at_start
 from appliance.store.stored_keys import Keys
 
 log = logging.getLogger("store")
-
-
-ADAPTER_PREFIX = "adapter/"
-"""Keys in the document: `adapter/<section>/<key>` is a text."""
 
 
 class AdapterSecrets:

@@ -487,6 +487,7 @@ function Context:notify(message, fields) end
 ---@field action Action What is to be done with it; the capability's text names those that it has.
 ---@field value? AttributeValue For set, increase and decrease; no other action takes one.
 ---@field transition_secs? number How long the change should take, where the device can fade.
+---@field code? string What a lock or an alarm panel asks for.
 
 ---@alias Action
 ---| "on" # power

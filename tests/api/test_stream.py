@@ -172,6 +172,7 @@ EVENT_FRAMES: list[tuple[Event, dict[str, Any] | None]] = [
     ),
     (events.AdapterAnswered(adapter="roku_tv", at=MOMENT), None),
     (events.AdapterErrored(adapter="roku_tv", message="no", at=MOMENT), None),
+    (events.AdapterProgressed(adapter="mqtt", message="half"), None),
     (events.ObservationDropped(adapter="roku_tv", device_id="x", attribute="y", reason="z"), None),
 ]
 """Every event and its frame, as the contract writes it; those without one stay inside."""

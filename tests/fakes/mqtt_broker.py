@@ -255,10 +255,12 @@ class _Connection:
                 granted[wanted] = qos
         self._send(packet(SUBACK, number(packet_id), self._properties, bytes(codes)))
         self.subscriptions |= granted
-        for message in tuple(self._broker.retained.values()):
-            for wanted, qos in granted.items():
-                if matches(wanted, message.topic):
-                    self.deliver(message, qos, is_retained=True)
+        retained = self._broker.retained
+        for wanted, qos in granted.items():
+            is_exact = not {"+", "#"} & set(wanted)
+            for topic in filter(retained.__contains__, (wanted,)) if is_exact else tuple(retained):
+                if matches(wanted, topic):
+                    self.deliver(retained[topic], qos, is_retained=True)
 
     def _unsubscribe(self, fields: Fields) -> None:
         packet_id = fields.number(2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from msgspec.structs import replace
 
 from appliance.adapters.elgato_lights.kind import ElgatoLights
 from appliance.adapters.elgato_lights.simulator import LightSimulator
+from appliance.errors import Invalid
 from tests.adapters.mqtt.broker import PASSWORD, USER, Broker
 from tests.adapters.mqtt.captures import capture
 from tests.adapters.mqtt.homes import PLAIN, until
@@ -64,6 +66,66 @@ async def test_a_zigbee_plug_is_seen_and_switched_over_http_and_survives_a_resta
             await shown(house, f"/devices/{device_id}", lambda body: body["attributes"].get("power") == "on")
         plug.cancel()
         await asyncio.gather(plug, return_exceptions=True)
+
+
+async def test_what_a_sensor_showed_outlives_restarts_until_it_goes_or_expires(
+    broker: Broker, tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    settings = {"mqtt": replace(PLAIN, port=broker.port)}
+    known = {"unit_of_measurement": "°C", "device_class": "temperature", "device": {"identifiers": ["attic"]}}
+
+    async def announce(client: Any, object_id: str, **more: Any) -> None:
+        config = {"state_topic": f"attic/{object_id}", "unique_id": object_id, **known, **more}
+        await client.publish(f"homeassistant/sensor/{object_id}/config", json.dumps(config), qos=1, retain=True)
+
+    async with broker.client() as client:
+        await announce(client, "t")
+        await announce(client, "gone")
+        await announce(client, "short", expire_after=1)
+        async with open_house(adapters=settings, data_dir=data) as house:
+            await shown(house, "/devices/mqtt:attic", lambda body: body["attributes"]["state"] == "online")
+            for object_id in ("t", "gone", "short"):
+                await client.publish(f"attic/{object_id}", "21.5", qos=1)
+            await shown(house, "/devices/mqtt:attic", lambda body: len(body["attributes"]) == 4)
+            before = await house.device("mqtt:attic")
+        await client.publish("homeassistant/sensor/gone/config", b"", qos=1, retain=True)
+        await asyncio.sleep(1)
+        async with open_house(adapters=settings, data_dir=data) as house:
+            after = await shown(house, "/devices/mqtt:attic", lambda body: body["attributes"]["state"] == "online")
+            kept = {key: value for key, value in after["attributes"].items() if value != "online"}
+            assert len(kept) == 1 and kept.items() < before["attributes"].items()
+            changes = len(house.events)
+            await client.publish("attic/t", "21.5", qos=1)
+            await client.publish("attic/short", "3", qos=1)
+            await shown(house, "/devices/mqtt:attic", lambda body: len(body["attributes"]) == 3)
+            moved = [each for each in house.events[changes:] if "temperature" in getattr(each, "changed", ())]
+            assert not moved
+            status = (await house.get("/adapters/mqtt")).json
+            assert status["dropped"] == []
+
+
+async def test_a_script_publishes_on_the_broker_and_not_where_announcements_stand(broker: Broker) -> None:
+    async with broker.client() as client, open_house(adapters={"mqtt": replace(PLAIN, port=broker.port)}) as house:
+        await shown(house, "/adapters/mqtt", lambda body: body["health"]["status"] == "ok")
+        await client.subscribe("note/#", qos=1)
+        for payload, refusal in (
+            ({"topic": "note/a", "payload": {"on": True}, "retain": True, "qos": 1}, None),
+            ({"topic": "homeassistant/x/config", "payload": ""}, "must not be below homeassistant/"),
+            ({"topic": "$SYS/x"}, "topic must be a topic without wildcards"),
+            ({"topic": "note/+"}, "topic must be a topic without wildcards"),
+            ({"topic": "note/b", "qos": 3}, "qos must be 0, 1 or 2, not 3"),
+            ({"topic": "note/b", "retained": True}, "'retained' is not a field"),
+        ):
+            if refusal is None:
+                await house.hub.dispatcher.invoke("mqtt:publish", payload)
+                continue
+            with pytest.raises(Invalid, match=re.escape(refusal)):
+                await house.hub.dispatcher.invoke("mqtt:publish", payload)
+        async with asyncio.timeout(20):
+            message = await anext(aiter(client.messages))
+        assert (message.topic.value, message.payload) == ("note/a", b'{"on":true}')
 
 
 async def test_two_whole_hubs_share_a_lamp(broker: Broker) -> None:

@@ -6,9 +6,9 @@ import asyncio
 import contextlib
 import logging
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
-from appliance.adapters.base import Adapter, AdapterContext, CommandResult
+from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation
 from appliance.adapters.mqtt import tasmota
 from appliance.adapters.mqtt.announced_devices import MqttDevice
 from appliance.adapters.mqtt.announced_fields import MAX_QUICK_CHARS, preparing
@@ -16,14 +16,18 @@ from appliance.adapters.mqtt.announcements import parse_config
 from appliance.adapters.mqtt.broker import Broker, BrokerConnection, keep_connected
 from appliance.adapters.mqtt.broker_session import LiveDevices
 from appliance.adapters.mqtt.entity_catalog import CatalogSettings, DeviceCatalog
-from appliance.adapters.mqtt.identity import hub_id_of
+from appliance.adapters.mqtt.identity import client_id_of, hub_id_of
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.mqtt_settings import Mqtt
-from appliance.adapters.mqtt.payloads import Outgoing
+from appliance.adapters.mqtt.payloads import Outgoing, outgoing_of
+from appliance.adapters.mqtt.reports import Reports
+from appliance.adapters.mqtt.subscriptions import Subscriptions
 from appliance.errors import Invalid, Unreachable
 from appliance.home.commands import Command
+from appliance.home.model import Device
+from appliance.home.values import Value
 from appliance.late import import_ahead
-from appliance.tasks import Tasks
+from appliance.tasks import Tasks, run_together
 
 QUIET_SECS = 0.1
 """Seconds without a configuration after which devices are built from what was announced."""
@@ -39,9 +43,6 @@ BIRTH_SECS = 300.0
 
 TICK_SECS = 0.25
 """Seconds between two checks of what is due."""
-
-MAX_REPORTED = 100
-"""Announcements and messages that are reported as unusable; further ones are not."""
 
 ANSWERED_SECS = 5.0
 """Seconds between two reports that the broker answers, while messages come."""
@@ -75,18 +76,19 @@ class MqttAdapter(Adapter):
         self._secrets = context.secrets
         self._zone = context.timezone
         self._broker: Broker
+        self._hub_id = ""
         self._born_at: float | None = None
         self._config_at = 0.0
         self._has_new_configs = False
         self._seen_configs: set[str] = set()
-        self._subscribed: frozenset[str] = frozenset()
+        self._subscriptions: Subscriptions
         self._has_read = False
         self._dropped = 0
-        self._reported: set[str] = set()
+        self._reports = Reports(self.publish, self.clock)
 
     async def run(self) -> None:
         """Stay connected and publish what comes, until cancelled."""
-        hub_id = await hub_id_of(self._settings, self._secrets)
+        hub_id = self._hub_id = await hub_id_of(self._settings, self._secrets)
         catalog = CatalogSettings(
             section=self.name,
             prefix=self._settings.discovery_prefix,
@@ -96,7 +98,8 @@ class MqttAdapter(Adapter):
         self.live = LiveDevices(DeviceCatalog(catalog), self.publish, self.clock, self._zone)
         # Where this hub publishes its devices, the connection for that has the status topic and the last will.
         status = None if self._settings.publish else f"lares/{hub_id}/status"
-        self._broker = Broker(self._settings, f"lares-{hub_id}-{self.name}", status, self.inbox.put)
+        client_id = await client_id_of(self.name, self._secrets)
+        self._broker = Broker(self._settings, client_id, status, self.inbox.put)
         async with Tasks() as tasks:
             work = [
                 tasks.start(
@@ -116,6 +119,20 @@ class MqttAdapter(Adapter):
         await self.live.command(self.connection, device_id, command)
         return CommandResult()
 
+    @property
+    def operations(self) -> Mapping[str, Operation]:
+        """`publish` puts a message on the broker."""
+        return {"publish": self._publish_message}
+
+    async def _publish_message(self, payload: Mapping[str, Value]) -> Value:
+        """Publish `{topic, payload, retain?, qos?}`; with QoS 1 or 2 returns when the broker has it."""
+        own = (self._settings.discovery_prefix, f"lares/{self._hub_id}")
+        message = outgoing_of(payload, own)
+        if self.connection is None:
+            raise Unreachable(f"the broker {self._settings.host} is not connected; the message was not sent")
+        await self.connection.publish(message)
+        return {"topic": message.topic}
+
     def _lost(self, error: Unreachable) -> None:
         self.publish.lost(error)
         self.publish.started()
@@ -129,31 +146,45 @@ class MqttAdapter(Adapter):
             for device in self.publish.devices().values()
             if isinstance(identifier := device.metadata.vendor_specific.get("identifier"), str)
         }
-        self._subscribed = frozenset()
+        self._subscriptions = Subscriptions(self._discovery_topics(), self.live.catalog)
+        self.live.remember_devices()
+        self.live.catalog.known = frozenset(self.publish.devices())
+        # Before any message is subscribed to: the acknowledgement would come behind all that are retained.
+        await connection.say_online()
         self.connection = connection
+        self.publish.answered()
         try:
-            await self._follow(connection)
+            await run_together(self._subscriptions.keep(connection), self._follow(connection))
         finally:
             self.connection = None
 
     async def _follow(self, connection: BrokerConnection) -> None:
-        """Subscribe to the discovery topics, then to those that configurations name, and follow changes."""
-        await connection.subscribe(self._discovery_topics())
-        await self._subscribe(connection)
-        await connection.say_online()
-        self.publish.answered()
-        began = self._config_at = self.clock.monotonic()
-        is_settled = False
+        """Build devices of what is announced, until cancelled."""
+        now = began = self._config_at = self.clock.monotonic()
+        gather, is_settled = MAX_GATHER_SECS, False
         while True:
             await self.clock.sleep(QUIET_SECS)
-            now = self.clock.monotonic()
-            if self._has_new_configs and (now - self._config_at >= QUIET_SECS or now - began >= MAX_GATHER_SECS):
-                began = now
+            if self._has_new_configs and (now - self._config_at >= QUIET_SECS or now - began >= gather):
                 self._has_new_configs = False
-                await self._rebuild(connection, complete=is_settled)
-            if not is_settled and now - self._config_at >= SETTLE_SECS and not len(self.inbox):
-                is_settled = True
-                await self._finish_discovery(connection)
+                await self._rebuild(complete=is_settled)
+                # Building takes the longer the more there is: in a flood most of the time is for reading.
+                began, gather = self.clock.monotonic(), max(MAX_GATHER_SECS, 4 * (self.clock.monotonic() - now))
+            if not is_settled:
+                self._report_progress()
+                if self._is_quiet(now):
+                    is_settled = True
+                    await self._finish_discovery(connection)
+            now = self.clock.monotonic()
+
+    def _is_quiet(self, now: float) -> bool:
+        """Whether every retained configuration has come: the broker has acknowledged, and nothing came since."""
+        return self._subscriptions.is_current and now - self._config_at >= SETTLE_SECS and not len(self.inbox)
+
+    def _report_progress(self) -> None:
+        """Show in `GET /adapters/{id}` how far the start is."""
+        seen, waiting = len(self._seen_configs), len(self.inbox)
+        built = len(self.live.catalog.devices)
+        self.publish.progressed(f"{seen} announcements taken in, {waiting} messages wait, {built} devices built")
 
     def _discovery_topics(self) -> list[str]:
         prefix = self._settings.discovery_prefix
@@ -164,8 +195,10 @@ class MqttAdapter(Adapter):
         """All retained configurations have come: forget what is missing, and request states that are not retained."""
         if self._seen_configs:
             self.live.catalog.forget_configs_but(self._seen_configs)
-        await self._rebuild(connection, complete=True)
+        self.live.catalog.known = frozenset()
+        await self._rebuild(complete=True)
         self.publish.started()
+        self.publish.answered()
         now = self.clock.monotonic()
         if self._born_at is None or now - self._born_at >= BIRTH_SECS:
             self._born_at = now
@@ -173,19 +206,23 @@ class MqttAdapter(Adapter):
         for topic, payload in self.live.catalog.state_requests():
             await connection.publish(Outgoing(topic, payload))
 
-    async def _rebuild(self, connection: BrokerConnection, *, complete: bool) -> None:
-        """Rebuild devices whose announcements changed, subscribe to their topics and publish them, in steps."""
+    async def _rebuild(self, *, complete: bool) -> None:
+        """Rebuild devices whose announcements changed, and publish them, in steps; their topics are subscribed to."""
         rebuilt: list[MqttDevice] = []
         await self._in_steps(self.live.catalog.rebuilding(rebuilt))
-        await self._subscribe(connection)
+        await self._subscriptions.renew()
         await self._in_steps(self.live.replay(rebuilt))
-        for number, device in enumerate(rebuilt):
+        await self._in_steps(self._publishing(rebuilt))
+        if complete:
+            refused = self.live.catalog.refused
+            broken = (id_ for id_, device in self.publish.devices().items() if _topics_of(device) & refused.keys())
+            self.publish.full_list((), present=(*self.live.catalog.devices, *broken))
+
+    def _publishing(self, devices: Iterable[MqttDevice]) -> Iterator[None]:
+        for device in devices:
             if self.live.catalog.devices.get(device.id) is device:
                 self.publish.device(device.observation())
-            if number % 20 == 19:
-                await self.clock.sleep(0)
-        if complete:
-            self.publish.full_list((), present=self.live.catalog.devices)
+            yield
 
     async def _in_steps(self, work: Iterable[None]) -> None:
         """Do the work, with a pause for others after every `STEP_SECS`."""
@@ -194,16 +231,6 @@ class MqttAdapter(Adapter):
             if self.clock.monotonic() - began >= STEP_SECS:
                 await self.clock.sleep(0)
                 began = self.clock.monotonic()
-
-    async def _subscribe(self, connection: BrokerConnection) -> None:
-        """Subscribe to the topics that devices name now, and unsubscribe from the others."""
-        filters = self.live.catalog.filters
-        gone, new = self._subscribed - filters, filters - self._subscribed
-        self._subscribed = filters
-        if gone:
-            await connection.unsubscribe(sorted(gone))
-        if new:
-            await connection.subscribe(sorted(new))
 
     async def _keep_reading(self) -> None:
         while True:
@@ -246,7 +273,7 @@ class MqttAdapter(Adapter):
                 noted_at, self._has_read = self.clock.monotonic(), False
                 if self.connection is not None:
                     self.publish.answered()
-            self._report_refused()
+            self._reports.report(self.live.catalog)
             while self.live.flush():
                 await self.clock.sleep(0)
 
@@ -256,15 +283,11 @@ class MqttAdapter(Adapter):
             log.warning("%s: the broker sends more than can be taken in; only the newest of it counts", self.name)
         self._dropped = self.inbox.dropped
 
-    def _report_refused(self) -> None:
-        """Report once of each unusable announcement why, `MAX_REPORTED` at most."""
-        refused = self.live.catalog.refused
-        if len(self._reported) >= MAX_REPORTED or len(refused) <= len(self._reported):
-            return
-        for key, reason in list(refused.items()):
-            if key not in self._reported and len(self._reported) < MAX_REPORTED:
-                self._reported.add(key)
-                self.publish.dropped(key[:200], "announcement", reason[:300])
+
+def _topics_of(device: Device) -> set[str]:
+    """The topics of the configurations that a device was made of."""
+    topics = device.metadata.vendor_specific.get("config_topics")
+    return {each for each in topics if isinstance(each, str)} if isinstance(topics, list) else set()
 
 
 def build(settings: Mqtt, context: AdapterContext) -> Adapter:

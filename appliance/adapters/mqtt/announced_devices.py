@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from msgspec import Struct, field
 
 from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts
-from appliance.adapters.mqtt.availability import Availability
+from appliance.adapters.mqtt.availability import Availability, Member, Refusal, reason_of
 from appliance.adapters.mqtt.device_groups import identifier_of
 from appliance.adapters.mqtt.entities.entity import Entity, Offer
-from appliance.adapters.mqtt.entities.happenings import EventEntity, TriggerEntity
+from appliance.adapters.mqtt.entities.happenings import ActionSensor, EventEntity, TriggerEntity
 from appliance.adapters.mqtt.entities.table import build_entity
-from appliance.errors import Invalid
 from appliance.home.command_specs import CommandSpec
 from appliance.home.model import DeviceKind, Info, Observation
 from appliance.home.values import Value
 
-MAX_ENTITIES = 200
+MAX_ENTITIES = 256
 """Entities of one device."""
+
+TOO_MANY_ENTITIES = f"the device has more than {MAX_ENTITIES} entities"
 
 _RANKS = ("light", "climate", "cover", "lock", "fan", "valve", "siren", "switch")
 """Components in the order in which they take a capability that several would show."""
-
-
-class Member(Struct):
-    """An entity of a device, and whether it is available. It expires when no value came for `expire_after`."""
-
-    entity: Entity
-    availability: Availability
-    is_expired: bool = False
-
-    @property
-    def is_available(self) -> bool:
-        """Whether its availability topics say so, and its value has not expired."""
-        return self.availability.is_available and not self.is_expired
 
 
 class MqttDevice(Struct):
@@ -111,9 +101,15 @@ class MqttDevice(Struct):
         return named[0] if named else self.members[0].entity.announcement.component
 
 
-def build(section: str, name: str, announcements: list[Announcement]) -> tuple[list[MqttDevice], dict[str, str]]:
-    """The devices built from one announced device, and by key the reasons why entities were left out."""
-    entities, refused = _entities(announcements)
+def build(
+    section: str, name: str, announcements: list[Announcement], former: Container[str] = ()
+) -> tuple[list[MqttDevice], dict[str, Refusal]]:
+    """The devices built from one announced device, and by key why entities were left out.
+
+    Where there are too many entities, those with the keys in `former` come first.
+    """
+    ordered = sorted(announcements, key=lambda each: (each.key not in former, each.key))
+    entities, refused = _entities(ordered, f"{section}:{name}")
     identifier = identifier_of(announcements)
     main = MqttDevice(f"{section}:{name}", _facts(announcements), "", identifier=identifier)
     devices = [main]
@@ -131,7 +127,17 @@ def build(section: str, name: str, announcements: list[Announcement]) -> tuple[l
             device = main
             taken.update(entity.claims)
         _add(device, entity)
-    custom: set[str] = set()
+    _add_others(main, entities, taken)
+    main.members.sort(key=lambda member: _order(member.entity))
+    for device in devices:
+        device.name = _name(device)
+        device.specs = tuple(_spec(attribute, offer) for attribute, (_, offer) in sorted(device.offers.items()))
+    return [device for device in devices if device.members], refused
+
+
+def _add_others(main: MqttDevice, entities: list[Entity], taken: set[str]) -> None:
+    """Add the entities that take no command of a capability, under a name of their own where theirs is taken."""
+    custom = {key for member in main.members for key in member.entity.keys if key.startswith("custom.")}
     for entity in entities:
         if not any(claim in entity.offers for claim in entity.claims):
             if taken & set(entity.claims):
@@ -140,38 +146,35 @@ def build(section: str, name: str, announcements: list[Announcement]) -> tuple[l
             if not entity.claims and entity.custom in custom:
                 entity.use_custom(f"_{entity.announcement.component}")
             taken.update(entity.claims)
-            custom.update(() if entity.claims else (entity.custom,))
+            custom.update(each for each in entity.keys if each.startswith("custom."))
             _add(main, entity)
-    main.members.sort(key=lambda member: _order(member.entity))
-    for device in devices:
-        device.name = _name(device)
-        device.specs = tuple(_spec(attribute, offer) for attribute, (_, offer) in sorted(device.offers.items()))
-    return [device for device in devices if device.members], refused
 
 
-def _entities(announcements: list[Announcement]) -> tuple[list[Entity], dict[str, str]]:
+def _entities(announcements: list[Announcement], device_id: str) -> tuple[list[Entity], dict[str, Refusal]]:
     entities: list[Entity] = []
-    refused: dict[str, str] = {}
-    for each in sorted(announcements, key=lambda each: each.key):
+    refused: dict[str, Refusal] = {}
+    for each in announcements:
+        reason = ""
         if len(entities) >= MAX_ENTITIES:
-            refused[each.key] = f"the device has more than {MAX_ENTITIES} entities"
-            continue
-        try:
-            entities.append(build_entity(each))
-        except Invalid as fault:
-            refused[each.key] = str(fault)
-        except Exception as error:  # whatever is announced, the adapter goes on
-            refused[each.key] = f"cannot be read ({type(error).__name__}: {str(error)[:100]})"
+            reason = f"{TOO_MANY_ENTITIES}: {len(announcements)}"
+        else:
+            try:
+                entities.append(build_entity(each))
+            except Exception as error:  # whatever is announced, the adapter goes on
+                reason = reason_of(error)
+        if reason:
+            refused[each.key] = Refusal(device_id, f"custom.mqtt.{each.object_id}", reason)
     events = [entity for entity in entities if isinstance(entity, EventEntity)]
-    return [
-        entity
-        for entity in entities
-        if not (isinstance(entity, TriggerEntity) and _is_reported_twice(entity, events))
-    ], refused
+    return [entity for entity in entities if not _is_reported_twice(entity, events)], refused
 
 
-def _is_reported_twice(trigger: TriggerEntity, events: list[EventEntity]) -> bool:
-    """Whether an event entity of the same device reports the same press as a trigger."""
+def _is_reported_twice(trigger: Entity, events: list[EventEntity]) -> bool:
+    """Whether an event entity of the same device reports the same press as a trigger or a sensor of actions."""
+    if isinstance(trigger, ActionSensor):
+        topic = trigger.readers[0].topic if trigger.readers else ""
+        return any(each.readers[0].topic == topic for each in events if not isinstance(each, ActionSensor))
+    if not isinstance(trigger, TriggerEntity):
+        return False
     topic = trigger.readers[0].topic
     for event in events:
         source = event.readers[0].topic

@@ -15,7 +15,7 @@ from appliance.errors import Invalid
 MAX_DISCOVERY_BYTES = 64 * 1024
 """Bytes of a configuration."""
 
-MAX_COMPONENTS = 200
+MAX_COMPONENTS = 256
 """Components of one configuration in the device form."""
 
 _ID = re.compile(r"[a-zA-Z0-9_-]{1,200}")

@@ -1,4 +1,4 @@
-"""Whether an entity is available, by its availability topics."""
+"""Whether an entity is available, by its availability topics; and why an announcement was refused."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from appliance.adapters.mqtt.announced_fields import AnnouncedFields
+from appliance.adapters.mqtt.entities.entity import Entity
 from appliance.adapters.mqtt.payloads import Message
 from appliance.adapters.mqtt.templates.template import Template
+from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
+from appliance.errors import LaresError
 
 
 class _AvailabilityTopic(Struct, frozen=True):
@@ -66,3 +69,36 @@ def _entry(fields: AnnouncedFields, topic: str, template: str) -> _AvailabilityT
         fields.text("payload_not_available", "offline"),
     )
     return _AvailabilityTopic(topic, fields.template(template), available, not_available)
+
+
+class Refusal(Struct, frozen=True):
+    """Why an announcement or message was not used. `attribute` is what it would have shown, else `announcement`."""
+
+    device_id: str
+    attribute: str
+    reason: str
+
+
+class Member(Struct):
+    """An entity of a device, and whether it is available. It expires when no value came for `expire_after`."""
+
+    entity: Entity
+    availability: Availability
+    is_expired: bool = False
+
+    @property
+    def is_available(self) -> bool:
+        """Whether its availability topics say so, and its value has not expired."""
+        return self.availability.is_available and not self.is_expired
+
+    @property
+    def topics(self) -> list[str]:
+        """The topics to subscribe to, each once."""
+        return list(dict.fromkeys([*(each.topic for each in self.entity.readers), *self.availability.topics]))
+
+
+def reason_of(error: Exception) -> str:
+    """The sentence of an error; of an unforeseen one what it is."""
+    if isinstance(error, LaresError | TemplateFailed):
+        return str(error)
+    return f"cannot be read ({type(error).__name__}: {str(error)[:100]})"

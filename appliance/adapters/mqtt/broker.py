@@ -10,11 +10,12 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import aiomqtt
 from aiomqtt.exceptions import MqttConnectError
 
+from appliance.adapters.mqtt.client import Client
 from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.mqtt_settings import Mqtt
 from appliance.adapters.mqtt.payloads import Outgoing
@@ -34,13 +35,14 @@ KEEPALIVE_SECS = 60
 MIN_PAUSE_SECS, MAX_PAUSE_SECS = 1.0, 60.0
 """Seconds before the next attempt to connect: after the first failure, and at most."""
 
+TAKEN_WITHIN_SECS = 60.0
+"""Seconds within which a second loss of the session to another client makes the pauses grow."""
+
 SUBSCRIBE_AT_ONCE = 500
 """Topics of one SUBSCRIBE packet."""
 
 MAX_UNACKNOWLEDGED = 1_000
 """Messages that wait for their acknowledgement; publishing waits beyond that."""
-
-T = TypeVar("T")
 
 _library_log = logging.getLogger("adapters.mqtt.library")
 _library_log.setLevel(logging.CRITICAL)
@@ -49,24 +51,16 @@ _BAD_CREDENTIALS = (4, 5, 134, 135)
 """Reasons of a refusal, of both versions, for which another attempt soon would fail too."""
 
 
+class SessionTaken(Unreachable):
+    """Another client has connected with the same client id, or so it seems."""
+
+
 class BrokerRefused(Unreachable):
     """The broker refused the user or the password."""
 
 
-class _Client(aiomqtt.Client):
-    """The library's client, with a wait that can be cancelled at any moment.
-
-    `asyncio.wait_for` of Python 3.11, which it uses, loses a cancellation that comes together with the result: the
-    cancelled task then never ends.
-    """
-
-    async def _wait_for(self, fut: Awaitable[T], timeout: float | None) -> T:
-        limit = self.timeout if timeout is None else timeout
-        try:
-            async with asyncio.timeout(None if limit == math.inf else limit):
-                return await fut
-        except TimeoutError:
-            raise aiomqtt.MqttError("Operation timed out") from None
+_SESSION_TAKEN = 142
+"""Reason of MQTT 5 for a connection that another with the same client id has ended."""
 
 
 class BrokerConnection:
@@ -118,6 +112,8 @@ class BrokerConnection:
             async for _ in self._client.messages:
                 pass
         except aiomqtt.MqttError as error:
+            if getattr(getattr(error, "rc", None), "value", None) == _SESSION_TAKEN:
+                raise SessionTaken(f"{self._address} has closed the connection for another client") from None
             raise Unreachable(f"{self._address} has closed the connection ({_reason(error)})") from None
 
     async def _acknowledged(self, request: Awaitable[Any]) -> None:
@@ -168,9 +164,17 @@ class Broker:
             if (end := client._disconnected).done() and not end.cancelled():
                 end.exception()  # retrieved: otherwise asyncio logs it as never retrieved
 
-    def _client(self) -> _Client:
+    def conflict(self) -> str:
+        """The sentence about another client that uses the same client id."""
+        return (
+            f"another client takes over the session of the client id {self._client_id} at {self.address} "
+            "again and again: a second hub runs with a copy of this data directory. Stop one of the two; a hub that "
+            "is restored from a backup has an id of its own"
+        )
+
+    def _client(self) -> Client:
         settings, status = self._settings, self._status_topic
-        return _Client(
+        return Client(
             settings.host,
             self._port,
             username=settings.username,
@@ -201,13 +205,15 @@ async def keep_connected(
 ) -> None:
     """Connect, run a session while the connection lasts, pause, and connect again, until cancelled.
 
-    Pauses double from `MIN_PAUSE_SECS` to `MAX_PAUSE_SECS`, less a random part up to a quarter.
+    Pauses double from `MIN_PAUSE_SECS` to `MAX_PAUSE_SECS`, less a random part up to a quarter. A connection ends
+    them, unless another client takes the session over and over: two hubs would throw each other out without end.
     """
-    pause = MIN_PAUSE_SECS
+    pause, taken_at = MIN_PAUSE_SECS, -math.inf
     while True:
         try:
             async with broker.connect() as connection, Tasks() as tasks:
-                pause = MIN_PAUSE_SECS
+                if clock.monotonic() - taken_at > TAKEN_WITHIN_SECS + pause:
+                    pause = MIN_PAUSE_SECS
                 work = [
                     tasks.start(_end_of(connection.until_lost()), "watching of the connection"),
                     tasks.start(_end_of(session(connection)), "session with the broker"),
@@ -217,6 +223,10 @@ async def keep_connected(
         except Unreachable as error:
             if isinstance(error, BrokerRefused):
                 pause = MAX_PAUSE_SECS
+            if isinstance(error, SessionTaken):
+                if clock.monotonic() - taken_at <= TAKEN_WITHIN_SECS + pause:
+                    error = SessionTaken(broker.conflict())
+                taken_at = clock.monotonic()
             on_lost(error)
         await clock.sleep(pause * (1 - 0.25 * random.random()))
         pause = min(pause * 2, MAX_PAUSE_SECS)
@@ -235,10 +245,13 @@ def _queue_into(receive: Callable[[Received], None]) -> type[asyncio.Queue[aiomq
     """A class in place of the library's queue: it passes every message to `receive` and keeps none."""
 
     class Queue(asyncio.Queue[aiomqtt.Message]):
-        """Always empty: its reader waits for the end of the connection."""
+        """Always empty: its reader waits for the end of the connection. `received` counts."""
+
+        received = 0
 
         def put_nowait(self, item: aiomqtt.Message) -> None:
             """Pass the message on."""
+            self.received += 1
             payload = item.payload if isinstance(item.payload, bytes | bytearray) else b""
             receive(Received(item.topic.value, bytes(payload), bool(item.retain)))
 

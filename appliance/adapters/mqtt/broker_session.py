@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, tzinfo
 
-from appliance.adapters.mqtt.announced_devices import Member, MqttDevice
+from appliance.adapters.mqtt.announced_devices import MqttDevice
+from appliance.adapters.mqtt.availability import Member, Refusal
 from appliance.adapters.mqtt.broker import BrokerConnection
-from appliance.adapters.mqtt.entities.entity import Intent
+from appliance.adapters.mqtt.duplicates import Duplicates
+from appliance.adapters.mqtt.entities.entity import Intent, apply
 from appliance.adapters.mqtt.entities.sensors import BinarySensor
-from appliance.adapters.mqtt.entity_catalog import DeviceCatalog, EntityChange, apply
+from appliance.adapters.mqtt.entity_catalog import DeviceCatalog, EntityChange
 from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.payloads import Message
 from appliance.adapters.mqtt.pending_command import PendingCommand
@@ -23,6 +24,7 @@ from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.errors import BadAnswer, Invalid, Unsupported
 from appliance.home.commands import Command
+from appliance.home.model import Device
 
 RESULT_SECS = 4.75
 """Seconds within which a device must show the result of a command; the hub gives a command 5 in all."""
@@ -38,7 +40,6 @@ MAX_WAITING_ENTITIES = 10_000
 MAX_REMEMBERED_BYTES = 16 * 1024 * 1024
 """Bytes of the newest payloads that are kept, so that a device that is announced anew has its state at once."""
 
-_HUB_STATE = re.compile(r"lares/[^/]+/devices/[^/]+/state")
 
 log = logging.getLogger("adapters")
 
@@ -46,14 +47,13 @@ log = logging.getLogger("adapters")
 class LiveDevices:
     """The devices of one broker's catalog: takes messages, publishes observations and events, and runs commands.
 
-    `unreadable` counts messages that are too large or no text, `outdated` states of another hub that came late.
+    `unreadable` counts messages that are too large or no text.
     """
 
     def __init__(self, catalog: DeviceCatalog, publish: Publisher, clock: Clock, zone: tzinfo = UTC) -> None:
         self.catalog = catalog
         self.unreadable = 0
-        self.outdated = 0
-        self._sequences: dict[str, tuple[int, int]] = {}
+        self.duplicates = Duplicates(clock)
         self._publish = publish
         self._clock = clock
         self._zone = zone
@@ -65,6 +65,7 @@ class LiveDevices:
         self._due: dict[int, tuple[float, MqttDevice, Member]] = {}
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._remembered: dict[str, Received] = {}
+        self._shown_before: dict[str, Device] = {}
         self._remembered_bytes = 0
 
     def take(self, received: Received) -> None:
@@ -78,9 +79,10 @@ class LiveDevices:
             message = self._message(received)
         except Invalid as fault:
             self.unreadable += 1
-            self.catalog.refused.setdefault(received.topic, str(fault))
+            refusal = Refusal(self._reader_of(received.topic), "message", str(fault))
+            self.catalog.refused.setdefault(received.topic, refusal)
             return
-        if self._is_outdated(message):
+        if self.duplicates.is_outdated(message):
             return
         self._remember(received)
         for reader in list(self.catalog.readers(message.topic)):
@@ -121,13 +123,24 @@ class LiveDevices:
         at = self._clock.now().astimezone(self._zone)
         return Message(received.topic, received.payload, at, is_retained=received.is_retained)
 
-    def replay(self, devices: Iterable[MqttDevice]) -> Iterator[None]:
-        """Process the newest kept messages once more, for these devices alone, one entity or message a step.
+    def _reader_of(self, topic: str) -> str:
+        """The id of a device that reads a topic, else the topic."""
+        return next((device.id for _, device, _ in self.catalog.readers(topic)), topic)
+
+    def remember_devices(self) -> None:
+        """Keep what the home shows of the devices: one whose announcement comes late shows it again."""
+        self._shown_before |= self._publish.devices()
+
+    def replay(self, devices: Sequence[MqttDevice]) -> Iterator[None]:
+        """Show what rebuilt devices showed before, and process the newest kept messages once more for them, in steps.
 
         Their pending commands wait for the new entities.
         """
-        devices = list(devices)
         self._rebind(devices)
+        for device in devices:
+            known = self._shown_before.pop(device.id, None)
+            if (known := self._publish.find(device.id) or known) is not None:
+                self._restore(device, known)
         rebuilt = {id(device) for device in devices}
         for received in list(self._remembered.values()):
             readers = [each for each in self.catalog.readers(received.topic) if id(each[1]) in rebuilt]
@@ -137,6 +150,16 @@ class LiveDevices:
                     self._take_for(message, pattern, device, member)
                 yield
             yield
+
+    def _restore(self, device: MqttDevice, known: Device) -> None:
+        """Show what was shown before, except for values that have expired since."""
+        age = (self._clock.now() - known.last_seen).total_seconds()
+        for member in device.members:
+            entity = member.entity
+            if entity.expire_after > 0 and age >= entity.expire_after:
+                member.is_expired = bool(entity.keys & known.attributes.keys())
+            elif entity.restore(known.attributes):
+                self._set_due(device, member, age)
 
     def _rebind(self, devices: Iterable[MqttDevice]) -> None:
         """Let pending commands wait for the entities that were built in place of theirs."""
@@ -220,7 +243,8 @@ class LiveDevices:
         device, member = change.device, change.member
         entity = member.entity
         if change.event is not None:
-            self._publish.event(device.id, change.event.name, change.event.data)
+            if not self.duplicates.is_reported_twice(device.id, change.event.name, type(entity).__name__):
+                self._publish.event(device.id, change.event.name, change.event.data)
             return
         update = change.update
         pending = self._pending[id(entity)][0] if id(entity) in self._pending else None
@@ -234,29 +258,13 @@ class LiveDevices:
         if pending is not None:
             pending.check(update, entity)
 
-    def _is_outdated(self, message: Message) -> bool:
-        """Whether a newer state of another hub's device came before it, as a cluster of brokers may deliver them."""
-        if _HUB_STATE.fullmatch(message.topic) is None or not message.text:
-            return False
-        try:
-            version = message.json["boot"], message.json["seq"]
-        except (Invalid, TypeError, LookupError):
-            return False
-        if not all(isinstance(each, int) for each in version):
-            return False
-        known = self._sequences.get(message.topic)
-        if known is not None and version < known:
-            self.outdated += 1
-            return True
-        self._sequences[message.topic] = version
-        return False
-
-    def _set_due(self, device: MqttDevice, member: Member) -> None:
+    def _set_due(self, device: MqttDevice, member: Member, age: float = 0.0) -> None:
+        """Note when a value of this age in seconds will have expired, or when its sensor goes off."""
         entity, now = member.entity, self._clock.monotonic()
         if entity.off_delay > 0:
             self._due[id(entity)] = now + entity.off_delay, device, member
         elif entity.expire_after > 0:
-            self._due[id(entity)] = now + entity.expire_after, device, member
+            self._due[id(entity)] = now + entity.expire_after - age, device, member
 
     def _expire(self, device: MqttDevice, member: Member) -> None:
         entity = member.entity

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from appliance.adapters.mqtt import tasmota
-from appliance.adapters.mqtt.announced_devices import Member, MqttDevice, build
+from appliance.adapters.mqtt.announced_devices import TOO_MANY_ENTITIES, MqttDevice, build
 from appliance.adapters.mqtt.announced_fields import preparing
 from appliance.adapters.mqtt.announcements import Announcement, announced, config_topic, parse_config
+from appliance.adapters.mqtt.availability import Member, Refusal, reason_of
 from appliance.adapters.mqtt.device_groups import DeviceNames, grouping
 from appliance.adapters.mqtt.entities.entity import Entity, EntityEvent, Update, render
-from appliance.adapters.mqtt.entities.table import is_excluded
+from appliance.adapters.mqtt.entities.table import build_entity, is_excluded
 from appliance.adapters.mqtt.payloads import Message
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed, ValueMissing
 from appliance.adapters.mqtt.topics import Filters
-from appliance.errors import Invalid, LaresError
+from appliance.errors import Invalid
 
 MAX_BROKER_DEVICES = 2_000
 """Devices of one broker."""
@@ -54,18 +55,22 @@ class CatalogSettings(Struct, frozen=True, kw_only=True):
 class DeviceCatalog:
     """The announcements of one broker and the devices built from them.
 
-    `refused` has, by topic or key, a sentence on each announcement or message that could not be used.
+    `refused` has, by topic or key, each announcement or message that could not be used; `limits` a sentence by what
+    there is too much of. Where there are more devices than may be, those named in `known` come first, then those that
+    are there already.
     """
 
     def __init__(self, settings: CatalogSettings) -> None:
         self.devices: dict[str, MqttDevice] = {}
         self.names = DeviceNames()
-        self.refused: dict[str, str] = {}
+        self.refused: dict[str, Refusal] = {}
+        self.limits: dict[str, str] = {}
+        self.known: frozenset[str] = frozenset()
         self._settings = settings
         self._payloads: dict[str, bytes] = {}
         self._announced: dict[str, list[Announcement]] = {}
         self._tasmotas: dict[str, dict[str, dict[str, object]]] = {}
-        self._built: dict[str, tuple[list[Announcement], list[MqttDevice], dict[str, str]]] = {}
+        self._built: dict[str, tuple[list[Announcement], list[MqttDevice]]] = {}
         self._listeners: dict[str, list[tuple[MqttDevice, Member]]] = {}
         self._filters = Filters()
 
@@ -86,7 +91,7 @@ class DeviceCatalog:
         if self._payloads.get(topic, b"") == payload:
             return False
         if payload and topic not in self._payloads and len(self._payloads) >= MAX_CONFIGS:
-            self.refused["configurations"] = f"there are more than {MAX_CONFIGS}; the others are left out"
+            self.limits["configurations"] = f"there are more than {MAX_CONFIGS}; the others are left out"
             return False
         if payload:
             self._payloads[topic] = payload
@@ -98,13 +103,17 @@ class DeviceCatalog:
                 self._take_tasmota(topic, payload)
             else:
                 self._take_announcements(topic, payload)
-        except Invalid as fault:
-            self._announced.pop(topic, None)
-            self.refused[topic] = str(fault)
-        except Exception as error:  # whatever is announced, the adapter goes on
-            self._announced.pop(topic, None)
-            self.refused[topic] = _unforeseen(error)
+        except Exception as error:  # whatever is announced, the adapter goes on, and a known device stays as it was
+            self.refused[topic] = Refusal(self._device_of(topic), "announcement", reason_of(error))
         return True
+
+    def _device_of(self, topic: str) -> str:
+        """The id of a device that was announced at a topic, else the topic."""
+        keys = {each.key for each in self._announced.get(topic, ())}
+        for device in self.devices.values() if keys else ():
+            if any(member.entity.announcement.key in keys for member in device.members):
+                return device.id
+        return topic
 
     def forget_configs_but(self, topics: Container[str]) -> None:
         """Forget the configurations of all other topics: the broker retains them no longer."""
@@ -117,51 +126,61 @@ class DeviceCatalog:
             with suppress(Invalid):
                 yield from tasmota.state_requests(parts["config"]) if parts.get("config") else ()
 
-    def rebuild(self) -> list[MqttDevice]:
-        """Rebuild the devices whose announcements changed; the devices that are new or other than before."""
-        rebuilt: list[MqttDevice] = []
-        for _ in self.rebuilding(rebuilt):
-            pass
-        return rebuilt
-
     def rebuilding(self, rebuilt: list[MqttDevice]) -> Iterator[None]:
-        """As `rebuild`, one device a step; after the last, `rebuilt` has the devices that are new or changed.
+        """Rebuild the devices whose announcements changed, in small steps; `rebuilt` gets those new or changed.
 
         Configurations that come meanwhile count for the next rebuild.
         """
         groups: dict[str, list[Announcement]] = {}
-        yield from grouping([*self._included()], groups, self.names)
-        built: dict[str, tuple[list[Announcement], list[MqttDevice], dict[str, str]]] = {}
-        for name in sorted(groups)[:MAX_BROKER_DEVICES]:
+        yield from grouping(self._included([*self._announced.values()]), groups, self.names)
+        built: dict[str, tuple[list[Announcement], list[MqttDevice]]] = {}
+        for name in self._chosen(groups):
             known = self._built.get(name)
             if known is None or known[0] != groups[name]:
                 for announcement in groups[name]:
                     yield from preparing(announcement.config)
-                devices, refused = build(self._settings.section, name, groups[name])
+                former = () if known is None else {each.key for each in known[0]}
+                devices, refused = build(self._settings.section, name, groups[name], former)
+                self._note_refusals(devices, refused)
                 rebuilt.extend(devices)
-                known = (groups[name], devices, refused)
-                yield
+                known = (groups[name], devices)
             built[name] = known
+            yield
         self._built = built
-        self._note_refusals(len(groups))
-        self.devices = {device.id: device for _, devices, _ in built.values() for device in devices}
-        self._listen()
-        rebuilt += self._find_bridges(rebuilt)
+        self.devices = {device.id: device for _, devices in built.values() for device in devices}
+        yield from self._listen()
+        yield from self._find_bridges(rebuilt)
         rebuilt[:] = [device for device in rebuilt if self.devices.get(device.id) is device]
 
-    def _find_bridges(self, rebuilt: Sequence[MqttDevice]) -> list[MqttDevice]:
-        """Set the bridge of each device; the devices beside the rebuilt ones whose bridge changed."""
+    def _chosen(self, groups: Collection[str]) -> list[str]:
+        """The names of the devices that there is room for, in order; what is there already stays.
+
+        Those that the home knows from before have their places while they are yet to come.
+        """
+        if len(groups) <= MAX_BROKER_DEVICES:
+            self.limits.pop("devices", None)
+            return sorted(groups)
+        self.limits["devices"] = f"{len(groups)} are announced; beyond {MAX_BROKER_DEVICES} they are left out"
+        known = {each.removeprefix(f"{self._settings.section}:") for each in self.known}
+        first = [name for name in groups if name in known or name in self._built]
+        others = [name for name in groups if name not in known and name not in self._built]
+        room = MAX_BROKER_DEVICES - len(first) - len(known - set(groups))
+        return sorted((first + others[: max(room, 0)])[:MAX_BROKER_DEVICES])
+
+    def _find_bridges(self, rebuilt: list[MqttDevice]) -> Iterator[None]:
+        """Set the bridge of each device, and add those whose bridge changed to the rebuilt ones."""
         by_identifier: dict[str, str] = {}
-        for announcements, devices, _ in self._built.values():
+        for announcements, devices in self._built.values():
             for identifier in {each for one in announcements for each in one.device.identifiers} if devices else ():
                 by_identifier[identifier] = devices[0].id
-        known, moved = {id(device) for device in rebuilt}, list[MqttDevice]()
+            yield
+        known = {id(device) for device in rebuilt}
         for device in self.devices.values():
             bridge_id = by_identifier.get(device.facts.via_device, "")
             if not device.parent_id and bridge_id not in (device.id, device.bridge_id):
                 device.bridge_id = bridge_id
-                moved += [] if id(device) in known else [device]
-        return moved
+                rebuilt += [] if id(device) in known else [device]
+            yield
 
     def changes(self, message: Message) -> Iterator[EntityChange]:
         """The changes that a message makes. What cannot be read is noted in `refused`, once per entity."""
@@ -174,11 +193,6 @@ class DeviceCatalog:
             for device, member in self._listeners.get(pattern, ()):
                 yield pattern, device, member
 
-    def listens(self, topic: str, devices: Container[int]) -> bool:
-        """Whether one of these devices, given by identity, reads a topic."""
-        patterns = self._filters.matching(topic)
-        return any(id(device) in devices for pattern in patterns for device, _ in self._listeners[pattern])
-
     def changes_of(
         self, pattern: str, message: Message, device: MqttDevice, member: Member
     ) -> Iterator[EntityChange]:
@@ -187,7 +201,7 @@ class DeviceCatalog:
         try:
             member.availability.take(pattern, message)
         except TemplateFailed as fault:
-            self._note(entity, fault)
+            self._note(device, entity, fault)
         if member.availability.is_available != was_available:
             yield EntityChange(device, member)
         if entity.reports_events and message.is_retained:
@@ -199,25 +213,39 @@ class DeviceCatalog:
                 except ValueMissing:
                     continue
                 except Exception as fault:
-                    self._note(entity, fault)
+                    self._note(device, entity, fault)
                     continue
                 if isinstance(found, EntityEvent):
                     yield EntityChange(device, member, event=found)
                 elif found is not None:
                     yield EntityChange(device, member, found)
 
-    def _note(self, entity: Entity, fault: Exception) -> None:
-        reason = str(fault) if isinstance(fault, LaresError | TemplateFailed) else _unforeseen(fault)
-        self.refused.setdefault(entity.announcement.key, f"{entity.announcement.object_id}: {reason}")
+    def _note(self, device: MqttDevice, entity: Entity, fault: Exception) -> None:
+        self.refused.setdefault(entity.announcement.key, Refusal(device.id, entity.label, reason_of(fault)))
 
     def _take_announcements(self, topic: str, payload: bytes) -> None:
         found = announced(config_topic(self._settings.prefix, topic), topic, payload)
         if found is None:
             self._announced[topic] = [replace(each, is_migrating=True) for each in self._announced.get(topic, ())]
         elif found:
-            self._announced[topic] = [each for each in found if not self._is_own(each)]
+            former = {each.key: each for each in self._announced.get(topic, ())}
+            usable = (self._usable(each, former.get(each.key)) for each in found)
+            self._announced[topic] = [each for each in usable if not self._is_own(each)]
         else:
             self._announced.pop(topic, None)
+
+    def _usable(self, announcement: Announcement, former: Announcement | None) -> Announcement:
+        """The announcement, or the former one where no entity can be made of it: what is known stays as it was."""
+        if former is None or former == announcement:
+            return announcement
+        try:
+            build_entity(announcement)
+        except Exception as error:
+            refusal = Refusal(self._device_of(announcement.source), "announcement", reason_of(error))
+            self.refused[announcement.key] = refusal
+            return former
+        self.refused.pop(announcement.key, None)
+        return announcement
 
     def _take_tasmota(self, topic: str, payload: bytes) -> None:
         mac, part = tasmota.mac_of(topic)
@@ -230,58 +258,37 @@ class DeviceCatalog:
         own = f"lares_{self._settings.hub_id}_"
         return announcement.origin == ORIGIN and any(each.startswith(own) for each in announcement.device.identifiers)
 
-    def _included(self) -> Iterator[Announcement]:
-        for found in self._announced.values():
+    def _included(self, announced: Iterable[list[Announcement]]) -> Iterator[Announcement]:
+        for found in announced:
             for each in found:
                 if self._settings.includes_config_entities or not is_excluded(each):
                     yield each
 
-    def _note_refusals(self, devices: int) -> None:
-        for _, _, refused in self._built.values():
-            self.refused.update(refused)
-        for _, made, _ in self._built.values():
-            for device in made:
-                for member in device.members:
-                    if problems := member.entity.config.problems:
-                        self.refused.setdefault(member.entity.announcement.key, "; ".join(problems[:3]))
-        if devices > MAX_BROKER_DEVICES:
-            self.refused["devices"] = f"{devices} are announced; beyond {MAX_BROKER_DEVICES} they are left out"
+    def _note_refusals(self, devices: Iterable[MqttDevice], refused: Mapping[str, Refusal]) -> None:
+        """Note what was refused of devices that were just built; what is beyond a limit counts as one."""
+        for key, refusal in refused.items():
+            if refusal.reason.startswith(TOO_MANY_ENTITIES):
+                self.limits["entities"] = f"{refusal.device_id}: {refusal.reason}"
+            else:
+                self.refused[key] = refusal
+        for device in devices:
+            for entity in (member.entity for member in device.members):
+                if problems := entity.config.problems:
+                    refusal = Refusal(device.id, entity.label, "; ".join(problems[:3]))
+                    self.refused.setdefault(entity.announcement.key, refusal)
 
-    def _listen(self) -> None:
-        listeners: dict[str, list[tuple[MqttDevice, Member]]] = {}
-        ignored = 0
+    def _listen(self) -> Iterator[None]:
+        """Note who reads which topic; topics that are read already come before new ones."""
+        wanted: dict[str, list[tuple[MqttDevice, Member]]] = {}
         for device in self.devices.values():
             for member in device.members:
-                for topic in _topics(member):
-                    if topic in listeners or len(listeners) < MAX_TOPICS:
-                        listeners.setdefault(topic, []).append((device, member))
-                    else:
-                        ignored += 1
-        if ignored:
-            self.refused["topics"] = f"more than {MAX_TOPICS} are announced; {ignored} are not listened to"
-        self._listeners = listeners
-        self._filters = Filters(listeners)
-
-
-def _unforeseen(error: Exception) -> str:
-    """The sentence for an unforeseen exception."""
-    return f"cannot be read ({type(error).__name__}: {str(error)[:100]})"
-
-
-def _topics(member: Member) -> list[str]:
-    entity = member.entity
-    return list(dict.fromkeys([*(each.topic for each in entity.readers), *member.availability.topics]))
-
-
-def apply(entity: Entity, update: Update) -> bool:
-    """Set new values; whether any of them differs from before."""
-    is_new = False
-    for key, value in update.items():
-        if value is None:
-            is_new |= entity.attributes.pop(key, None) is not None
-        elif entity.attributes.get(key) != value or isinstance(entity.attributes[key], bool) != isinstance(
-            value, bool
-        ):
-            entity.attributes[key] = value
-            is_new = True
-    return is_new
+                for topic in member.topics:
+                    wanted.setdefault(topic, []).append((device, member))
+            yield
+        beyond = len(wanted) - MAX_TOPICS
+        if beyond > 0:
+            self.limits["topics"] = f"more than {MAX_TOPICS} are announced; {beyond} are not listened to"
+            ordered = sorted(wanted, key=lambda topic: topic not in self._listeners)
+            wanted = {topic: wanted[topic] for topic in ordered[:MAX_TOPICS]}
+        self._listeners = wanted
+        self._filters = Filters(wanted)

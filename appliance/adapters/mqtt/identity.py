@@ -20,6 +20,18 @@ async def hub_id_of(settings: Mqtt, secrets: Secrets) -> str:
     return made
 
 
+async def client_id_of(name: str, secrets: Secrets) -> str:
+    """The client id of a section on its broker: made once for a data directory, and never part of a backup.
+
+    So two hubs that were restored from one backup do not throw each other out. Raises `StoreFailed`.
+    """
+    if (kept := secrets.get("client_id")) is not None:
+        return kept
+    made = f"lares-{name[:40]}-{randomness.token_hex(6)}"
+    await secrets.put("client_id", made)
+    return made
+
+
 async def next_boot(secrets: Secrets, clock: Clock) -> int:
     """A number for this run, higher than every one before, even if the clock went back. Raises `StoreFailed`."""
     kept = secrets.get("boot")

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from appliance.clock import Clock
 
-MAX_MESSAGES = 20_000
+MAX_MESSAGES = 60_000
 """Messages that may wait."""
 
 MAX_WAITING_BYTES = 64 * 1024 * 1024

@@ -32,10 +32,12 @@ async def open_outlets(
     outlets: list[AbstractAsyncContextManager[Any]] = []
     for name, settings in brokers.items():
         if settings.publish:
-            from appliance.adapters.mqtt.identity import hub_id_of, next_boot
+            from appliance.adapters.mqtt.identity import client_id_of, hub_id_of, next_boot
             from appliance.adapters.mqtt.out.outlet import Outlet
 
             secrets = secrets_of(name)
             hub_id, boot = await hub_id_of(settings, secrets), await next_boot(secrets, clock)
-            outlets.append(Outlet(settings.located(root), hub_id, boot, home, clock, frozenset(brokers)))
+            client_id = f"{await client_id_of(name, secrets)}-out"
+            outlet = Outlet(settings.located(root), hub_id, boot, home, clock, frozenset(brokers), client_id)
+            outlets.append(outlet)
     return outlets

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -11,7 +11,9 @@ import orjson
 from msgspec import Struct
 
 from appliance.adapters.mqtt.templates.template import Template
+from appliance.adapters.mqtt.topics import is_topic
 from appliance.errors import Invalid
+from appliance.tables.checks import shown
 
 MAX_MQTT_PAYLOAD_BYTES = 256 * 1024
 """Bytes of a message."""
@@ -93,6 +95,30 @@ class Message:
         with contextlib.suppress(Invalid):
             known["value_json"] = self.json
         return template.render(known, self.at)
+
+
+def outgoing_of(raw: Mapping[str, Any], refused_prefixes: Iterable[str]) -> Outgoing:
+    """The message that `{topic, payload, retain?, qos?}` describes. Raises `Invalid`.
+
+    A payload that is no text is published as JSON, none as an empty message. Refused are the topics below these.
+    """
+    if unknown := sorted(raw.keys() - {"topic", "payload", "retain", "qos"}):
+        raise Invalid(f"'{unknown[0]}' is not a field of a message; it has topic, payload, retain and qos")
+    topic, payload = raw.get("topic"), raw.get("payload")
+    if not isinstance(topic, str) or not is_topic(topic):
+        raise Invalid(f"topic must be a topic without wildcards that does not begin with $, not {shown(topic)}")
+    for prefix in refused_prefixes:
+        if topic == prefix or topic.startswith(f"{prefix}/"):
+            raise Invalid(f"topic must not be below {prefix}/, where hubs and devices announce themselves")
+    retain, qos = raw.get("retain", False), raw.get("qos", 0)
+    if not isinstance(retain, bool):
+        raise Invalid(f"retain must be true or false, not {shown(retain)}")
+    if isinstance(qos, bool) or qos not in (0, 1, 2):
+        raise Invalid(f"qos must be 0, 1 or 2, not {shown(qos)}")
+    text = payload if isinstance(payload, str) else "" if payload is None else orjson.dumps(payload).decode()
+    if len(text.encode(errors="replace")) > MAX_MQTT_PAYLOAD_BYTES:
+        raise Invalid(f"payload must be no larger than {MAX_MQTT_PAYLOAD_BYTES // 1024} KiB")
+    return Outgoing(topic, text, int(qos), retain)
 
 
 class Outgoing(Struct, frozen=True):

@@ -69,8 +69,11 @@ class BrokerHome:
 
     async def command(self, device_id: str, capability: str, action: str, value: Any = None) -> None:
         """Command a device as the dispatcher would."""
-        command = Command.parse({"capability": capability, "action": action, "value": value})
-        await self.adapter.command(device_id, command)
+        await self.send(device_id, {"capability": capability, "action": action, "value": value})
+
+    async def send(self, device_id: str, command: Mapping[str, Any]) -> None:
+        """As `command`, with every field that a request may have."""
+        await self.adapter.command(device_id, Command.parse(dict(command)))
 
     def happened(self) -> list[tuple[str, str]]:
         """The device events so far: device and name."""
@@ -127,5 +130,6 @@ async def publishing(
         switch=access.get("switch"),  # type: ignore[arg-type]
         frame_of=access.get("frame_of", no_frame),
     )
-    async with Outlet(home.settings, hub_id, boot, home_access, home.clock, frozenset({"mqtt"})) as outlet:
+    client_id, brokers = f"lares-{hub_id}-out", frozenset({"mqtt"})
+    async with Outlet(home.settings, hub_id, boot, home_access, home.clock, brokers, client_id) as outlet:
         yield outlet

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import deque
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from appliance.adapters.mqtt.entity_catalog import CatalogSettings, DeviceCatalog, apply
+from appliance.adapters.mqtt.announced_devices import MqttDevice
+from appliance.adapters.mqtt.entities.entity import apply
+from appliance.adapters.mqtt.entity_catalog import CatalogSettings, DeviceCatalog
 from appliance.adapters.mqtt.payloads import Message
 from tests.adapters.mqtt.captures import Capture, Sent, captures
 
@@ -26,12 +29,19 @@ def new_catalog(hub_id: str = "here", *, includes_config_entities: bool = False)
     return DeviceCatalog(settings)
 
 
+def rebuild(catalog: DeviceCatalog) -> list[MqttDevice]:
+    """Rebuild what changed; the devices that are new or other than before."""
+    rebuilt: list[MqttDevice] = []
+    deque(catalog.rebuilding(rebuilt), maxlen=0)
+    return rebuilt
+
+
 def take(catalog: DeviceCatalog, messages: tuple[Sent, ...]) -> list[tuple[str, str, dict[str, Any]]]:
     """Let a catalog take in messages, configurations first; the happenings, as device, event and data."""
     for sent in messages:
         if catalog.is_config(sent.topic):
             catalog.take_config(sent.topic, sent.payload)
-    catalog.rebuild()
+    rebuild(catalog)
     happenings: list[tuple[str, str, dict[str, Any]]] = []
     for sent in messages:
         if not catalog.is_config(sent.topic):

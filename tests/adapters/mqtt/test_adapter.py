@@ -256,5 +256,24 @@ async def test_a_flipped_broker_message_or_a_flood_of_nonsense_ends_nothing(brok
         await client.publish(topic, '{"contact":false}', qos=1)
         await home.shows("mqtt:zigbee2mqtt_0x00158d000000a112", contact="open")
         await until(lambda: any(isinstance(each, events.ObservationDropped) for each in home.events))
-        dropped = [each.device_id for each in home.events if isinstance(each, events.ObservationDropped)]
+        dropped = [
+            (each.device_id, each.attribute) for each in home.events if isinstance(each, events.ObservationDropped)
+        ]
         assert len(set(dropped)) == len(dropped) <= 100
+
+
+async def test_a_flood_of_announcements_with_rubbish_in_it_gets_there_and_says_how_far_it_is(
+    broker: Broker,
+) -> None:
+    async with broker.client() as client:
+        for number in range(5_000):
+            device = {"identifiers": [f"d{number // 5}"], "name": f"D {number // 5}", "model": "x" * 200}
+            config = {"state_topic": f"d/{number}", "unique_id": f"u{number}", "name": f"e{number}", "device": device}
+            payload = json.dumps(config) if number % 17 else "{rubbish"
+            await client.publish(f"homeassistant/sensor/n{number}/config", payload, retain=True)
+        async with BrokerHome(broker) as home:
+            await until(lambda: any(isinstance(each, events.AdapterStarted) for each in home.events))
+            assert len(home.registry.list_devices()) == 1_000
+            assert not home.errors()
+            assert any("announcements taken in" in each.message for each in home.events
+                       if isinstance(each, events.AdapterProgressed))  # fmt: skip

@@ -190,7 +190,7 @@ async def test_an_older_word_of_another_hub_does_not_count(broker: Broker) -> No
             await there.shows(THERE, brightness=20)
             old = {"boot": 4, "seq": 99, "attributes": {"state": "online", "brightness": 1, "power": "on"}}
             await client.publish("lares/here/devices/elgato_lights:light:0/state", json.dumps(old), qos=1)
-            await until(lambda: there.adapter.live.outdated == 1)
+            await until(lambda: there.adapter.live.duplicates.outdated == 1)
             assert there.attributes(THERE)["brightness"] == 20
 
 

@@ -13,18 +13,19 @@ from msgspec.structs import replace
 
 from appliance.adapters.mqtt.adapter import BIRTH_SECS, MqttAdapter
 from appliance.adapters.mqtt.announced_fields import preparing
-from appliance.adapters.mqtt.broker import _Client
+from appliance.adapters.mqtt.availability import Refusal
 from appliance.adapters.mqtt.broker_session import TAKES_TOO_LONG, LiveDevices
+from appliance.adapters.mqtt.client import Client
 from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
 from appliance.adapters.mqtt.inbox import CROWDED, MAX_MESSAGES, Inbox, Received
 from appliance.adapters.mqtt.out.announcing import hub_announcement
 from appliance.adapters.mqtt.out.out_topics import HubTopics, decoded, encoded
 from appliance.adapters.mqtt.payloads import Outgoing
-from appliance.errors import BadAnswer
+from appliance.errors import BadAnswer, Invalid
 from appliance.home.commands import Command
 from tests.adapters.mqtt.captures import Sent, capture
 from tests.adapters.mqtt.homes import PLAIN
-from tests.adapters.mqtt.table import new_catalog, take
+from tests.adapters.mqtt.table import new_catalog, rebuild, take
 from tests.fakes.clock import VirtualClock
 from tests.fakes.context import context_of
 from tests.fakes.patience import until
@@ -53,7 +54,7 @@ def test_the_device_by_which_another_is_reached_is_its_parent_whenever_it_is_ann
     assert parents(catalog) == {"mqtt:bulb": None, "mqtt:itself": None, "mqtt:lost": None}
     for sent in (sensor("bridge"), sensor("itself", "bridge")):
         catalog.take_config(sent.topic, sent.payload)
-    assert {device.id for device in catalog.rebuild()} == {"mqtt:bridge", "mqtt:bulb", "mqtt:itself"}
+    assert {device.id for device in rebuild(catalog)} == {"mqtt:bridge", "mqtt:bulb", "mqtt:itself"}
     assert parents(catalog) == {
         "mqtt:bridge": None,
         "mqtt:bulb": "mqtt:bridge",
@@ -61,7 +62,7 @@ def test_the_device_by_which_another_is_reached_is_its_parent_whenever_it_is_ann
         "mqtt:lost": None,
     }
     catalog.take_config(sensor("bridge").topic, b"")
-    assert [device.id for device in catalog.rebuild()] == ["mqtt:bulb", "mqtt:itself"]
+    assert [device.id for device in rebuild(catalog)] == ["mqtt:bulb", "mqtt:itself"]
     assert set(parents(catalog).values()) == {None}
 
 
@@ -74,18 +75,17 @@ def test_what_a_hub_itself_announced_is_not_taken_in_and_what_another_did_is() -
         assert list(catalog.devices) == found, hub_id
 
 
-def test_a_lock_that_asks_for_a_code_can_be_read_and_not_commanded() -> None:
-    for code_format, actions, reasons in (
-        (None, ("lock", "unlock"), []),
-        (r"^\d{4}$", None, ["asks for a code with each command, which Lares does not have"]),
-    ):
-        catalog = new_catalog()
-        fields = {"state_topic": "door", "command_topic": "door/set", "unique_id": "door", "code_format": code_format}
-        take(catalog, (config("lock/door", **fields), Sent("door", b"LOCKED", retain=False)))
-        device = catalog.devices["mqtt:door"]
-        assert device.attributes == {"lock": "locked"}
-        assert (device.offers["lock"][1].actions if device.offers else None) == actions
-        assert list(catalog.refused.values()) == reasons
+def test_a_lock_that_asks_for_a_code_takes_it_in_the_command() -> None:
+    catalog = new_catalog()
+    fields = {"state_topic": "door", "command_topic": "door/set", "unique_id": "door", "code_format": r"^\d{4}$"}
+    template = "{{ value }} {{ code }}"
+    take(catalog, (config("lock/door", command_template=template, payload_open="OPEN", **fields),))
+    entity, _ = catalog.devices["mqtt:door"].offers["lock"]
+    with pytest.raises(Invalid, match="asks for a code"):
+        entity.write(Command(capability="lock", action="unlock"))
+    sent = entity.write(Command(capability="lock", action="unlock", code="1234")).messages
+    assert [each.payload for each in sent] == ["UNLOCK 1234"]
+    assert "1234" not in repr(Command(capability="lock", action="unlock", code="1234"))
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_an_entity_without_a_topic_is_refused_for_that_whatever_else_is_wrong(
 ) -> None:
     catalog = new_catalog()
     take(catalog, (config(topic, **fields),))
-    assert list(catalog.refused.values()) == [reason]
+    assert [each.reason for each in catalog.refused.values()] == [reason]
 
 
 def test_switches_of_a_tasmota_that_move_no_relay_are_states_or_presses_by_their_mode() -> None:
@@ -114,7 +114,7 @@ def test_switches_of_a_tasmota_that_move_no_relay_are_states_or_presses_by_their
         (1, [("stat/RESULT", {"Switch1": {"Action": "ON"}})], {"custom.mqtt.switch_1": True}, []),
         (1, [("tele/SENSOR", {"Switch1": "OFF", "Switch2": "ON"})], {"custom.mqtt.switch_1": False}, []),
         (1, [("stat/STATUS10", {"StatusSNS": {"Switch1": "ON"}})], {"custom.mqtt.switch_1": True}, []),
-        (1, [("stat/RESULT", {"Switch2": {"Action": "HOLD"}})], {}, [("hold", {"switch": 2})]),
+        (1, [("stat/RESULT", {"Switch2": {"Action": "HOLD"}})], {}, [("hold", {"raw": "hold", "switch": 2})]),
         (1, [("stat/RESULT", {"Switch3": {"Action": "ON"}}), ("stat/RESULT", {"X": 1})], {}, []),
     ):
         catalog = new_catalog()
@@ -142,7 +142,7 @@ async def test_a_device_that_is_announced_anew_is_shown_what_was_last_heard_and_
         sent = config("sensor/x", state_topic=state, unique_id="x", value_template=text, **given)
         live.take(Received(state, payload, is_retained=False))
         live.catalog.take_config(sent.topic, sent.payload)
-        list(live.replay(live.catalog.rebuild()))
+        list(live.replay(rebuild(live.catalog)))
         assert live.catalog.devices["mqtt:x"].attributes["temperature"] == {"value": expected, "unit": "°C"}, text
 
 
@@ -155,13 +155,13 @@ async def test_a_command_is_answered_though_its_device_is_announced_anew_meanwhi
     connection: Any = Noted()
     plug = config("switch/x", state_topic="x/state", command_topic="x/set", unique_id="x", device=device)
     live.catalog.take_config(plug.topic, plug.payload)
-    list(live.replay(live.catalog.rebuild()))
+    list(live.replay(rebuild(live.catalog)))
     command = Command(capability="power", action="on")
     work = asyncio.ensure_future(live.command(connection, "mqtt:x", command))
     await until(lambda: bool(connection.sent))
     more = config("sensor/y", state_topic="x/y", unique_id="y", device=device)
     live.catalog.take_config(more.topic, more.payload)
-    rebuilt, state = live.catalog.rebuild(), Received("x/state", b"ON", is_retained=False)
+    rebuilt, state = rebuild(live.catalog), Received("x/state", b"ON", is_retained=False)
     if is_replayed_first:
         list(live.replay(rebuilt))
     live.take(state)
@@ -218,7 +218,7 @@ async def test_a_command_to_what_takes_time_to_move_is_done_when_it_begins_to_an
     def announce(version: str) -> None:
         sent = config(topic, name=version, unique_id="x", availability_topic="x/status", **fields)
         live.catalog.take_config(sent.topic, sent.payload)
-        list(live.replay(live.catalog.rebuild()))
+        list(live.replay(rebuild(live.catalog)))
 
     announce("first")
     for state_topic, payload in {"x/status": b"online", **states}.items():
@@ -251,15 +251,16 @@ def many(count: int, entities: int = 1, topics: int = 1) -> list[Sent]:
 def test_what_is_beyond_the_limits_is_refused_counted_and_said_once() -> None:
     for sent, devices, topics, reasons in (
         (many(2_001), 2_000, 2_000, ["2001 are announced; beyond 2000 they are left out"]),
-        (many(1, 202), 1, 200, ["the device has more than 200 entities"] * 2),
+        (many(1, 258), 1, 256, ["mqtt:d0: the device has more than 256 entities: 258"]),
         (many(204, 1, 50), 204, 10_000, ["more than 10000 are announced; 200 are not listened to"]),
         ([config("sensor/x", name="x" * 65_536)], 0, 0, ["the configuration is larger than 64 KiB"]),
     ):
         catalog = new_catalog()
         take(catalog, tuple(sent))
-        catalog.rebuild()
+        rebuild(catalog)
         assert (len(catalog.devices), len(catalog.filters)) == (devices, topics)
-        assert list(catalog.refused.values()) == reasons
+        said = [*catalog.limits.values(), *(each.reason for each in catalog.refused.values())]
+        assert said == reasons
 
 
 async def test_a_payload_beyond_256_kib_is_counted_and_said_once(
@@ -268,7 +269,8 @@ async def test_a_payload_beyond_256_kib_is_counted_and_said_once(
     live = LiveDevices(new_catalog(), context_of("mqtt", session, clock).publish, clock)
     for size in (256 * 1024 + 1, 256 * 1024 + 2, 256 * 1024):
         live.take(Received("big", b"x" * size, is_retained=False))
-    assert (live.unreadable, live.catalog.refused) == (2, {"big": "a payload is larger than 256 KiB"})
+    refusal = Refusal("big", "message", "a payload is larger than 256 KiB")
+    assert (live.unreadable, live.catalog.refused) == (2, {"big": refusal})
 
 
 class Noted:
@@ -297,7 +299,7 @@ async def test_announcers_are_asked_to_tell_again_at_most_once_in_five_minutes(
 
 
 async def test_a_cancellation_that_comes_with_the_brokers_answer_is_not_lost() -> None:
-    client, answer = _Client("nowhere"), asyncio.Event()
+    client, answer = Client("nowhere"), asyncio.Event()
 
     async def work_on() -> None:
         await client._wait_for(answer.wait(), 5)
@@ -344,7 +346,7 @@ async def test_an_announcer_that_takes_too_much_time_waits_is_named_once_and_del
     live = LiveDevices(new_catalog(), context.publish, clock)
     for identifier in ("greedy", "modest"):
         live.catalog.take_config(*(sensor(identifier).topic, sensor(identifier).payload))
-    list(live.replay(live.catalog.rebuild()))
+    list(live.replay(rebuild(live.catalog)))
 
     def shown(identifier: str) -> Any:
         return live.catalog.devices[f"mqtt:{identifier}"].attributes.get("custom.mqtt.t")
@@ -376,7 +378,7 @@ def test_a_message_for_hundreds_of_entities_and_a_configuration_of_many_template
     for number in range(150):
         sent = config(f"sensor/x{number}", state_topic="x", unique_id=f"x{number}", device=device)
         live.catalog.take_config(sent.topic, sent.payload)
-    live.catalog.rebuild()
+    rebuild(live.catalog)
     assert len(list(live.taking(Received("x", b"1", is_retained=False)))) == 150
     templates = {f"a{number}": "{{ value }}" + "x" * 600 + str(number) for number in range(20)}
     assert len(list(preparing({"components": {"a": templates}}))) == 20

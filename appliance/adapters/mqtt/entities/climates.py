@@ -27,7 +27,14 @@ _ACTIONS = {
 }  # fmt: skip
 """`hvac_state` by the words of Home Assistant's `action_topic`."""
 
-_WORDS = ("fan_mode", "swing_mode", "preset_mode")
+_WORDS = {
+    "fan_mode": "fan_mode",
+    "swing_mode": "swing_mode",
+    "preset_mode": "preset_mode",
+    "custom.mqtt.swing_horizontal_mode": "swing_horizontal_mode",
+}
+"""Attributes that are words, and how the announcement calls them."""
+
 _TARGETS = {
     "target_temperature": "temperature",
     "custom.mqtt.target_temperature_low": "temperature_low",
@@ -51,10 +58,12 @@ class Climate(Entity):
         parse_mode = word_parser("hvac_mode", {mode: mode for mode in _MODES})
         self._read("mode_state_topic", parse_mode, "mode_state_template")
         self._read("action_topic", word_parser("hvac_state", _ACTIONS), "action_template")
-        for name in _WORDS:
-            self._read(f"{name}_state_topic", _text_parser(name), f"{name}_value_template", f"{name}_state_template")
+        for key, name in _WORDS.items():
+            self._read(f"{name}_state_topic", _text_parser(key), f"{name}_value_template", f"{name}_state_template")
             if self.can(f"{name}_command"):
-                self.offers[name] = Offer(actions=("set",), schema=self._options(name))
+                self.offers[key] = Offer(actions=("set",), schema=self._options(name))
+        if self.can("power_command"):
+            self.offers["power"] = Offer(actions=("on", "off"))
         for attribute, name in _TARGETS.items():
             convert = _measured_in(self._unit) if attribute == "target_temperature" else None
             self._read(f"{name}_state_topic", number_parser(attribute, convert), f"{name}_state_template")
@@ -65,6 +74,8 @@ class Climate(Entity):
         shown = {"temperature": "current_temperature_topic", "humidity": "current_humidity_topic",
                  "hvac_mode": "mode_state_topic", "hvac_state": "action_topic"}  # fmt: skip
         read = (each for each, topic in shown.items() if topic in self.config)
+        words = {**_WORDS, **_TARGETS}
+        self.more_keys = tuple(key for key, name in words.items() if f"{name}_state_topic" in self.config)
         self.claims = tuple(dict.fromkeys((*self.offers, *read)))
 
     def _read(self, key: str, parse: PayloadParser, *templates: str) -> None:
@@ -73,7 +84,9 @@ class Climate(Entity):
     def _options(self, name: str) -> dict[str, Value]:
         options = self.config.texts(f"{name}s")
         if not options:
-            return {}
+            return {} if name != "swing_horizontal_mode" else {"type": "string"}
+        if name == "swing_horizontal_mode":
+            return {"type": "enum", "values": list(options)}
         return {"values": [*options, "none"] if name == "preset_mode" else list(options)}
 
     def _range(self, attribute: str) -> dict[str, Value]:
@@ -90,9 +103,16 @@ class Climate(Entity):
         """The message of the property."""
         value: Any = command.value
         capability, names, shown = command.capability, dict[str, Value](), value
-        name = _TARGETS.get(capability) or ("mode" if capability == "hvac_mode" else capability)
+        if capability == "power":
+            payload = self.config.text(f"payload_{command.action}", command.action.upper())
+            return Intent(messages=(self.publish("power_command", payload),))
+        name = (
+            _TARGETS.get(capability)
+            or _WORDS.get(capability)
+            or ("mode" if capability == "hvac_mode" else capability)
+        )
         if capability == "target_temperature":
-            value = _in_unit(value["value"], value["unit"], self._unit)
+            value = in_unit(value["value"], value["unit"], self._unit)
             shown = {"value": value, "unit": self._unit}
         if capability in _TARGETS:
             names["value"] = value
@@ -118,7 +138,7 @@ def _text_parser(attribute: str) -> Callable[[str], Update]:
     return parse
 
 
-def _in_unit(value: float, unit: str, expected: str) -> int | float:
+def in_unit(value: float, unit: str, expected: str) -> int | float:
     """A temperature in the device's unit; `Invalid` for a unit that is none of temperature."""
     letter = unit.replace("°", "").strip().upper()[:1]
     if letter not in ("C", "F"):

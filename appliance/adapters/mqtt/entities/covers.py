@@ -16,7 +16,7 @@ from appliance.adapters.mqtt.entities.entity import (
     plain_number,
     scaled,
 )
-from appliance.adapters.mqtt.payloads import Outgoing
+from appliance.adapters.mqtt.payloads import Outgoing, parse_object
 from appliance.errors import Invalid
 from appliance.home.commands import Command
 from appliance.home.values import Value
@@ -44,6 +44,7 @@ class Cover(Entity):
     """A cover. `motion` is the last state that it announced: open, opening, closed, closing or stopped."""
 
     component_class = "cover"
+    more_keys = ("cover_position", "cover_tilt")
 
     def setup(self) -> None:
         """Find what is announced: steps, positions, tilt."""
@@ -72,7 +73,8 @@ class Cover(Entity):
             actions = () if self._door else steps or ("open", "close")
             self.offers["cover_position"] = Offer(actions=(*actions, "set") if can_set else actions)
         if self.can("tilt_command"):
-            self.offers["cover_tilt"] = Offer(actions=("open", "close", "set"))
+            stop = ("stop",) if "payload_stop_tilt" in self.config else ()
+            self.offers["cover_tilt"] = Offer(actions=("open", "close", *stop, "set"))
         self.claims = tuple(dict.fromkeys((self._attribute, *self.offers)))
 
     def _steps(self) -> tuple[str, ...]:
@@ -135,6 +137,10 @@ class Cover(Entity):
         return self.publish("set_position", raw, position=raw, **ends)
 
     def _write_tilt(self, command: Command) -> Intent:
+        if command.action == "stop":
+            return Intent(
+                messages=(self.publish_with(None, "tilt_command_topic", self.config.text("payload_stop_tilt")),)
+            )
         percent = {"open": 100, "close": 0, "set": command.value}[command.action]
         raw = self._tilt.raw(percent)
         if command.action != "set":
@@ -184,11 +190,14 @@ class Valve(Entity):
         schema: dict[str, Value] = {"type": "enum", "values": ["open", "closed"]}
         if self._reports_position:
             schema = {"type": "percentage", "min": 0, "max": 100}
-        return Offer(actions=("set",), schema=schema)
+        return Offer(actions=("set", "stop") if "payload_stop" in self.config else ("set",), schema=schema)
 
     def _parse(self, text: str) -> Update:
         if text == "None":
             return {self.custom: None}
+        if text.startswith("{"):
+            state = parse_object(text, "a state")
+            text = str(state.get("position" if self._reports_position else "state", ""))
         if text in self._states:
             return {} if self._reports_position else {self.custom: self._states[text]}
         if not self._reports_position or text == "":
@@ -196,7 +205,9 @@ class Valve(Entity):
         return {self.custom: self._scale.percent(parse_number(text))}
 
     def write(self, command: Command) -> Intent:
-        """A position, or the payload for open or close."""
+        """A position, or the payload for open, close or stop."""
+        if command.action == "stop":
+            return Intent(messages=(self.publish("command", self.config.text("payload_stop")),))
         if self._reports_position:
             payload = str(self._scale.raw(command.value))
         else:

@@ -77,6 +77,8 @@ class Entity:
 
     component_class = ""
     reports_events = False
+    more_keys: tuple[str, ...] = ()
+    """Attributes that it may show beside those that it claims, offers or names after itself."""
 
     def __init__(self, announcement: Announcement) -> None:
         self.announcement = announcement
@@ -116,6 +118,22 @@ class Entity:
         if (offer := self.custom_offer) is not None:
             self.offers[self.custom] = offer
 
+    @property
+    def label(self) -> str:
+        """The attribute that stands for it in a sentence."""
+        return self.claims[0] if self.claims else self.custom
+
+    @property
+    def keys(self) -> set[str]:
+        """Every attribute that it may show."""
+        return {*self.claims, *self.offers, *self.more_keys, *(() if self.claims else (self.custom,))}
+
+    def restore(self, shown: Mapping[str, Value]) -> bool:
+        """Show what it showed before a restart, of attributes that nothing is known of; whether that is anything."""
+        kept = {key: value for key, value in shown.items() if key in self.keys and key not in self.attributes}
+        self.attributes |= kept
+        return bool(kept)
+
     def write(self, command: Command) -> Intent:
         """What to publish for a command that was offered; raises `Invalid` or `Unsupported`."""
         raise Unsupported(f"{command} is not offered")
@@ -148,6 +166,12 @@ class Entity:
         if template is not None:
             text = template.render({"value": text, "entity_id": object_id, **names}, self.written_at)
         return Outgoing(topic, text, self.qos, self.retains)
+
+    def code_of(self, command: Command) -> str:
+        """The code of the command; `Invalid` where it has none."""
+        if command.code is None:
+            raise Invalid(f"{command.capability} asks for a code: the command must have the field code")
+        return command.code
 
     def toggled(self, action: str) -> str:
         """The action; for `toggle` the opposite of the power that is shown."""
@@ -221,3 +245,17 @@ def scaled(value: float, low: float, high: float, *, to: tuple[float, float]) ->
 def clamped(value: float, low: int = 0, high: int = 100) -> int:
     """The value as a whole number from low to high."""
     return min(max(round(value), low), high)
+
+
+def apply(entity: Entity, update: Update) -> bool:
+    """Set new values; whether any of them differs from before."""
+    is_new = False
+    for key, value in update.items():
+        if value is None:
+            is_new |= entity.attributes.pop(key, None) is not None
+        elif entity.attributes.get(key) != value or isinstance(entity.attributes[key], bool) != isinstance(
+            value, bool
+        ):
+            entity.attributes[key] = value
+            is_new = True
+    return is_new

@@ -36,7 +36,11 @@ class Input(Entity):
 
     def parse(self, text: str) -> Update:
         """The value of a message, cut to 1,000 characters."""
-        return {self.custom: None if text == "None" else text[:1000]}
+        return {self.custom: None if text == "None" and not self.is_option(text) else text[:1000]}
+
+    def is_option(self, text: str) -> bool:
+        """Whether a text is one of the values that may be set, whatever else it means."""
+        return False
 
     def write(self, command: Command) -> Intent:
         """The value, through the template if there is one."""
@@ -81,6 +85,10 @@ class Select(Input):
         """One of the announced options."""
         return {"type": "enum", "values": list(self.config.texts("options"))}
 
+    def is_option(self, text: str) -> bool:
+        """Whether it is announced as an option."""
+        return text in self.config.texts("options")
+
 
 class Text(Input):
     """A text of a length within a range."""
@@ -123,13 +131,23 @@ class Pressed(Entity):
 
 
 class Firmware(Entity):
-    """Whether there is a newer firmware; read only: `{installed, latest}`."""
+    """Whether there is a newer firmware, `{installed, latest}`, and its installation."""
 
     def setup(self) -> None:
         """Read both versions, which may come in one JSON object."""
         self._versions: dict[str, Value] = {}
         self.read("state_topic", self._parse_installed, "value_template")
         self.read("latest_version_topic", lambda text: self._show(latest=text), "latest_version_template")
+        self.use_custom()
+
+    @property
+    def custom_offer(self) -> Offer | None:
+        """The action `install`, if there is a topic for that."""
+        return Offer(actions=("install",)) if self.can("command") else None
+
+    def write(self, command: Command) -> Intent:
+        """The payload that begins the installation; done when it is sent."""
+        return Intent(messages=(self.publish("command", self.config.text("payload_install", "")),))
 
     def _parse_installed(self, text: str) -> Update:
         try:
@@ -145,3 +163,16 @@ class Firmware(Entity):
             name: str(version)[:100] for name, version in versions.items() if version not in (None, "", "None")
         }
         return {self.custom: dict(self._versions)} if self._versions else {}
+
+
+class SentText(Input):
+    """What only takes texts: messages to show, codes to send by infrared."""
+
+    def setup(self) -> None:
+        """Offer to send a text."""
+        self.component_class = self.announcement.component
+        self.use_custom()
+
+    def write(self, command: Command) -> Intent:
+        """The text, through the template if there is one; done when it is sent."""
+        return Intent(messages=(self.publish("command", command.value),))

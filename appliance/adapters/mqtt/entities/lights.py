@@ -46,6 +46,7 @@ class LightEntity(Entity):
     """A light. Schemas note in `_modes` and `_has_brightness` what they found."""
 
     component_class = "light"
+    more_keys = ("effect", "custom.mqtt.effect", "color_mode")
 
     _modes: frozenset[str] = frozenset()
     _has_brightness = False

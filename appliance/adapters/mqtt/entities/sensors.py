@@ -136,6 +136,7 @@ class BinarySensor(Entity):
         self._key = found[0] if found else ""
         self._values: tuple[Value, Value] = found[1:] if found else (True, False)
         self.claims = (self._key,) if self._key else ()
+        self.more_keys = ("presence",) if self.config.text("device_class") == "presence" else ()
         self.read("state_topic", self._parse, "value_template")
 
     def use_custom(self, suffix: str = "") -> None:
@@ -145,15 +146,44 @@ class BinarySensor(Entity):
 
     def when_off(self) -> Update:
         """What it shows when it is off, for `off_delay`."""
-        return {self._key or self.custom: self._values[1]}
+        return {self._key or self.custom: self._values[1], **dict.fromkeys(self.more_keys, False)}
 
     def _parse(self, text: str) -> Update:
         if text == self._on:
-            return {self._key or self.custom: self._values[0]}
+            return {self._key or self.custom: self._values[0], **dict.fromkeys(self.more_keys, True)}
         if text == self._off:
             return self.when_off()
         if text == "None":
-            return {self._key or self.custom: None}
+            return {self._key or self.custom: None, **dict.fromkeys(self.more_keys)}
         if text == "":
             return {}
         raise Invalid(f"{text[:40]!r} is neither {self._on!r} nor {self._off!r}")
+
+
+class DeviceTracker(Entity):
+    """A person's device: `presence`, and where it is in a zone, the zone's name."""
+
+    component_class = "person"
+    more_keys = ("custom.mqtt.zone",)
+
+    def setup(self) -> None:
+        """Read where it is."""
+        self._home = self.config.text("payload_home", "home")
+        self._away = self.config.text("payload_not_home", "not_home")
+        self._reset = self.config.text("payload_reset", "None")
+        self.claims = ("presence",)
+        self.read("state_topic", self._parse, "value_template")
+
+    def use_custom(self, suffix: str = "") -> None:
+        """Show true or false under the object's id."""
+        super().use_custom(suffix)
+        self.more_keys = (f"{self.custom}_zone",)
+
+    def _parse(self, text: str) -> Update:
+        key, [zone] = self.claims[0] if self.claims else self.custom, self.more_keys
+        if text == self._reset or is_unknown(text):
+            return {key: None, zone: None}
+        if text == "":
+            return {}
+        is_zone = text not in (self._home, self._away)
+        return {key: text == self._home, zone: text[:200] if is_zone else None}

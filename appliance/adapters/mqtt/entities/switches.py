@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import orjson
+
 from appliance.adapters.mqtt.entities.entity import (
     SWITCHABLE,
     Entity,
@@ -14,7 +16,7 @@ from appliance.adapters.mqtt.entities.entity import (
     number_parser,
     word_parser,
 )
-from appliance.adapters.mqtt.payloads import Outgoing
+from appliance.adapters.mqtt.payloads import Outgoing, parse_object
 from appliance.errors import Invalid
 from appliance.home.commands import Command
 from appliance.home.values import Value
@@ -55,33 +57,36 @@ class Switch(OnOff):
 
 
 class LockEntity(Entity):
-    """A lock. One that asks for a code with each command can only be read: a command of Lares has none."""
+    """A lock; opening its latch is the action `open` of its custom attribute. One with a code asks for it."""
 
     component_class = "lock"
 
     def setup(self) -> None:
-        """Read the state; offer lock and unlock unless a code is needed."""
+        """Read the state; offer lock and unlock, and open where that is announced."""
         if not self.can("command"):
             raise Invalid("has no command topic")
         states = ("locked", "unlocked", "jammed")
         words = {self.config.text(f"state_{state}", state.upper()): state for state in states}
+        words.setdefault(self.config.text("state_open", "OPEN"), "unlocked")
         self.read("state_topic", word_parser("lock", words), "value_template")
-        if "code_format" in self.config:
-            self.config.problems.append("asks for a code with each command, which Lares does not have")
-        else:
-            self.offers["lock"] = Offer(actions=("lock", "unlock"))
+        self.offers["lock"] = Offer(actions=("lock", "unlock"))
+        if "payload_open" in self.config:
+            self.offers[self.custom] = Offer(actions=("open",))
         self.claims = ("lock",)
 
     def write(self, command: Command) -> Intent:
-        """The payload for lock or unlock."""
+        """The payload for lock, unlock or open, with the code where one is announced."""
+        code = self.code_of(command) if "code_format" in self.config else ""
         payload = self.config.text(f"payload_{command.action}", command.action.upper())
-        return Intent(messages=(self.publish("command", payload),), shows={"lock": f"{command.action}ed"})
+        message = self.publish("command", payload, code=code)
+        return Intent(messages=(message,), shows={"lock": f"{command.action}ed"} if command.action != "open" else {})
 
 
 class Fan(OnOff):
     """A fan; its speed is `custom.mqtt.percentage`, its preset `preset_mode`."""
 
     component_class = "fan"
+    more_keys = ("custom.mqtt.percentage", "preset_mode", "custom.mqtt.oscillation", "custom.mqtt.direction")
 
     def setup(self) -> None:
         """Offer power, and speed and presets where they are announced."""
@@ -91,7 +96,8 @@ class Fan(OnOff):
         presets = self.config.texts("preset_modes")
         self.read("state_topic", word_parser("power", self.states), "state_value_template")
         self.read("percentage_state_topic", self._parse_speed, "percentage_value_template")
-        parse_preset = word_parser("preset_mode", {preset: preset for preset in presets})
+        reset = {self.config.text("payload_reset_preset_mode", "None"): None}
+        parse_preset = word_parser("preset_mode", {**reset, **{preset: preset for preset in presets}})
         self.read("preset_mode_state_topic", parse_preset, "preset_mode_value_template")
         self.offers["power"] = SWITCHABLE
         if self.can("percentage_command"):
@@ -99,10 +105,29 @@ class Fan(OnOff):
             self.offers["custom.mqtt.percentage"] = Offer(actions=("set",), schema=percent)
         if presets and self.can("preset_mode_command"):
             self.offers["preset_mode"] = Offer(actions=("set",), schema={"values": list(presets)})
+        self._add_oscillation_and_direction()
         self.claims = ("power", "preset_mode") if "preset_mode" in self.offers else ("power",)
 
+    def _add_oscillation_and_direction(self) -> None:
+        self._oscillations = {
+            is_on: self.config.text(f"payload_oscillation_{word}", f"oscillate_{word}")
+            for word, is_on in (("off", False), ("on", True))
+        }
+        words: dict[str, Value] = {payload: is_on for is_on, payload in self._oscillations.items()}
+        parse = word_parser("custom.mqtt.oscillation", words)
+        self.read("oscillation_state_topic", parse, "oscillation_value_template")
+        if self.can("oscillation_command"):
+            self.offers["custom.mqtt.oscillation"] = Offer(actions=("set",), schema={"type": "boolean"})
+        ways: list[Value] = ["forward", "reverse"]
+        parse = word_parser("custom.mqtt.direction", {way: way for way in ways})
+        self.read("direction_state_topic", parse, "direction_value_template")
+        if self.can("direction_command"):
+            self.offers["custom.mqtt.direction"] = Offer(actions=("set",), schema={"type": "enum", "values": ways})
+
     def _parse_speed(self, text: str) -> Update:
-        if is_unknown(text) and text != "None":
+        if text == self.config.text("payload_reset_percentage", "None"):
+            return {"custom.mqtt.percentage": None}
+        if is_unknown(text):
             return {}
         return number_parser("custom.mqtt.percentage", self._percent)(text)
 
@@ -111,9 +136,11 @@ class Fan(OnOff):
 
     def write(self, command: Command) -> Intent:
         """The message of the property."""
-        if command.capability == "preset_mode":
-            message = self.publish("preset_mode_command", command.value)
-            return Intent(messages=(message,), shows={"preset_mode": command.value})
+        name, value = command.capability.rpartition(".")[2], command.value
+        if name in ("preset_mode", "oscillation", "direction"):
+            message = self.publish(f"{name}_command", self._oscillations[value] if name == "oscillation" else value)
+            is_shown = f"{name}_state_topic" in self.config
+            return Intent(messages=(message,), shows={command.capability: value} if is_shown else {})
         if command.capability != "power" and command.value:
             raw = math.ceil(command.value / 100 * self._speeds + self._low - 1)
             message = self.publish("percentage_command", raw, value=raw)
@@ -123,15 +150,33 @@ class Fan(OnOff):
 
 
 class Siren(OnOff):
-    """A siren: a boolean custom attribute."""
+    """A siren: a boolean custom attribute; tone, volume and duration switch it on with that."""
 
     component_class = "siren"
 
     def setup(self) -> None:
-        """Offer on and off as true and false."""
+        """Offer on and off as true and false, and what it can vary."""
         super().setup()
+        self._extras: dict[str, Offer] = {}
+        if tones := self.config.texts("available_tones"):
+            self._extras["tone"] = Offer(actions=("set",), schema={"type": "enum", "values": list(tones)})
+        if self._extras_allowed("support_duration"):
+            self._extras["duration"] = Offer(actions=("set",), schema={"type": "integer", "min": 0})
+        if self._extras_allowed("support_volume_set"):
+            self._extras["volume_level"] = Offer(actions=("set",), schema={"type": "number", "min": 0, "max": 1})
+        self.more_keys = tuple(f"custom.mqtt.{name}" for name in self._extras)
         self.read("state_topic", self._parse, "state_value_template", "value_template")
         self.use_custom()
+
+    def _extras_allowed(self, key: str) -> bool:
+        """Home Assistant takes them unless told otherwise; Lares where a template or the key speaks of them."""
+        variable = key.removeprefix("support_").replace("volume_set", "volume_level")
+        return self.config.flag(key, variable in self.config.text("command_template"))
+
+    def use_custom(self, suffix: str = "") -> None:
+        """Offer what it can vary beside on and off."""
+        super().use_custom(suffix)
+        self.offers |= {f"custom.mqtt.{name}": offer for name, offer in self._extras.items()}
 
     @property
     def custom_offer(self) -> Offer:
@@ -139,12 +184,24 @@ class Siren(OnOff):
         return Offer(actions=("set",), schema={"type": "boolean"})
 
     def _parse(self, text: str) -> Update:
-        return word_parser(self.custom, {state: action == "on" for state, action in self.states.items()})(text)
+        """A word, or `{"state": …, "tone": …}`."""
+        more: dict[str, Value] = {}
+        if text.startswith("{"):
+            state = parse_object(text, "a state")
+            more = {f"custom.mqtt.{key}": state[key] for key in ("tone", "duration", "volume_level") if key in state}
+            text = str(state.get("state", ""))
+        words = {state: action == "on" for state, action in self.states.items()}
+        return {**more, **word_parser(self.custom, words)(text)}
 
     def write(self, command: Command) -> Intent:
-        """The payload for on or off; each may have its template."""
-        action = "on" if command.value else "off"
-        keys = ("command_template",) if command.value else ("command_off_template", "command_template")
-        payload = self._payloads[action]
-        message = self.publish_with(self.config.template(*keys), "command_topic", payload, state=payload)
-        return Intent(messages=(message,), shows={self.custom: bool(command.value)})
+        """The payload for on or off; each may have its template. Without one, what varies goes along as JSON."""
+        name = command.capability.rpartition(".")[2]
+        extra: dict[str, Value] = {name: command.value} if command.capability != self.custom else {}
+        action = "on" if extra or command.value else "off"
+        keys = ("command_template",) if action == "on" else ("command_off_template", "command_template")
+        payload, template = self._payloads[action], self.config.template(*keys)
+        if template is None and extra:
+            payload = orjson.dumps({"state": payload, **extra}).decode()
+        message = self.publish_with(template, "command_topic", payload, state=payload, **extra)
+        shows = {self.custom: action == "on"} if "state_topic" in self.config else {}
+        return Intent(messages=(message,), shows=shows)

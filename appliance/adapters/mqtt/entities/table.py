@@ -5,42 +5,47 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from appliance.adapters.mqtt.announcements import Announcement
+from appliance.adapters.mqtt.entities.appliances import AlarmPanel, LawnMower, Regulator, Vacuum
 from appliance.adapters.mqtt.entities.climates import Climate
 from appliance.adapters.mqtt.entities.covers import Cover, Valve
 from appliance.adapters.mqtt.entities.entity import Entity
-from appliance.adapters.mqtt.entities.happenings import EventEntity, TriggerEntity
-from appliance.adapters.mqtt.entities.inputs import Firmware, Input, Number, Pressed, Select, Text
+from appliance.adapters.mqtt.entities.happenings import ActionSensor, EventEntity, Tag, TriggerEntity
+from appliance.adapters.mqtt.entities.inputs import Firmware, Number, Pressed, Select, SentText, Text
 from appliance.adapters.mqtt.entities.json_lights import JsonLight
-from appliance.adapters.mqtt.entities.sensors import BinarySensor, Sensor
+from appliance.adapters.mqtt.entities.sensors import BinarySensor, DeviceTracker, Sensor
 from appliance.adapters.mqtt.entities.switches import Fan, LockEntity, Siren, Switch
 from appliance.adapters.mqtt.entities.template_lights import TemplateLight
 from appliance.adapters.mqtt.entities.topic_lights import TasmotaLight, TopicLight
 from appliance.errors import Invalid
 
 COMPONENTS: Mapping[str, type[Entity]] = {
-    "alarm_control_panel": Input,
+    "alarm_control_panel": AlarmPanel,
     "binary_sensor": BinarySensor,
     "button": Pressed,
     "climate": Climate,
     "cover": Cover,
     "device_automation": TriggerEntity,
+    "device_tracker": DeviceTracker,
     "event": EventEntity,
     "fan": Fan,
-    "humidifier": Input,
-    "lawn_mower": Input,
+    "humidifier": Regulator,
+    "infrared": SentText,
+    "lawn_mower": LawnMower,
     "light": TopicLight,
     "lock": LockEntity,
+    "notify": SentText,
     "number": Number,
     "scene": Pressed,
     "select": Select,
     "sensor": Sensor,
     "siren": Siren,
     "switch": Switch,
+    "tag": Tag,
     "text": Text,
     "update": Firmware,
-    "vacuum": Input,
+    "vacuum": Vacuum,
     "valve": Valve,
-    "water_heater": Input,
+    "water_heater": Regulator,
 }
 """The class by the component of the discovery topic."""
 
@@ -54,6 +59,12 @@ def build_entity(announcement: Announcement) -> Entity:
         raise Invalid(f"the component {announcement.component[:60]!r} is not taken in")
     if kind is TopicLight:
         kind = _LIGHTS.get(str(announcement.config.get("schema", "default")), TopicLight)
+    if (
+        kind is Sensor
+        and announcement.object_id in ("action", "click")
+        and "unit_of_measurement" not in announcement.config
+    ):
+        kind = ActionSensor
     if announcement.component == "device_automation" and announcement.config.get("automation_type") != "trigger":
         raise Invalid("is no trigger")
     return kind(announcement)

@@ -45,7 +45,14 @@ class Outlet:
     """
 
     def __init__(
-        self, settings: Mqtt, hub_id: str, boot: int, home: HomeAccess, clock: Clock, brokers: frozenset[str]
+        self,
+        settings: Mqtt,
+        hub_id: str,
+        boot: int,
+        home: HomeAccess,
+        clock: Clock,
+        brokers: frozenset[str],
+        client_id: str,
     ) -> None:
         self._topics = HubTopics(hub_id, settings.discovery_prefix)
         self._boot = boot
@@ -53,7 +60,7 @@ class Outlet:
         self._clock = clock
         self._brokers = brokers
         self._inbox = Inbox(clock)
-        self._broker = Broker(settings, f"lares-{hub_id}-out", self._topics.status, self._inbox.put)
+        self._broker = Broker(settings, client_id, self._topics.status, self._inbox.put)
         self._tasks = Tasks()
         self._changed: set[str] = set()
         self._has_changed = asyncio.Event()

@@ -1,0 +1,126 @@
+"""The library's client with a socket that is emptied at once, and waits that can be cancelled and outlast floods."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import ssl
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import aiomqtt
+
+READ_STEP_SECS = 0.002
+"""Seconds for which received packets are taken before others get their turn."""
+
+MAX_FLOOD_SECS = 600.0
+"""Seconds that the acknowledgement of a request may take while messages come."""
+
+MAX_BUFFERED_BYTES = 64 * 1024 * 1024
+"""Bytes that are read ahead; beyond, the broker has to wait."""
+
+CHUNK_BYTES = 256 * 1024
+"""Bytes that are read with one call."""
+
+
+T = TypeVar("T")
+
+
+class BufferedSocket:
+    """The connected, non-blocking socket given, read ahead by `fill`. Everything but reading is the socket's own."""
+
+    def __init__(self, sock: Any) -> None:
+        self._sock = sock
+        self._data = bytearray()
+        self._has_ended = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._sock, name)
+
+    def fill(self) -> None:
+        """Read what there is. Raises OSError where the connection broke."""
+        try:
+            while len(self._data) < MAX_BUFFERED_BYTES and not self._has_ended:
+                chunk = self._sock.recv(CHUNK_BYTES)
+                self._data += chunk
+                self._has_ended = not chunk
+        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            return
+
+    def pending(self) -> int:
+        """Bytes that were read and not yet taken."""
+        return len(self._data)
+
+    def recv(self, size: int) -> bytes:
+        """Take at most so many bytes; none at the end of the connection. Raises BlockingIOError where none wait."""
+        if not self._data:
+            self.fill()
+        if not self._data and not self._has_ended:
+            raise BlockingIOError
+        chunk = bytes(self._data[:size])
+        del self._data[:size]
+        return chunk
+
+
+class _FloodWait:
+    """Lets a timeout begin again while messages come, for `MAX_FLOOD_SECS`; its `timer` has to be cancelled."""
+
+    def __init__(self, scope: asyncio.Timeout, limit: float, received: Callable[[], int]) -> None:
+        self._scope, self._limit, self._received = scope, limit, received
+        self._loop = asyncio.get_running_loop()
+        self._end = self._loop.time() + MAX_FLOOD_SECS
+        self._look_again()
+
+    def _look_again(self) -> None:
+        self._seen = self._received()
+        self.timer = self._loop.call_later(self._limit / 4, self._look)
+
+    def _look(self) -> None:
+        if self._loop.time() < self._end and not self._scope.expired():
+            if self._received() != self._seen:
+                self._scope.reschedule(self._loop.time() + self._limit)
+            self._look_again()
+
+
+class Client(aiomqtt.Client):
+    """The library's client, with a wait that can be cancelled at any moment, and that a flood does not end.
+
+    `asyncio.wait_for` of Python 3.11, which it uses, loses a cancellation that comes together with the result: the
+    cancelled task then never ends. And an acknowledgement comes behind all messages that the broker had to send
+    before: the time to wait for it begins again as long as any come, up to `MAX_FLOOD_SECS`.
+    """
+
+    async def _wait_for(self, fut: Awaitable[T], timeout: float | None) -> T:
+        limit = self.timeout if timeout is None else timeout
+        if limit == math.inf:
+            return await fut
+        try:
+            async with asyncio.timeout(limit) as scope:
+                wait = _FloodWait(scope, limit, lambda: int(getattr(self._queue, "received", 0)))
+                try:
+                    return await fut
+                finally:
+                    wait.timer.cancel()
+        except TimeoutError:
+            raise aiomqtt.MqttError("Operation timed out") from None
+
+    def _on_socket_open(self, client: Any, userdata: Any, sock: Any) -> None:
+        """Read through a buffer, in steps. Called on the thread that connects."""
+        buffered = client._sock = BufferedSocket(sock)  # noqa: SLF001
+        super()._on_socket_open(client, userdata, buffered)
+
+        def read() -> None:
+            try:
+                end = self._loop.time() + READ_STEP_SECS
+                buffered.fill()
+                client.loop_read()
+                while buffered.pending() and client._sock is buffered:  # noqa: SLF001
+                    if self._loop.time() >= end:
+                        self._loop.call_soon(read)
+                        return
+                    client.loop_read()
+            except Exception as error:  # the connection broke: what the library's own reader does
+                if not self._disconnected.done():
+                    self._disconnected.set_exception(error)
+
+        self._loop.call_soon_threadsafe(self._loop.add_reader, sock.fileno(), read)

@@ -1,0 +1,48 @@
+"""What of a broker's announcements and messages was refused, told once."""
+
+from __future__ import annotations
+
+import logging
+
+from appliance.adapters.mqtt.entity_catalog import DeviceCatalog
+from appliance.adapters.publisher import Publisher
+from appliance.clock import Clock
+
+MAX_REPORTED = 100
+"""Announcements and messages that are reported as unusable; further ones are not."""
+
+REPEAT_SECS = 3600.0
+"""Seconds after which a limit that is still exceeded is said again."""
+
+log = logging.getLogger("adapters")
+
+
+class Reports:
+    """Tells of each unusable announcement why, `MAX_REPORTED` at most, and of each limit that is exceeded."""
+
+    def __init__(self, publish: Publisher, clock: Clock) -> None:
+        self._publish = publish
+        self._clock = clock
+        self._reported: set[str] = set()
+        self._limits_said: dict[str, float] = {}
+
+    def report(self, catalog: DeviceCatalog) -> None:
+        """Publish what has come since the last time; a limit again every `REPEAT_SECS`."""
+        self._report_limits(catalog)
+        if len(self._reported) >= MAX_REPORTED or len(catalog.refused) <= len(self._reported):
+            return
+        for key, refusal in list(catalog.refused.items()):
+            if key not in self._reported and len(self._reported) < MAX_REPORTED:
+                self._reported.add(key)
+                self._publish.dropped(refusal.device_id[:200], refusal.attribute[:200], refusal.reason[:300])
+
+    def _report_limits(self, catalog: DeviceCatalog) -> None:
+        now = self._clock.monotonic()
+        for kind, reason in catalog.limits.items():
+            if (said_at := self._limits_said.get(kind)) is None:
+                self._publish.dropped(self._publish.name, kind, reason)
+            elif now - said_at >= REPEAT_SECS:
+                log.warning("%s: %s: %s", self._publish.name, kind, reason)
+            else:
+                continue
+            self._limits_said[kind] = now

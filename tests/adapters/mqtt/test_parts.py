@@ -21,6 +21,7 @@ from appliance.adapters.mqtt.inbox import CROWDED, MAX_MESSAGES, Inbox, Received
 from appliance.adapters.mqtt.out.announcing import hub_announcement
 from appliance.adapters.mqtt.out.out_topics import HubTopics, decoded, encoded
 from appliance.adapters.mqtt.payloads import Outgoing
+from appliance.adapters.mqtt.subscriptions import Subscriptions
 from appliance.errors import BadAnswer, Invalid
 from appliance.home.commands import Command
 from tests.adapters.mqtt.captures import Sent, capture
@@ -291,6 +292,7 @@ async def test_announcers_are_asked_to_tell_again_at_most_once_in_five_minutes(
     context = context_of("mqtt", session, clock)
     adapter = MqttAdapter(context, replace(PLAIN, discovery_prefix=prefix))
     adapter.live = LiveDevices(new_catalog(), context.publish, clock)
+    adapter._subscriptions = Subscriptions([], adapter.live.catalog)
     connection: Any = Noted()
     for pause, count in ((0, 1), (1, 1), (BIRTH_SECS - 2, 1), (1, 2), (BIRTH_SECS / 2, 2)):
         await clock.advance(pause, sleepers=0)

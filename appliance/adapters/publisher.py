@@ -98,10 +98,6 @@ class Publisher:
         """Something happened at the device that is no state; two alike are two."""
         self._registry.publish_event(self.name, device_id, event, data or {})
 
-    def devices(self) -> dict[str, Device]:
-        """The adapter's devices by id as the home knows them, after a start as they were stored."""
-        return {each.id: each for each in self._registry.list_devices() if each.metadata.source == self.name}
-
     def dropped(self, device_id: str, attribute: str, reason: str) -> None:
         """Something that the adapter received and cannot use; `GET /adapters/{id}` lists it."""
         event = events.ObservationDropped(adapter=self.name, device_id=device_id, attribute=attribute, reason=reason)

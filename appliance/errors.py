@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -29,6 +29,14 @@ class Invalid(LaresError):
     """A stated value is not allowed: change the request."""
 
     code = "invalid_value"
+
+
+class UnfitValue(Invalid):
+    """The value of a command is none that its capability has. `command` is what was stated, unchecked."""
+
+    def __init__(self, message: str, command: Any) -> None:
+        super().__init__(message)
+        self.command = command
 
 
 class MalformedRequest(Invalid):

@@ -38,7 +38,7 @@ _LAYOUT: Mapping[str, Sequence[tuple[re.Pattern[bytes], bytes]]] = {
     TYPES[".js"]: (
         (_COMMENTS, b""),
         (_INDENTATION, b""),
-        (re.compile(rb"(?<=[,({\[>&?=])\n|\n(?=[)}\]])"), b""),
+        (re.compile(rb"(?<=[,({\[>&=])\n|\n(?=[)}\]])"), b""),
         (re.compile(rb" (=>|=|===|!==|\?\?=?|&&|\|\||>=|<=|\+=) "), rb"\1"),
         (re.compile(rb"^import \{ (.*) \} from ", re.MULTILINE), rb"import{\1}from"),
     ),

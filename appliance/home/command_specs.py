@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from appliance.errors import Invalid, Unsupported
+from appliance.errors import Invalid, UnfitValue, Unsupported
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.commands import Command
 from appliance.home.values import CHECKS, Value, kelvin_of
@@ -119,6 +119,18 @@ def check_offered(device_id: str, specs: Iterable[CommandSpec], command: Command
         actions += spec.actions
     hint = f"; its actions are: {', '.join(actions)}" if actions else ""
     raise Unsupported(f"device '{device_id}' does not offer {command}{hint}")
+
+
+def check_stated(specs: Iterable[CommandSpec], unfit: UnfitValue) -> None:
+    """Raise `Invalid` with the range of the device, where a number is outside of that and it is not the catalog's."""
+    value = unfit.command.value
+    number, unit = (value.get("value"), value.get("unit")) if isinstance(value, dict) else (value, None)
+    if not is_number(number) or unit not in (None, "kelvin", "mireds"):
+        return
+    for spec in specs:
+        is_meant = spec.capability == unfit.command.capability and unfit.command.action in spec.actions
+        if is_meant and (spec.min, spec.max) != (0, 100):
+            spec.check(unfit.command)
 
 
 def _in_unit(value: Value, unit: str | None) -> tuple[Value, str | None]:

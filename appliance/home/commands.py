@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from appliance.errors import Invalid, MalformedRequest
+from appliance.errors import Invalid, MalformedRequest, UnfitValue
 from appliance.home import values
 from appliance.home.capabilities import CAPABILITIES, Capability, is_custom
 from appliance.home.values import Value
@@ -52,7 +52,12 @@ class Command(Struct, frozen=True, kw_only=True):
         else:
             capability = _capability(key)
             action = _action(raw, capability)
-            value = _value(value, capability, action)
+            try:
+                value = _value(value, capability, action)
+            except Invalid as fault:
+                if value is None:
+                    raise
+                raise UnfitValue(str(fault), Command(capability=key, action=action, value=value)) from None
         code = _code(raw.get("code"))
         return Command(capability=key, action=action, value=value, transition_secs=transition_secs, code=code)
 

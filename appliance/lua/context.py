@@ -11,7 +11,8 @@ from typing import Any
 
 from appliance.adapters.dispatch import Dispatcher, Outcome, Status
 from appliance.clock import Clock
-from appliance.errors import Invalid, LaresError, NotFound
+from appliance.errors import Invalid, LaresError, NotFound, UnfitValue
+from appliance.home.command_specs import check_stated
 from appliance.home.commands import Command
 from appliance.home.json_shapes import DEVICE, GROUP, ROOM
 from appliance.home.model import Device
@@ -157,7 +158,13 @@ class Context:
         )
 
     async def _command(self, device_id: str, raw: Any) -> dict[str, Any]:
-        result = await self.send_to(device_id, Command.parse(raw))
+        try:
+            command = Command.parse(raw)
+        except UnfitValue as unfit:
+            for device in self._registry.find_devices([device_id]):
+                check_stated(device.commands or (), unfit)
+            raise
+        result = await self.send_to(device_id, command)
         return {"status": result["status"], "message": result["message"]}
 
     async def _command_group(self, group_id: str, raw: Any) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
--- Everything off: whatever in the home is on is switched off.
+-- Lights off: every light of the home that is on is switched off. Sockets, a washing machine behind one, and the TV stay on.
 --
 -- A file in this folder is a scene: it returns a table with an id, a name and what to do. Run it with
 --
@@ -11,11 +11,11 @@ local OFF = { capability = "power", action = "off" }
 ---@type Scene
 return {
   id = "all_off",
-  name = "Everything off",
-  description = "Switches off every device that is on.",
+  name = "All lights off",
+  description = "Switches off every light that is on.",
   execute = function(ctx)
     for _, device in ipairs(ctx:list_devices()) do
-      if device.attributes.power == "on" then
+      if device.kind == "Light" and device.attributes.power == "on" then
         ctx:command(device.id, OFF)
       end
     end

@@ -1,4 +1,4 @@
--- Good night: everything goes off, but for the lights of the group "night", which show the way and go out later.
+-- Good night: all lights go off, but for those of the group "night", which show the way and go out later.
 --
 -- A group is made with
 --
@@ -21,13 +21,13 @@ end
 return {
   id = "good_night",
   name = "Good night",
-  description = "Everything goes off; the lights of the group night go out a quarter of an hour later.",
+  description = "All lights go off; the lights of the group night go out a quarter of an hour later.",
   mode = "restart",
   execute = function(ctx)
     local group = ctx:get_group(GROUP)
     local stays = members_of(group)
     for _, device in ipairs(ctx:list_devices()) do
-      if device.attributes.power == "on" and not stays[device.id] then
+      if device.kind == "Light" and device.attributes.power == "on" and not stays[device.id] then
         ctx:command(device.id, { capability = "power", action = "off" })
       end
     end

@@ -307,6 +307,27 @@ async def test_a_stream_that_a_proxy_lost_is_shown_and_opened_again(browser: Bro
         await expect(card(page, "Simulated light").locator("output").first).to_have_text("72 %")
 
 
+async def test_the_switch_of_a_room_acts_on_lights_and_asks_before_it_touches_anything_else(browser: Browser) -> None:
+    async with open_house() as house, visiting(browser, house) as visit:
+        await house.post("/rooms", {"id": "den", "name": "Den"})
+        for device_id in (LIGHT, TV):
+            await house.post(f"/devices/{device_id}/room", {"room_id": "den"})
+            await house.command(device_id, "power", "off")
+        await visit.open()
+        page = visit.page
+        switch = page.locator("section", has=page.get_by_role("heading", name="Den")).get_by_role("switch").first
+        for answer, expected in (("Cancel", ("on", "off")), ("Off", ("off", "off")), ("On", ("on", "on"))):
+            await switch.click()
+            dialog = page.get_by_role("dialog")
+            await expect(dialog).to_contain_text("Simulated TV")
+            await dialog.get_by_role("button", name=answer, exact=True).click()
+            await expect(page.locator("[aria-busy]")).to_have_count(0)
+            shown = [(await house.device(each))["attributes"]["power"] for each in (LIGHT, TV)]
+            assert tuple(shown) == expected
+            await expect(page.locator(".outcomes")).to_have_count(0)
+        assert not [each for each in visit.requests if each.endswith("/rooms/den/command")]
+
+
 async def test_a_reader_that_lagged_fetches_all_anew(browser: Browser) -> None:
     async with open_house(event_capacity=10) as house, visiting(browser, house) as visit:
         await visit.open()

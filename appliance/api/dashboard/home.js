@@ -53,7 +53,7 @@ function Scenes() {
 }
 
 function Room({ room, devices }) {
-	const to = toMany("rooms", room);
+	const to = toMany("rooms", room, devices);
 	const power = mayWrite() && together(devices).find(({ capability }) => capability === "power");
 	const content = [errorLine(to.target), outcomes(to.target), devices.length ? cards(devices) : empty(t("nothing"))];
 	return titled(room.name, content, power && control(to, power, shared(devices), { isBare: true }));
@@ -84,7 +84,7 @@ function controls(to, commands, attributes) {
 
 function Group({ group }) {
 	const devices = group.members.map((id) => state.devices.get(id)).filter(Boolean);
-	const to = toMany("groups", group);
+	const to = toMany("groups", group, devices);
 	const attributes = shared(devices);
 	const [corner, others] = controls(to, mayWrite() ? together(devices) : [], attributes);
 	const title = span({ class: "title" }, strong(group.name), small(t("home.members", { count: devices.length })));

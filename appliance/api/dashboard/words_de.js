@@ -29,6 +29,7 @@ nothing: Noch nichts.
 broken: Das lässt sich nicht anzeigen.
 delete.what: {name} löschen
 offline.since: Die Zentrale ist seit {time} nicht erreichbar.
+confirm.others: {action}: auch, was kein Licht ist ({names})?
 confirm.command: {name}: {action}?
 confirm.delete: {name} löschen?
 confirm.revoke: {name} sperren? Wer den Schlüssel benutzt, ist sofort ausgesperrt.

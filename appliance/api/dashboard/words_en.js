@@ -30,6 +30,7 @@ broken: This cannot be shown.
 delete.what: Delete {name}
 offline.since: The hub has been unreachable since {time}.
 confirm.command: {action}: {name}?
+confirm.others: {action}: also what is no light ({names})?
 confirm.delete: Delete {name}?
 confirm.revoke: Revoke the key {name}? Whoever uses it is cut off at once.
 period.hour: Hour

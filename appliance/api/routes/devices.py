@@ -14,8 +14,10 @@ from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.responses import json_response
 from appliance.api.route import Call, route
 from appliance.api.validation import anything, body, list_of, member_of, nullable
+from appliance.errors import UnfitValue
 from appliance.home import json_shapes
 from appliance.home.changes import AssignRoom, RenameDevice
+from appliance.home.command_specs import check_stated
 from appliance.home.registry import Registry
 from appliance.home.texts import identifier, name
 from appliance.store.change_queue import Changes
@@ -99,7 +101,12 @@ class DevicesApi:
     async def command(self, call: Call, device_id: str) -> HTTPResponse:
         """Send a command to the device and wait for its result."""
         device = self._registry.get_device(device_id)
-        [outcome] = await self._dispatcher.send([device], await call.body(), "device")
+        try:
+            command = await call.body()
+        except UnfitValue as unfit:
+            check_stated(device.commands or (), unfit)
+            raise
+        [outcome] = await self._dispatcher.send([device], command, "device")
         if outcome.error is not None:
             raise outcome.error
         return json_response({"status": outcome.status})

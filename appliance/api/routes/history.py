@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sanic import HTTPResponse
 
 from appliance.api import schemas
@@ -17,7 +19,7 @@ from appliance.home.json_shapes import DEVICE
 from appliance.home.registry import Registry
 from appliance.home.texts import identifier
 from appliance.tables.fields import Field
-from appliance.tables.json_schema import ANY, INSTANT, OBJECT, TEXT, array_of, described, maybe, record
+from appliance.tables.json_schema import ANY, INSTANT, OBJECT, TEXT, Part, array_of, described, maybe, record
 
 _RESOLUTION = choice(
     *(each.name.lower() for each in Resolution),
@@ -30,10 +32,15 @@ _DEVICE_QUERY = {
 }
 _AUDIT_QUERY = {**PERIOD, "device_id": Field(identifier, required=False)}
 
+
+def _without_commands(entry: Any) -> dict[str, Any]:
+    return {name: value for name, value in DEVICE(entry.device).items() if name != "commands"}
+
+
 _STATES = record(
     "DeviceHistory",
     device_id=TEXT,
-    entries=array_of(record("DeviceHistoryEntry", observed_at=INSTANT, device=DEVICE)),
+    entries=array_of(record("DeviceHistoryEntry", observed_at=INSTANT, device=Part(dict(DEVICE), _without_commands))),
 )
 _VALUE = record("AttributeHistoryEntry", observed_at=INSTANT, device_id=TEXT, attribute=TEXT, value=ANY)
 _VALUES = record("AttributeHistory", device_id=TEXT, attribute=TEXT, entries={"type": "array", "items": _VALUE})

@@ -39,7 +39,7 @@ async function tryToken(offered, onKey) {
 	if (token()) {
 		const headers = { authorization: `Bearer ${offered}` };
 		const answer = await fetch(addressOf("overview"), { method: "HEAD", headers, cache: "no-store" }).catch(() => null);
-		if (!answer?.ok) return onKey(t("key.not_taken"));
+		if (!answer?.ok) return onKey(t("key.rejected"));
 	}
 	keepToken(offered);
 	onKey(null);

@@ -137,7 +137,6 @@ automation: alles, für Programme
 ask: Der Schlüssel dieses Zuhauses
 missing: Der erste Start der Zentrale hat einen Schlüssel ausgegeben; „lares key create“ macht weitere.
 rejected: Die Zentrale nimmt diesen Schlüssel nicht an. Gib einen anderen ein.
-not_taken: Die Zentrale nimmt den Schlüssel aus diesem Link nicht an; der bisherige bleibt.
 secret: Schlüssel
 use: Öffnen
 label: Name eines neuen Schlüssels

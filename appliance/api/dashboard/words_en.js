@@ -138,7 +138,6 @@ automation: everything, for programs
 ask: The key of this home
 missing: The first start of the hub has printed a key; “lares key create” makes others.
 rejected: The hub does not accept this key. Enter another one.
-not_taken: The hub does not accept the key of this link; the one before stays.
 secret: Key
 use: Open
 label: Name of a new key

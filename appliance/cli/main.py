@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib
 import importlib.machinery
 import io
@@ -17,7 +18,6 @@ from typing import Any, NoReturn
 from appliance.cli.completion import SHELLS, subcommands
 from appliance.cli.help import EXAMPLES
 from appliance.cli.logs import one_line
-from appliance.cli.quick_import import quick_import
 from appliance.cli.single_file import list_targets
 from appliance.errors import LaresError, StartFailed
 from appliance.log_buffer import LOG_LEVELS, MAX_LOG_ENTRIES
@@ -56,8 +56,10 @@ def _command(parsed: argparse.Namespace) -> int:
     name = {"import": "take_over"}.get(parsed.command, parsed.command or "run")
     if name == "run":  # until the hub has begun, nothing is under way that a stop must end
         signal.signal(signal.SIGTERM, lambda *_: os._exit(os.EX_OK))
-    with quick_import():
-        do: Callable[[argparse.Namespace], int] = getattr(importlib.import_module(f"appliance.cli.{name}"), name)
+    gc.disable()  # next to nothing that importing makes is garbage
+    do: Callable[[argparse.Namespace], int] = getattr(importlib.import_module(f"appliance.cli.{name}"), name)
+    gc.freeze()  # and it is never looked at again
+    gc.enable()
     return do(parsed)
 
 

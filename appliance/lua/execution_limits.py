@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from zoneinfo import ZoneInfo
+
+from msgspec import Struct
 
 from appliance.clock import Clock
 from appliance.lua.folder import Folder
@@ -12,8 +13,7 @@ DEADLINE_GRACE_SECS = 1.0
 """How long after a limit Lua may take to stop; then its worker is killed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExecutionLimits:
+class ExecutionLimits(Struct, frozen=True, kw_only=True):
     """What one execution may use.
 
     `max_cpu_secs` is running time without a call that waits, `max_cpu_total_secs` processor time in all, and
@@ -33,8 +33,7 @@ class ExecutionLimits:
         return int(self.max_memory_mb * (1 << 20))
 
 
-@dataclass(frozen=True, slots=True)
-class ExecutionSettings:
+class ExecutionSettings(Struct, frozen=True):
     """What all executions share. `clock` and `zone` are those that Lua sees; the limits are seconds of `machine`."""
 
     limits: ExecutionLimits

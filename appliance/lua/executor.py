@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from secrets import token_hex
@@ -32,8 +31,7 @@ MAX_WARNINGS = 20
 log = logging.getLogger("lua")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExecutionRequest:
+class ExecutionRequest(Struct, frozen=True, kw_only=True):
     """What is to be run: the text, the event it is given, and the label that log and audit know it by.
 
     `name` is that of the scene or automation of the `id`. One that is run `by_hand` is admitted whatever its mode,

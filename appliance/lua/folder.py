@@ -8,8 +8,9 @@ import os
 import re
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from appliance.errors import Fault, Invalid
 from appliance.lua.source import Source, load
@@ -24,8 +25,7 @@ _MODULE = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 _CIRCLE = "is a link that leads back to itself"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contents:
+class Contents(Struct, frozen=True, kw_only=True):
     """The files of a folder that could be read, by name, and what is wrong with the others."""
 
     sources: tuple[Source, ...]
@@ -33,8 +33,7 @@ class Contents:
     is_missing: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Folder:
+class Folder(Struct, frozen=True, kw_only=True):
     """A folder of Lua files; `name` is what people call it. A deep one is read with the folders in it."""
 
     path: Path

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from appliance.home.capabilities import CAPABILITIES
 from appliance.home.values import KELVIN_RANGE, MIRED_RANGE
@@ -20,8 +21,7 @@ MAX_SEARCHED_CHARS = 400
 """So much of a sentence is searched; the rest quotes the user's text."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ErrorContext:
+class ErrorContext(Struct, frozen=True, kw_only=True):
     """A sentence about a Lua file, its line and the one before, what a look-up missed, and whether it has scripts."""
 
     message: str

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
+
+from msgspec import Struct
 
 from appliance.errors import ConfigFailed, Fault, NotFound, Resource, ScriptFailed
 from appliance.lua.folder import Folder, read_folder
@@ -41,8 +42,7 @@ Inspect = Callable[[Source], Iterable[Fault]]
 """Gives warnings about a file's text."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asset(Generic[T]):
+class Asset(Struct, Generic[T], frozen=True, kw_only=True):
     """A definition, the text that made it and that is run, and sentences about what is probably a mistake."""
 
     definition: T
@@ -50,8 +50,7 @@ class Asset(Generic[T]):
     warnings: tuple[Fault, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading(Generic[T]):
+class _Reading(Struct, Generic[T], frozen=True):
     """The definitions of a folder, the faults of its other files, and the ids that are there twice."""
 
     assets: tuple[Asset[T], ...]

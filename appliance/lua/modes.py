@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
+
+from msgspec import Struct, field
 
 from appliance.errors import Invalid
 from appliance.tables.checks import Mismatch, nearest, one_of, shown
@@ -28,8 +29,7 @@ BOUNDED = (ModeType.PARALLEL, ModeType.QUEUED)
 """The types that take a `max`."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mode:
+class Mode(Struct, frozen=True, kw_only=True):
     """A mode; `max` is how many run at once (parallel) or wait for the one that runs (queued), else 1."""
 
     type: ModeType
@@ -78,8 +78,7 @@ class Decision(StrEnum):
     DROP = "drop"
 
 
-@dataclass(slots=True)
-class _Slots(Generic[R]):
+class _Slots(Struct, Generic[R]):
     """The executions of one id: those that run and count, and those that wait."""
 
     running: list[R] = field(default_factory=list)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from appliance.errors import Fault
 from appliance.lua.lua_catalog import Describe
@@ -51,8 +52,7 @@ Known = Mapping[str, Mapping[str, bool]]
 """The globals that Lua has, and the members of those that are libraries."""
 
 
-@dataclass(frozen=True, slots=True)
-class CalledName:
+class CalledName(Struct, frozen=True):
     """A call `ctx:command("desk:light:0", …)` on this line: `kind` is what the name is of."""
 
     line: int

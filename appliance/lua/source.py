@@ -6,12 +6,13 @@ import re
 from bisect import bisect_right
 from collections import defaultdict, deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from appliance.errors import Invalid
 
@@ -76,8 +77,7 @@ def windows_of(text: bytes, size: int) -> Iterator[tuple[LuaToken, ...]]:
         yield tuple(window)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class Source(Struct, frozen=True, kw_only=True):
     """One file. `name` is its path as configured, `config/scenes/evening.lua`; `text` its bytes."""
 
     name: str

@@ -7,11 +7,11 @@ import json
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import orjson
+from msgspec import Struct
 
 from appliance.clock import Clock, timestamp
 from appliance.errors import ExecutionCancelled, Fault, Invalid, ScriptFailed
@@ -49,8 +49,7 @@ scripts_log = logging.getLogger("scripts")
 _FUNCTION = "\0function"
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(Struct, frozen=True):
     """Stands for a function in what a file describes; `line` is where the function begins."""
 
     line: int

@@ -1,11 +1,11 @@
-"""The dashboard's files: read once, named after their content, minified and compressed with the first request."""
+"""The dashboard's files: read once, named after their content, served as they are, compressed with the first request."""
 
 from __future__ import annotations
 
 import gzip
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -32,42 +32,17 @@ ALWAYS_ASK = "no-cache"
 
 _VERSION = b"{{version}}"
 _FILES = b'"{{files}}"'
-_COMMENTS = re.compile(rb"^//.*\n|^/\*[^*]*\*/\n|[ \t]+// [^\"'`\n]*$|^[ \t]*// .*\n", re.MULTILINE)
-_INDENTATION = re.compile(rb"^[ \t]+|^\n", re.MULTILINE)
-_LAYOUT: Mapping[str, Sequence[tuple[re.Pattern[bytes], bytes]]] = {
-    TYPES[".js"]: (
-        (_COMMENTS, b""),
-        (_INDENTATION, b""),
-        (re.compile(rb"(?<=[,({\[>&=])\n|\n(?=[)}\]])"), b""),
-        (re.compile(rb";(?=\})"), b""),
-        (re.compile(rb"\) \{"), b"){"),
-        (re.compile(rb" (=>|=|===|!==|\?\?=?|&&|\|\||>=|<=|\+=|\?|:|\*) "), rb"\1"),
-        (re.compile(rb"^import \{ (.*) \} from ", re.MULTILINE), rb"import{\1}from"),
-    ),
-    TYPES[".css"]: ((_COMMENTS, b""), (_INDENTATION, b""), (re.compile(rb"\s*([{};,>])\s*|(?<=:) "), rb"\1")),
-}
-"""What is replaced in files by their type. No line of a script's texts may begin or end with a bracket or comma, or
-have such an operator between blanks."""
-
 _PLAIN_HOST = re.compile(r"[A-Za-z0-9.:\[\]_-]+")
 
 
 @dataclass(frozen=True)
 class StaticFile:
-    """One file as it is served; `path` is its address, `source` its content before minification."""
+    """One file as it is served; `path` is its address, `body` its bytes."""
 
     path: str
     type: str
-    source: bytes
+    body: bytes
     caching: str
-
-    @cached_property
-    def body(self) -> bytes:
-        """The source; of scripts and styles without comments and layout, which browsers do not need."""
-        body = self.source
-        for pattern, instead in _LAYOUT.get(self.type, ()):
-            body = pattern.sub(instead, body)
-        return body
 
     @cached_property
     def etag(self) -> str:
@@ -99,7 +74,7 @@ def load_files() -> dict[str, StaticFile]:
     for name in UNHASHED & bodies.keys():
         body = bodies[name].replace(_VERSION, version.encode()).replace(_FILES, listed)
         address = DASHBOARD_PATH if name == PAGE else DASHBOARD_PATH + name
-        files.append(StaticFile(path=address, type=_type(name), source=body, caching=ALWAYS_ASK))
+        files.append(StaticFile(path=address, type=_type(name), body=body, caching=ALWAYS_ASK))
     return {file.path: file for file in files}
 
 
@@ -132,7 +107,7 @@ def security_headers(host: str) -> dict[str, str]:
 
 
 def _hashed(name: str, body: bytes, version: str) -> StaticFile:
-    return StaticFile(path=f"{DASHBOARD_PATH}{version}/{name}", type=_type(name), source=body, caching=FOREVER)
+    return StaticFile(path=f"{DASHBOARD_PATH}{version}/{name}", type=_type(name), body=body, caching=FOREVER)
 
 
 def _type(name: str) -> str:

@@ -1,4 +1,4 @@
-"""The dashboard's files: read once, named after their content, served as they are, compressed with the first request."""
+"""The dashboard's files: read once, named after their content, served as they are, compressed for those who ask."""
 
 from __future__ import annotations
 

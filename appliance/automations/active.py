@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from appliance.automations.alarms import Alarm, TimerHandle
 from appliance.automations.definition import AutomationDefinition
@@ -15,16 +16,14 @@ from appliance.automations.triggers import Trigger
 from appliance.lua.lua_catalog import Asset
 
 
-@dataclass(slots=True, kw_only=True)
-class Wait:
+class Wait(Struct, kw_only=True):
     """A wait of one device: what it will fire, and the timer that ends it."""
 
     match: Match
     timer: TimerHandle
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
-class ActiveTrigger:
+class ActiveTrigger(Struct, eq=False, kw_only=True):
     """One trigger of an automation. `due` is its schedule or interval, `waits` are those of its devices, by id."""
 
     asset: Asset[AutomationDefinition]

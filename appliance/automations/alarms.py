@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
+
+from msgspec import Struct
 
 from appliance.clock import Clock
 
@@ -103,8 +104,7 @@ class Alarm:
         return fires, Passed(since=since, until=now - MAX_LATE, count=count)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Passed:
+class Passed(Struct, frozen=True, kw_only=True):
     """Missed occurrences: those from `since` to before `until`, if any, and `count` behind them."""
 
     since: datetime | None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from appliance.automations.automation_executor import AutomationExecutor, ExecutorFactory
 from appliance.automations.automations import Automations
@@ -24,8 +25,7 @@ from appliance.lua.lua_setup import folder_of
 from appliance.settings import AutomationsSettings
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class Parts(Struct, frozen=True, kw_only=True):
     """The parts that the hub and a simulation use while the automations are open."""
 
     automations: Automations

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct
 
 from appliance.automations.automation_executor import DISABLED, AutomationExecutor
 from appliance.automations.definition import AutomationDefinition
@@ -20,8 +21,7 @@ from appliance.lua.lua_catalog import Catalog
 log = logging.getLogger("automations")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Struct, frozen=True, kw_only=True):
     """One automation with its state; `last_run` and `last_error` are since the hub started, `running` is how many of
     its executions run now.
     """

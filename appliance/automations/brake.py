@@ -11,7 +11,8 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from appliance.automations.matchers import Anything, Equal, Matcher
 from appliance.clock import Clock
@@ -29,8 +30,7 @@ log = logging.getLogger("automations")
 _NO_CAUSES: frozenset[str] = frozenset()
 
 
-@dataclass(slots=True)
-class _BrakeRecord:
+class _BrakeRecord(Struct):
     """One automation: when it ran because of itself, who caused its latest execution, until when it is paused."""
 
     runs: deque[float] = field(default_factory=deque)

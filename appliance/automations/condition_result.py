@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConditionResult:
+class ConditionResult(Struct, frozen=True, kw_only=True):
     """Whether something holds, and why not, with the values compared; the reason is empty when it does.
 
     `branch` is the way to the condition within a combination that decided, `1.2`; empty where it is the thing itself.

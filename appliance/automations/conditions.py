@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from typing import ClassVar
+
+from msgspec import Struct
 
 from appliance.automations.automation_fields import WEEKDAYS
 from appliance.automations.condition_result import HOLDS, ConditionResult, refused, untrusted
@@ -19,8 +20,7 @@ from appliance.home.values import Value
 from appliance.home_locale import Locale
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceState:
+class DeviceState(Struct, frozen=True, kw_only=True):
     """A device's attribute matches, and has not changed for `for_secs` seconds.
 
     `type` is `device_state`, or `presence`, which asks the same.
@@ -55,8 +55,7 @@ class DeviceState:
         return refused(f"{self.attribute} changed {since.total_seconds():.0f} s ago, needs {needs}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlaceState:
+class PlaceState(Struct, frozen=True, kw_only=True):
     """A room or a group (`kind`) has at least and at most so many devices; None is no bound."""
 
     kind: str = "room"
@@ -86,8 +85,7 @@ class PlaceState:
         return " and ".join(f"{word} {bound}" for word, bound in bounds if bound is not None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimeWindow:
+class TimeWindow(Struct, frozen=True, kw_only=True):
     """The clocks in the home show a time from `start`, included, to `end`, excluded; midnight may lie within."""
 
     type: ClassVar[str] = "time_window"
@@ -110,8 +108,7 @@ class TimeWindow:
         return f"{self.start:%H:%M} to {self.end:%H:%M}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Weekday:
+class Weekday(Struct, frozen=True, kw_only=True):
     """It is one of these days of the week in the home; 0 is Monday."""
 
     type: ClassVar[str] = "weekday"
@@ -127,8 +124,7 @@ class Weekday:
         return HOLDS if today in self.days else refused(f"day was {WEEKDAYS[today]}, needs {needs}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DateRange:
+class DateRange(Struct, frozen=True, kw_only=True):
     """The date in the home lies between two days of the year, both included, over new year too: `(month, day)`."""
 
     type: ClassVar[str] = "date_range"
@@ -150,8 +146,7 @@ class DateRange:
         return HOLDS if is_within else refused(f"date was {_shown_day(today)}, needs {needs}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VariableState:
+class VariableState(Struct, frozen=True, kw_only=True):
     """The variable of this name has a value that matches."""
 
     type: ClassVar[str] = "variable"
@@ -168,8 +163,7 @@ class VariableState:
         return refused(f"variable '{self.name}' {_unlike(value, self.matcher)}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Combination:
+class Combination(Struct, frozen=True, kw_only=True):
     """All, any or none (`type`) of the conditions hold."""
 
     type: str

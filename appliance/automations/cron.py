@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from calendar import monthrange
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+
+from msgspec import Struct
 
 from appliance.errors import Invalid
 from appliance.tables.checks import nearest, shown
@@ -40,8 +41,7 @@ def _numbered(*lists: tuple[str, ...]) -> dict[str, int]:
     return {name: number for names in lists for number, name in enumerate(names, 1)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _CronField:
+class _CronField(Struct, frozen=True, kw_only=True):
     """One of the seven places: its name, its bounds, both included, and the words that stand for numbers."""
 
     name: str
@@ -64,8 +64,7 @@ _FIELDS = (
 _WEEKDAY = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cron:
+class Cron(Struct, frozen=True, kw_only=True):
     """A schedule. Every field must match, day and weekday both.
 
     `expression` is as written, `warning` what its writer may not have meant; `seconds` to `years` are the numbers

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from appliance.automations.automation_fields import seconds
 from appliance.automations.condition_kinds import parse_conditions
@@ -28,8 +29,7 @@ RESERVED_IDS = ("reload",)
 EXAMPLE = "{ { type = … }, … }"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AutomationDefinition:
+class AutomationDefinition(Struct, frozen=True, kw_only=True):
     """One automation, set off by each of its triggers. Equal definitions do the same, but for their Lua."""
 
     id: str

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import ClassVar
+
+from msgspec import Struct, field
 
 from appliance.automations.matchers import Anything, Matcher, same
 from appliance.home.events import DeviceEvent, DeviceStateChanged, Event
@@ -17,16 +18,14 @@ from appliance.home.registry import Registry
 from appliance.home.values import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Match:
+class Match(Struct, frozen=True, kw_only=True):
     """A trigger's yes: the event table for the automation's Lua, and what to wait for (`ExecutionRequest.after`)."""
 
     event: Mapping[str, Value]
     after: asyncio.Event | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Devices:
+class Devices(Struct, frozen=True, kw_only=True):
     """Which devices are meant: those of the ids, or those that are in a room or a group at the time of the event."""
 
     ids: tuple[str, ...] = ()
@@ -43,8 +42,7 @@ class Devices:
         return device.id in self.ids
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceTrigger:
+class DeviceTrigger(Struct, frozen=True, kw_only=True):
     """An attribute of a device comes to match; without `attribute`, anything about its state changes.
 
     With one of the waits, in seconds, `match` only begins it: `follow` returns with every further event of the
@@ -163,8 +161,7 @@ class DeviceTrigger:
         return {key: value for key, value in table.items() if value is not None}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceEventTrigger:
+class DeviceEventTrigger(Struct, frozen=True, kw_only=True):
     """Something happens at a device, a button is pressed, say; without `event`, anything does.
 
     The caller asks `devices` whether the event's device is one of them.

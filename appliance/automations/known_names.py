@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from appliance.automations.conditions import Combination, Condition, DeviceState, PlaceState
 from appliance.automations.device_triggers import DeviceEventTrigger, DeviceTrigger
@@ -18,8 +19,7 @@ from appliance.tables.fields import Path, Problem
 Names = Callable[[], Collection[str]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownNames:
+class KnownNames(Struct, frozen=True, kw_only=True):
     """The names of adapters' sections, of rooms and of groups as they are when asked; None if not known."""
 
     adapters: Collection[str]

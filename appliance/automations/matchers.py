@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from appliance.errors import Invalid
 from appliance.home import values
@@ -68,8 +68,7 @@ def _color_temperature(value: Value) -> int:
     return number
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Anything:
+class Anything(Struct, frozen=True, kw_only=True):
     """Matches every value."""
 
     def holds(self, value: Value) -> bool:
@@ -88,8 +87,7 @@ class Anything:
         return "any value"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Equal:
+class Equal(Struct, frozen=True, kw_only=True, eq=False):
     """Equal to this value; a plain number also equals a value with a unit whose number it is."""
 
     value: Value
@@ -117,8 +115,7 @@ class Equal:
         return describe(self.value)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Within:
+class Within(Struct, frozen=True, kw_only=True):
     """A number above the one and below the other bound, neither included; None is no bound."""
 
     above: float | None = None

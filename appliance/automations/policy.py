@@ -11,8 +11,10 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from appliance.automations.condition_result import HOLDS, ConditionResult, refused
 from appliance.clock import from_millis, to_millis
@@ -23,8 +25,7 @@ MAX_REMEMBERED = 1000
 """How many different events a dedupe window remembers; beyond that the oldest are forgotten."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class Policy(Struct, frozen=True, kw_only=True):
     """What the `state` table of a definition says, in seconds; 0 is off."""
 
     cooldown_secs: float = 0
@@ -32,8 +33,7 @@ class Policy:
     resumable_schedule: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class Memory(Struct, frozen=True, kw_only=True):
     """What an automation's policy remembers: whether a run holds the cooldown, when the last good run ended (None:
     never, or given back), and when each event was decided, by fingerprint, oldest first."""
 
@@ -54,8 +54,7 @@ class Memory:
         return Memory(ended_at=read_instant(fields.get("ended_at")), decided=read_instants(fields.get("decided")))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyDecision:
+class PolicyDecision(Struct, frozen=True, kw_only=True):
     """Whether to run, why not, and the memory to keep from now on in either case."""
 
     outcome: ConditionResult

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -31,8 +30,7 @@ MAX_MILLIS = 253_402_300_799_999
 """The end of the year 9999."""
 
 
-@dataclass(slots=True, eq=False)
-class RunningTimer:
+class RunningTimer(Struct, eq=False):
     """A timer that is under way: `payload` as JSON, the times in milliseconds since 1970; `is_dated`: whether
     the clock was trusted then.
 

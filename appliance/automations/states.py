@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct, field
 
 from appliance.automations.policy import Memory, read_instants
 from appliance.clock import to_millis
@@ -19,8 +20,7 @@ TOGGLE_PREFIX, AUTOMATION_PREFIX = "toggle/", "automation/"
 """Keys in the document: `toggle/<id>` is false for what is switched off; `automation/<id>` is what was remembered."""
 
 
-@dataclass(slots=True, kw_only=True)
-class State:
+class State(Struct, kw_only=True):
     """One automation's. `fired` is which occurrence of each of its schedules fired last, or when an interval began;
     `waits` are those under way at the last stop; `last_run` and `last_error` are of this run of the hub.
     """

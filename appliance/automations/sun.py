@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 from functools import lru_cache
+
+from msgspec import Struct
 
 from appliance.home_locale import Locale
 
@@ -24,8 +25,7 @@ class SunEvent(StrEnum):
     SUNSET = "sunset"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SunDay:
+class SunDay(Struct, frozen=True, kw_only=True):
     """One day of the sun, from midnight to midnight by the sun itself.
 
     `sunrise` lies before its noon and `sunset` after it, in UTC to the second; None where there is none. `was_up`,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
+
+from msgspec import Struct
 
 from appliance.automations.condition_result import HOLDS, ConditionResult, refused, untrusted
 from appliance.automations.home_view import HomeView
@@ -15,8 +16,7 @@ _DAYS_BEFORE, _DAYS_AFTER = 3, 2
 """Local dates around the present whose events, moved by at most a day and late by the clock, may be the last one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edge:
+class Edge(Struct, frozen=True, kw_only=True):
     """Sunrise or sunset, moved by so many minutes."""
 
     event: SunEvent
@@ -31,8 +31,7 @@ class Edge:
         return f"{self.event} {self.offset_mins:+d} min" if self.offset_mins else str(self.event)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SunCondition:
+class SunCondition(Struct, frozen=True, kw_only=True):
     """One edge divides the local date into before and after; two bound a part of the day, over midnight too.
 
     A polar night is after sunset and before sunrise, a polar day the reverse.

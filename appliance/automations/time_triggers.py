@@ -5,9 +5,10 @@ They answer `next_after(instant)`, in UTC, and give the event table that Lua get
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import ClassVar
+
+from msgspec import Struct
 
 from appliance.automations.cron import LAST_YEAR, Cron
 from appliance.automations.sun import MAX_SEARCH_DAYS, SunEvent, next_event
@@ -17,8 +18,7 @@ from appliance.home.values import Value
 from appliance.home_locale import Locale
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WallClock:
+class WallClock(Struct, frozen=True, kw_only=True):
     """Once a local day, when the clocks in the home show this time; `weekdays` (0 is Monday) are all if empty."""
 
     type: ClassVar[str] = "wall_clock"
@@ -41,8 +41,7 @@ class WallClock:
         return not self.weekdays or day.weekday() in self.weekdays
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CronTrigger:
+class CronTrigger(Struct, frozen=True, kw_only=True):
     """Whenever the expression matches: in UTC, or, with a `locale`, what the clocks in the home show.
 
     Of the home's clocks, a time that they skip is the first instant after the gap, one shown twice is the first.
@@ -74,8 +73,7 @@ class CronTrigger:
         return _due(self.type, due) | {"expression": self.cron.expression} | zone
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SunTrigger:
+class SunTrigger(Struct, frozen=True, kw_only=True):
     """At sunrise or sunset, `offset_mins` later (negative is before); not on a day that has none.
 
     `weekdays` are those of the sun's event by the home's clocks, before the offset; all if empty.
@@ -108,8 +106,7 @@ class SunTrigger:
         return _due(self.type, due) | {"offset_mins": self.offset_mins}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DateTrigger:
+class DateTrigger(Struct, frozen=True, kw_only=True):
     """On a date, when the clocks in the home show this time: each year, or once where `year` is given."""
 
     type: ClassVar[str] = "date"
@@ -147,8 +144,7 @@ class DateTrigger:
         return f"{year}{self.month:02}-{self.day:02}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Interval:
+class Interval(Struct, frozen=True, kw_only=True):
     """Fires every `every_secs` seconds of real time."""
 
     type: ClassVar[str] = "interval"

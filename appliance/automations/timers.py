@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+
+from msgspec import Struct
 
 from appliance.automations.alarms import TimerHandle
 from appliance.automations.brake import Brake
@@ -40,8 +41,7 @@ MIN_DELAY_SECS = 0.1
 """A timer of less has no delay: what it sets off counts for the brake."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timer:
+class Timer(Struct, frozen=True, kw_only=True):
     """One timer. `due_at` is by the clock as it is now; `payload` is what its event bears, None for nothing."""
 
     name: str

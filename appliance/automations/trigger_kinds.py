@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import datetime, time
 from functools import partial
+
+from msgspec.structs import replace
 
 from appliance.automations import automation_fields as check
 from appliance.automations.automation_fields import take_attribute, take_matcher

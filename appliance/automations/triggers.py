@@ -6,8 +6,9 @@ in `time_triggers.py`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import ClassVar
+
+from msgspec import Struct, field
 
 from appliance.automations.device_triggers import DeviceEventTrigger, DeviceTrigger, Match
 from appliance.automations.matchers import Anything, Matcher, same
@@ -17,8 +18,7 @@ from appliance.home.events import AdapterStarted, Event, SystemErrorReported, Ti
 from appliance.home.values import Value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdapterLifecycle:
+class AdapterLifecycle(Struct, frozen=True, kw_only=True):
     """An adapter starts; None is any adapter."""
 
     type: ClassVar[str] = "adapter_lifecycle"
@@ -32,8 +32,7 @@ class AdapterLifecycle:
         return Match(event={"type": self.type, "adapter": event.adapter, "event": "started"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SystemErrorTrigger:
+class SystemErrorTrigger(Struct, frozen=True, kw_only=True):
     """Something fails at run time; with `contains`, only if its message holds this text."""
 
     type: ClassVar[str] = "system_error"
@@ -47,8 +46,7 @@ class SystemErrorTrigger:
         return Match(event={"type": self.type, "message": event.message})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VariableTrigger:
+class VariableTrigger(Struct, frozen=True, kw_only=True):
     """A variable changes to a value that matches; without equals, above and below its removal is a change too."""
 
     type: ClassVar[str] = "variable_change"
@@ -67,8 +65,7 @@ class VariableTrigger:
         return Match(event=table if event.previous is None else {**table, "previous_value": event.previous})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TimerTrigger:
+class TimerTrigger(Struct, frozen=True, kw_only=True):
     """A timer that Lua started is over."""
 
     type: ClassVar[str] = "timer"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import orjson
+from msgspec import Struct
 
 from appliance.automations.automation_fields import variable_name
 from appliance.automations.brake import Brake
@@ -26,16 +25,14 @@ MAX_VALUE_DEPTH = 32
 """How deep a value may be nested; deeper ones Lua cannot read."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Variable:
+class Variable(Struct, frozen=True, kw_only=True):
     """One variable and its value, which is never None."""
 
     name: str
     value: Value
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class _Pending:
+class _Pending(Struct, kw_only=True, eq=False):
     """A durable setting that is on its way to the card. `is_outdated`: the variable was set again meanwhile."""
 
     name: str

@@ -136,7 +136,14 @@ class Hub:
             self.health = Health(config.adapters, self.bus)
             session = await enter(LateSession())
             runners = self.adapters.build_runners(
-                self.registry, self.bus, self.clock, self._store.secrets_of, session.open, config.root, self.timezone
+                self.registry,
+                self.bus,
+                self.clock,
+                self._store.secrets_of,
+                session.open,
+                self.recorder.record,
+                config.root,
+                self.timezone,
             )
             self.dispatcher = await enter(Dispatcher(runners, self.bus, self.clock))
             self.pool = await enter(self._build_pool())

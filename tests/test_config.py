@@ -129,7 +129,7 @@ class TestTheManual:
 
     def test_its_values_are_those_of_keys_that_are_left_out_unless_it_says_otherwise(self) -> None:
         shown = parse(MANUAL.replace("enabled = false", "enabled = true"))
-        left_out = parse(LIGHT + BROKER + TV + STRIP + MESSAGES)
+        left_out = parse(LIGHT + BROKER + TV + STRIP + MESSAGES + "[adapters.virtual]")
         for section, key in ALL_KEYS:
             if key in ("enabled", "base_url", "host", "ip_address", "master_key"):
                 continue
@@ -141,7 +141,7 @@ class TestTheManual:
         assert parse("").api.bind_address == Address(host="127.0.0.1", port=3000)
         assert MANUAL.count("true when left out") == len(KINDS)
         assert set(parse(LIGHT + TV).adapters) == {"elgato_lights", "roku_tv"}
-        assert MANUAL.count("it must be given") == len(KINDS)
+        assert MANUAL.count("it must be given") == len(KINDS) - 1  # a virtual section needs nothing
         assert faults("[adapters.elgato_lights]\n[adapters.roku_tv]") == [
             "home.toml:1: adapters.elgato_lights.base_url is missing",
             "home.toml:2: adapters.roku_tv.ip_address is missing",
@@ -306,10 +306,13 @@ UNSOUND: dict[str, list[str]] = {
 """What a key does not take, as the file says it."""
 
 NOT_WHOLE = ["true", "5.0", '"5"', "[5]", "{}", "1979-05-27", "nan", "inf", "0", "-1", "9" * 400, "0x" + "f" * 5000]
+TRIED_ELSEWHERE = ("adapters.notify", "adapters.virtual")
+"""Tried in tests/adapters/test_notify.py and test_virtual.py."""
+
 REFUSED = [
     (section, key, text)
     for section, key in ALL_KEYS
-    if section != "adapters.notify"  # those are tried in tests/adapters/test_notify.py
+    if section not in TRIED_ELSEWHERE
     for text in UNSOUND.get(key, NOT_WHOLE)
 ]
 
@@ -328,7 +331,7 @@ def test_keys_of_a_broker_that_do_not_go_together_are_one_fault() -> None:
 
 
 def test_every_key_is_tried_with_what_it_does_not_take() -> None:
-    tried_there = {each for each in ALL_KEYS if each[0] == "adapters.notify"}
+    tried_there = {each for each in ALL_KEYS if each[0] in TRIED_ELSEWHERE}
     assert {(section, key) for section, key in ALL_KEYS if key not in UNSOUND} - tried_there == set(WHOLE)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from datetime import UTC, tzinfo
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from appliance.adapters.kinds import kind_of
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.home.bus import Bus
+from appliance.home.model import Device
 from appliance.home.registry import Registry
 from appliance.late import import_ahead
 
@@ -37,6 +38,7 @@ class AdapterStart:
         clock: Clock,
         secrets: Callable[[str], Secrets],
         open_session: Callable[[], Any],
+        record: Callable[[Iterable[Device]], Awaitable[None]],
         root: Path,
         timezone: tzinfo = UTC,
     ) -> list[AdapterRunner]:
@@ -52,6 +54,7 @@ class AdapterStart:
                     secrets=secrets(name),
                     open_session=open_session,
                     gates=gates,
+                    record=record,
                     root=root,
                     timezone=timezone,
                 ),

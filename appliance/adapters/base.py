@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
@@ -15,7 +15,7 @@ from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.errors import Unanswered, Unreachable
 from appliance.home.commands import Command
-from appliance.home.model import Report
+from appliance.home.model import Device, Report
 from appliance.home.values import Value
 from appliance.tasks import end_within
 
@@ -42,7 +42,8 @@ class AdapterContext(Struct, frozen=True, kw_only=True):
     """What an adapter is given. `name` is its section's, and the first part of its devices' ids.
 
     `open_session` gives the `aiohttp.ClientSession` of all adapters, opened by the first call. Relative paths in the
-    section start at `root`. `timezone` is that of the home.
+    section start at `root`. `timezone` is that of the home. `record` returns once these devices are on the card as
+    they are handed in, or raises `StoreFailed`; it publishes nothing.
     """
 
     name: str
@@ -51,6 +52,7 @@ class AdapterContext(Struct, frozen=True, kw_only=True):
     secrets: Secrets
     open_session: Callable[[], Any]
     gates: AddressGates
+    record: Callable[[Iterable[Device]], Awaitable[None]]
     root: Path = Path()
     timezone: tzinfo = UTC
 

@@ -123,6 +123,10 @@ class Recorder:
                 if key in self._void:
                     self._handed.setdefault(key, self._void.pop(key)[1])
 
+    async def record(self, devices: Iterable[Device]) -> None:
+        """Store these devices as they are handed in, whatever the home shows; raises `StoreFailed`."""
+        await self.put({key: value for device in devices for key, value in encode_device(device).items()})
+
     def remember(self, key: str, value: dict[str, Any] | None) -> None:
         """Have the value written with the next flush if it differs from what is stored; None removes the key."""
         self._handed[key] = value

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from keyword import iskeyword
 from typing import Any, ClassVar, Generic, TypeVar
 
 from msgspec import Struct, StructMeta, field
@@ -28,12 +29,14 @@ class Field(Struct, Generic[C], frozen=True):
     """One field: the check that types its value, and the value that it has when left out.
 
     One that is required and has no default is a fault when it is left out. One that is secret is not shown by `repr`.
+    One that has an `example` is a list of tables, and its check the class of `Settings` that holds each.
     """
 
     check: C
     default: Any = None
     required: bool = True
     secret: bool = False
+    example: str | None = None
 
 
 Fields = Mapping[str, Field[Any]]
@@ -53,6 +56,11 @@ class Redacted(Struct, frozen=True):
 def key(check: Callable[[Any], Any], default: Any = None, *, required: bool = True, secret: bool = False) -> Any:
     """A field of `Settings` that holds what a table states: with its check and default, as `Field` has them."""
     return Field(check, default, required, secret)
+
+
+def rows(of: type[Settings], example: str) -> Any:
+    """A field of `Settings` that holds a list of tables, none if left out; `example` is what refusals show."""
+    return Field(of, (), example=example)
 
 
 class SettingsMeta(StructMeta):
@@ -77,6 +85,9 @@ class Settings(Redacted, metaclass=SettingsMeta, frozen=True, kw_only=True):
     """What one table states, as a frozen value; subclasses declare a `key(…)` for each name that it may hold."""
 
     FIELDS: ClassVar[Fields]
+
+
+S = TypeVar("S", bound=Settings)
 
 
 class Problem(Struct, frozen=True):
@@ -145,11 +156,26 @@ class Table:
         return {name: self._read(name, each, is_needed) for name, each in fields.items()}
 
     def _read(self, name: str, each: Field[Any], is_needed: bool) -> Any:
+        if each.example is not None:
+            built = [table.build(each.check) for table in self.tables(name, each.example)]
+            return tuple(row for row in built if row is not None)
         is_needed = is_needed and each.required and each.default is None
         count = len(self.findings.faults)
         value = self.need(name, each.check) if is_needed else self.take(name, each.check)
         is_stated = name in self._raw and len(self.findings.faults) == count
         return value if is_stated else each.default
+
+    def build(self, settings: type[S]) -> S | None:
+        """The settings that this table states; None where it has faults, which are noted."""
+        count = len(self.findings.faults)
+        found = self.read(settings.FIELDS)
+        self.refuse_others("a key of Lares")
+        if len(self.findings.faults) == count:
+            try:
+                return settings(**{name + "_" * iskeyword(name): value for name, value in found.items()})
+            except Invalid as fault:  # keys that do not go together
+                self.findings.faults.append(Problem(self.path, str(fault)))
+        return None
 
     def table(self, name: str, expected: str = "a table") -> Table | None:
         """The field's table, an empty one where it is left out; None where it is none, which is noted."""

@@ -44,10 +44,11 @@ def _unique_by_last_part(names: Iterable[str]) -> dict[str, str]:
 def line_finder(text: str) -> Callable[[Path], int]:
     """Make the look-up of the line of a section or key, from 1; 0 where only a full TOML parser could find it."""
     lines: dict[Path, int] = {}
-    section: tuple[str, ...] = ()
+    section: Path = ()
+    counts: dict[Path, int] = {}
     for number, line in enumerate(text.split("\n"), 1):
         if header := _HEADER.match(line.strip()):
-            section = path = _path(header[1])
+            section = path = _in_arrays(_path(header[1]), counts, is_item=line.strip().startswith("[["))
         elif key := _ASSIGNMENT.match(line.strip()):
             path = (*section, *_path(key[1]))
         else:
@@ -55,6 +56,18 @@ def line_finder(text: str) -> Callable[[Path], int]:
         for length in range(1, len(path) + 1):
             lines.setdefault(path[:length], number)
     return lambda path: lines.get(path, 0)
+
+
+def _in_arrays(path: Path, counts: dict[Path, int], *, is_item: bool) -> Path:
+    """The path of a header with the number of the table that it stands in, or is, in each array of tables."""
+    found: Path = ()
+    for at, word in enumerate(path, 1):
+        found = (*found, word)
+        if is_item and at == len(path):
+            counts[found] = counts.get(found, 0) + 1
+        if found in counts:
+            found = (*found, counts[found])
+    return found
 
 
 def _path(dotted: str) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from appliance.adapters.elgato_lights.kind import ElgatoLights
 from appliance.clock import Clock
 from appliance.home.bus import Bus
 from appliance.home.registry import Registry
+from tests.fakes.context import context_of
 
 LAMPS = 50
 
@@ -46,7 +47,8 @@ async def test_no_two_adapters_begin_in_one_turn_of_the_loop() -> None:
     bus, clock, turns = Bus(), Clock(), Turns()
     start = AdapterStart({f"lamp{each}": ElgatoLights(base_url="http://lamp") for each in range(LAMPS)})
     unused: Any = None
-    runners = start.build_runners(Registry(bus, clock), bus, clock, lambda _: unused, lambda: turns, Path())
+    record = context_of("x", None, clock).record
+    runners = start.build_runners(Registry(bus, clock), bus, clock, lambda _: unused, lambda: turns, record, Path())
     async with AsyncExitStack() as stack, asyncio.timeout(5):
         for runner in runners:
             await stack.enter_async_context(runner)

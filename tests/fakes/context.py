@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from appliance.adapters.address_gates import AddressGates
@@ -9,6 +10,7 @@ from appliance.adapters.base import AdapterContext
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
 from appliance.home.bus import Bus
+from appliance.home.model import Device
 from appliance.home.registry import Registry
 
 
@@ -45,4 +47,9 @@ def context_of(
         secrets=KeptInMemory(),
         open_session=lambda: session,
         gates=gates or AddressGates(),
+        record=_record_nothing,
     )
+
+
+async def _record_nothing(_: Iterable[Device]) -> None:
+    """There is no card."""

@@ -1,0 +1,197 @@
+"""Virtual devices: a command is the device's state, which is on the card before it is answered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation
+from appliance.adapters.virtual.kind import Virtual, VirtualDevice
+from appliance.errors import Invalid, MalformedRequest, NotFound
+from appliance.home.command_specs import check_offered
+from appliance.home.commands import Command
+from appliance.home.model import DeviceKind, Info, Observation
+from appliance.home.observations import check_event
+from appliance.home.values import KELVIN_RANGE, MIRED_RANGE, Value, kelvin_of
+from appliance.tables.checks import nearest, shown
+
+_STATES: Mapping[tuple[str, str], Value] = {
+    ("power", "on"): "on",
+    ("power", "off"): "off",
+    ("effect", "stop"): "none",
+    ("muted", "mute"): True,
+    ("muted", "unmute"): False,
+    ("media_playback", "play"): "playing",
+    ("media_playback", "pause"): "paused",
+    ("media_playback", "stop"): "stopped",
+    ("lock", "lock"): "locked",
+    ("lock", "unlock"): "unlocked",
+    **{(door, "open"): "open" for door in ("door", "garage_door")},
+    **{(door, "close"): "closed" for door in ("door", "garage_door")},
+    **{(cover, "open"): 100 for cover in ("cover_position", "cover_tilt")},
+    **{(cover, "close"): 0 for cover in ("cover_position", "cover_tilt")},
+}
+"""What an action without a value makes of its capability; of `toggle`, `reset` and `stop` see `_state_after`.
+
+Any other changes nothing: a virtual cover has arrived at once, so there is nothing to stop.
+"""
+
+_MODES = {
+    "color_rgb": "rgb",
+    "color_hex": "rgb",
+    "color_xy": "xy",
+    "color_hs": "hs",
+    "color_temperature": "color_temp",
+}
+"""What `color_mode` is once a colour has been set, on a light that shows it."""
+
+_OBSERVED = ("device_id", "attributes", "event", "data")
+
+
+class VirtualAdapter(Adapter):
+    """The devices of one section; what they showed last is restored at the start."""
+
+    takes_many = True
+
+    def __init__(self, context: AdapterContext, settings: Virtual) -> None:
+        super().__init__(context)
+        self._record = context.record
+        self._devices = {f"{self.name}:{each.id}": each for each in settings.devices}
+        self._turn = asyncio.Lock()
+
+    async def run(self) -> None:
+        """Publish the devices; all else comes from commands and observations."""
+        known = self.publish.devices()
+        self.publish.full_list(
+            self._observation(id_, device, known[id_].attributes if id_ in known else {})
+            for id_, device in self._devices.items()
+        )
+        self.publish.answered()
+        self.publish.started()
+        await asyncio.Event().wait()
+
+    def _observation(self, device_id: str, device: VirtualDevice, before: Mapping[str, Value]) -> Observation:
+        kept = {name: value for name, value in before.items() if _fits(device, name, value)}
+        return Observation(
+            device_id=device_id,
+            kind=DeviceKind(device.kind),
+            attributes={**device.attributes, **kept},
+            vendor_specific={"virtual": True},
+            name=device.name,
+            info=Info(device_class=device.class_),
+            commands=device.commands(),
+        )
+
+    async def command(self, device_id: str, command: Command) -> CommandResult:
+        """As `command_many`, for one device."""
+        [result] = await self.command_many([device_id], command)
+        return result
+
+    async def command_many(self, device_ids: Sequence[str], command: Command) -> Sequence[CommandResult]:
+        """Let the devices show what was asked. Raises `StoreFailed`, and nothing has changed."""
+        async with self._turn:
+            changes = {}
+            for device_id in device_ids:
+                check_offered(device_id, self._device(device_id).commands(), command)
+                found = self.publish.find(device_id)
+                changes[device_id] = {} if found is None else _changes(found.attributes, command)
+            await self._show(changes)
+        return [CommandResult() for _ in device_ids]
+
+    @property
+    def operations(self) -> Mapping[str, Operation]:
+        """`observe` takes `device_id`, and `attributes?`, `event?`, `data?`, as if hardware had shown that."""
+        return {"observe": self._observe}
+
+    async def _observe(self, payload: Mapping[str, Value]) -> Value:
+        if unknown := [name for name in payload if name not in _OBSERVED]:
+            near = nearest(str(unknown[0]), _OBSERVED)
+            hint = f"did you mean {near}" if near else f"there are {', '.join(_OBSERVED)}"
+            raise Invalid(f"observe takes no {shown(unknown[0])}; {hint}")
+        device_id, attributes, event = (payload.get(name) for name in _OBSERVED[:3])
+        if not isinstance(device_id, str):
+            raise MalformedRequest(f'observe needs a device_id like "{next(iter(self._devices), "virtual:door")}"')
+        if attributes is None and event is None:
+            raise MalformedRequest("observe needs attributes, an event, or both")
+        device = self._device(device_id)
+        if attributes is not None and not isinstance(attributes, Mapping):
+            raise Invalid(f"attributes must be an object, not {shown(attributes)}")
+        happened = None if event is None else check_event(event, payload.get("data") or {})
+        async with self._turn:
+            await self._show({device_id: device.check(attributes or {})})
+            if happened is not None:
+                self.publish.event(device_id, *happened)
+        return None
+
+    def _device(self, device_id: str) -> VirtualDevice:
+        if device_id not in self._devices:
+            raise NotFound("device", device_id)
+        return self._devices[device_id]
+
+    async def _show(self, changes: Mapping[str, Mapping[str, Value]]) -> None:
+        """Bring what is different on the card, then let it show."""
+        now, found = self.clock.now(), {each: self.publish.find(each) for each in changes}
+        different = [
+            replace(device, attributes={**device.attributes, **changes[id_]}, updated_at=now)
+            for id_, device in found.items()
+            if device is not None and any(device.attributes.get(name) != each for name, each in changes[id_].items())
+        ]
+        if different:
+            await self._record(different)
+        for device_id, attributes in changes.items():
+            self.publish.attributes(device_id, attributes)
+
+
+def _fits(device: VirtualDevice, name: str, value: Value) -> bool:
+    """Whether a device, as it is configured now, may show what was stored of it."""
+    try:
+        return bool(device.check({name: value}))
+    except Invalid:
+        return False
+
+
+def _changes(now: Mapping[str, Value], command: Command) -> dict[str, Value]:
+    """The attributes that the command makes different."""
+    capability = command.capability
+    mode = _MODES.get(capability)
+    changes = {capability: _state_after(now[capability], command)}
+    return changes if mode is None or "color_mode" not in now else {**changes, "color_mode": mode}
+
+
+def _state_after(now: Value, command: Command) -> Value:
+    match command.action:
+        case "set":
+            return command.value
+        case "toggle":
+            return "off" if now == "on" else "on"
+        case "reset":
+            return {**now, "value": 0}
+        case "increase" | "decrease":
+            return _stepped(now, command)
+        case "stop" if now in ("opening", "closing"):
+            return "stopped"
+        case action:
+            return _STATES.get((command.capability, action), now)
+
+
+def _stepped(now: Value, command: Command) -> Value:
+    """The value further up or down by that of the command, as far as it goes; of warmth in the command's unit."""
+    sign = 1 if command.action == "increase" else -1
+    if not isinstance(command.value, Mapping):
+        return _within(now + sign * command.value, 0, 100)
+    unit, step = command.value["unit"], command.value["value"]
+    current = now["value"] if now["unit"] == unit else kelvin_of(now["value"])
+    bounds = KELVIN_RANGE if unit == "kelvin" else MIRED_RANGE
+    return {"value": _within(current + sign * step, *bounds), "unit": unit}
+
+
+def _within(number: int, low: int, high: int) -> int:
+    return min(max(number, low), high)
+
+
+def build(settings: Any, context: AdapterContext) -> VirtualAdapter:
+    """The adapter of a section."""
+    return VirtualAdapter(context, settings)

@@ -1,0 +1,147 @@
+"""The kind `virtual`: its devices as the configuration states them, and its row in the table of kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from appliance.adapters.kind import AdapterKind
+from appliance.errors import Invalid
+from appliance.home.capabilities import CAPABILITIES, KNOWN_ATTRIBUTES, is_custom
+from appliance.home.command_specs import CommandSpec
+from appliance.home.model import DeviceKind
+from appliance.home.observations import Dropped, check_attributes
+from appliance.home.texts import MAX_NAME_CHARS, strip_text
+from appliance.home.values import KELVIN_RANGE, Value
+from appliance.tables.checks import is_number, matching, nearest, one_of, shown, string
+from appliance.tables.fields import Settings, key, rows
+
+MAX_LOCAL_ID_CHARS = 128
+
+_BOUNDS: Mapping[str, Mapping[str, Any]] = {
+    "percentage": {"min": 0, "max": 100},
+    "color_temperature": {"min": KELVIN_RANGE[0], "max": KELVIN_RANGE[1], "unit": "kelvin"},
+}
+"""What narrows the commands of a capability, by the type of its schema."""
+
+_device_class = matching(r"[a-z][a-z0-9_]{0,63}", 'a word like "plug"')
+
+
+def _attributes(value: Any) -> Mapping[str, Value]:
+    if not isinstance(value, dict):
+        raise Invalid('must be a table like { power = "off" }')
+    dropped: Dropped = {}
+    valid = check_attributes(value, {}, dropped)
+    if dropped:
+        raise Invalid(f"holds {'; and '.join(_fault(name, why) for name, why in dropped.items())}")
+    return valid
+
+
+def _fault(name: str, reason: str) -> str:
+    if name == "custom":
+        return 'custom, which must be written in quotes, as one name: "custom.virtual.mode"'
+    near = None if name in KNOWN_ATTRIBUTES else nearest(name, KNOWN_ATTRIBUTES)
+    return f"{name}, which {reason}" + ("" if near is None else f"; did you mean {near}")
+
+
+def _options(value: Any) -> Mapping[str, tuple[str, ...]]:
+    if not isinstance(value, dict):
+        raise Invalid('must be a table like { "custom.virtual.mode" = ["eco", "boost"] }')
+    for name, words in value.items():
+        if not isinstance(words, list) or not words or not all(isinstance(each, str) and each for each in words):
+            raise Invalid(f"must state those of {name} as an array of words")
+        if len(set(words)) < len(words):
+            raise Invalid(f"states one of {name} twice")
+    return {name: tuple(words) for name, words in value.items()}
+
+
+class VirtualDevice(Settings, frozen=True, kw_only=True):
+    """One device: `attributes` are what it shows at first, `options` the words that an attribute may be.
+
+    Raises `Invalid` for options that do not go with the attributes.
+    """
+
+    id: str = key(lambda value: strip_text(string(value), MAX_LOCAL_ID_CHARS, is_id=True))
+    name: str | None = key(lambda value: strip_text(string(value), MAX_NAME_CHARS), required=False)
+    kind: str = key(one_of(*DeviceKind), DeviceKind.VIRTUAL)
+    class_: str | None = key(_device_class, required=False)
+    attributes: Mapping[str, Value] = key(_attributes)
+    options: Mapping[str, tuple[str, ...]] = key(_options, {}, required=False)
+
+    def __post_init__(self) -> None:
+        faults = [fault for name in self.options for fault in self._faults_of_options(name)]
+        if faults:
+            raise Invalid("; and ".join(faults))
+
+    def _faults_of_options(self, name: str) -> Iterable[str]:
+        initial, known = self.attributes.get(name), KNOWN_ATTRIBUTES.get(name)
+        if not isinstance(initial, str) or (known is not None and known.read_only):
+            yield f"has options for {name}, which is no attribute of it whose words can be set"
+            return
+        if initial not in self.options[name]:
+            yield f"has the options {', '.join(self.options[name])} for {name}, and {initial} is none of them"
+        if known is not None and known.values and (unknown := set(self.options[name]) - set(known.values)):
+            yield f"has options for {name} that it cannot be: {', '.join(sorted(unknown))}"
+
+    def commands(self) -> tuple[CommandSpec, ...]:
+        """What it can be commanded: every action of its attributes; none of one that is only read."""
+        found = (self._command(name, value) for name, value in self.attributes.items())
+        return tuple(spec for spec in found if spec is not None)
+
+    def _command(self, name: str, value: Value) -> CommandSpec | None:
+        options = self.options.get(name, ())
+        if is_custom(name):
+            type_ = _type_of(value)
+            return type_ and CommandSpec(capability=name, actions=("set",), values=options, type=type_)
+        known = CAPABILITIES.get(name)
+        if known is None or known.read_only:
+            return None
+        unit = {"unit": value["unit"]} if known.type == "measurement" else {}
+        return CommandSpec(
+            capability=name, actions=known.actions, values=options, **_BOUNDS.get(known.type, {}), **unit
+        )
+
+    def check(self, attributes: Mapping[str, Value]) -> dict[str, Value]:
+        """These of its attributes in canonical form; `Invalid` names everything that it cannot show."""
+        dropped: Dropped = {}
+        own = {name: value for name, value in attributes.items() if name in self.attributes}
+        valid = check_attributes(own, {}, dropped)
+        faults = [self._unknown(name) for name in attributes if name not in own]
+        faults += [f"{name} {reason}" for name, reason in dropped.items()]
+        faults += [fault for name, value in valid.items() if (fault := self._fault(name, value)) is not None]
+        if faults:
+            raise Invalid("; and ".join(faults))
+        return valid
+
+    def _unknown(self, name: str) -> str:
+        near = nearest(name, self.attributes)
+        hint = f"it has {', '.join(self.attributes) or 'none'}" if near is None else f"did you mean {near}"
+        return f"{shown(name)} is not an attribute of '{self.id}'; {hint}"
+
+    def _fault(self, name: str, value: Value) -> str | None:
+        if is_custom(name) and _type_of(value) != _type_of(self.attributes[name]):
+            return f"{name} must be a {_type_of(self.attributes[name]) or 'value'} like that in the configuration"
+        if name in self.options and value not in self.options[name]:
+            return f"{name} must be one of {', '.join(self.options[name])}"
+        return None
+
+
+def _type_of(value: Value) -> Any:
+    """The schema's type of a custom value; None for one that can be shown and not commanded."""
+    if isinstance(value, bool):
+        return "boolean"
+    return "number" if is_number(value) else "string" if isinstance(value, str) else None
+
+
+class Virtual(Settings, frozen=True, kw_only=True):
+    """An enabled section of this kind. Raises `Invalid` where two devices have one id."""
+
+    devices: tuple[VirtualDevice, ...] = rows(VirtualDevice, "[[adapters.virtual.devices]]")
+
+    def __post_init__(self) -> None:
+        ids = [each.id for each in self.devices]
+        if twice := sorted({id_ for id_ in ids if ids.count(id_) > 1}):
+            raise Invalid(f"has more than one device with the id {', '.join(twice)}")
+
+
+VIRTUAL = AdapterKind(name="virtual", settings=Virtual, device_kinds=frozenset(DeviceKind))

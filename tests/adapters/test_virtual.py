@@ -1,0 +1,275 @@
+"""Virtual devices: what is wrong with a section, what each command makes of the state, observations, restarts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from appliance import config
+from appliance.adapters.virtual.adapter import VirtualAdapter
+from appliance.clock import Clock
+from appliance.errors import ConfigFailed, LaresError
+from appliance.home import events
+from appliance.home.bus import Bus
+from appliance.home.commands import Command
+from appliance.home.registry import Registry
+from tests.fakes import process
+from tests.fakes.context import context_of
+
+HOME = """
+[adapters.virtual]
+[[adapters.virtual.devices]]
+id = "all"
+name = "Everything"
+class = "plug"
+options = { "custom.virtual.mode" = ["eco", "boost"], media_source = ["hdmi1", "tv"] }
+[adapters.virtual.devices.attributes]
+power = "off"
+brightness = 50
+color_temperature = { value = 2900, unit = "kelvin" }
+color_rgb = { r = 1, g = 2, b = 3 }
+color_mode = "white"
+effect = "flash"
+led_indication = false
+muted = false
+volume = 95
+media_playback = "idle"
+media_source = "tv"
+lock = "locked"
+door = "closed"
+garage_door = "opening"
+cover_position = 40
+energy_total = { value = 3.5, unit = "kWh", period = "year" }
+target_temperature = { value = 20, unit = "°C" }
+contact = "closed"
+presence = true
+"custom.virtual.mode" = "eco"
+"custom.virtual.count" = 3
+"custom.virtual.facts" = { a = 1 }
+[[adapters.virtual.devices]]
+id = "button"
+kind = "Sensor"
+attributes = {}
+"""
+WARM = {"value": 2400, "unit": "kelvin"}
+ALL = "virtual:all"
+
+COMMANDS: tuple[tuple[str, str, Any, Any], ...] = (
+    ("power", "on", None, "on"),
+    ("power", "toggle", None, "off"),
+    ("power", "toggle", None, "on"),
+    ("brightness", "set", 7, 7),
+    ("brightness", "increase", 20, 27),
+    ("brightness", "decrease", 90, 0),
+    ("volume", "increase", 10, 100),
+    ("color_temperature", "set", WARM, WARM),
+    ("color_temperature", "increase", WARM, {"value": 4800, "unit": "kelvin"}),
+    ("color_temperature", "decrease", {"value": 200, "unit": "mireds"}, {"value": 153, "unit": "mireds"}),
+    ("color_rgb", "set", {"r": 9, "g": 8, "b": 7}, {"r": 9, "g": 8, "b": 7}),
+    ("effect", "set", "strobe", "strobe"),
+    ("effect", "stop", None, "none"),
+    ("led_indication", "set", True, True),
+    ("led_indication", "get", None, True),
+    ("muted", "mute", None, True),
+    ("muted", "unmute", None, False),
+    ("media_playback", "next", None, "idle"),
+    ("media_playback", "play", None, "playing"),
+    ("media_playback", "pause", None, "paused"),
+    ("media_playback", "stop", None, "stopped"),
+    ("media_source", "set", "hdmi1", "hdmi1"),
+    ("lock", "unlock", None, "unlocked"),
+    ("lock", "lock", None, "locked"),
+    ("garage_door", "stop", None, "stopped"),
+    ("garage_door", "close", None, "closed"),
+    ("garage_door", "stop", None, "closed"),
+    ("door", "open", None, "open"),
+    ("cover_position", "stop", None, 40),
+    ("cover_position", "open", None, 100),
+    ("cover_position", "close", None, 0),
+    ("cover_position", "set", 30, 30),
+    ("energy_total", "reset", None, {"value": 0, "unit": "kWh", "period": "year"}),
+    ("target_temperature", "set", {"value": 21.5, "unit": "°C"}, {"value": 21.5, "unit": "°C"}),
+    ("custom.virtual.mode", "set", "boost", "boost"),
+    ("custom.virtual.count", "set", 4, 4),
+)
+
+REFUSED: tuple[tuple[str, str, Any, str], ...] = (
+    ("contact", "get", None, "does not offer contact get"),
+    ("media_source", "set", "vga", "must be one of hdmi1, tv for this device"),
+    ("custom.virtual.mode", "set", "eko", "must be one of eco, boost for this device"),
+    ("custom.virtual.count", "set", "4", "must be a number"),
+    ("custom.virtual.facts", "set", "4", "does not offer custom.virtual.facts set"),
+    ("target_temperature", "set", {"value": 70, "unit": "°F"}, "must be a number °C for this device"),
+)
+
+
+class Home:
+    """A registry with the devices of one section, and what happened."""
+
+    def __init__(self) -> None:
+        self.events: list[events.DeviceEvent] = []
+        self.bus, clock = Bus(), Clock()
+        self.registry = Registry(self.bus, clock)
+        self.bus.listen(self.events.append, events.DeviceEvent)  # type: ignore[arg-type]
+        settings = config.parse(HOME, "default.toml", {}).adapters["virtual"]
+        context = context_of("virtual", None, clock, registry=self.registry, bus=self.bus)
+        self.adapter = VirtualAdapter(context, settings)
+
+    def shown(self, attribute: str) -> Any:
+        """What the first device shows."""
+        return self.registry.get_device(ALL).attributes[attribute]
+
+
+@asynccontextmanager
+async def running() -> AsyncIterator[Home]:
+    """The adapter, with its devices published."""
+    home = Home()
+    work = asyncio.create_task(home.adapter.run())
+    while not home.registry.list_devices():  # noqa: ASYNC110 - it publishes in its first turn
+        await asyncio.sleep(0)
+    yield home
+    work.cancel()
+
+
+async def test_every_command_is_the_state_and_what_is_not_offered_is_refused() -> None:
+    async with running() as home:
+        specs = home.registry.get_device(ALL).commands or ()
+        stated = {(spec.capability, action) for spec in specs for action in spec.actions}
+        assert stated >= {row[:2] for row in COMMANDS}
+        assert not {row[0] for row in stated} & {"contact", "presence", "custom.virtual.facts"}
+        for capability, action, value, after in COMMANDS:
+            command = Command(capability=capability, action=action, value=value)
+            assert (await home.adapter.command(ALL, command)).error is None
+            assert home.shown(capability) == after, (capability, action)
+        assert home.shown("color_mode") == "rgb"
+        for capability, action, value, sentence in REFUSED:
+            with pytest.raises(LaresError, match=sentence):
+                await home.adapter.command(ALL, Command(capability=capability, action=action, value=value))
+
+
+OBSERVED_IN_VAIN: tuple[tuple[Any, str], ...] = (
+    ({}, 'needs a device_id like "virtual:all"'),
+    ({"device_id": ALL}, "needs attributes, an event, or both"),
+    ({"device_id": "virtual:al", "event": "single"}, "device 'virtual:al' not found"),
+    ({"device_id": ALL, "evnt": "single"}, "did you mean event"),
+    ({"device_id": ALL, "event": 5}, "5 cannot be the name of an event"),
+    ({"device_id": ALL, "event": "x", "data": 5}, "must be an object"),
+    ({"device_id": ALL, "attributes": []}, "attributes must be an object"),
+    ({"device_id": ALL, "attributes": {"contct": "open"}}, "did you mean contact"),
+    ({"device_id": ALL, "attributes": {"state": "offline"}}, "is not an attribute of 'all'"),
+    (
+        {
+            "device_id": ALL,
+            "attributes": {"contact": "ajar", "custom.virtual.mode": "x", "custom.virtual.count": "1"},
+        },
+        r"contact must be .*; and custom\.virtual\.mode must be .*; and custom\.virtual\.count must be a number",
+    ),
+)
+
+
+async def test_an_observation_moves_what_cannot_be_commanded_and_a_wrong_one_moves_nothing() -> None:
+    async with running() as home:
+        observe = home.adapter.operations["observe"]
+        before = home.registry.list_devices()
+        for payload, sentence in OBSERVED_IN_VAIN:
+            with pytest.raises(LaresError, match=sentence):
+                await observe(payload)
+        assert home.registry.list_devices() is before and not home.events
+        await observe(
+            {"device_id": ALL, "attributes": {"contact": "open", "power": "on"}, "event": "a", "data": {"b": 1}}
+        )
+        await observe({"device_id": "virtual:button", "event": "single"})
+        assert (home.shown("contact"), home.shown("power")) == ("open", "on")
+        assert [(each.device_id, each.event, each.data) for each in home.events] == [
+            (ALL, "a", {"b": 1}),
+            ("virtual:button", "single", {}),
+        ]
+
+
+WRONG = """
+[adapters.virtual]
+devces = 3
+[[adapters.virtual.devices]]
+id = "lamp"
+nme = "Lamp"
+kind = "Lamp"
+class = "Big Lamp"
+attributes = { powr = "off", brightness = 500, state = "online" }
+[[adapters.virtual.devices]]
+attributes = { custom.virtual.x = 1 }
+[[adapters.virtual.devices]]
+id = "door"
+attributes = { power = "off", motion = "clear" }
+options = { power = ["of", "on"], motion = ["clear"] }
+[[adapters.virtual.devices]]
+id = "five"
+attributes = 5
+options = { a = [] }
+[adapters.v2]
+type = "virtual"
+devices = 3
+[adapters.v3]
+type = "virtual"
+[[adapters.v3.devices]]
+id = "a"
+attributes = {}
+[[adapters.v3.devices]]
+id = "a"
+attributes = {}
+"""
+
+FAULTS = (
+    (3, "adapters.virtual.devces is not a key of Lares"),
+    (6, "adapters.virtual.devices[1].nme is not a key of Lares; did you mean name"),
+    (7, "adapters.virtual.devices[1].kind must be one of Sensor, Light, Switch, Virtual"),
+    (8, "adapters.virtual.devices[1].class must be a word"),
+    (9, "adapters.virtual.devices[1].attributes holds powr, which is neither in the catalog"),
+    (10, "adapters.virtual.devices[2].id is missing"),
+    (11, "adapters.virtual.devices[2].attributes holds custom, which must be written in quotes"),
+    (
+        12,
+        "adapters.virtual.devices[3] has the options of, on for power, and off is none of them; and has options for",
+    ),
+    (18, "adapters.virtual.devices[4].attributes must be a table"),
+    (19, "adapters.virtual.devices[4].options must state those of a as an array of words"),
+    (22, "adapters.v2.devices must be a list of tables"),
+    (23, "adapters.v3 has more than one device with the id a"),
+)
+
+
+def test_every_fault_of_a_section_is_named_with_its_line() -> None:
+    with pytest.raises(ConfigFailed) as failed:
+        config.parse(WRONG, "default.toml", {})
+    faults = failed.value.faults
+    assert [fault.line for fault in faults] == [line for line, _ in FAULTS]
+    for fault, (_, sentence) in zip(faults, FAULTS, strict=True):
+        assert fault.message.startswith(sentence)
+
+
+async def test_what_was_answered_outlives_a_kill_and_a_changed_configuration_drops_what_no_longer_fits(
+    tmp_path: Path,
+) -> None:
+    process.configure(tmp_path, HOME)
+    async with process.running(tmp_path) as hub:
+        await hub.ready()
+        for capability, action, value, _ in COMMANDS:
+            body = {"capability": capability, "action": action, **({} if value is None else {"value": value})}
+            assert await hub.post(f"/devices/{ALL}/command", **body) == 200, body
+        seen = {"device_id": ALL, "attributes": {"contact": "open"}, "event": "single"}
+        assert await hub.ask("POST", "/adapters/virtual/operations/observe", seen) == (
+            200,
+            {"status": "ok", "result": None},
+        )
+        shown = (await hub.get(f"/devices/{ALL}"))["attributes"]
+        await hub.kill()
+    process.configure(tmp_path, HOME.replace('["eco", "boost"]', '["eco"]').replace('count" = 3', 'count" = "three"'))
+    async with process.running(tmp_path) as hub:
+        await hub.ready()
+        found = (await hub.get(f"/devices/{ALL}"))["attributes"]
+    assert found == {**shown, "custom.virtual.mode": "eco", "custom.virtual.count": "three"}
+    assert found["contact"] == "open"

@@ -1,4 +1,4 @@
-"""`lares demo`: a home to try, with a simulated device of each kind of adapter whose row says so."""
+"""`lares demo`: a home to try, with a simulated device of each kind of adapter that has one; or one that stays."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import errno
 import os
+import re
 import signal
 import socket
 import sys
@@ -24,6 +25,7 @@ from appliance.api.key_tokens import KeyToken
 from appliance.cli.logs import start_logging
 from appliance.cli.owner import refuse_other_home
 from appliance.cli.paths import CONFIG_FILE, find_template, make_data_dir, read_template, write_config
+from appliance.cli.run import run
 from appliance.cli.serve import serve, when_ready
 from appliance.config import Config
 from appliance.home.events import Event
@@ -34,9 +36,60 @@ from appliance.tables.addresses import Address
 LOOPBACK = "127.0.0.1"
 DEFAULT_PORT = 3000
 
+KEPT_HOME = """\
+[adapters.virtual]
+# A home to try. None of it is hardware: move its sensors by hand, on their pages or as docs/virtual.md tells.
+enabled = true
+
+[[adapters.virtual.devices]]
+id = "lamp"
+name = "Lamp"
+kind = "Light"
+class = "light"
+attributes = { power = "off", brightness = 50, color_temperature = { value = 2900, unit = "kelvin" } }
+
+[[adapters.virtual.devices]]
+id = "motion"
+name = "Motion sensor"
+kind = "Sensor"
+class = "motion"
+attributes = { motion = "clear", battery = 90 }
+
+[[adapters.virtual.devices]]
+id = "door"
+name = "Front door"
+kind = "Sensor"
+class = "door"
+attributes = { contact = "closed", battery = 80 }
+
+[[adapters.virtual.devices]]
+id = "plug"
+name = "Washing machine"
+kind = "Switch"
+class = "plug"
+attributes = { power = "on", power_consumption = { value = 0, unit = "W" } }
+
+[[adapters.virtual.devices]]
+id = "button"
+name = "Button"
+kind = "Sensor"
+class = "button"
+attributes = { battery = 100 }
+
+[[adapters.virtual.devices]]
+id = "thermometer"
+name = "Thermometer"
+kind = "Sensor"
+class = "temperature"
+attributes = { temperature = { value = 20.5, unit = "°C" }, humidity = { value = 45, unit = "%" } }
+"""
+"""What `--keep` writes in the place of the bundled configuration's section."""
+
 
 def demo(arguments: argparse.Namespace) -> int:
     """Run the demo until a signal asks it to stop; the exit code."""
+    if arguments.keep:
+        return _run_kept(arguments)
     if arguments.data_dir:
         refuse_other_home(Path(arguments.data_dir))
     port = _choose_port() if arguments.port is None else arguments.port
@@ -49,6 +102,30 @@ def demo(arguments: argparse.Namespace) -> int:
     left = "its data stays" if arguments.data_dir else "nothing of it is left"
     print(f"The demo has ended; {left}.", flush=True)
     return os.EX_OK
+
+
+def _run_kept(arguments: argparse.Namespace) -> int:
+    """Run the home in the folder as `lares run` does; where it has no configuration, write that of a home to try."""
+    folder = Path(arguments.keep).absolute()
+    file = folder / CONFIG_FILE
+    refuse_other_home(folder)
+    if not file.exists():
+        template = read_template(find_template(arguments.config))
+        text, mode = template[Path(file.name)]
+        write_config(file.parent, {**template, Path(file.name): (_kept_home(text.decode()).encode(), mode)})
+        print(f"A home to try is in {folder}: a lamp, a motion sensor, a door, a plug, a button and a thermometer.")
+    print(f"Stop it with Ctrl-C. Again: lares demo --keep {folder}, or lares run in that folder.", flush=True)
+    arguments.config, arguments.data_dir = str(file), arguments.data_dir or str(folder / "data")
+    return run(arguments)
+
+
+def _kept_home(template: str) -> str:
+    """The configuration with the devices to try, on loopback; one that states virtual devices keeps its own."""
+    if "[[adapters.virtual.devices]]" not in re.sub("(?m)^#.*", "", template):
+        before, _, after = template.partition("[adapters.virtual]\n")
+        _, _, rest = after.partition("\n\n")
+        template = f"{before.rstrip()}\n{KEPT_HOME}\n{rest}" if after else f"{before}\n{KEPT_HOME}"
+    return re.sub("(?m)^bind_address = .*$", f'bind_address = "{LOOPBACK}:{DEFAULT_PORT}"', template, count=1)
 
 
 async def _run(settings: Config, data_dir: Path, port: int) -> None:

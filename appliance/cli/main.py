@@ -86,6 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--safe", action="store_true", help="run no automations")
     demo = commands.add_parser("demo", parents=common, help="run a hub with a simulated light and TV")
     demo.add_argument("--port", type=_port, metavar="N", help="the port on 127.0.0.1 (3000, or a free one)")
+    demo.add_argument("--keep", metavar="DIR", help="a home that stays in this folder, with sensors to move by hand")
     commands.add_parser("check", parents=common, help="list every fault of configuration and Lua files")
     init = commands.add_parser("init", parents=common, help="write a fresh configuration to begin with")
     init.add_argument("folder", metavar="DIR", help="the folder that gets a config/")

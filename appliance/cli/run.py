@@ -9,6 +9,8 @@ import os
 import signal
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from appliance import config
 from appliance.cli.logs import start_logging
 from appliance.cli.owner import refuse_other_home
@@ -38,6 +40,9 @@ def run(arguments: argparse.Namespace) -> int:
         start_logging(LOGGING, os.environ)
         log.info("there was no configuration: the bundled one is now in %s", file.parent)
     settings = config.load(file, os.environ)
+    if (port := getattr(arguments, "port", None)) is not None:
+        address = replace(settings.api.bind_address, port=port)
+        settings = replace(settings, api=replace(settings.api, bind_address=address))
     start_logging(settings.logging, os.environ)
     log_buffer = LogBuffer()
     logging.getLogger().addHandler(log_buffer)

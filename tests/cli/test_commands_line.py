@@ -26,6 +26,7 @@ from typing import Any
 import pytest
 
 from appliance.cli.paths import bundled_config
+from appliance.config import load
 from appliance.store.lock import DirectoryLock
 from appliance.version import VERSION
 from tests.fakes.forked import Forked
@@ -658,6 +659,26 @@ class TestDemo:
             run_printed(re.findall(r"^    (curl .+)$", done.decode(), re.MULTILINE)[2])
             assert running.end().code == 0
         assert not list(tmp_path.glob("lares-demo-*"))
+
+    def test_one_that_is_kept_is_a_home_that_the_same_command_or_run_opens_again(self, tmp_path: Path) -> None:
+        with lares(tmp_path, "demo", "--keep", "home", "--port", "0", variables=WITH_KEY) as running:
+            url = running.url()
+            assert url.startswith("http://127.0.0.1:") and "A home to try is in" in running.out
+            until(lambda: status_of(url, KEY, path="/devices/virtual:thermometer") == 200, "the devices")
+            running.stop()
+        file = tmp_path / "home" / "config" / "default.toml"
+        assert len(load(file, {}).adapters["virtual"].devices) == 6
+        file.write_text(file.read_text().replace('"Lamp"', '"My own"'))
+        before = file.read_bytes()
+        for arguments in (["demo", "--keep", "home", "--port", "0"], ["run"]):
+            folder = tmp_path if arguments[0] == "demo" else file.parent.parent
+            if arguments[0] == "run":
+                file.write_bytes(before.replace(b"127.0.0.1:3000", b"127.0.0.1:0"))
+            with lares(folder, *arguments, variables=WITH_KEY) as running:
+                url = running.url()
+                until(lambda: status_of(url, KEY, path="/devices/virtual:lamp") == 200, "the devices")  # noqa: B023
+                running.stop()
+            assert file.read_bytes().replace(b"127.0.0.1:0", b"127.0.0.1:3000") == before
 
 
 def run_printed(line: str) -> Any:

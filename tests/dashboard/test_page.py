@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 import socket
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.async_api import Browser, Page, Route, WebSocketRoute, expect
 
+from appliance import config
 from appliance.adapters.elgato_lights.simulator import SimulatedLight
-from appliance.home.events import SystemErrorReported
+from appliance.home.events import DeviceEvent, SystemErrorReported
 from appliance.home.model import DeviceKind
 from tests.dashboard.conftest import Place, visiting
 from tests.dashboard.npm import AXE, JSQR, script
@@ -231,6 +233,53 @@ async def test_a_read_key_sees_everything_and_no_buttons_that_it_may_not_press(
             allowed = {"Forget the key", "Hour", "Day", "Month", "Brightness", "Warmth", "Power"}
             assert set(enabled) <= allowed, (view, enabled)
         assert visit.asked("/diagnostics") == visit.asked("/auth/keys") == 0
+
+
+HOME = """
+[adapters.virtual]
+[[adapters.virtual.devices]]
+id = "hall"
+name = "Hall"
+[adapters.virtual.devices.attributes]
+power = "off"
+contact = "closed"
+smoke = false
+presence = false
+battery = 80
+temperature = { value = 20, unit = "°C" }
+"""
+
+
+def shows(house: House, attribute: str, value: Any) -> bool:
+    """Whether the virtual device shows that."""
+    return bool(house.hub.registry.get_device("virtual:hall").attributes[attribute] == value)
+
+
+async def test_an_admin_moves_what_a_virtual_device_takes_no_command_for_and_nobody_else_may(
+    browser: Browser,
+) -> None:
+    adapters = config.parse(HOME, "x", {}).adapters
+    async with open_house(adapters=adapters) as house, visiting(browser, house) as visit:
+        await visit.open("#/device/virtual%3Ahall")
+        part = visit.page.get_by_role("region", name="Simulate")
+        await part.get_by_label("Hall: Contact").select_option("open")
+        await until(lambda: shows(house, "contact", "open"), PATIENCE_SECS)
+        for name, attribute in (("Smoke", "smoke"), ("Presence", "presence")):
+            await part.get_by_role("switch", name=f"Hall: {name}").click()
+            await until(partial(shows, house, attribute, True), PATIENCE_SECS)
+        await part.get_by_role("spinbutton", name="Hall: Temperature").fill("21.5")
+        await visit.page.keyboard.press("Enter")
+        warm = {"value": 21.5, "unit": "°C"}
+        await until(lambda: shows(house, "temperature", warm), PATIENCE_SECS)
+        await part.get_by_role("textbox", name="Event").fill("double")
+        await visit.page.keyboard.press("Enter")
+        pressed = DeviceEvent(device_id="virtual:hall", event="double", data={})
+        await until(lambda: pressed in house.events, PATIENCE_SECS)
+        await expect(part.get_by_label("Hall: Power")).to_have_count(0)
+    async with open_house(adapters=adapters) as house, visiting(browser, house) as visit:
+        await visit.open("#/device/virtual%3Ahall", token=READER.text)
+        await expect(visit.page.get_by_role("heading", level=1)).to_have_text("Hall")
+        await expect(visit.page.get_by_role("region", name="Simulate")).to_have_count(0)
 
 
 async def test_a_tab_that_slept_asks_once_and_knows_what_it_missed(browser: Browser, shared: House) -> None:

@@ -21,7 +21,7 @@ const queued = new Map();
 
 // Send a command; while one of the same capability is under way, the latest waits and goes after it.
 async function send(to, capability, action, value, wish = value ?? action) {
-	if (ASK_FIRST.includes(capability)) {
+	if (ASK_FIRST.includes(capability) && !to.simulate) {
 		const what = actionWord(action);
 		if (!(await confirm(t("confirm.command", { action: what, name: to.name }), what))) return;
 	}
@@ -52,14 +52,15 @@ const one = (id, command) => post(`devices/${segment(id)}/command`, command)
 	.then(({ status }) => ({ device_id: id, status }), ({ message }) => ({ device_id: id, status: "error", message }));
 
 // It ends when the page knows what the device shows since.
-async function deliver({ target, path, isDevice }, command, ids) {
+async function deliver({ target, path, isDevice, simulate }, command, ids) {
 	const before = state.devices.get(target);
 	if (!isDevice) {
 		note("outcomes", target, null);
 		const results = await Promise.all(ids.map((id) => one(id, command)));
 		return note("outcomes", target, results.every((each) => each.status === "ok") ? null : results);
 	}
-	await post(`${path}/command`, command);
+	if (simulate) await post(simulate, { device_id: target, attributes: { [command.capability]: command.value } });
+	else await post(`${path}/command`, command);
 	if (state.devices.get(target) === before) put("devices", await get(`${path}?include=commands`));
 }
 
@@ -67,7 +68,7 @@ const PAIRS = [["on", "off"], ["mute", "unmute"]];
 const pairOf = ({ actions }) => PAIRS.find((pair) => pair.every((action) => actions.includes(action)));
 const actionsOf = ({ actions }) => actions.filter((action) => !["get", "set", "increase", "decrease"].includes(action));
 
-const BY_TYPE = { percentage: range, number: range, integer: range, measurement: stepper, boolean: booleanSwitch, string: textField, integer_or_string: textField, color_temperature: warmth };
+const BY_TYPE = { percentage: range, number: range, integer: range, measurement: stepper, boolean: booleanSwitch, quantity: quantityField, string: textField, integer_or_string: textField, color_temperature: warmth };
 
 // The function that draws a command, or undefined.
 function kindOf(command) {
@@ -217,6 +218,12 @@ function buttons({ command, value, isPending, isDisabled, label, send }) {
 			isDisabled,
 			onClick: () => isPending || send(action),
 		})));
+}
+
+// A measured value that is stated as a number, in the unit that it has.
+function quantityField({ value, isDisabled, label, send }) {
+	const onSend = (text) => send("set", { ...value, value: Number(text) });
+	return use(Field, { label, action: t("set"), initial: value.value, type: "number", step: "any", disabled: isDisabled, onSend });
 }
 
 function textField({ schema, value, isDisabled, label, send }) {

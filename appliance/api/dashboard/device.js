@@ -4,12 +4,12 @@ import { get, post, segment } from "./api.js";
 import { Chart } from "./chart.js";
 import { commandsOf, control, toDevice } from "./controls.js";
 import { tags, use, useState } from "./dom.js";
-import { act, mayWrite, put, state } from "./store.js";
-import { card, Editable, empty, errorLine, facts, icon, line, scroll, titled, useLoaded } from "./ui.js";
+import { act, mayAdmin, mayWrite, put, state } from "./store.js";
+import { card, Editable, empty, errorLine, facts, Field, icon, line, scroll, titled, useLoaded } from "./ui.js";
 import { actionWord, attributesOf, classOf, labelOf, nameOf, show, word } from "./values.js";
 import { t, time } from "./words.js";
 
-const { a, button, dd, details, div, dl, dt, h1, p, strong, summary } = tags;
+const { a, button, dd, details, div, dl, dt, h1, p, span, strong, summary } = tags;
 
 const PERIODS = { hour: 3_600_000, day: 86_400_000, month: 30 * 86_400_000 };
 const MAX_ROWS = 200;
@@ -28,10 +28,36 @@ export function Device({ id }) {
 		div({ class: "heading" }, icon(classOf(device)), use(Editable, title)),
 		errorLine(id),
 		commands.length > 0 && card(commands.map((each) => control(to, each, device.attributes))),
+		device.metadata?.vendor_specific.virtual && mayAdmin() && use(Simulate, { key: `simulate ${id}`, device }),
 		use(History, { key: id, device }),
 		use(Uses, { key: `uses ${id}`, device }),
 		titled(t("device.facts"), factsOf(device)),
 	];
+}
+
+// What a virtual device shows and takes no command for, to be moved by hand; and what may happen at it.
+function Simulate({ device }) {
+	const catalog = useLoaded(() => get("capabilities"), []).data?.capabilities ?? [];
+	const simulate = `adapters/${segment(device.metadata.source)}/operations/observe`;
+	const to = { ...toDevice(device), simulate };
+	const taken = (device.commands ?? []).filter(({ actions }) => actions.some((each) => !["get", "reset"].includes(each)))
+		.map(({ capability }) => capability);
+	const schemas = new Map(catalog.map(({ key, schema }) => [key, schema]));
+	const shown = attributesOf(device).filter(([name]) => !taken.includes(name));
+	const happen = (event) => act(device.id, "event", () => post(simulate, { device_id: device.id, event }));
+	return titled(t("simulate"), card(
+		shown.map(([name, value]) => movable(name) && control(to, { capability: name, actions: ["set"], schema: schemaOf(name, value) }, device.attributes)),
+		div({ class: "control" }, span({ class: "label" }, t("simulate.event")),
+			use(Field, { key: "event", label: t("simulate.event"), action: t("simulate.send"), initial: "single", onSend: happen }))));
+
+	function movable(name) {
+		return schemas.has(name) || name === "presence";
+	}
+
+	function schemaOf(name, value) {
+		const schema = schemas.get(name) ?? { type: "boolean" };
+		return typeof value?.value === "number" ? { ...schema, type: "quantity" } : schema;
+	}
 }
 
 function factsOf(device) {

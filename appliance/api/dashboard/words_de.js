@@ -16,6 +16,9 @@ dismiss: Ausblenden
 refresh: Neu laden
 rename: {name} umbenennen
 saturation: Sättigung
+simulate: Simulieren
+simulate.event: Ereignis
+simulate.send: Senden
 offline: Die Zentrale ist nicht erreichbar.
 files: Lua-Dateien
 key.revoke.what: {name} sperren

@@ -16,6 +16,9 @@ dismiss: Dismiss
 refresh: Refresh
 rename: Rename {name}
 saturation: Saturation
+simulate: Simulate
+simulate.event: Event
+simulate.send: Send
 offline: The hub cannot be reached.
 files: Lua files
 key.revoke.what: Revoke {name}

@@ -32,7 +32,7 @@ def run_checks(environment: Environment, arguments: Sequence[str]) -> int:
         _check(environment, "lint", ["ruff", "check"])
         _check(environment, "format", ["ruff", "format", "--check", "--quiet"])
         _check(environment, "types", ["mypy"])
-        several = ["-n", str(processes(is_slow=is_slow)), "--dist", "worksteal"]
+        several = ["-n", str(processes()), "--dist", "worksteal"]
         pytest = ["pytest", "-p", "firmware.checks", *several, *speed, *rest]
         try:
             _check(environment, "tests", pytest, {**measured, "BUILD_PY_TALLY": str(tally)})
@@ -45,13 +45,10 @@ def run_checks(environment: Environment, arguments: Sequence[str]) -> int:
     return 0
 
 
-def processes(*, is_slow: bool) -> int:
-    """How many processes run the tests: more than there are cores to run on, because many tests wait.
-
-    Slow proofs load the machine themselves, so that there are half as many again, and twice as many without them.
-    """
+def processes() -> int:
+    """How many processes run the tests: half as many again as there are cores, because many tests wait."""
     cores = len(os.sched_getaffinity(0))
-    return cores + (cores + 1) // 2 if is_slow else 2 * cores
+    return cores + (cores + 1) // 2
 
 
 def _check(

@@ -28,11 +28,13 @@ sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(Path(__file__).pare
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-QUICK_EXAMPLES = 25
-"""How often Hypothesis tries where the slow tests are left out; its own default elsewhere."""
+EXAMPLES, QUICK_EXAMPLES = 200, 25
+"""How often Hypothesis tries, and how often where the slow tests are left out."""
 
 # Hypothesis draws the same in every run, and no busy machine is a fault of what it tries.
-settings.register_profile("whole", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "whole", max_examples=EXAMPLES, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.register_profile("quick", settings.get_profile("whole"), max_examples=QUICK_EXAMPLES)
 
 LIMIT_SECS, SLOW_LIMIT_SECS = 300, 1500

@@ -371,9 +371,9 @@ def checked(
 FORMAT = "ruff format --check --quiet"
 
 
-def several(*, is_slow: bool) -> str:
+def several() -> str:
     """How pytest is told to use every core."""
-    return f"-p firmware.checks -n {processes(is_slow=is_slow)} --dist worksteal"
+    return f"-p firmware.checks -n {processes()} --dist worksteal"
 
 
 def calls(output: str) -> Sequence[str]:
@@ -393,7 +393,7 @@ def test_test_runs_lint_types_and_tests_in_this_order(
         LARES_PORT="1",
     )
     assert done.returncode == 0
-    assert calls(done.stdout) == ["ruff check", FORMAT, "mypy", f"pytest {several(is_slow=False)} -m not slow -x"]
+    assert calls(done.stdout) == ["ruff check", FORMAT, "mypy", f"pytest {several()} -m not slow -x"]
     assert "LARES_PORT" not in done.stdout
     last = rf"build\.py: lint, types and 12 tests passed in \d+\.\d s{said}"
     assert re.fullmatch(last, done.stdout.splitlines()[-1])
@@ -401,7 +401,7 @@ def test_test_runs_lint_types_and_tests_in_this_order(
 
 def test_slow_is_build_py_s_own_word(clone: Path, environment: Environment, package: Path) -> None:
     done = checked(clone, environment, "true", "tests/api", "--slow")
-    assert calls(done.stdout)[-1] == f"pytest {several(is_slow=True)} -m not musl tests/api"
+    assert calls(done.stdout)[-1] == f"pytest {several()} -m not musl tests/api"
 
 
 def test_test_stops_at_the_first_failure_with_its_code(clone: Path, environment: Environment, package: Path) -> None:

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 import tomli
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance import config
@@ -800,10 +800,6 @@ def judge(text: str) -> None:
         assert settings.file == "home.toml"
 
 
-quietly = settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-
-
-@quietly
 @given(document=DOCUMENTS)
 def test_every_toml_document_is_a_configuration_or_has_faults(document: dict[str, Any]) -> None:
     text = "".join(f"{json.dumps(key)} = {toml_of(value)}\n" for key, value in document.items())
@@ -812,13 +808,11 @@ def test_every_toml_document_is_a_configuration_or_has_faults(document: dict[str
         tomli.loads(text)
 
 
-@quietly
 @given(lines=st.lists(st.sampled_from(MANUAL.splitlines()) | st.text(max_size=20), max_size=30))
 def test_every_jumble_of_lines_is_a_configuration_or_has_faults(lines: list[str]) -> None:
     judge("\n".join(lines))
 
 
-@quietly
 @given(content=st.binary(max_size=200) | st.text(max_size=100).map(lambda text: text.encode("utf-8", "replace")))
 def test_every_file_is_a_configuration_or_has_faults(
     tmp_path_factory: pytest.TempPathFactory, content: bytes

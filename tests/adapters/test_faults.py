@@ -271,7 +271,7 @@ ORDERS = ENDINGS | st.builds(
 )
 
 
-@settings(max_examples=80, deadline=None, derandomize=True, suppress_health_check=[*HealthCheck])
+@settings(suppress_health_check=[*HealthCheck])
 @given(
     steps=st.lists(STEPS, max_size=8),
     end=st.just(lambda _: None) | ENDINGS,

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, time
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.automations.condition_kinds import CONDITION_KINDS
@@ -522,7 +522,6 @@ KINDLY = st.builds(
     conditions=SCALARS | st.lists(SCALARS | TABLES | KINDLY, max_size=3),
     state=SCALARS | TABLES,
 )
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_no_table_raises_and_every_fault_names_its_field(trigger: Any, conditions: Any, state: Any) -> None:
     parsed = read(table(trigger=trigger, conditions=conditions, state=state))
     for sentence in parsed.faults:
@@ -530,6 +529,5 @@ def test_no_table_raises_and_every_fault_names_its_field(trigger: Any, condition
 
 
 @given(expression=st.text(max_size=30) | st.lists(st.text("0123456789*?/,-LW#SUNMO", max_size=5)).map(" ".join))
-@settings(max_examples=300, deadline=None)
 def test_no_expression_raises(expression: str) -> None:
     read(table(trigger={"type": "cron", "expression": expression}))

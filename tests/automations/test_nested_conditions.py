@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.automations.condition_kinds import parse_conditions
@@ -217,7 +217,6 @@ def instant_of(facts: Mapping[str, bool]) -> datetime:
     return datetime(2026, month, day, hours[facts["noon"], facts["day"]], tzinfo=BERLIN.timezone).astimezone(UTC)
 
 
-@settings(max_examples=250, deadline=None)
 @given(trees=st.lists(TREES, max_size=3), facts=FACTS)
 def test_conditions_agree_with_a_direct_evaluation_and_blame_the_same_branch(
     trees: list[Any], facts: dict[str, bool]

@@ -178,7 +178,10 @@ def judge(cut: Cut, end: Cut) -> list[str]:
     return wrong
 
 
-@pytest.mark.parametrize("flush_after", [*range(0, 24, 3), NEVER])
+@pytest.mark.parametrize(
+    "flush_after",
+    [0, 9, *(pytest.param(turns, marks=pytest.mark.slow) for turns in (3, 6, 12, 15, 18, 21)), NEVER],
+)
 async def test_no_timer_fires_twice_or_never_wherever_two_cuts_fall(flush_after: int, tmp_path: Path) -> None:
     first, end = await live(tmp_path, await begin(tmp_path), NOW, flush_after)
     assert len(first) > 4 and end.acted == ("a", "b", "c")

@@ -72,6 +72,10 @@ class Play:
 
     abort = cancel
 
+    def describe_activity(self) -> tuple[str, str]:
+        """Its status, and what it does in words."""
+        return "running", "plays"
+
 
 class Stage:
     """Stands where the runner of Lua does. What `ends_at_once` is over as soon as it has begun."""

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -70,7 +70,6 @@ def after(seconds: float) -> datetime:
 
 
 @given(st.lists(JSON, min_size=1, max_size=20))
-@settings(max_examples=60, deadline=None)
 def test_a_series_gives_every_value_back_as_it_was(values: list[Any]) -> None:
     series = Series()
     for at, value in enumerate(values):

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.errors import Invalid
@@ -188,7 +188,6 @@ COMMANDS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(raw=COMMANDS | ANYTHING)
 def test_whatever_comes_is_a_canonical_command_or_refused_in_one_line(raw: Any) -> None:
     try:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -513,7 +513,6 @@ STEPS = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=st.lists(STEPS, min_size=5, max_size=40))
 def test_whatever_happens_the_registry_does_what_the_model_says(steps: list[tuple[Any, ...]]) -> None:
     home, model = Home(), Model()
@@ -529,7 +528,6 @@ def test_whatever_happens_the_registry_does_what_the_model_says(steps: list[tupl
         assert shown_by(home.registry) == (model.devices, model.rooms, model.groups), step
 
 
-@settings(max_examples=80, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=st.lists(STEPS, min_size=5, max_size=40))
 def test_times_move_exactly_with_changes_and_sightings(steps: list[tuple[Any, ...]]) -> None:
     home = Home()

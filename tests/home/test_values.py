@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.errors import Invalid
@@ -283,7 +283,6 @@ FIELDS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(type_=st.sampled_from(sorted(CHECKS)), value=JSON | FIELDS)
 def test_whatever_comes_is_refused_or_becomes_something_that_json_carries(type_: str, value: Any) -> None:
     try:

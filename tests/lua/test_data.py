@@ -167,7 +167,6 @@ async def test_the_event_is_a_table_of_its_own(pool: WorkerPool) -> None:
 
 
 @given(floats)
-@settings(max_examples=100, deadline=None)
 async def test_is_same_distinguishes_numbers(number: float) -> None:
     assert is_same(number, number)
     assert not is_same(number, math.floor(number))

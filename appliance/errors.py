@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -23,6 +24,11 @@ class LaresError(Exception):
     """
 
     code: str = "internal"
+
+    @property
+    def lines(self) -> Sequence[str]:
+        """The sentences, one a line; what else in them looks like a line break came from outside."""
+        return (str(self),)
 
 
 class Invalid(LaresError):
@@ -205,10 +211,21 @@ class ConfigFailed(LaresError):
         super().__init__("\n".join(str(fault) for fault in faults))
         self.faults = faults
 
+    @property
+    def lines(self) -> Sequence[str]:
+        """Each fault."""
+        return [str(fault) for fault in self.faults]
+
 
 class StartFailed(LaresError):
-    """The hub cannot start here. `exit_code` is one of sysexits(3)."""
+    """The hub cannot start here. `exit_code` is one of sysexits(3); `more` are further lines."""
 
-    def __init__(self, message: str, exit_code: int) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, exit_code: int, *more: str) -> None:
+        super().__init__("\n".join((message, *more)))
         self.exit_code = exit_code
+        self._lines = (message, *more)
+
+    @property
+    def lines(self) -> Sequence[str]:
+        """The message and what follows it."""
+        return self._lines

@@ -25,7 +25,7 @@ LONG_AGO = (1980, 1, 1, 0, 0, 0)
 MEMORY = 8 << 20
 """Bytes that a box needs in memory to unpack its machine's objects."""
 
-FIRST = ("__main__.py", "lares_launcher.py", "lares_unpack.py")
+FIRST = ("__main__.py", "lares_launcher.py", "lares_seal.py", "lares_unpack.py")
 """What runs from within the file."""
 
 LATER = ("lares_unpack.py", "lares_settle.py")

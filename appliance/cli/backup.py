@@ -14,7 +14,7 @@ from appliance.cli.archive import Archive
 from appliance.cli.master_key import decode, key_of, without_key
 from appliance.cli.owner import as_owner, write_named
 from appliance.cli.paths import MARKER, HubPaths, config_folder
-from appliance.cli.terminal import progress
+from appliance.cli.terminal import progress, say
 from appliance.clock import Clock, timestamp
 from appliance.errors import Invalid, StartFailed
 from appliance.store.records import ADAPTER_PREFIX, CARD, CLIENT_ID_SUFFIX, CRASHES, MASTER_KEY
@@ -37,8 +37,8 @@ def backup(arguments: argparse.Namespace) -> int:
     with progress(f"writing {file}"):
         write_named(file, archive.pack(made))
     for warning in warnings:
-        print(f"warning: {warning}")
-    print(f"{file}: {len(made.values)} entries of state and {len(made.files)} files of configuration")
+        say(f"warning: {warning}")
+    say(f"{file}: {len(made.values)} entries of state and {len(made.files)} files of configuration")
     return os.EX_OK
 
 

@@ -22,6 +22,7 @@ from appliance.cli.hub_client import read_state
 from appliance.cli.lua_pool import open_pool
 from appliance.cli.owner import as_owner
 from appliance.cli.paths import HubPaths
+from appliance.cli.terminal import say
 from appliance.clock import Clock
 from appliance.config import Config
 from appliance.errors import ConfigFailed, Fault, LaresError
@@ -49,13 +50,13 @@ def check(arguments: argparse.Namespace) -> int:
     if not is_sound:  # what Lua names may be in what cannot be read of the configuration
         warnings = []
     for fault in faults:
-        print(fault)
+        say(str(fault))
     for warning in (*settings.warnings, *warnings):
-        print(f"warning: {warning}")
+        say(f"warning: {warning}")
     if faults:
-        print(f"lares: {len(faults)} fault{'s' if len(faults) > 1 else ''} found", file=sys.stderr)
+        say(f"lares: {len(faults)} fault{'s' if len(faults) > 1 else ''} found", to=sys.stderr)
         return os.EX_CONFIG
-    print(f"{file}: no faults")
+    say(f"{file}: no faults")
     return os.EX_OK
 
 

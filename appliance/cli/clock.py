@@ -12,6 +12,7 @@ import orjson
 from appliance.cli.hub_client import HubRequest, ask_or_act
 from appliance.cli.owner import become_owner
 from appliance.cli.paths import HubPaths
+from appliance.cli.terminal import say
 from appliance.clock import Clock, ClockTrust, timestamp
 from appliance.store.disk import Disk
 from appliance.store.document import Document
@@ -25,7 +26,7 @@ def clock(arguments: argparse.Namespace) -> int:
     become_owner(data_dir)
     request = HubRequest(method="POST", path="/diagnostics/clock/trust")
     asyncio.run(ask_or_act(data_dir, request, lambda: _trust_alone(data_dir)))
-    print(f"the clock is trusted: {timestamp(Clock().now())}")
+    say(f"the clock is trusted: {timestamp(Clock().now())}")
     return os.EX_OK
 
 

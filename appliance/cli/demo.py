@@ -27,6 +27,7 @@ from appliance.cli.owner import refuse_other_home
 from appliance.cli.paths import CONFIG_FILE, find_template, make_data_dir, read_template, write_config
 from appliance.cli.run import run
 from appliance.cli.serve import serve, when_ready
+from appliance.cli.terminal import say
 from appliance.config import Config
 from appliance.home.events import Event
 from appliance.hub import Hub
@@ -100,7 +101,7 @@ def demo(arguments: argparse.Namespace) -> int:
         start_logging(replace(settings.logging, level="warning"), os.environ)
         asyncio.run(_run(settings, Path(arguments.data_dir or Path(folder) / "data"), port))
     left = "its data stays" if arguments.data_dir else "nothing of it is left"
-    print(f"The demo has ended; {left}.", flush=True)
+    say(f"The demo has ended; {left}.")
     return os.EX_OK
 
 
@@ -195,7 +196,7 @@ def _show(event: Event) -> None:
 def _print_at_once(text: str) -> None:
     """Print and flush; the demo ends when standard output is closed."""
     try:
-        print(text, flush=True)
+        say(*text.split("\n"))
     except OSError:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - for what is still to be printed
         _end()

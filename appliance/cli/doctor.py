@@ -16,6 +16,7 @@ from appliance import config
 from appliance.cli.hub_client import HubRequest, ask
 from appliance.cli.owner import become_owner
 from appliance.cli.paths import HubPaths
+from appliance.cli.terminal import say
 from appliance.clock import Clock, ClockTrust, timestamp
 from appliance.errors import ConfigFailed, StartFailed
 from appliance.lua.process import probe_confinement
@@ -41,7 +42,7 @@ def doctor(arguments: argparse.Namespace) -> int:
     become_owner(paths.find_data_dir())
     findings = [*_check_config(paths), *_check_data(paths), *platform_findings]
     for how, what, sentence in findings:
-        print(f"{how:<5} {what:<15} {sentence}")
+        say(f"{how:<5} {what:<15} {sentence}")
     return int(any(how != "ok" for how, _, _ in findings))
 
 

@@ -14,6 +14,7 @@ from appliance.api.key_access import Access
 from appliance.api.key_tokens import KeyToken, hash_token, hint_of
 from appliance.api.keyring import make_master
 from appliance.cli.paths import write_private
+from appliance.cli.terminal import say
 from appliance.clock import Clock
 from appliance.errors import StartFailed, StoreFailed
 from appliance.settings import Auth
@@ -63,7 +64,7 @@ async def _make(keys: Keys, key_file: Path, clock: Clock) -> None:
     except StoreFailed as error:
         raise StartFailed(f"the master key cannot be kept: {error}", os.EX_IOERR) from None
     if on_terminal:
-        print(f"\nThe master key of this hub, shown this once:\n\n    {token.text}\n", flush=True)
+        say("", "The master key of this hub, shown this once:", "", f"    {token.text}", "")
     else:
         log.warning("the master key was made and is in %s until it is first used", key_file)
 

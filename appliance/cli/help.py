@@ -6,6 +6,7 @@ import argparse
 import os
 from collections.abc import Mapping, Sequence
 
+from appliance.cli.terminal import say
 from appliance.errors import StartFailed
 
 EXIT_CODES: Mapping[int, str] = {
@@ -71,7 +72,7 @@ def help(arguments: argparse.Namespace) -> int:
         parser.print_help()
     elif topic == "exit-codes":
         for code, meaning in EXIT_CODES.items():
-            print(f"{code:>3}  {meaning}")
+            say(f"{code:>3}  {meaning}")
     elif topic in commands:
         commands[topic].print_help()
     else:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from appliance.cli.owner import become_owner
 from appliance.cli.paths import CONFIG_FILE, find_template, read_template, write_config
+from appliance.cli.terminal import say
 
 
 def init(arguments: argparse.Namespace) -> int:
@@ -20,10 +21,10 @@ def init(arguments: argparse.Namespace) -> int:
     become_owner(folder / CONFIG_FILE.parent, folder)
     written = write_config(folder / CONFIG_FILE.parent, template)
     for file in written:
-        print(f"wrote {file}")
+        say(f"wrote {file}")
     if not written:
-        print(f"{folder / CONFIG_FILE.parent}: all of it is there already; nothing was changed")
+        say(f"{folder / CONFIG_FILE.parent}: all of it is there already; nothing was changed")
     file = CONFIG_FILE.parent / Path(arguments.config or CONFIG_FILE).name
     data_dir = Path(arguments.data_dir or folder / "data").absolute()
-    print(f"Run it with: lares --config {folder / file} --data-dir {data_dir}")
+    say(f"Run it with: lares --config {folder / file} --data-dir {data_dir}")
     return os.EX_OK

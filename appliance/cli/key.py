@@ -22,6 +22,7 @@ from appliance.cli.first_key import access_of
 from appliance.cli.hub_client import EXIT_CODE_OF_STATUS, HubRequest, ask_or_act
 from appliance.cli.owner import become_owner
 from appliance.cli.paths import HubPaths
+from appliance.cli.terminal import say
 from appliance.clock import Clock
 from appliance.errors import Invalid, LaresError, StartFailed
 from appliance.home.bus import Bus
@@ -111,7 +112,7 @@ def _reset_master(arguments: argparse.Namespace) -> KeyCommand:
 
 def _show_created(made: dict[str, Any]) -> None:
     _print_note(f"{made['id']} was made, role {made['role']}, label {made['label']}; its secret, {ONLY_NOW}:")
-    print(made["key"])
+    say(made["key"])
 
 
 def _show_list(keys: list[dict[str, Any]]) -> None:
@@ -122,21 +123,21 @@ def _show_list(keys: list[dict[str, Any]]) -> None:
     table = [("id", "role", "created", "label"), *rows]
     widths = [max(len(row[column]) for row in table) for column in range(3)]
     for row in table:
-        print("  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3]]))
+        say("  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3]]))
 
 
 def _show_revoked(key_id: str, _: None) -> None:
-    print(f"{key_id} is revoked")
+    say(f"{key_id} is revoked")
 
 
 def _show_master(reply: dict[str, Any]) -> None:
     _print_note(f"the old master key opens nothing any more; the new one, {ONLY_NOW}:")
-    print(reply["key"])
+    say(reply["key"])
 
 
 def _print_note(sentence: str) -> None:
     """Print on standard error, since standard output may be for a program."""
-    print(sentence, file=sys.stderr)
+    say(sentence, to=sys.stderr)
 
 
 _COMMANDS: Mapping[str, Callable[[argparse.Namespace], KeyCommand]] = {

@@ -5,13 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 import time
 from typing import Any
 
 from appliance.cli.hub_client import HubRequest, ask_hub
-from appliance.cli.logs import one_line
-from appliance.cli.terminal import local_time, paint
+from appliance.cli.terminal import local_time, paint, say
 from appliance.log_buffer import MAX_LOG_ENTRIES
 
 POLL_INTERVAL_SECS = 0.5
@@ -25,10 +23,9 @@ def log(arguments: argparse.Namespace) -> int:
     reply = _ask(arguments, {**filters, "limit": arguments.lines})
     while True:
         for entry in reversed(reply["entries"]):
-            print(json.dumps(entry) if arguments.json else _line(entry))
+            say(json.dumps(entry) if arguments.json else _line(entry))
         if not arguments.follow:
             return os.EX_OK
-        sys.stdout.flush()
         time.sleep(POLL_INTERVAL_SECS)
         reply = _ask(arguments, {**filters, "limit": MAX_LOG_ENTRIES, "after": reply["last"]})
 
@@ -42,5 +39,4 @@ def _line(entry: dict[str, Any]) -> str:
     fields = "".join(f" {key}={value}" for key, value in entry["fields"].items())
     level = f"{entry['level']:<7}"
     shown = paint(level, _COLOURS[entry["level"]]) if entry["level"] in _COLOURS else level
-    text = one_line(f"{entry['part']}: {entry['message']}{fields}")
-    return f"{local_time(entry['at'])} {shown} {text}"
+    return f"{local_time(entry['at'])} {shown} {entry['part']}: {entry['message']}{fields}"

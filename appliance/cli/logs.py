@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import sys
 from collections.abc import Mapping
 from typing import TextIO
@@ -14,6 +15,11 @@ import orjson
 from appliance.log_buffer import fields_of, fields_text
 from appliance.log_limit import RepetitionLimit
 from appliance.settings import Logging
+
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0\U000e0100-\U000e01ef]"
+)
+"""What shows nothing although Python calls it printable: fillers, joiners, and selectors but for that of emoji."""
 
 _PRIORITIES = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3, logging.CRITICAL: 2}
 
@@ -75,9 +81,10 @@ class JsonLines(logging.Formatter):
         }
         fields = {f"{key}_" if key in entry else key: value for key, value in fields_of(record).items()}
         try:
-            return orjson.dumps({**entry, **fields}, default=str).decode()
+            line = orjson.dumps({**entry, **fields}, default=str).decode()
         except TypeError:  # a name that is not UTF-8, which JSON can only escape
             return json.dumps({**entry, **fields}, default=str)
+        return line if is_harmless(line) else json.dumps({**entry, **fields}, default=str)
 
 
 def _entry(record: logging.LogRecord) -> str:
@@ -85,7 +92,12 @@ def _entry(record: logging.LogRecord) -> str:
 
 
 def one_line(text: str) -> str:
-    """The text with line breaks and control characters as escapes, so that no entry can forge another."""
-    if text.isprintable():
+    """The text with line breaks and all that steers a terminal or is invisible as escapes: none can forge another."""
+    if is_harmless(text):
         return text
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+    return "".join(each if is_harmless(each) else each.encode("unicode_escape").decode() for each in text)
+
+
+def is_harmless(text: str) -> bool:
+    """Whether the text shows as what it is: no control, bidirectional or other invisible character is in it."""
+    return text.isprintable() and (text.isascii() or not _INVISIBLE.search(text))

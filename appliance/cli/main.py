@@ -19,6 +19,7 @@ from appliance.cli.completion import SHELLS, subcommands
 from appliance.cli.help import EXAMPLES
 from appliance.cli.logs import one_line
 from appliance.cli.single_file import list_targets
+from appliance.cli.terminal import say
 from appliance.errors import LaresError, StartFailed
 from appliance.log_buffer import LOG_LEVELS, MAX_LOG_ENTRIES
 from appliance.version import VERSION
@@ -69,7 +70,7 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Say what is wrong and how it is meant, and exit."""
         self.print_usage(sys.stderr)
-        self.exit(os.EX_USAGE, f"lares: {message}\n")
+        self.exit(os.EX_USAGE, f"lares: {one_line(message)}\n")
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         """Exit with everything printed."""
@@ -198,8 +199,18 @@ def _hours(text: str) -> float:
     return hours
 
 
+class _Escaped(logging.Formatter):
+    """Entries of a command, a traceback's lines one below the other."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The entry; what steers a terminal as escapes."""
+        return "\n".join(map(one_line, super().format(record).split("\n")))
+
+
 def _make_streams_safe() -> None:
     """Make sure that printing works: with a closed output, and with names that are no text in the terminal's code."""
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(_Escaped())
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -210,13 +221,13 @@ def _make_streams_safe() -> None:
 
 def _version() -> int:
     target = importlib.machinery.EXTENSION_SUFFIXES[0].strip(".").removesuffix(".so")
-    print(f"lares {VERSION}\nPython {platform.python_version()}\n{target}")
+    say(f"lares {VERSION}", f"Python {platform.python_version()}", target)
     if held := list_targets():
-        print("this file holds", *held, sep="\n  ")
+        say("this file holds", *(f"  {each}" for each in held))
     return os.EX_OK
 
 
 def _fail(message: object, code: int) -> int:
-    lines = f"lares: {message}".split("\n")
-    print("\n".join(map(one_line, lines)), file=sys.stderr)
+    first, *more = message.lines if isinstance(message, LaresError) else (str(message),)
+    say(f"lares: {first}", *more, to=sys.stderr)
     return code

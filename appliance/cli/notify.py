@@ -7,6 +7,7 @@ import os
 from urllib.parse import quote
 
 from appliance.cli.hub_client import HubRequest, ask_hub
+from appliance.cli.terminal import say
 
 
 def notify(arguments: argparse.Namespace) -> int:
@@ -15,5 +16,5 @@ def notify(arguments: argparse.Namespace) -> int:
     path = f"/adapters/{quote(arguments.section, safe='')}/operations/send"
     result = ask_hub(arguments, HubRequest(method="POST", path=path, body=payload))["result"]
     status = result["status"] if isinstance(result, dict) and "status" in result else "sent"
-    print(f"{arguments.section}: {status}")
+    say(f"{arguments.section}: {status}")
     return os.EX_OK

@@ -17,7 +17,7 @@ from appliance.cli.archive import Archive
 from appliance.cli.master_key import decode, key_of, with_key, without_key
 from appliance.cli.owner import as_owner, become_owner_of_both
 from appliance.cli.paths import MARKER, STAGE, HubPaths, config_folder, make_data_dir
-from appliance.cli.terminal import progress
+from appliance.cli.terminal import progress, say
 from appliance.clock import Clock
 from appliance.errors import ConfigFailed, StartFailed
 from appliance.store.atomic import sync_folder
@@ -46,9 +46,9 @@ def restore(arguments: argparse.Namespace) -> int:
             kept = _replace(file, files, data_dir, found)
     finally:
         lock.release()
-    print(f"restored the backup of {found.created_at}: {len(found.values)} entries, {len(found.files)} files")
+    say(f"restored the backup of {found.created_at}: {len(found.values)} entries, {len(found.files)} files")
     for path in kept:
-        print(f"what was there is kept as {path}")
+        say(f"what was there is kept as {path}")
     return os.EX_OK
 
 
@@ -85,8 +85,10 @@ def _present_key(file: Path, present: bytes | None) -> str | None:
         return key_of(decode(present, file), str(file))
     except ConfigFailed as failed:
         raise StartFailed(
-            f"{failed}\nnothing is restored, for the master key in it would be lost: mend the file or move it away",
+            failed.lines[0],
             os.EX_CONFIG,
+            *failed.lines[1:],
+            "nothing is restored, for the master key in it would be lost: mend the file or move it away",
         ) from None
 
 

@@ -24,6 +24,7 @@ from appliance.cli.owner import as_owner
 from appliance.cli.paths import HubPaths
 from appliance.cli.simulation import Simulation, open_simulation
 from appliance.cli.simulation_printer import SimulationPrinter
+from appliance.cli.terminal import say
 from appliance.clock import Clock, SimulatedClock
 from appliance.config import Config
 from appliance.errors import Invalid, StartFailed
@@ -91,7 +92,7 @@ def _period(start: str | None, hours: float, events: str, locale: Locale) -> _Si
 def _events(text: str, name: str, locale: Locale, period: _SimulatedPeriod) -> list[FileEvent]:
     events, faults = read_events(text, name, locale, period.start, period.end)
     if faults:
-        raise StartFailed("\nlares: ".join(map(str, faults)), os.EX_DATAERR)
+        raise StartFailed(str(faults[0]), os.EX_DATAERR, *(f"lares: {each}" for each in faults[1:]))
     return events
 
 
@@ -107,16 +108,13 @@ async def _simulate(
 ) -> None:
     async with open_simulation(settings, stored, clock, printer, home=home, runs_lua=arguments.run) as simulation:
         for fault in simulation.rejected:
-            print(f"left out: {fault}", file=sys.stderr)
+            say(f"left out: {fault}", to=sys.stderr)
         pretended = await simulation.run(until, events)
         printer.is_over = True
         if printer.gone is not None:
             raise printer.gone
-        sys.stdout.flush()
         for device_id, line in pretended.items():
-            print(
-                f"{arguments.events}:{line}: the home has no device '{device_id}'; it was pretended", file=sys.stderr
-            )
+            say(f"{arguments.events}:{line}: the home has no device '{device_id}'; it was pretended", to=sys.stderr)
         _print_summary(simulation, printer, settings, arguments)
 
 
@@ -125,13 +123,13 @@ def _print_summary(
 ) -> None:
     """Say on standard error what the lines on standard output do not."""
     commands = f", commands: {printer.commands}" if arguments.run else ""
-    print(f"automations: {len(simulation.definitions)}, runs: {printer.fired}{commands}", file=sys.stderr)
+    say(f"automations: {len(simulation.definitions)}, runs: {printer.fired}{commands}", to=sys.stderr)
     if not settings.automations.enabled:
-        print("automations.enabled is false in the configuration", file=sys.stderr)
+        say("automations.enabled is false in the configuration", to=sys.stderr)
     waiting = [each.id for each in simulation.definitions if not _is_timed(each)]
     if waiting and arguments.events is None:
         names = ", ".join(waiting)
-        print(f"not simulated, since they wait for what devices do or what fails: {names}", file=sys.stderr)
+        say(f"not simulated, since they wait for what devices do or what fails: {names}", to=sys.stderr)
 
 
 def _is_timed(definition: AutomationDefinition) -> bool:

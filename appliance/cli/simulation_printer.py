@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from appliance.cli.terminal import say
 from appliance.clock import Clock, timestamp
 from appliance.history.execution_history import ExecutionEntry, ExecutionHistory, ExecutionStatus
 from appliance.home.events import CommandEnded, Event
@@ -86,7 +87,7 @@ class SimulationPrinter(ExecutionHistory):
             name = id_ if kind == "automation" else f"{kind} {id_}"
             line = f"{at.astimezone(self._zone):%a %Y-%m-%d %H:%M:%S %Z}  {name}  {what}"
         try:
-            print(line)
+            say(line)
         except BrokenPipeError as error:
             self.gone = error
             self._stop()

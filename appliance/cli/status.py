@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -13,8 +12,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from appliance.cli.hub_client import HubRequest, ask_hub
-from appliance.cli.logs import one_line
-from appliance.cli.terminal import local_time, paint, printable, size, span
+from appliance.cli.terminal import fit, local_time, paint, say, size, span
 from appliance.home_locale import load_zone
 
 REDRAW_SECS = 2.0
@@ -27,11 +25,11 @@ def status(arguments: argparse.Namespace) -> int:
     """Print it once, or with `--watch` again and again until interrupted; the exit code."""
     while True:
         reply = ask_hub(arguments, HubRequest(path="/diagnostics/status"))
-        shown = json.dumps(reply) if arguments.json else "\n".join(_fit(line) for line in _lines(printable(reply)))
-        print(f"{CLEAR}{shown}" if arguments.watch and sys.stdout.isatty() and not arguments.json else shown)
+        if arguments.watch and sys.stdout.isatty() and not arguments.json:
+            sys.stdout.write(CLEAR)
+        say(*([json.dumps(reply)] if arguments.json else map(fit, _lines(reply))))
         if not arguments.watch:
             return os.EX_OK
-        sys.stdout.flush()
         time.sleep(REDRAW_SECS)
 
 
@@ -87,7 +85,7 @@ def _automations(automations: list[dict[str, Any]], zone: ZoneInfo) -> Iterator[
 def _executions(executions: list[dict[str, Any]], zone: ZoneInfo) -> Iterator[str]:
     yield f"running: {len(executions) or 'nothing'}"
     for each in executions:
-        doing, cpu = one_line(each["doing"]), f"{each['cpu_secs']:.1f} s of processor time"
+        doing, cpu = each["doing"], f"{each['cpu_secs']:.1f} s of processor time"
         yield f"  {each['kind']} {each['of']}  since {local_time(each['started_at'], zone)}, {doing}, {cpu}"
 
 
@@ -101,19 +99,4 @@ def _last(last: dict[str, Any] | None, zone: ZoneInfo) -> str:
 def _faults(faults: list[dict[str, Any]], zone: ZoneInfo) -> Iterator[str]:
     yield f"newest faults: {'' if faults else 'none'}".rstrip()
     for each in faults:
-        yield f"  {local_time(each['at'], zone)}  {each['part']}: {one_line(each['message'])}"
-
-
-def _fit(line: str) -> str:
-    """The line, cut to the terminal's width where there is a terminal; colours take no room."""
-    if not sys.stdout.isatty():
-        return line
-    width, visible, shown = shutil.get_terminal_size().columns, 0, []
-    is_code = False
-    for character in line:
-        is_code = is_code or character == "\x1b"
-        visible += not is_code
-        if visible <= width or is_code:
-            shown.append(character)
-        is_code = is_code and character != "m"
-    return "".join(shown)
+        yield f"  {local_time(each['at'], zone)}  {each['part']}: {each['message']}"

@@ -16,6 +16,7 @@ from appliance.adapters.kinds import KINDS
 from appliance.cli.homecmdr import LUA_FOLDERS, Home, HomecmdrInstallation, find_source, read_home
 from appliance.cli.owner import as_owner, become_owner_of_both, give_new_files
 from appliance.cli.paths import HubPaths, bundled_config, config_folder, make_data_dir, read_template, write_config
+from appliance.cli.terminal import say
 from appliance.clock import Clock
 from appliance.errors import ConfigFailed, Invalid
 from appliance.home.texts import identifier
@@ -67,8 +68,8 @@ def take_over(arguments: argparse.Namespace) -> int:
     finally:
         lock.release()
     for is_taken, sentence in steps:
-        print(f"{'took' if is_taken else 'left'}  {sentence}")
-    print("`lares check` says whether all of it is sound here")
+        say(f"{'took' if is_taken else 'left'}  {sentence}")
+    say("`lares check` says whether all of it is sound here")
     return os.EX_OK
 
 

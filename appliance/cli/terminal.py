@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, tzinfo
-from typing import Any, TextIO
+from typing import TextIO
 
 from appliance.cli.logs import one_line
 
@@ -17,6 +18,21 @@ PROGRESS_EVERY_SECS = 0.2
 
 _COLOURS = {"red": 31, "green": 32, "yellow": 33, "grey": 90}
 _FRAMES = "|/-\\"
+_COLOUR_MARK = f"<{os.urandom(8).hex()}>"
+"""Stands for the beginning of a colour's code until the line is printed; no text from outside can name it."""
+
+
+def say(*lines: str, to: TextIO | None = None) -> None:
+    """Print the lines, each as one line, on standard output or `to`: the only way of text to a terminal.
+
+    What steers a terminal or is invisible is printed as an escape, but for the colours of `paint`.
+    """
+    print(*map(visible, lines), sep="\n", file=to or sys.stdout, flush=True)
+
+
+def visible(line: str) -> str:
+    """The line as `say` prints it."""
+    return one_line(line).replace(_COLOUR_MARK, "\x1b[")
 
 
 def is_colourful(stream: TextIO) -> bool:
@@ -25,22 +41,29 @@ def is_colourful(stream: TextIO) -> bool:
 
 
 def paint(text: str, colour: str, stream: TextIO | None = None) -> str:
-    """The text in this colour, or as it is where the stream (standard output) shows none."""
-    return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m" if is_colourful(stream or sys.stdout) else text
+    """The text in this colour once `say` prints it, or as it is where the stream (standard output) shows none."""
+    if not is_colourful(stream or sys.stdout):
+        return text
+    return f"{_COLOUR_MARK}{_COLOURS[colour]}m{text}{_COLOUR_MARK}0m"
+
+
+def fit(line: str) -> str:
+    """The line, cut to the terminal's width where standard output is one; colours take no room."""
+    if not sys.stdout.isatty():
+        return line
+    import shutil
+
+    room, shown = shutil.get_terminal_size().columns, []
+    for piece in re.split(f"({_COLOUR_MARK}[0-9]+m)", line):
+        is_colour = piece.startswith(_COLOUR_MARK)
+        shown.append(piece if is_colour else one_line(piece)[:room])
+        room -= 0 if is_colour else len(shown[-1])
+    return "".join(shown)
 
 
 def local_time(stamp: str, zone: tzinfo | None = None) -> str:
     """An RFC 3339 time in the zone, else in the box's own, to the second."""
     return datetime.fromisoformat(stamp).astimezone(zone).strftime("%Y-%m-%d %H:%M:%S")
-
-
-def printable(value: Any) -> Any:
-    """The JSON value with control characters of its texts as escapes: no script's text steers a terminal."""
-    if isinstance(value, str):
-        return one_line(value)
-    if isinstance(value, dict):
-        return {key: printable(each) for key, each in value.items()}
-    return [printable(each) for each in value] if isinstance(value, list) else value
 
 
 def span(seconds: float) -> str:
@@ -80,7 +103,7 @@ def _spin(what: str, is_over: threading.Event) -> None:
         return
     turns = 0
     while not is_over.wait(PROGRESS_EVERY_SECS):
-        sys.stderr.write(f"\r{what} {_FRAMES[turns % len(_FRAMES)]}")
+        sys.stderr.write(f"\r{one_line(what)} {_FRAMES[turns % len(_FRAMES)]}")
         sys.stderr.flush()
         turns += 1
     sys.stderr.write("\r\x1b[K")

@@ -9,7 +9,7 @@ import re
 from zoneinfo import ZoneInfo
 
 from appliance.cli.hub_client import HubRequest, ask_hub
-from appliance.cli.terminal import local_time, printable
+from appliance.cli.terminal import local_time, say
 from appliance.home_locale import load_zone
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
@@ -19,14 +19,14 @@ def why(arguments: argparse.Namespace) -> int:
     """Print how it is, and the last ten decisions, newest first; the exit code."""
     reply = ask_hub(arguments, HubRequest(path="/why", query={"id": arguments.id}))
     if arguments.json:
-        print(json.dumps(reply, indent=2))
+        say(*json.dumps(reply, indent=2).split("\n"))
         return os.EX_OK
-    reply, zone = printable(reply), load_zone(reply["timezone"])
-    print(f"{reply['kind']} {reply['id']}")
+    zone = load_zone(reply["timezone"])
+    say(f"{reply['kind']} {reply['id']}")
     for sentence in reply["summary"]:
-        print(f"  {_in_local_time(sentence, zone)}")
+        say(f"  {_in_local_time(sentence, zone)}")
     for decision in reply["decisions"]:
-        print(f"{local_time(decision['at'], zone)}  {_in_local_time(decision['sentence'], zone)}")
+        say(f"{local_time(decision['at'], zone)}  {_in_local_time(decision['sentence'], zone)}")
     return os.EX_OK
 
 

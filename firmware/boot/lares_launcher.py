@@ -6,32 +6,19 @@ every byte: so what a power cut leaves behind is found. It imports little, being
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
-import json
 import os
+import stat
 import sys
-import zlib
 from collections.abc import Mapping, Sequence
-from importlib.machinery import EXTENSION_SUFFIXES
 from typing import Any
 
 from lares_file import BUILD
-
-TAG = EXTENSION_SUFFIXES[0][1:-3]
-"""What this Python calls the compiled modules that it takes."""
+from lares_seal import BOOTED, SITE, TAG, is_corrupt, read_text, this_boot
 
 NAME = f"{BUILD}-{TAG}"
 """The folder of this build for this Python."""
-
-SEAL = "seal.json"
-"""Lists every file of the folder, but itself and `BOOTED`, with its size and its CRC-32."""
-
-BOOTED = "booted"
-"""Tells the boot in which every byte was last looked at."""
-
-SITE = "site-packages"
-DATE = 1_500_000_000
-"""The date of every unpacked file: whoever writes to one changes it."""
 
 ROOM = 24 << 20
 """Bytes that must be free to unpack: what is unpacked, and what Python compiles of it."""
@@ -41,6 +28,8 @@ INSTALLED = "/opt/lares"
 """Where install.sh puts the file, and root's commands unpack: they cannot use what the hub's user has unpacked."""
 
 SHARED = ("/var/tmp", "/tmp", "/run")
+UNMAPPED = 65534
+"""The owner that a file of the box's root has in a namespace that knows no such user, as under `PrivateUsers=`."""
 
 EX_DATAERR, EX_SOFTWARE, EX_CANTCREAT = 65, 70, 73
 
@@ -152,9 +141,10 @@ def find_folder(archive: str, bases: Sequence[str]) -> str:
     """A folder that holds all of this build, unpacked now if need be; `Unusable` where there cannot be one."""
     refusals = []
     for base in bases:
+        base = os.path.join(os.path.realpath(os.path.dirname(base)), os.path.basename(base))
         folder = os.path.join(base, NAME)
         try:
-            check_base(base)
+            make_base(base)
             if not take(archive, folder):
                 check_room(base)
                 if sys.stderr.isatty():
@@ -175,15 +165,41 @@ def find_folder(archive: str, bases: Sequence[str]) -> str:
     )
 
 
-def check_base(base: str) -> None:
-    """Raise `Unusable` unless programs may be run from the folder, and nobody else can put one there."""
+def make_base(base: str) -> None:
+    """Have the folder, of mode 0700; `Unusable` unless programs may be run from it, and nobody else can put one there."""
+    check_way(base)
     os.makedirs(os.path.dirname(base), mode=0o700, exist_ok=True)
-    os.makedirs(base, mode=0o700, exist_ok=True)
+    check_way(base)  # of what was missing, somebody else may have made a part meanwhile
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(base, 0o700)
     status = os.lstat(base)
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
+        raise Unusable(f"{base} is not this user's alone")
+    if status.st_mode & 0o077:  # who may open it may lock it
+        os.chmod(base, 0o700)
     if os.statvfs(base).f_flag & os.ST_NOEXEC:
         raise Unusable(f"{base} does not allow execution")
-    if status.st_mode & 0o170000 != 0o040000 or status.st_uid != os.geteuid() or status.st_mode & 0o022:
-        raise Unusable(f"{base} is not this user's alone")
+
+
+def check_way(base: str) -> None:
+    """Raise `Unusable` where somebody else could put another folder in the place of one on the way to the base."""
+    owners, folder = trusted_owners(), base
+    while folder != "/":
+        folder = os.path.dirname(folder)
+        try:
+            status = os.lstat(folder)
+        except FileNotFoundError:
+            continue
+        is_open = status.st_mode & (0o002 if status.st_gid in (0, os.getegid()) else 0o022)
+        if status.st_uid not in owners or (is_open and not status.st_mode & stat.S_ISVTX):
+            raise Unusable(f"{base} lies in {folder}, which others can change")
+
+
+def trusted_owners() -> tuple[int, ...]:
+    """The users who may own what is on the way to a program: this one and root, by whatever number it has here."""
+    mapped = read_text("/proc/self/uid_map").split()
+    is_whole = mapped in ([], ["0", "0", "4294967295"])
+    return (0, os.geteuid()) if is_whole else (0, os.geteuid(), UNMAPPED)
 
 
 def check_room(base: str) -> None:
@@ -224,47 +240,6 @@ def lock_shared(folder: str) -> bool:
         return False
     held.append(descriptor)
     return True
-
-
-def is_corrupt(folder: str, *, deep: bool) -> bool:
-    """Whether a file of the folder is missing or changed, by size and date or, if `deep`, by every byte."""
-    try:
-        files = read_seal(folder)
-        for name, (size, check) in files.items():
-            path = f"{folder}/{name}"
-            status = os.stat(path)
-            if status.st_size != size or status.st_mtime != DATE or (deep and checksum(path) != check):
-                return True
-    except (OSError, ValueError, TypeError, KeyError):
-        return True
-    return False
-
-
-def read_seal(folder: str) -> dict[str, list[int]]:
-    """Size and CRC-32 of the folder's files; `ValueError` or the like where the seal itself is damaged."""
-    with open(os.path.join(folder, SEAL), "rb") as file:
-        files: dict[str, list[int]] = json.loads(file.read())["files"]
-    return files
-
-
-def checksum(path: str) -> int:
-    """The CRC-32 of a file."""
-    with open(path, "rb") as file:
-        return zlib.crc32(file.read())
-
-
-def this_boot() -> str:
-    """What tells this boot of the box from every other; empty where nothing does."""
-    return read_text("/proc/sys/kernel/random/boot_id")
-
-
-def read_text(path: str) -> str:
-    """What a small file says; empty where it cannot be read."""
-    try:
-        with open(path, encoding="ascii", errors="replace") as file:
-            return file.read().strip()
-    except OSError:
-        return ""
 
 
 def repair(archive: str, folder: str) -> None:

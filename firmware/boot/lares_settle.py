@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
-from lares_launcher import DATE, NAME, SITE, candidate_folders, checksum, read_seal
+from lares_launcher import NAME, candidate_folders
+from lares_seal import DATE, SITE, checksum, read_seal
 from lares_unpack import compiled, dir_lock, remove_others, sync, write_seal
 
 
@@ -20,7 +21,7 @@ def remove_old_versions() -> None:
     """Remove every other version that nobody runs from; `OSError` where that fails."""
     folder = running_folder()
     for base in candidate_folders(sys.argv[1:], os.environ):
-        if os.path.isdir(base) and os.stat(base).st_uid == os.geteuid():
+        if os.path.isdir(base) and os.lstat(base).st_uid == os.geteuid() and not os.path.islink(base):
             remove_others(base, keep=folder)
 
 

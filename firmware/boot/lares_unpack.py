@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
-from lares_launcher import BOOTED, DATE, SEAL, SITE, TAG, is_corrupt, read_seal, this_boot
+from lares_seal import BOOTED, DATE, SEAL, SITE, TAG, is_corrupt, read_seal, this_boot
 
 
 def unpack(archive: str, folder: str) -> None:

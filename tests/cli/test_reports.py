@@ -230,7 +230,9 @@ def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    assert terminal.paint("x", "red") == "\x1b[31mx\x1b[0m"
+    assert terminal.visible(f"\x1b[31m{terminal.paint('x', 'red')}") == "\\x1b[31m\x1b[31mx\x1b[0m"
+    monkeypatch.setenv("COLUMNS", "5")
+    assert terminal.visible(terminal.fit(f"a\n{terminal.paint('bcd', 'red')}")) == "a\\n\x1b[31mbc\x1b[0m"
     monkeypatch.setenv("NO_COLOR", "1")
     assert terminal.paint("x", "red") == "x"
 

@@ -6,7 +6,7 @@ import os
 import zipfile
 from pathlib import Path
 
-import lares_launcher
+import lares_seal
 
 from firmware.pack import write_archive
 from firmware.parts import MACHINES, Parts
@@ -20,7 +20,7 @@ NATIVE = {"fast/one.so": b"object one" * 500, "fast/two.so": b"object two" * 500
 
 def this_target() -> Target:
     """The target that this Python is."""
-    _, python, machine, _, libc = lares_launcher.TAG.split("-")
+    _, python, machine, _, libc = lares_seal.TAG.split("-")
     return Target(python=f"3.{python[1:]}", machine=machine, libc=libc, wheels=())
 
 
@@ -58,5 +58,5 @@ def expected(version: bytes = b"1") -> dict[str, bytes]:
 
 def age(folder: Path) -> None:
     """Let it look as if the box had booted since."""
-    (folder / lares_launcher.BOOTED).write_text("another boot")
+    (folder / lares_seal.BOOTED).write_text("another boot")
     os.sync()

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import lares_launcher
+import lares_seal
 import lares_settle
 import lares_unpack
 import pytest
@@ -21,6 +22,7 @@ import pytest
 from tests.firmware.archive import BOOT, age, content, expected, make_archive
 
 USER = os.geteuid()
+OTHER = USER + 4711
 SHARED = [f"{folder}/lares-{USER}" for folder in ("/var/tmp", "/tmp", "/run")]
 
 
@@ -171,6 +173,44 @@ class TestChoice:
         assert self.choose(archive, tmp_path / "open", tmp_path / "link", tmp_path / "c") == tmp_path / "c"
         assert (tmp_path / "c").stat().st_mode & 0o777 == 0o700
 
+    @pytest.mark.skipif(USER != 0, reason="only root can give folders away")
+    @pytest.mark.parametrize("what", ["folder", "link", "link to ours", "file", "way", "open way", "new in theirs"])
+    def test_what_another_user_could_have_laid_is_never_run_nor_written(
+        self, archive: Path, tmp_path: Path, what: str
+    ) -> None:
+        ours, way, base = tmp_path / "ours", tmp_path / "way", tmp_path / "way" / "a"
+        ours.mkdir(mode=0o700)
+        way.mkdir()
+        way.chmod(0o1777)
+        if what == "folder":
+            base.mkdir()
+            os.chown(base, OTHER, OTHER)
+        elif what.startswith("link"):
+            base.symlink_to(ours if what == "link to ours" else tmp_path / "missing")
+            os.lchown(base, OTHER, OTHER)
+        elif what == "file":
+            base.touch()
+        elif what == "open way":
+            way.chmod(0o777)
+        else:
+            way.chmod(0o755)
+            os.chown(way, OTHER, OTHER)
+            base = base / "b" if what == "new in theirs" else base
+        before = sorted(tmp_path.rglob("*"))
+        with pytest.raises(lares_launcher.Unusable, match=re.escape(str(base))):
+            self.choose(archive, base)
+        assert sorted(tmp_path.rglob("*")) == before
+        assert self.choose(archive, base, tmp_path / "c") == tmp_path / "c", "the next place will do"
+
+    def test_a_place_that_others_could_open_and_lock_is_closed_to_them(self, archive: Path, tmp_path: Path) -> None:
+        (tmp_path / "a").mkdir(mode=0o755)
+        assert self.choose(archive, tmp_path / "a").stat().st_mode & 0o777 == 0o700
+
+    def test_a_link_of_ours_on_the_way_is_followed_once(self, archive: Path, tmp_path: Path) -> None:
+        (tmp_path / "card").mkdir()
+        (tmp_path / "data").symlink_to("card")
+        assert self.choose(archive, tmp_path / "data" / "a") == tmp_path / "card" / "a"
+
     def test_a_card_that_fills_up_meanwhile_leaves_nothing_and_the_next_is_tried(
         self, archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -195,10 +235,10 @@ class TestChoice:
 
     def test_concurrent_starts_unpack_once_and_all_run(self, archive: Path, tmp_path: Path) -> None:
         code = (
-            "import sys, lares_launcher, lares_unpack; fill = lares_unpack.fill\n"
+            "import sys, lares_launcher, lares_seal, lares_unpack; fill = lares_unpack.fill\n"
             "lares_unpack.fill = lambda *each: (print('unpacks'), fill(*each))\n"
             "folder = lares_launcher.find_folder(sys.argv[1], [sys.argv[2]])\n"
-            "print(lares_launcher.is_corrupt(folder, deep=True))"
+            "print(lares_seal.is_corrupt(folder, deep=True))"
         )
         command = [sys.executable, "-c", code, str(archive), str(tmp_path / "a")]
         starts = [
@@ -240,7 +280,7 @@ def rot(folder: Path) -> None:
     data = bytearray(path.read_bytes())
     data[100] ^= 1
     path.write_bytes(data)
-    os.utime(path, (lares_launcher.DATE, lares_launcher.DATE))
+    os.utime(path, (lares_seal.DATE, lares_seal.DATE))
 
 
 class TestUnpacked:
@@ -248,8 +288,8 @@ class TestUnpacked:
 
     def test_everything_is_there_and_nothing_of_others(self, folder: Path) -> None:
         assert content(folder) == expected()
-        assert not lares_launcher.is_corrupt(str(folder), deep=True)
-        assert {path.stat().st_mtime for path in folder.rglob("*.py")} == {lares_launcher.DATE}
+        assert not lares_seal.is_corrupt(str(folder), deep=True)
+        assert {path.stat().st_mtime for path in folder.rglob("*.py")} == {lares_seal.DATE}
 
     def test_a_second_start_writes_nothing(self, archive: Path, folder: Path) -> None:
         before = {path: path.stat().st_ctime_ns for path in folder.parent.rglob("*")}
@@ -259,9 +299,9 @@ class TestUnpacked:
     @pytest.mark.parametrize("harm", [harm_emptied, harm_lost, harm_edited, harm_seal, harm_no_seal])
     def test_damage_heals_at_the_next_start(self, archive: Path, folder: Path, harm: Callable[[Path], None]) -> None:
         harm(folder)
-        assert lares_launcher.is_corrupt(str(folder), deep=False)
+        assert lares_seal.is_corrupt(str(folder), deep=False)
         assert lares_launcher.take(str(archive), str(folder))
-        assert content(folder) == expected() and not lares_launcher.is_corrupt(str(folder), deep=True)
+        assert content(folder) == expected() and not lares_seal.is_corrupt(str(folder), deep=True)
 
     def test_damage_that_no_date_tells_heals_after_the_box_has_booted(self, archive: Path, folder: Path) -> None:
         rot(folder)
@@ -277,13 +317,13 @@ class TestUnpacked:
         (cache / "kept.cpython-311.pyc").write_bytes(b"compiled")
         lares_settle.seal_compiled(str(folder))
         (cache / "half.cpython-311.pyc").write_bytes(b"comp")
-        assert not lares_launcher.is_corrupt(str(folder), deep=True)
+        assert not lares_seal.is_corrupt(str(folder), deep=True)
         age(folder)
         assert lares_launcher.take(str(archive), str(folder))
         assert [path.name for path in cache.iterdir()] == ["kept.cpython-311.pyc"]
         (cache / "kept.cpython-311.pyc").write_bytes(bytes(8))
         assert lares_launcher.take(str(archive), str(folder))
-        assert not list(cache.iterdir()) and not lares_launcher.is_corrupt(str(folder), deep=True)
+        assert not list(cache.iterdir()) and not lares_seal.is_corrupt(str(folder), deep=True)
 
     def test_a_file_that_was_copied_badly_says_so(self, archive: Path, tmp_path: Path) -> None:
         data = bytearray(archive.read_bytes())

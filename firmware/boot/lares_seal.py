@@ -1,0 +1,62 @@
+"""Whether what was unpacked is whole: by size and date, or by every byte."""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from importlib.machinery import EXTENSION_SUFFIXES
+
+TAG = EXTENSION_SUFFIXES[0][1:-3]
+"""What this Python calls the compiled modules that it takes."""
+
+SEAL = "seal.json"
+"""Lists every file of the folder, but itself and `BOOTED`, with its size and its CRC-32."""
+
+BOOTED = "booted"
+"""Tells the boot in which every byte was last looked at."""
+
+SITE = "site-packages"
+DATE = 1_500_000_000
+"""The date of every unpacked file: whoever writes to one changes it."""
+
+
+def is_corrupt(folder: str, *, deep: bool) -> bool:
+    """Whether a file of the folder is missing or changed, by size and date or, if `deep`, by every byte."""
+    try:
+        files = read_seal(folder)
+        for name, (size, check) in files.items():
+            path = f"{folder}/{name}"
+            status = os.stat(path)
+            if status.st_size != size or status.st_mtime != DATE or (deep and checksum(path) != check):
+                return True
+    except (OSError, ValueError, TypeError, KeyError):
+        return True
+    return False
+
+
+def read_seal(folder: str) -> dict[str, list[int]]:
+    """Size and CRC-32 of the folder's files; `ValueError` or the like where the seal itself is damaged."""
+    with open(os.path.join(folder, SEAL), "rb") as file:
+        files: dict[str, list[int]] = json.loads(file.read())["files"]
+    return files
+
+
+def checksum(path: str) -> int:
+    """The CRC-32 of a file."""
+    with open(path, "rb") as file:
+        return zlib.crc32(file.read())
+
+
+def this_boot() -> str:
+    """What tells this boot of the box from every other; empty where nothing does."""
+    return read_text("/proc/sys/kernel/random/boot_id")
+
+
+def read_text(path: str) -> str:
+    """What a small file says; empty where it cannot be read."""
+    try:
+        with open(path, encoding="ascii", errors="replace") as file:
+            return file.read().strip()
+    except OSError:
+        return ""

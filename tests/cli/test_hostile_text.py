@@ -1,0 +1,216 @@
+"""Nothing from a file, its name, a script or an answer steers the terminal, hides, or forges a line of ours."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib
+import json
+import logging
+import os
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from appliance.cli.completion import subcommands
+from appliance.cli.hub_client import HubRequest
+from appliance.cli.logs import JsonLines
+from appliance.cli.main import _parser, main
+from appliance.errors import StartFailed
+from tests.cli.test_backup import entries, pack
+from tests.cli.test_commands_line import LOOPBACK
+
+STEERS = "\x1b[31m\x07\x9b2J\r\x7f\u202e\u2066\u200b\u2028\u3164\u034f\U000e0041"
+EVIL = f"x{STEERS}\nforged"
+AT = "2026-11-22T18:00:00.000Z"
+CLI = Path(__file__).parents[2] / "appliance" / "cli"
+
+AUTOMATION = """
+return {
+  id = "a", name = "A", trigger = { type = "cron", expression = "0 0 * * * * *" },
+  execute = function(ctx) ctx:log("info", %s) error(%s) end,
+}
+"""
+
+STATUS = {
+    "version": EVIL,
+    "uptime_secs": 1,
+    "memory_bytes": 1,
+    "timezone": "UTC",
+    "safe": EVIL,
+    "waiting_for": [EVIL],
+    "card": {"today_bytes": 1, "bytes_written": 1, "since": AT, "failure": EVIL},
+    "adapters": [{"name": EVIL, "status": "degraded", "last_success": None, "message": EVIL}],
+    "devices": {"total": 1, "offline": [{"id": EVIL, "state": EVIL, "since": AT}]},
+    "automations": [
+        {"id": EVIL, "is_enabled": True, "next_fire": None, "last": {"status": EVIL, "at": AT, "error": EVIL}}
+    ],
+    "executions": [{"kind": EVIL, "of": EVIL, "started_at": AT, "doing": EVIL, "cpu_secs": 1.0}],
+    "faults": [{"at": AT, "part": EVIL, "message": EVIL}],
+}
+WHY = {"kind": EVIL, "id": EVIL, "timezone": "UTC", "summary": [EVIL], "decisions": [{"at": AT, "sentence": EVIL}]}
+ENTRY = {"at": AT, "level": "error", "part": EVIL, "message": EVIL, "fields": {EVIL: EVIL}}
+KEY = {"id": EVIL, "role": EVIL, "created_at": EVIL, "label": EVIL}
+
+ANSWERED: dict[str, tuple[str, Any]] = {
+    "status": ("status", STATUS),
+    "why a": ("why", WHY),
+    "log": ("log", {"entries": [ENTRY], "last": 1}),
+    "notify a b": ("notify", {"result": {"status": EVIL}}),
+    "status --json": ("status", STATUS),
+    "why a --json": ("why", WHY),
+    "log --json": ("log", {"entries": [ENTRY], "last": 1}),
+    "key list": ("key", [KEY]),
+    "key create --label a --role read": ("key", {**KEY, "key": "lk"}),
+    "key revoke a": ("key", None),
+    "key reset-master": ("key", {"key": "lk"}),
+}
+"""What a running hub, or what stands in its place, answers to a command."""
+
+LOCAL = (
+    "check",
+    "simulate",
+    "simulate --run",
+    "simulate --json",
+    "simulate --events EVIL",
+    "simulate --from EVIL",
+    "doctor",
+    "clock trust",
+    "key list",
+    "key revoke EVIL",
+    "key create --role read --label EVIL",
+    "backup OUT",
+    "backup EVIL/no/where",
+    "restore EVIL",
+    "restore ARCHIVE",
+    "import homecmdr SOURCE",
+    "import homecmdr EVIL",
+    "init OUT",
+    "status",
+    "why EVIL",
+    "log",
+    "notify EVIL EVIL",
+    "demo --config EVIL",
+    "help EVIL",
+    "run EVIL",
+    "EVIL",
+    "completion EVIL",
+)
+"""Commands without a hub; a word in capitals is a file or a text of this test."""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home all of whose names, and what its files say, want to steer the terminal."""
+    home = tmp_path / EVIL
+    (home / "config" / "automations").mkdir(parents=True)
+    (home / "data").mkdir(mode=0o700)
+    (home / "config" / "default.toml").write_text(LOOPBACK)
+    text = json.dumps(EVIL, ensure_ascii=False).replace("\\u001b", "\x1b").replace("\\u007f", "\x7f")
+    text = text.replace("\\u0007", "\\a")
+    (home / "config" / "automations" / f"{EVIL}.lua").write_text(AUTOMATION % (text, text))
+    return home
+
+
+def is_clean(text: str) -> bool:
+    """Whether the terminal was shown nothing of what steers or hides, and no line that is not ours."""
+    return not set(text) & set(STEERS) - set("[31m2J") and "forged" not in [line[:6] for line in text.split("\n")]
+
+
+def said(capfd: pytest.CaptureFixture[str], home: Path, *words: str) -> str:
+    """All that the command prints in this home."""
+    common = ["--config", str(home / "config" / "default.toml"), "--data-dir", str(home / "data")]
+    root = logging.getLogger()
+    handlers, root.handlers = root.handlers, []
+    try:
+        with contextlib.suppress(SystemExit):
+            main([*([] if "--config" in words or words[0] == "completion" else common), *words])
+    finally:
+        root.handlers = handlers
+    captured = capfd.readouterr()
+    return captured.out + captured.err
+
+
+@pytest.mark.parametrize("command", ANSWERED)
+def test_what_a_hub_answers_is_shown_and_does_nothing(
+    command: str, home: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    name, reply = ANSWERED[command]
+    module = importlib.import_module(f"appliance.cli.{name}")
+
+    async def answer(*_: Any) -> Any:
+        return reply
+
+    if name == "key":
+        monkeypatch.setattr(module, "ask_or_act", answer)
+    else:
+        monkeypatch.setattr(module, "ask_hub", lambda arguments, request: reply)
+    text = said(capfd, home, *command.split())
+    assert is_clean(text) and text.strip(), repr(text)
+
+
+@pytest.mark.parametrize("command", [command for command in ANSWERED if command.split()[0] != "key"])
+def test_what_a_hub_refuses_is_shown_and_does_nothing(
+    command: str, home: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(arguments: Any, request: HubRequest) -> Any:
+        raise StartFailed(EVIL, os.EX_NOUSER)
+
+    monkeypatch.setattr(importlib.import_module(f"appliance.cli.{ANSWERED[command][0]}"), "ask_hub", refuse)
+    text = said(capfd, home, *command.split())
+    assert is_clean(text) and r"x\x1b[31m" in text and r"\nforged" in text
+
+
+@pytest.mark.parametrize("command", LOCAL)
+def test_what_files_and_their_names_say_is_shown_and_does_nothing(
+    command: str, home: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    source, out, archive = tmp_path / "source", tmp_path / f"out{EVIL}", tmp_path / f"a{EVIL}.tar.gz"
+    source.mkdir()
+    with sqlite3.connect(source / "homecmdr.db") as database:
+        database.execute("CREATE TABLE rooms (room_id, name)")
+        database.executemany("INSERT INTO rooms VALUES (?, ?)", [(EVIL, EVIL), ("kitchen", EVIL)])
+    pack(archive, entries(state={f"room/{EVIL}": {"name": EVIL}}))
+    named = {"EVIL": EVIL, "OUT": str(out), "ARCHIVE": str(archive), "SOURCE": str(source)}
+    words = [named.get(word, word.replace("EVIL", str(home))) for word in command.split()]
+    text = said(capfd, home, *words)
+    assert is_clean(text) and text.strip(), repr(text)
+
+
+def test_a_fault_of_our_own_shows_no_more(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise RuntimeError(STEERS)
+
+    monkeypatch.setattr(importlib.import_module("appliance.cli.status"), "ask_hub", fail)
+    text = said(capfd, home, "status")
+    assert is_clean(text) and "please report it" in text and "Traceback" in text
+
+
+def test_no_command_is_left_out() -> None:
+    tried = {" ".join(each.split()[:2]) for each in (*ANSWERED, *LOCAL)} | {each.split()[0] for each in LOCAL}
+
+    def paths(parser: Any, path: str = "") -> list[str]:
+        children = subcommands(parser)
+        found = [each for name, child in children.items() for each in paths(child, f"{path} {name}".strip())]
+        return found or [path]
+
+    assert set(paths(_parser())) <= tried | {each.split()[0] for each in ANSWERED}
+
+
+def test_one_place_prints() -> None:
+    is_own: Callable[[ast.AST], bool] = lambda node: (  # noqa: E731
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+    )
+    printing = [file.name for file in CLI.glob("*.py") if any(map(is_own, ast.walk(ast.parse(file.read_text()))))]
+    assert sorted(printing) == ["completion.py", "terminal.py"], "the former prints what a shell is to run"
+
+
+def test_a_line_of_json_steers_nothing_and_says_the_same() -> None:
+    record = logging.LogRecord("hub", logging.INFO, "", 1, f"grün {EVIL}", None, None)
+    line = JsonLines().format(record)
+    assert is_clean(line) and json.loads(line)["message"] == f"grün {EVIL}"

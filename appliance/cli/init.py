@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
+import shutil
+import sys
 from pathlib import Path
 
 from appliance.cli.owner import become_owner
@@ -26,5 +29,18 @@ def init(arguments: argparse.Namespace) -> int:
         say(f"{folder / CONFIG_FILE.parent}: all of it is there already; nothing was changed")
     file = CONFIG_FILE.parent / Path(arguments.config or CONFIG_FILE).name
     data_dir = Path(arguments.data_dir or folder / "data").absolute()
-    say(f"Run it with: lares --config {folder / file} --data-dir {data_dir}")
+    words = [*_program(), "--config", str(folder / file), "--data-dir", str(data_dir)]
+    say(f"Run it with: {shlex.join(words)}")
     return os.EX_OK
+
+
+def _program() -> list[str]:
+    """What a person types to start this program again: its name if the shell finds it, else as it was started."""
+    started = sys.orig_argv[: len(sys.orig_argv) - len(sys.argv) + 1]
+    script = Path(started[-1])
+    if "-m" in started or not os.access(script, os.X_OK):
+        return started
+    found = shutil.which(script.name)
+    if found is not None and Path(found).resolve() == script.resolve():
+        return [script.name]
+    return [str(script) if script.is_absolute() else f"./{script}"]

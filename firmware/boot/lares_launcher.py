@@ -140,8 +140,8 @@ def data_dir(arguments: Sequence[str], environment: Mapping[str, str]) -> str:
 def find_folder(archive: str, bases: Sequence[str]) -> str:
     """A folder that holds all of this build, unpacked now if need be; `Unusable` where there cannot be one."""
     refusals = []
-    for base in bases:
-        base = os.path.join(os.path.realpath(os.path.dirname(base)), os.path.basename(base))
+    for place in bases:
+        base = os.path.join(os.path.realpath(os.path.dirname(place)), os.path.basename(place))
         folder = os.path.join(base, NAME)
         try:
             make_base(base)
@@ -166,7 +166,7 @@ def find_folder(archive: str, bases: Sequence[str]) -> str:
 
 
 def make_base(base: str) -> None:
-    """Have the folder, of mode 0700; `Unusable` unless programs may be run from it, and nobody else can put one there."""
+    """Have the folder, of mode 0700; `Unusable` if it cannot hold programs, or somebody else can put one there."""
     check_way(base)
     os.makedirs(os.path.dirname(base), mode=0o700, exist_ok=True)
     check_way(base)  # of what was missing, somebody else may have made a part meanwhile

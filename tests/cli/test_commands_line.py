@@ -25,6 +25,7 @@ from typing import Any
 
 import pytest
 
+from appliance.cli.main import main
 from appliance.cli.paths import bundled_config
 from appliance.config import load
 from appliance.store.lock import DirectoryLock
@@ -309,9 +310,40 @@ class TestInit:
         file.write_text(LOOPBACK + "# mine\n")
         done = ended(tmp_path, "init", "home", "--config", "mine/config/home.toml", "--data-dir", "there")
         assert done.code == 0 and (tmp_path / "home/config/home.toml").read_text() == file.read_text()
-        run = f"Run it with: lares --config {tmp_path}/home/config/home.toml --data-dir {tmp_path}/there"
-        assert done.out.splitlines()[-1] == run
+        options = f" --config {tmp_path}/home/config/home.toml --data-dir {tmp_path}/there"
+        assert done.out.splitlines()[-1].startswith("Run it with: ") and done.out.endswith(f"{options}\n")
         assert ended(tmp_path, "init", "other", "--config", "nowhere.toml").code == 78
+
+    @pytest.mark.parametrize(
+        ("started", "is_executable", "shown"),
+        [
+            (["python3", "-m", "appliance"], False, "python3 -m appliance"),
+            (["python3", "lares.pyz"], False, "python3 lares.pyz"),
+            (["/usr/bin/python3.11", "-I", "lares.pyz"], False, "/usr/bin/python3.11 -I lares.pyz"),
+            (["python3", "./lares.pyz"], True, "./lares.pyz"),
+            (["python3", "lares.pyz"], True, "./lares.pyz"),
+            (["python3", "sub dir/lares.pyz"], True, "'./sub dir/lares.pyz'"),
+            (["python3", "bin/lares"], True, "lares"),
+        ],
+    )
+    def test_it_names_what_the_user_can_type(
+        self,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+        started: list[str],
+        is_executable: bool,
+        shown: str,
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+        if started[1] != "-m":
+            (tmp_path / started[-1]).parent.mkdir(exist_ok=True)
+            (tmp_path / started[-1]).touch(0o755 if is_executable else 0o644)
+        monkeypatch.setattr(sys, "argv", [started[-1], "init", "home"])
+        monkeypatch.setattr(sys, "orig_argv", [*started, "init", "home"])
+        assert main(["init", "home"]) == 0
+        assert f"Run it with: {shown} --config {tmp_path}/home" in capsys.readouterr().out
 
     def test_a_fresh_configuration_is_sound_and_complete(self, tmp_path: Path) -> None:
         done = ended(tmp_path, "init", "home")

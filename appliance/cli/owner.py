@@ -23,9 +23,10 @@ _ON_THE_WAY = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 
 _IMPORTED_LATE = (
     *(f"encodings.{each}" for each in ("ascii", "idna", "latin_1", "utf_8_sig")),
-    *("concurrent.futures.thread", "ctypes"),
+    *("concurrent.futures.thread", "ctypes", "difflib", "shutil"),
+    *("argon2", "argon2.exceptions", "astral.sun", "croniter", "jinja2.ext"),
 )
-"""What Python imports when it is first needed: the user may not be allowed to read root's Python any more then."""
+"""What is imported when it is first needed: the user may not read root's Python, nor what root has unpacked."""
 
 
 def become_owner(*paths: Path) -> None:

@@ -59,7 +59,7 @@ def simulate(arguments: argparse.Namespace) -> int:
     clock = SimulatedClock(period.start)
     zone = None if arguments.json else settings.locale.timezone
     printer = SimulationPrinter(clock, zone, clock.stop, runs_lua=arguments.run)
-    for name in ("automations", "scenes"):  # what they warn of is printed
+    for name in ("automations", "scenes", "scripts"):  # what they warn of is printed
         logging.getLogger(name).setLevel(logging.ERROR)
     given = (file, data_dir), period.end, events
     asyncio.run(_simulate(settings, DocumentSnapshot(stored), printer, clock, arguments, *given))

@@ -60,6 +60,7 @@ def run(archive: str, folder: str) -> int:
     if not os.environ.get("PYTHONDONTWRITEBYTECODE"):
         sys.dont_write_bytecode = False  # OpenWrt's Python never writes what it compiled, unless told to
     sys.path[:] = [os.path.join(folder, SITE), *filter(is_not_foreign, sys.path[1:])]
+    user = os.geteuid()
     try:
         from appliance.cli.main import main
     except Exception as error:  # a damaged file can fail in any way
@@ -67,7 +68,7 @@ def run(archive: str, folder: str) -> int:
         code = EX_SOFTWARE
     else:
         code = main()
-    if code == EX_SOFTWARE and is_corrupt(folder, deep=True):
+    if code == EX_SOFTWARE and os.geteuid() == user and is_corrupt(folder, deep=True):
         sys.path.insert(0, archive)
         repair(archive, folder)
         os.execv(sys.executable, sys.orig_argv)

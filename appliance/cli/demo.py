@@ -114,8 +114,8 @@ def _run_kept(arguments: argparse.Namespace) -> int:
         template = read_template(find_template(arguments.config))
         text, mode = template[Path(file.name)]
         write_config(file.parent, {**template, Path(file.name): (_kept_home(text.decode()).encode(), mode)})
-        print(f"A home to try is in {folder}: a lamp, a motion sensor, a door, a plug, a button and a thermometer.")
-    print(f"Stop it with Ctrl-C. Again: lares demo --keep {folder}, or lares run in that folder.", flush=True)
+        say(f"A home to try is in {folder}: a lamp, a motion sensor, a door, a plug, a button and a thermometer.")
+    say(f"Stop it with Ctrl-C. Again: lares demo --keep {folder}, or lares run in that folder.")
     arguments.config, arguments.data_dir = str(file), arguments.data_dir or str(folder / "data")
     return run(arguments)
 

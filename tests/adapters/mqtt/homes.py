@@ -22,6 +22,8 @@ from appliance.home.commands import Command
 from appliance.home.model import Device, Observation, Report
 from appliance.home.registry import Registry
 from tests.adapters.mqtt.broker import PASSWORD, USER, Broker
+from tests.adapters.mqtt.captures import Capture
+from tests.adapters.mqtt.table import new_catalog, take
 from tests.fakes.context import context_of
 
 _DEFAULTS = {name: each.default for name, each in Mqtt.FIELDS.items()}
@@ -66,6 +68,20 @@ class BrokerHome:
             ),
             lambda: f"{device_id} shows {dict(self.attributes(device_id))}, not {attributes}",
         )
+
+    async def listens(self, *captured: Capture) -> None:
+        """Wait until every configuration of these captures is built and the broker has acknowledged its topics."""
+        catalog = new_catalog()
+        for each in captured:
+            take(catalog, each.messages)
+
+        def does() -> bool:
+            if self.adapter.connection is None:
+                return False
+            subscriptions = self.adapter._subscriptions
+            return subscriptions.is_current and catalog.filters <= subscriptions._subscribed
+
+        await until(does, lambda: f"{[each.name for each in captured]} are not listened to")
 
     async def command(self, device_id: str, capability: str, action: str, value: Any = None) -> None:
         """Command a device as the dispatcher would."""

@@ -60,12 +60,12 @@ HANDS_ON = (
 """Capture, device, command, the message that the announcer expects, and how it answers."""
 
 
-async def announce(client: aiomqtt.Client, *chosen: Capture, states: bool = False) -> None:
+async def announce(client: aiomqtt.Client, home: BrokerHome, *chosen: Capture) -> None:
+    """Announce devices, and return once the home listens to all of their topics."""
     for each in chosen:
         for sent in each.messages:
             await client.publish(sent.topic, sent.payload, qos=1, retain=sent.retain)
-        for sent in each.states if states else ():
-            await client.publish(sent.topic, sent.payload, qos=1, retain=sent.retain)
+    await home.listens(*chosen)
 
 
 @both_brokers
@@ -73,7 +73,7 @@ async def test_commands_arrive_as_the_announcer_expects_and_are_answered_by_its_
     wrong = []
     for name, device_id, capability, action, value, topic, payload, answer in HANDS_ON:
         async with broker.client() as client, BrokerHome(broker) as home:
-            await announce(client, capture(name))
+            await announce(client, home, capture(name))
             await until(lambda device_id=device_id, home=home: bool(home.attributes(device_id)))  # type: ignore[misc]
             await client.subscribe(topic, qos=1)
             work = asyncio.create_task(home.command(device_id, capability, action, value))
@@ -96,7 +96,7 @@ async def test_devices_come_change_and_go_as_they_are_announced(broker: Broker) 
     contact = capture("zigbee2mqtt/mccgq11lm")
     device_id = "mqtt:zigbee2mqtt_0x00158d000000a112"
     async with broker.client() as client, BrokerHome(broker) as home:
-        await announce(client, contact)
+        await announce(client, home, contact)
         await home.shows(device_id, state="online")
         device = home.registry.get_device(device_id)
         assert device.info.manufacturer == "Aqara" and device.info.device_class == "door"
@@ -119,7 +119,7 @@ async def test_a_press_is_one_event_even_if_announced_twice_and_none_if_it_was_k
     remote, device_id = capture("zigbee2mqtt/e1743"), "mqtt:zigbee2mqtt_0x00158d000000a12c"
     async with broker.client() as client, BrokerHome(broker) as home:
         await client.publish("zigbee2mqtt/Haus/EG E1743", '{"action":"off"}', qos=1, retain=True)
-        await announce(client, remote)
+        await announce(client, home, remote)
         await home.shows(device_id, state="online")
         for _ in range(2):
             await client.publish("zigbee2mqtt/Haus/EG E1743", '{"action":"on"}', qos=1)
@@ -134,7 +134,7 @@ async def test_a_broker_that_dies_takes_its_devices_along_once_and_brings_them_b
     plug, device_id = capture("tasmota-native/relay"), "mqtt:00000049a3bc"
     async with BrokerHome(broker) as home:
         async with broker.client() as client:
-            await announce(client, plug)
+            await announce(client, home, plug)
             await home.shows(device_id, state="online")
         broker.stop(signal.SIGKILL)
         await home.shows(device_id, state="offline")
@@ -146,7 +146,7 @@ async def test_a_broker_that_dies_takes_its_devices_along_once_and_brings_them_b
         await broker.start()
         await home.shows(device_id, state="online")
         async with broker.client() as client:
-            await announce(client, plug)
+            await announce(client, home, plug)
             await client.publish("tasmota_49A3BC/tele/STATE", '{"POWER1":"ON"}', qos=1)
             await home.shows(device_id, power="on")
 
@@ -173,7 +173,7 @@ async def test_a_broker_that_knows_only_version_3_1_1_is_spoken_to_in_that(broke
     server = await asyncio.start_server(relay, "127.0.0.1")
     async with server, broker.client() as client:
         async with BrokerHome(broker, port=server.sockets[0].getsockname()[1]) as home:
-            await announce(client, capture("tasmota-native/relay"))
+            await announce(client, home, capture("tasmota-native/relay"))
             await home.shows("mqtt:00000049a3bc", state="online")
             assert levels == [5, 4]
 
@@ -206,7 +206,7 @@ async def test_a_device_that_does_not_do_it_is_said_to_and_a_late_contradiction_
     switch, device_id = capture("ha-mqtt-discoverable/switch"), "mqtt:node_7f3a"
     state = "hmd/switch/Werkstatt-Node/Pumpe/state"
     async with broker.client() as client, BrokerHome(broker) as home:
-        await announce(client, switch)
+        await announce(client, home, switch)
         await home.shows(device_id, state="online")
         await client.publish(state, "OFF", qos=1)
         await home.shows(device_id, power="off")
@@ -235,7 +235,7 @@ async def test_a_password_that_is_wrong_and_a_certificate_that_is_unknown_are_sa
         await until(lambda: bool(home.errors()))
         assert "certificate verify failed" in home.errors()[0]
     async with BrokerHome(broker, ca_file=str(CERTIFICATE), **tls) as home, broker.client() as client:
-        await announce(client, capture("ha-mqtt-discoverable/switch"))
+        await announce(client, home, capture("ha-mqtt-discoverable/switch"))
         await home.shows("mqtt:node_7f3a", state="online")
         assert not home.errors()
     async with BrokerHome(broker, ca_file=str(tmp_path / "none.pem"), **tls) as home:
@@ -244,7 +244,7 @@ async def test_a_password_that_is_wrong_and_a_certificate_that_is_unknown_are_sa
 
 async def test_a_flipped_broker_message_or_a_flood_of_nonsense_ends_nothing(broker: Broker) -> None:
     async with broker.client() as client, BrokerHome(broker) as home:
-        await announce(client, capture("zigbee2mqtt/mccgq11lm"))
+        await announce(client, home, capture("zigbee2mqtt/mccgq11lm"))
         await home.shows("mqtt:zigbee2mqtt_0x00158d000000a112", state="online")
         topic = "zigbee2mqtt/0x00158d000000a112"
         for payload in (b"\xff\xfe", b"{", b"[" * 50_000, b"null", b"5", b"x" * 300_000, b'{"contact":{}}'):

@@ -42,11 +42,12 @@ class DeviceEncoder:
         return self._keep(device).whole
 
     def encode_with_commands(self, device: Device) -> bytes:
-        """The device as JSON, with what it can be commanded."""
+        """The device as JSON, with what it can be commanded and what its vendor calls its attributes."""
         kept = self._keep(device)
         if kept.commands is None:
-            kept.commands = to_bytes(DEVICE_COMMANDS(device.commands or ()))
-        return b'%b,"commands":%b}' % (kept.whole[:-1], kept.commands)
+            more = {"commands": DEVICE_COMMANDS(device.commands or ()), "labels": device.labels}
+            kept.commands = to_bytes({key: each for key, each in more.items() if each is not None})[1:]
+        return b"%b,%b" % (kept.whole[:-1], kept.commands)
 
     def _keep(self, device: Device) -> _Kept:
         kept = self._kept.get(device.id)
@@ -54,7 +55,12 @@ class DeviceEncoder:
             return kept
         head = kept.head if kept is not None and _differ_in_last_seen(kept.device, device) else _encode_head(device)
         whole = b'%b,"last_seen":"%b"}' % (head, timestamp(device.last_seen).encode())
-        commands = kept.commands if kept is not None and kept.device.commands is device.commands else None
+        has_same = (
+            kept is not None
+            and kept.device.commands is device.commands
+            and kept.device.metadata is device.metadata
+        )
+        commands = kept.commands if kept is not None and has_same else None
         self._kept[device.id] = kept = _Kept(device, head, whole, commands)
         return kept
 

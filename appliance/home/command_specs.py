@@ -68,7 +68,7 @@ class CommandSpec(Struct, frozen=True, kw_only=True):
         return (self.min is None or number >= self.min) and (self.max is None or number <= self.max)
 
     def _is_on_step(self, number: float) -> bool:
-        if not self.step:
+        if not self.step or number == self.max:
             return True
         steps = (number - (self.min or 0)) / self.step
         return abs(steps - round(steps)) < 1e-6 * max(1.0, abs(steps))

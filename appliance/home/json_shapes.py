@@ -78,10 +78,15 @@ DEVICE = Record(
         "commands": Part(
             {**DEVICE_COMMANDS, "description": "Only where the query says include=commands."},
             lambda device: DEVICE_COMMANDS(device.commands or ()),
-        )
+        ),
+        "labels": {
+            "description": "What the vendor calls attributes, where that says more; only with include=commands.",
+            "type": "object",
+            "additionalProperties": TEXT,
+        },
     },
 )
-"""A device with what it can be commanded, sorted by capability."""
+"""A device with what it can be commanded, sorted by capability, and what its vendor calls its attributes."""
 
 ROOM = record("Room", id=identifier.schema, name=name.schema)
 GROUP = record("Group", id=identifier.schema, name=name.schema, members=array_of(TEXT))

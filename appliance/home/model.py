@@ -70,6 +70,12 @@ class Device(Struct, frozen=True, kw_only=True):
         """What people call it, else what the vendor does, else its id."""
         return self.person_name or self.vendor_name or self.id
 
+    @property
+    def labels(self) -> Mapping[str, Value] | None:
+        """What the vendor calls attributes, by attribute, where it says more than their names; None where nothing."""
+        found = self.metadata.vendor_specific.get("labels")
+        return found if isinstance(found, dict) and found else None
+
 
 class Room(Struct, frozen=True, kw_only=True):
     """A room: its `id` never changes, its `name` is what people call it. Which devices it has, `Layout` knows."""

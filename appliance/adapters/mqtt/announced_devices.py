@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from appliance.adapters.mqtt.announcements import Announcement, DeviceFacts
 from appliance.adapters.mqtt.availability import Availability, Member, Refusal, reason_of
-from appliance.adapters.mqtt.device_groups import identifier_of
+from appliance.adapters.mqtt.device_groups import identifier_of, slug
 from appliance.adapters.mqtt.entities.entity import Entity, Offer
 from appliance.adapters.mqtt.entities.happenings import ActionSensor, EventEntity, TriggerEntity
 from appliance.adapters.mqtt.entities.table import build_entity
@@ -18,6 +18,9 @@ from appliance.home.values import Value
 
 MAX_ENTITIES = 256
 """Entities of one device."""
+
+MAX_LABEL_CHARS = 200
+"""Characters of an entity's name."""
 
 TOO_MANY_ENTITIES = f"the device has more than {MAX_ENTITIES} entities"
 
@@ -68,6 +71,7 @@ class MqttDevice(Struct):
                 "config_topics": topics[:10],
                 "origin": announcements[0].origin,
                 "identifier": self.identifier,
+                **({"labels": labels} if (labels := self.labels) else {}),
             },
             name=self.name or None,
             info=Info(
@@ -82,6 +86,16 @@ class MqttDevice(Struct):
             commands=self.specs,
             is_available=self.is_available,
         )
+
+    @property
+    def labels(self) -> dict[str, Value]:
+        """The names of its entities by the attribute that each shows, where they say more than the attribute does."""
+        found: dict[str, Value] = {}
+        for entity in (member.entity for member in self.members if not member.entity.reports_events):
+            words = "".join(each for each in entity.config.text("name") if each.isprintable()).strip()[:MAX_LABEL_CHARS]
+            if words and slug(words) != entity.label.rpartition(".")[2].lower():
+                found.setdefault(entity.label, words)
+        return found
 
     @property
     def kind(self) -> DeviceKind:

@@ -92,7 +92,7 @@ export function commandsOf({ commands = [] }) {
 // One control; `isBare` is without its label, for the corner of a card.
 export function control(to, command, attributes, { isBare, isDisabled } = {}) {
 	const { capability } = command;
-	const label = labelOf(capability);
+	const label = labelOf(capability, state.devices.get(to.target));
 	const wish = state.pending.get(to.target)?.[capability];
 	const drawn = kindOf(command)({
 		to, command, attributes, wish, isDisabled,

@@ -80,7 +80,7 @@ function History({ device }) {
 	if (!attribute) return null;
 	return titled(t("device.history"), card(
 		dl({ class: "facts" }, attributes.map(([name, value]) => div({ key: name, class: name === attribute && "chosen" },
-			dt(pressed(name === attribute, "link", labelOf(name), () => setAttribute(name))), dd(show(name, value))))),
+			dt(pressed(name === attribute, "link", labelOf(name, device), () => setAttribute(name))), dd(show(name, value))))),
 		div({ class: "tabs", role: "group", "aria-label": t("device.history") },
 			Object.keys(PERIODS).map((each) => pressed(each === period, "", t(`period.${each}`), () => setPeriod(each)))),
 		use(Picture, { key: `${attribute} ${period}`, device, attribute, period })));
@@ -93,7 +93,7 @@ function Picture({ device, attribute, period }) {
 	const { data, error } = useLoaded(() => get(`devices/${segment(device.id)}/history/${segment(attribute)}?${query}`), []);
 	const entries = data?.entries;
 	if (!entries?.length) return p({ class: "empty picture" }, error ?? (entries && t("device.no_history")));
-	const label = t("device.picture", { attribute: labelOf(attribute), count: entries.length });
+	const label = t("device.picture", { attribute: labelOf(attribute, device), count: entries.length });
 	const lines = entries.slice(0, MAX_ROWS).map((entry, at) => line(at, "", time(entry.observed_at), show(attribute, entry.value)));
 	return [
 		use(Chart, { attribute, entries, from, until, label }),

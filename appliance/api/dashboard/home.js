@@ -106,7 +106,7 @@ const DeviceCard = memo(({ device, error, mayCommand }) => {
 	return thing({ look: isAway ? "away" : power, symbol: classOf(device), title, control: corner },
 		others,
 		readings.length > 0 && dl({ class: "readings" }, readings.map(([name, value]) =>
-			div({ key: name }, dt(labelOf(name)), dd(show(name, value))))),
+			div({ key: name }, dt(labelOf(name, device)), dd(show(name, value))))),
 		device.kind === "Sensor" && use(Trend, { device, readings }),
 		errorLine(device.id, error));
 });

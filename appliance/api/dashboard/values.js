@@ -8,7 +8,8 @@ const PERCENTAGES = ["brightness", "battery", "volume", "cover_position", "cover
 
 export const nameOf = (device) => device.name || device.id;
 export const classOf = (device) => device.info?.class ?? device.kind.toLowerCase();
-export const labelOf = (attribute) => t(`attribute.${attribute}`, {}, plain(attribute.split(".").pop()));
+export const labelOf = (attribute, device) =>
+	device?.metadata?.vendor_specific?.labels?.[attribute] ?? t(`attribute.${attribute}`, {}, plain(attribute.split(".").pop()));
 export const unitOf = (unit) => UNITS[unit] ?? unit ?? "";
 
 // The value as text, with its unit.

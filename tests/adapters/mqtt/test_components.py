@@ -84,7 +84,12 @@ SHOWN: tuple[tuple[str, dict[str, Any], str, dict[str, Any]], ...] = (
     ("device_tracker", {}, "home", {"presence": True}),
     ("device_tracker", {}, "not_home", {"presence": False}),
     ("device_tracker", {}, "Work", {"presence": False, "custom.mqtt.zone": "Work"}),
-    ("sensor", {}, "unknown", {}),
+    ("sensor", {}, "unknown", {"custom.mqtt.x": "unknown"}),
+    ("sensor", {}, "None", {"custom.mqtt.x": "None"}),
+    ("sensor", {"options": ["none", "inf"]}, "inf", {"custom.mqtt.x": "inf"}),
+    ("sensor", {"unit_of_measurement": "W"}, "unknown", {}),
+    ("text", {}, "None", {"custom.mqtt.x": "None"}),
+    ("infrared", {"schema": "receiver"}, "[1,2]", {"custom.mqtt.x": "[1,2]"}),
 )
 """Component that only shows, keys, a state, and what is shown then."""
 

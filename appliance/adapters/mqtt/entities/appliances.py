@@ -229,7 +229,8 @@ class Regulator(Entity):
         current = number_parser(name, lambda value: {"value": value, "unit": unit})
         self.read(f"current_{name}_topic", current, f"current_{name}_template")
         for key, topic in (("mode", "mode_state"), ("action", "action")):
-            self.read(f"{topic}_topic", _text_of(f"custom.mqtt.{key}"), f"{topic}_template", "value_template")
+            parse = _text_of(f"custom.mqtt.{key}", self.config.texts("modes") if key == "mode" else ())
+            self.read(f"{topic}_topic", parse, f"{topic}_template", "value_template")
 
     def _offer(self) -> None:
         if self.can(self._power):
@@ -273,9 +274,9 @@ class Regulator(Entity):
         return Intent(messages=(message,), shows={command.capability: shown} if is_shown else {})
 
 
-def _text_of(attribute: str) -> Callable[[str], Update]:
+def _text_of(attribute: str, options: tuple[str, ...]) -> Callable[[str], Update]:
     def parse(text: str) -> Update:
-        if is_unknown(text):
+        if is_unknown(text) and text not in options:
             return {attribute: None}
         return {attribute: text[:200]} if text else {}
 

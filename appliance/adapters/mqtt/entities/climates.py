@@ -59,7 +59,8 @@ class Climate(Entity):
         self._read("mode_state_topic", parse_mode, "mode_state_template")
         self._read("action_topic", word_parser("hvac_state", _ACTIONS), "action_template")
         for key, name in _WORDS.items():
-            self._read(f"{name}_state_topic", _text_parser(key), f"{name}_value_template", f"{name}_state_template")
+            parse = _text_parser(key, self.config.texts(f"{name}s"))
+            self._read(f"{name}_state_topic", parse, f"{name}_value_template", f"{name}_state_template")
             if self.can(f"{name}_command"):
                 self.offers[key] = Offer(actions=("set",), schema=self._options(name))
         if self.can("power_command"):
@@ -125,13 +126,13 @@ def _measured_in(unit: str) -> Callable[[float], Value]:
     return lambda value: {"value": value, "unit": unit}
 
 
-def _text_parser(attribute: str) -> Callable[[str], Update]:
+def _text_parser(attribute: str, options: tuple[str, ...]) -> Callable[[str], Update]:
     """Parses a mode by its announced name; of presets `None` is the one that is called so."""
 
     def parse(text: str) -> Update:
         if text == "" or len(text) > 200:
             return {}
-        if text == "None":
+        if text == "None" and text not in options:
             return {attribute: "none" if attribute == "preset_mode" else None}
         return {attribute: text}
 

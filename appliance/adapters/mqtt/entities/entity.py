@@ -128,6 +128,10 @@ class Entity:
         """Every attribute that it may show."""
         return {*self.claims, *self.offers, *self.more_keys, *(() if self.claims else (self.custom,))}
 
+    def is_null(self, text: str) -> bool:
+        """Whether a text is what a template makes of a JSON null; one that is an option, or has no template, is meant."""
+        return text == "None" and "value_template" in self.config and text not in self.config.texts("options")
+
     def restore(self, shown: Mapping[str, Value]) -> bool:
         """Show what it showed before a restart, of attributes that nothing is known of; whether that is anything."""
         kept = {key: value for key, value in shown.items() if key in self.keys and key not in self.attributes}

@@ -36,11 +36,7 @@ class Input(Entity):
 
     def parse(self, text: str) -> Update:
         """The value of a message, cut to 1,000 characters."""
-        return {self.custom: None if text == "None" and not self.is_option(text) else text[:1000]}
-
-    def is_option(self, text: str) -> bool:
-        """Whether a text is one of the values that may be set, whatever else it means."""
-        return False
+        return {self.custom: None if self.is_null(text) else text[:1000]}
 
     def write(self, command: Command) -> Intent:
         """The value, through the template if there is one."""
@@ -52,9 +48,13 @@ class Number(Input):
     """A number within the announced range."""
 
     def schema(self) -> dict[str, Value]:
-        """The range; 1 to 100 in steps of 1 unless something else is announced."""
+        """The range; 1 to 100 in steps of 1 unless something else is announced. A bound that is no whole number
+        takes the steps away where none are announced.
+        """
         defaults = {"min": 1, "max": 100, "step": 1}
         bounds = {name: plain_number(self.config.number(name, default)) for name, default in defaults.items()}
+        if "step" not in self.config and any(isinstance(each, float) for each in bounds.values()):
+            del bounds["step"]
         schema: dict[str, Value] = {"type": "number", **bounds}
         unit = self.config.text("unit_of_measurement")
         return {**schema, "unit": unit} if unit else schema
@@ -84,10 +84,6 @@ class Select(Input):
     def schema(self) -> dict[str, Value]:
         """One of the announced options."""
         return {"type": "enum", "values": list(self.config.texts("options"))}
-
-    def is_option(self, text: str) -> bool:
-        """Whether it is announced as an option."""
-        return text in self.config.texts("options")
 
 
 class Text(Input):
@@ -166,12 +162,12 @@ class Firmware(Entity):
 
 
 class SentText(Input):
-    """What only takes texts: messages to show, codes to send by infrared."""
+    """What takes texts: messages to show, codes to send by infrared; a receiver of codes shows the last one."""
 
     def setup(self) -> None:
         """Offer to send a text."""
         self.component_class = self.announcement.component
-        self.use_custom()
+        super().setup()
 
     def write(self, command: Command) -> Intent:
         """The text, through the template if there is one; done when it is sent."""

@@ -94,9 +94,11 @@ class Sensor(Entity):
 
     def _parse(self, text: str) -> Update:
         key = self._capability_key
-        if is_unknown(text):
+        if not key and not self._is_number:
+            return {self.custom: None if self.is_null(text) else text[:1000]}
+        if is_unknown(text) and text not in self.config.texts("options"):
             return {key or self.custom: None}
-        if text == "" and (key or self._is_number):
+        if text == "":
             return {}
         if not key:
             return {self.custom: self._custom_value(text)}
@@ -117,12 +119,10 @@ class Sensor(Entity):
         return {key: value}
 
     def _custom_value(self, text: str) -> Value:
-        if self._is_number:
-            try:
-                return parse_number(text)
-            except Invalid:
-                pass
-        return text[:1000]
+        try:
+            return parse_number(text)
+        except Invalid:
+            return text[:1000]
 
 
 class BinarySensor(Entity):

@@ -56,9 +56,7 @@ class DeviceEncoder:
         head = kept.head if kept is not None and _differ_in_last_seen(kept.device, device) else _encode_head(device)
         whole = b'%b,"last_seen":"%b"}' % (head, timestamp(device.last_seen).encode())
         has_same = (
-            kept is not None
-            and kept.device.commands is device.commands
-            and kept.device.metadata is device.metadata
+            kept is not None and kept.device.commands is device.commands and kept.device.metadata is device.metadata
         )
         commands = kept.commands if kept is not None and has_same else None
         self._kept[device.id] = kept = _Kept(device, head, whole, commands)

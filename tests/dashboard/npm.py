@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import tarfile
 import tempfile
@@ -19,14 +20,39 @@ JSQR = ("jsqr", "1.4.0", "package/dist/jsQR.js")
 def script(package: tuple[str, str, str]) -> str:
     """The text of one file of a package; skips the test, and says why, where npm is missing or fetches nothing."""
     name, version, member = package
-    cache = os.environ.get("BUILD_PY_CACHE") or os.environ.get("XDG_CACHE_HOME") or tempfile.gettempdir()
-    kept = Path(cache) / "lares-tests" / f"{name}-{version}.js"
+    kept = _cache() / f"{name}-{version}.js"
     if not kept.exists():
         kept.parent.mkdir(parents=True, exist_ok=True)
         part = kept.with_suffix(f".part{os.getpid()}")
         part.write_bytes(_fetch(name, version, member))
         part.replace(kept)
     return kept.read_text()
+
+
+def installed(*packages: str) -> Path:
+    """A folder with `node_modules` of these packages, each `name@version`, installed once without their scripts.
+
+    Skips the test, and says why, where npm is missing or fetches nothing.
+    """
+    folder = _cache() / "+".join(packages)
+    if not folder.exists():
+        part = folder.with_suffix(f".part{os.getpid()}")
+        part.mkdir(parents=True)
+        (part / "package.json").write_text("{}")
+        command = [need("npm"), "install", "--silent", "--ignore-scripts", "--no-audit", "--no-fund", *packages]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=500, cwd=part, check=False)
+        if done.returncode != 0:
+            shutil.rmtree(part)
+            pytest.skip(f"npm could not fetch {packages[0]}: {done.stderr.strip()[-300:]}")
+        part.replace(folder)
+    return folder
+
+
+def _cache() -> Path:
+    return (
+        Path(os.environ.get("BUILD_PY_CACHE") or os.environ.get("XDG_CACHE_HOME") or tempfile.gettempdir())
+        / "lares-tests"
+    )
 
 
 def _fetch(name: str, version: str, member: str) -> bytes:

@@ -92,7 +92,9 @@ class MqttDevice(Struct):
         """The names of its entities by the attribute that each shows, where they say more than the attribute does."""
         found: dict[str, Value] = {}
         for entity in (member.entity for member in self.members if not member.entity.reports_events):
-            words = "".join(each for each in entity.config.text("name") if each.isprintable()).strip()[:MAX_LABEL_CHARS]
+            words = "".join(each for each in entity.config.text("name") if each.isprintable()).strip()[
+                :MAX_LABEL_CHARS
+            ]
             if words and slug(words) != entity.label.rpartition(".")[2].lower():
                 found.setdefault(entity.label, words)
         return found

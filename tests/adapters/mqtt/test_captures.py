@@ -49,6 +49,19 @@ def test_what_is_kept_of_a_devices_own_configuration_is_up_to_the_user() -> None
     assert attributes(all_of_it, device).keys() > attributes(few, device).keys()
 
 
+def test_an_entitys_own_name_is_the_label_of_what_it_shows_where_it_says_more() -> None:
+    catalog, device = new_catalog(), {"identifiers": ["a"]}
+    for object_id, name, device_class in (("t", "Outdoor temperature", "temperature"), ("h", "Humidity", "humidity"),
+                                          ("x", "Wind chill", None), ("y", None, None)):  # fmt: skip
+        unit = {"temperature": "°C", "humidity": "%"}.get(device_class or "")
+        config = {"state_topic": object_id, "name": name, "device_class": device_class, "unit_of_measurement": unit}
+        take(catalog, (sent(f"homeassistant/sensor/{object_id}/config", {**config, "device": device}),))
+    assert catalog.devices["mqtt:a"].observation().vendor_specific["labels"] == {
+        "temperature": "Outdoor temperature",
+        "custom.mqtt.x": "Wind chill",
+    }
+
+
 def test_one_byte_turned_over_in_any_message_never_harms() -> None:
     every = list(captures())
 

@@ -129,7 +129,7 @@ class Entity:
         return {*self.claims, *self.offers, *self.more_keys, *(() if self.claims else (self.custom,))}
 
     def is_null(self, text: str) -> bool:
-        """Whether a text is what a template makes of a JSON null; one that is an option, or has no template, is meant."""
+        """Whether a text is what a template makes of a JSON null, and no option."""
         return text == "None" and "value_template" in self.config and text not in self.config.texts("options")
 
     def restore(self, shown: Mapping[str, Value]) -> bool:

@@ -102,21 +102,22 @@ class Sensor(Entity):
             return {}
         if not key:
             return {self.custom: self._custom_value(text)}
-        if key == "air_quality":
-            return {key: text}
-        number = parse_number(text)
+        return {key: text if key == "air_quality" else self._measurement(key, parse_number(text))}
+
+    def _measurement(self, key: str, number: float) -> Value:
+        """The value of a capability."""
         if key == "battery":
-            return {key: min(max(round(number), 0), 100)}
+            return min(max(round(number), 0), 100)
         if key in ("illuminance", "wind_direction"):
-            return {key: round(number)}
+            return round(number)
         if key == "uv_index":
-            return {key: number}
+            return number
         value: dict[str, Value] = {"value": number, "unit": self._unit}
         if key.startswith("energy_"):
             value["period"] = key.removeprefix("energy_")
         elif key == "rainfall":
             value["period"] = next((word for word in _PERIODS if word in self._words), "total")
-        return {key: value}
+        return value
 
     def _custom_value(self, text: str) -> Value:
         try:

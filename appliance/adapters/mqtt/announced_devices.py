@@ -19,7 +19,7 @@ from appliance.home.values import Value
 MAX_ENTITIES = 256
 """Entities of one device."""
 
-MAX_LABEL_CHARS = 200
+MAX_ENTITY_NAME_CHARS = 200
 """Characters of an entity's name."""
 
 TOO_MANY_ENTITIES = f"the device has more than {MAX_ENTITIES} entities"
@@ -93,7 +93,7 @@ class MqttDevice(Struct):
         found: dict[str, Value] = {}
         for entity in (member.entity for member in self.members if not member.entity.reports_events):
             words = "".join(each for each in entity.config.text("name") if each.isprintable()).strip()[
-                :MAX_LABEL_CHARS
+                :MAX_ENTITY_NAME_CHARS
             ]
             if words and slug(words) != entity.label.rpartition(".")[2].lower():
                 found.setdefault(entity.label, words)

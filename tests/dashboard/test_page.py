@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import socket
 from functools import partial
@@ -85,7 +86,9 @@ async def test_a_key_in_a_link_takes_the_place_of_a_stored_one_once_the_hub_acce
             assert page.url == f"{shared.url}/dashboard/"
         await page.evaluate(f"location.hash = '#token={READER.text}'")
         await expect(page.get_by_role("alert")).to_have_count(0)
-        await page.wait_for_function(f"localStorage.lares_token === '{READER.text}'")
+        async with asyncio.timeout(PATIENCE_SECS):
+            while await page.evaluate("localStorage.lares_token") != READER.text:  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(0.02)
         assert "token" not in page.url
 
 
@@ -347,7 +350,7 @@ async def test_a_stream_that_a_proxy_lost_is_shown_and_opened_again(browser: Bro
         await page.clock.fast_forward(25_000)
         await expect(page.locator(".banner")).to_contain_text("unreachable since")
         await page.clock.run_for(5_000)
-        await until(lambda: opened == 2)
+        await until(lambda: opened >= 2)  # its first request may time out: the page's clock runs ahead
         await expect(page.locator("main.offline")).to_be_visible()
         is_lost = False
         await page.clock.run_for(60_000)

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from appliance.automations.automations import View
+from appliance.automations.automations import NOT_YET_ON, View
 from appliance.automations.home_names import names_in_condition, names_in_trigger
 from appliance.automations.waiting import explain_waiting
 from appliance.clock import timestamp
@@ -147,7 +147,7 @@ class Reasons:
 def _describe(view: View, armed: Mapping[str, Any], runs: Sequence[object]) -> Iterator[str]:
     trigger = " or ".join(dict.fromkeys(each.type for each in view.definition.triggers))
     if not view.is_enabled:
-        yield "it is switched off"
+        yield "it is switched off" if view.definition.enabled else NOT_YET_ON
     if armed.get("next_fire") is not None:
         yield f"its trigger, {trigger}, is due next at {armed['next_fire']}"
     elif armed.get("waiting"):

@@ -148,6 +148,7 @@ AUTOMATION = record(
     ),
     condition_count=Part(COUNT, lambda view: len(view.definition.conditions)),
     status=Part(one_of("enabled", "disabled"), lambda view: "enabled" if view.is_enabled else "disabled"),
+    enabled_in_file=Part(BOOLEAN, "definition.enabled"),
     last_run=maybe(INSTANT),
     last_error=maybe(TEXT),
     running=COUNT,

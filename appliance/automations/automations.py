@@ -21,6 +21,10 @@ from appliance.lua.lua_catalog import Catalog
 log = logging.getLogger("automations")
 
 
+NOT_YET_ON = "it is off, as its file says: fill in the names at its top, then switch it on"
+"""What is said of an automation with `enabled = false` that nobody has switched on."""
+
+
 class View(Struct, frozen=True, kw_only=True):
     """One automation with its state; `last_run` and `last_error` are since the hub started, `running` is how many of
     its executions run now.

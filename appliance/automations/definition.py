@@ -30,7 +30,10 @@ EXAMPLE = "{ { type = … }, … }"
 
 
 class AutomationDefinition(Struct, frozen=True, kw_only=True):
-    """One automation, set off by each of its triggers. Equal definitions do the same, but for their Lua."""
+    """One automation, set off by each of its triggers. Equal definitions do the same, but for their Lua.
+
+    One that is not `enabled` is off until somebody switches it on.
+    """
 
     id: str
     name: str
@@ -39,6 +42,7 @@ class AutomationDefinition(Struct, frozen=True, kw_only=True):
     conditions: tuple[Condition, ...]
     policy: Policy
     mode: Mode
+    enabled: bool = True
 
 
 def automation_parser(
@@ -72,6 +76,7 @@ def parse(table: Table, locale: Locale, now: datetime, default_max: int) -> Auto
     conditions = parse_conditions(table, locale)
     policy = _policy(table, triggers)
     mode = table.take("mode", mode_check(default_max))
+    enabled = table.take("enabled", boolean)
     table.need("execute", function)
     table.refuse_others("a field of an automation")
     if id_ is None or name is None or not triggers:
@@ -84,6 +89,7 @@ def parse(table: Table, locale: Locale, now: datetime, default_max: int) -> Auto
         conditions=conditions,
         policy=policy,
         mode=mode or Mode(type=ModeType.PARALLEL, max=default_max),
+        enabled=enabled is not False,
     )
 
 

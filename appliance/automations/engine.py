@@ -144,6 +144,7 @@ class Engine:
             self._active[id_] = self._carry_over(before.pop(id_, []), asset)
         for active in (each for gone in before.values() for each in gone):
             self._stop(active)
+        self._states.begin_with({each.definition.id: each.definition.enabled for each in assets})
         self._listeners = Listeners(self._list_active(), self._registry)
         self._change_times.watch(_watched_attributes(each.definition for each in assets))
         if self.catalog.is_complete:

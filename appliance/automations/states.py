@@ -17,7 +17,8 @@ from appliance.store.records import Storage
 from appliance.tasks import Tasks
 
 TOGGLE_PREFIX, AUTOMATION_PREFIX = "toggle/", "automation/"
-"""Keys in the document: `toggle/<id>` is false for what is switched off; `automation/<id>` is what was remembered."""
+"""Keys in the document: `toggle/<id>` is what somebody has switched, true or false, unless the file says the same;
+`automation/<id>` is what was remembered."""
 
 
 class State(Struct, kw_only=True):
@@ -60,8 +61,9 @@ class States:
         self._put = storage.put
         self._tasks = Tasks()
         self._states = {id_: State.from_json(value) for id_, value in storage.stored.items(AUTOMATION_PREFIX)}
-        for id_, is_enabled in storage.stored.items(TOGGLE_PREFIX):
-            self.of(id_).is_enabled = is_enabled is not False
+        self._switched = {id_: is_on is not False for id_, is_on in storage.stored.items(TOGGLE_PREFIX)}
+        self._at_first: Mapping[str, bool] = {}
+        self.begin_with({})
 
     async def __aenter__(self) -> States:
         return self
@@ -72,6 +74,12 @@ class States:
     def of(self, id_: str) -> State:
         """The state of the automation of this id, which may be new."""
         return self._states.setdefault(id_, State())
+
+    def begin_with(self, enabled: Mapping[str, bool]) -> None:
+        """What the files say of automations that nobody has switched; others are on."""
+        self._at_first = enabled
+        for id_ in {**self._switched, **enabled}:
+            self.of(id_).is_enabled = self._switched.get(id_, enabled.get(id_, True))
 
     def remember(self, id_: str, memory: Memory) -> None:
         """Keep what a policy remembers, over a restart too."""
@@ -125,12 +133,12 @@ class States:
     def forget_others(self, ids: Collection[str]) -> None:
         """Forget automations that there are no more, their switches too, as soon as the card takes it."""
         gone = [id_ for id_ in self._states if id_ not in ids]
-        switched_off = [TOGGLE_PREFIX + id_ for id_ in gone if not self._states[id_].is_enabled]
+        switched = [TOGGLE_PREFIX + id_ for id_ in gone if self._switched.pop(id_, None) is not None]
         for id_ in gone:
             del self._states[id_]
             self._remember(AUTOMATION_PREFIX + id_, None)
-        if switched_off:
-            self._tasks.start(self._remove(switched_off), "forgetting of automations")
+        if switched:
+            self._tasks.start(self._remove(switched), "forgetting of automations")
 
     async def switch(self, id_: str, *, is_enabled: bool) -> None:
         """Switch it on or off, once that is on the card; `StoreFailed` where it cannot be.
@@ -140,7 +148,11 @@ class States:
         await self._tasks.finish(self._switch(id_, is_enabled), f"switch of {id_}")
 
     async def _switch(self, id_: str, is_enabled: bool) -> None:
-        await self._put({TOGGLE_PREFIX + id_: None if is_enabled else False})
+        is_as_the_file_says = is_enabled == self._at_first.get(id_, True)
+        await self._put({TOGGLE_PREFIX + id_: None if is_as_the_file_says else is_enabled})
+        self._switched.pop(id_, None)
+        if not is_as_the_file_says:
+            self._switched[id_] = is_enabled
         self.of(id_).is_enabled = is_enabled
 
     async def _remove(self, keys: list[str]) -> None:

@@ -7,6 +7,7 @@ import asyncio
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -45,7 +46,7 @@ def check(arguments: argparse.Namespace) -> int:
     with as_owner(data_dir, file):
         settings, faults = _load(file)
     is_sound = not faults
-    in_lua, warnings = asyncio.run(_check_lua(settings, data_dir, file))
+    in_lua, warnings, off = asyncio.run(_check_lua(settings, data_dir, file))
     faults += [*in_lua, *find_unreadable(file.parent)]
     if not is_sound:  # what Lua names may be in what cannot be read of the configuration
         warnings = []
@@ -56,6 +57,8 @@ def check(arguments: argparse.Namespace) -> int:
     if faults:
         say(f"lares: {len(faults)} fault{'s' if len(faults) > 1 else ''} found", to=sys.stderr)
         return os.EX_CONFIG
+    if off:
+        say(f"off, as their files say: {', '.join(off)}; fill in the names at the top of each, then switch it on")
     say(f"{file}: no faults")
     return os.EX_OK
 
@@ -83,8 +86,9 @@ def _load(file: Path) -> tuple[Config, list[Fault]]:
         return replace(config.parse("", str(file), {}), locale=ANYWHERE), failed.faults
 
 
-async def _check_lua(settings: Config, data_dir: Path, file: Path) -> tuple[list[Fault], list[Fault]]:
-    """The faults of the Lua files and, where there are none, warnings about them."""
+async def _check_lua(settings: Config, data_dir: Path, file: Path) -> tuple[list[Fault], list[Fault], list[str]]:
+    """The faults of the Lua files and, where there are none, warnings about them; and the automations that are off
+    because their files say so."""
     clock, limits = Clock(), settings.automations.runner
     folders = (
         folder_of(settings.scenes, settings.root),
@@ -106,7 +110,9 @@ async def _check_lua(settings: Config, data_dir: Path, file: Path) -> tuple[list
             warnings += _wrong_names(
                 settings, data_dir, automations, [each.definition.id for each in scenes.checked], sources
             )
-        return faults, warnings
+        switched = _switched(data_dir)
+        off = [each.definition.id for each in automations.checked if not each.definition.enabled]
+        return faults, warnings, sorted(id_ for id_ in off if id_ not in switched)
 
 
 def _wrong_names(
@@ -122,7 +128,8 @@ def _wrong_names(
         devices = read_devices(stored, read_layout(stored, lambda key, error: None), lambda key, error: None)
     except (OSError, LaresError):
         return []
-    off = {id_ for id_, is_on in stored.items(TOGGLE_PREFIX) if is_on is False}
+    at_first = {each.definition.id: each.definition.enabled for each in automations.checked}
+    off = {id_ for id_, is_on in {**at_first, **_switched(data_dir)}.items() if is_on is False}
     idle = {each.source for each in automations.checked if each.definition.id in off}
     names = HomeNames(
         adapters=settings.adapter_names,
@@ -135,6 +142,14 @@ def _wrong_names(
         notify_targets=settings.notify.targets,
     )
     return names.list_faults(each for each in automations.checked if each.definition.id not in off)
+
+
+def _switched(data_dir: Path) -> dict[str, Any]:
+    """What somebody has switched on or off, by id; nothing where the home has left no store."""
+    try:
+        return dict(DocumentSnapshot(read_state(data_dir)).items(TOGGLE_PREFIX))
+    except (OSError, LaresError):
+        return {}
 
 
 def _known_names(settings: Config, data_dir: Path) -> KnownNames:

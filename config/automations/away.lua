@@ -31,6 +31,7 @@ return {
   id = "away",
   name = "Away",
   description = "Everything goes off when nobody is at home; in the evening a light pretends that somebody is.",
+  enabled = false, -- off until you switch it on, on the page or as docs/lua.md tells; fill in the names above first
   triggers = triggers.of(PEOPLE, {
     { id = "left", type = "device_state_change", attribute = "presence", equals = false, duration_secs = 600 },
     { id = "came", type = "device_state_change", attribute = "presence", equals = true },

@@ -11,6 +11,7 @@ return {
   id = "double_press",
   name = "Button pressed twice",
   description = "Pressing the button twice switches the lights of the group bedroom.",
+  enabled = false, -- off until you switch it on, on the page or as docs/lua.md tells; fill in the names above first
   triggers = triggers.of(BUTTONS, { { type = "device_event", event = "double" } }),
   mode = "queued",
   execute = function(ctx)

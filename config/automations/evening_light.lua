@@ -22,6 +22,7 @@ return {
   id = "evening_light",
   name = "Evening light",
   description = "Switches the lights of the group evening on at 18:00 on weekdays.",
+  enabled = false, -- off until you switch it on, on the page or as docs/lua.md tells; fill in the names above first
   trigger = { type = "wall_clock", time = "18:00", weekdays = WEEKDAYS },
   execute = function(ctx)
     if ctx:get_group(GROUP) then

@@ -9,6 +9,7 @@ return {
   id = "low_batteries",
   name = "Low batteries",
   description = "Tells of devices whose battery is below 20 %, at 18:30.",
+  enabled = false, -- off until you switch it on, on the page or as docs/lua.md tells
   trigger = { type = "wall_clock", time = "18:30" },
   state = { resumable_schedule = true },
   execute = function(ctx)

@@ -20,6 +20,7 @@ return {
   id = "vacation_lights",
   name = "Vacation lights",
   description = "While the variable vacation is true, lights go on from 18:30 and off from 22:30.",
+  enabled = false, -- off until you switch it on, on the page or as docs/lua.md tells; fill in the names above first
   triggers = {
     { id = "evening", type = "wall_clock", time = "18:30" },
     { id = "night", type = "wall_clock", time = "22:30" },

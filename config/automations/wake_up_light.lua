@@ -13,6 +13,7 @@ return {
   id = "wake_up_light",
   name = "Wake-up light",
   description = "The lights of the group bedroom grow bright from 6:30 on weekdays, unless nobody is at home.",
+  enabled = false, -- off until you switch it on, on the page or as docs/lua.md tells; fill in the names above first
   trigger = { type = "wall_clock", time = "06:30", weekdays = { "mon", "tue", "wed", "thu", "fri" } },
   mode = "single",
   execute = function(ctx)

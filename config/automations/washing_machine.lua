@@ -12,6 +12,7 @@ return {
   id = "washing_machine",
   name = "Washing machine",
   description = "Tells that the washing machine is done.",
+  enabled = false, -- off until you switch it on, on the page or as docs/lua.md tells; fill in the names above first
   triggers = triggers.of(PLUGS, {
     { id = "runs", type = "device_state_change", attribute = "power_consumption", above = RUNS_WATTS },
     { id = "rests", type = "device_state_change", attribute = "power_consumption", below = RESTS_WATTS, duration_secs = 180 },

@@ -22,6 +22,7 @@ return {
   id = "window_heating",
   name = "Window open, heating off",
   description = "The heating rests while a window is open for more than half a minute.",
+  enabled = false, -- off until you switch it on, on the page or as docs/lua.md tells; fill in the names above first
   triggers = triggers.of(WINDOWS, {
     { type = "device_state_change", attribute = "contact", equals = "open", duration_secs = 30 },
     { type = "device_state_change", attribute = "contact", equals = "closed" },

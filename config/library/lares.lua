@@ -25,6 +25,7 @@
 ---@field conditions? Condition[] What must hold as well, all of it, when the trigger fires.
 ---@field state? State How soon it may run again.
 ---@field mode? Mode What becomes of a trigger while the automation runs; "parallel" when left out.
+---@field enabled? boolean false: it is off until somebody switches it on; a switch counts for more than the file.
 ---@field execute fun(ctx: Context, event: Event) What it does.
 
 ---@alias ModeType

@@ -214,7 +214,7 @@ def test_ids_and_names_may_be_whatever_scenes_and_rooms_may_be() -> None:
             {"xyz": 1},
             [
                 "xyz is not a field of an automation; there are "
-                "id, name, description, trigger, triggers, conditions, state, mode, execute"
+                "id, name, description, trigger, triggers, conditions, state, mode, enabled, execute"
             ],
         ),
         ({"trigger": None}, ["trigger is missing"]),

@@ -80,6 +80,23 @@ def test_only_false_switches_off(value: Any, is_enabled: bool) -> None:
     assert states(Card(values={"toggle/a": value})).of("a").is_enabled is is_enabled
 
 
+async def test_a_file_says_what_is_off_at_first_and_a_switch_counts_for_more_over_restarts_too() -> None:
+    card = Card()
+    for asked, expected, kept in ((None, False, {}), (True, True, {"toggle/a": True}), (False, False, {})):
+        async with states(card) as them:
+            them.begin_with({"a": False, "b": True})
+            if asked is not None:
+                await them.switch("a", is_enabled=asked)
+            assert (them.of("a").is_enabled, them.of("b").is_enabled) == (expected, True)
+        assert card.values == kept
+        async with states(card) as again:
+            again.begin_with({"a": False, "b": True})
+            assert again.of("a").is_enabled is expected
+    await again.switch("b", is_enabled=False)
+    again.begin_with({"a": False, "b": True})
+    assert again.of("b").is_enabled is False and card.values == {"toggle/b": False}
+
+
 async def test_a_switch_that_the_card_does_not_take_changes_nothing(tmp_path: Path) -> None:
     card = Card(is_bad=True)
     async with bench(tmp_path, automation(), card=card) as it:

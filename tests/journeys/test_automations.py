@@ -71,8 +71,10 @@ def shown(id_: str, trigger_type: str = "device_state_change", **more: Any) -> d
         "triggers": [{"id": None, "type": trigger_type}],
         "condition_count": 0,
         "status": "enabled",
+        "enabled_in_file": True,
         "last_run": None,
         "last_error": None,
+        "running": 0,
         **more,
     }
 

@@ -26,7 +26,10 @@ async def group(house: House, id_: str, *members: str) -> None:
 
 async def test_all_are_sound_in_a_home_that_has_nothing_and_their_ids_are_their_files_names() -> None:
     async with open_house(root=ROOT, adapters={}) as house:
-        assert {each["id"] for each in (await house.get("/automations")).json} == IDS
+        listed = (await house.get("/automations")).json
+        assert {each["id"]: each["status"] for each in listed} == dict.fromkeys(IDS, "disabled")
+        told = str((await house.get("/why?id=motion_light")).json)
+        assert "fill in the names at its top, then switch it on" in told
         assert (await house.post("/automations/reload")).json["errors"] == []
         for id_ in IDS:
             assert (await house.post(f"/automations/{id_}/execute")).status == 200

@@ -178,6 +178,8 @@ def furnish(folder: Path) -> Path:
             text, count = re.subn(rf"(?m)^local {variable} = {{}} -- .*$", f"local {variable} = {{ {value} }}", text)
             assert count == 1, (name, variable)
         file.write_text(text)
+    for file in (folder / "config/automations").glob("*.lua"):
+        file.write_text(file.read_text().replace("enabled = false", "enabled = true"))
     return folder / "config"
 
 

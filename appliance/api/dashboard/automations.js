@@ -23,7 +23,7 @@ export function Automations({ id }) {
 }
 
 function Automation({ automation, isOpen }) {
-	const { id, name, description, status, last_run: lastRun } = automation;
+	const { id, name, description, status, enabled_in_file: isOnAtFirst, last_run: lastRun } = automation;
 	const path = `automations/${segment(id)}`;
 	const target = `automation ${id}`;
 	const history = useLoaded(() => inTurn(() => get(`${path}/history?limit=20`)), [lastRun, status]);
@@ -54,6 +54,7 @@ function Automation({ automation, isOpen }) {
 			[t("automation.last"), lastRun ? time(lastRun) : t("never")],
 			latest && [time(latest.executed_at), reasonOf(latest)],
 		].filter(Boolean)),
+		status === "disabled" && !isOnAtFirst && p(t("automation.fill_in")),
 		errorLine(target),
 		outcomes(target),
 		details({ open: isOpen }, summary(t("automation.history")), entries.length ? ol({ class: "runs" }, entries.map(runItem)) : empty(t("nothing"))),

@@ -96,6 +96,7 @@ automation: Automation
 next: Nächstes Mal
 last: Letzter Lauf
 off: ausgeschaltet
+fill_in: Aus: Trag oben in der Datei die Namen ein, dann schalte sie ein.
 run: Jetzt ausführen
 history: Was geschah
 waits: wenn etwas geschieht

@@ -97,6 +97,7 @@ automation: automation
 next: Next
 last: Last run
 off: switched off
+fill_in: Off: fill in the names at the top of its file, then switch it on.
 run: Run now
 history: What happened
 waits: when something happens

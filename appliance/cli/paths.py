@@ -81,10 +81,10 @@ class HubPaths(Struct, frozen=True, kw_only=True):
         return Path(by_systemd.split(":")[0]) if by_systemd else self._first(Path("data"))
 
     def _first(self, path: Path) -> Path:
-        """The path under the working directory or beside the executable, where it exists; else the former."""
+        """The path under the working directory or beside the executable, where it is seen; else the former."""
         beside = self.executable_dir / path
         here = self.working_dir / path
-        return beside if beside.exists() and not here.exists() else here
+        return beside if os.access(beside, os.F_OK) and not os.access(here, os.F_OK) else here
 
 
 def config_folder(file: Path) -> Path:

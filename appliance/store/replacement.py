@@ -5,6 +5,9 @@ A restore replaces it together with a folder of configuration: both or neither.
 The new document is put aside first. It counts from the moment on at which a marker is in the folder of configuration
 that carries the same token; the next start finishes what a power cut has interrupted then, and drops it where
 that had not come.
+
+It does not only roll forward, with everything in one pending file: where the configuration is root's own, the hub,
+which is another user, could not finish its folder at the next start. So the folder's exchange is what counts.
 """
 
 from __future__ import annotations

@@ -185,3 +185,15 @@ class TestDataDirectory:
         monkeypatch.setattr(os, "access", lambda folder, mode: False)
         monkeypatch.setattr(os, "statvfs", lambda folder: SimpleNamespace(f_flag=os.ST_RDONLY))
         make_data_dir(tmp_path)
+
+
+def test_a_folder_that_may_not_be_looked_into_holds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Path) -> bool:
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "exists", refuse)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    hub = HubPaths(
+        config_flag=None, data_flag=None, environment={}, working_dir=tmp_path, executable_dir=Path("/root")
+    )
+    assert hub.find_data_dir() == tmp_path / "data"

@@ -13,6 +13,7 @@ const { div, h1, h2, input, option, p, path, select, small, span, strong, svg } 
 
 const MIB = 1 << 20;
 const LEVELS = ["error", "warning", "info", "debug"];
+const LOOPBACK = /^(localhost|127\.[\d.]+|\[::1\])$/;
 const ROLES = ["read", "write", "admin", "automation"];
 
 export function Box() {
@@ -97,6 +98,7 @@ function newKey({ label, key }, onClose) {
 	return use(Dialog, { label: title, onClose, content: [
 		h2(title),
 		p(t("key.once")),
+		LOOPBACK.test(address.hostname) && p({ class: "error" }, t("key.loopback", { host: address.hostname })),
 		qrCode(address.href, t("key.qr")),
 		input({ readonly: true, "aria-label": t("key.secret"), value: key, onfocus: ({ target }) => target.select() }),
 		actions(use(Button, { label: t("done"), isMain: true, onClick: onClose })),

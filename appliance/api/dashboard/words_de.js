@@ -149,6 +149,7 @@ revoke: Sperren
 made: Schlüssel für {name}
 once: Nur jetzt zu sehen: mit einem Telefon scannen, um das Zuhause dort zu öffnen, oder den Text kopieren.
 qr: QR-Code mit Adresse und Schlüssel
+loopback: „{host}“ ist eine Adresse nur dieses Geräts: Der Code führt ein Telefon nirgendwohin. Lass die Zentrale im Netz lauschen, [api] bind_address = "0.0.0.0:3000", oder nutze einen Reverse-Proxy, und öffne diese Seite unter der Adresse der Box.
 [action]
 on: Ein
 off: Aus

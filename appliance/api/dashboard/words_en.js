@@ -150,6 +150,7 @@ revoke: Revoke
 made: Key for {name}
 once: Shown only now: scan it with a phone to open the home there, or copy the text.
 qr: QR code with the address and the key
+loopback: "{host}" is an address of this device alone: the code leads a phone nowhere. Let the hub listen in your network, [api] bind_address = "0.0.0.0:3000", or use a reverse proxy, and open this page at the box's own address.
 [value]
 unoccupied: Free
 heat_cool: Heat and cool

@@ -9,7 +9,6 @@ import os
 import re
 import signal
 import socket
-import sys
 import tempfile
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
@@ -22,7 +21,7 @@ from appliance import config
 from appliance.adapters.kinds import KINDS
 from appliance.api.frames import frame_of
 from appliance.api.key_tokens import KeyToken
-from appliance.cli.logs import start_logging
+from appliance.cli.logs import discard_stdout, start_logging
 from appliance.cli.owner import refuse_other_home
 from appliance.cli.paths import CONFIG_FILE, find_template, make_data_dir, read_template, write_config
 from appliance.cli.run import run
@@ -198,7 +197,7 @@ def _print_at_once(text: str) -> None:
     try:
         say(*text.split("\n"))
     except OSError:
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - for what is still to be printed
+        discard_stdout()
         _end()
 
 

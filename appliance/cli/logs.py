@@ -101,3 +101,10 @@ def one_line(text: str) -> str:
 def is_harmless(text: str) -> bool:
     """Whether the text shows as what it is: no control, bidirectional or other invisible character is in it."""
     return text.isprintable() and (text.isascii() or not _INVISIBLE.search(text))
+
+
+def discard_stdout() -> None:
+    """Discard what standard output still buffers and is given from now on; for when nobody reads it any more."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

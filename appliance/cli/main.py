@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 from appliance.cli.completion import SHELLS, subcommands
 from appliance.cli.help import EXAMPLES
-from appliance.cli.logs import one_line
+from appliance.cli.logs import discard_stdout, one_line
 from appliance.cli.single_file import list_targets
 from appliance.cli.terminal import say
 from appliance.errors import LaresError, StartFailed
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - or Python tries to flush the old one at its end
+        discard_stdout()
         return os.EX_IOERR
     except PermissionError as error:
         return _fail(f"{error.filename} may not be looked at by this user: {error.strerror}", os.EX_IOERR)

@@ -2,13 +2,13 @@
 
 local triggers = {}
 
--- The triggers, each for these devices; without devices, one that nothing sets off: the automation is sound, and rests.
+-- The triggers, each for these devices; without devices, an error that nothing reports: the automation is sound, and rests.
 ---@param device_ids string[]
 ---@param wanted Trigger[]
 ---@return Trigger[]
 function triggers.of(device_ids, wanted)
   if #device_ids == 0 then
-    return { { type = "timer", name = "never.started" } }
+    return { { type = "system_error", contains = "no device is named here yet" } }
   end
   for _, trigger in ipairs(wanted) do
     if trigger.type ~= "timer" then

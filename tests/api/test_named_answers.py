@@ -25,6 +25,7 @@ NAMED: dict[str, set[int]] = {
     "GET /capabilities": {200, 401},
     "GET /adapters": {200, 401},
     "GET /adapters/{id}": {200, 401, 404},
+    "POST /adapters/{id}/operations/{id}": {200, 400, 401, 403, 404, 413, 501, 503},
     "GET /devices": {200, 400, 401},
     "GET /devices/{id}": {200, 400, 401, 404},
     "POST /devices/{id}/room": {200, 400, 401, 403, 404, 413},

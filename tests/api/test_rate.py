@@ -112,6 +112,7 @@ def test_of_the_table_all_writes_count_but_those_of_keys_and_reloads() -> None:
     assert free - {("POST", path) for path in UNLIMITED_PATHS} == {
         ("POST", "/auth/keys"),
         ("DELETE", "/auth/keys/<key_id>"),
+        ("POST", "/auth/master"),
     }
 
 

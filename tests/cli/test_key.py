@@ -407,7 +407,8 @@ def test_the_socket_serves_the_api_without_a_key_and_the_port_does_not(home: Pat
         refused.add_header("Authorization", f"Bearer {hub_client.ask(home / 'data', ADMIN)['key']}")
         with pytest.raises(urllib.error.HTTPError) as answer:
             urllib.request.urlopen(refused, timeout=30)
-        assert answer.value.code == 400 and b"lares key reset-master" in answer.value.read()
+        with answer.value:
+            assert answer.value.code == 400 and b"lares key reset-master" in answer.value.read()
 
 
 ADMIN = HubRequest(method="POST", path="/auth/keys", body={"label": "x", "role": "admin"})

@@ -13,7 +13,7 @@ import pytest
 from tests.cli.test_backup import entries, pack
 from tests.cli.test_commands_line import LOOPBACK, ended, environment
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")]
 
 USER = 12345
 SECRET = "what only root may read"

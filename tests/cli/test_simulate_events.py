@@ -84,6 +84,8 @@ def test_lua_runs_for_a_pretended_home_and_what_it_does_is_told_in_order(tmp_pat
         "18:04:40 CET  seen  fails: config/automations/2.lua:6: invoke target 'nobody:tell' is not supported",
     ]
     assert result.code == 0 and result.err.splitlines() == [
+        "scene:all: power off to x:nobody failed: device 'x:nobody' not found",
+        "automation:seen: nobody:tell failed: invoke target 'nobody:tell' is not supported",
         "events.txt:3: the home has no device 'x:hall'; it was pretended",
         "events.txt:4: the home has no device 'x:lamp'; it was pretended",
         "automations: 3, runs: 3, commands: 4",

@@ -58,8 +58,8 @@ TRIGGERS: dict[str, tuple[str, str, str]] = {
 
 CONDITIONS: dict[str, tuple[str, str, str, str]] = {
     "device_state": (
-        f"device_id = '{LIGHT}', attribute = 'brightness', above = 100",
-        "condition 1: brightness was 50, needs above 100",
+        f"device_id = '{LIGHT}', attribute = 'brightness', above = 90",
+        "condition 1: brightness was 50, needs above 90",
         f"device_id = '{LIGHT}', attribute = 'power', above = 5",
         "conditions[1].above needs an attribute that is a number",
     ),
@@ -108,7 +108,7 @@ CONDITIONS: dict[str, tuple[str, str, str, str]] = {
     "variable": (
         "name = 'mode', equals = 'away'",
         "condition 1: variable 'mode' is not set, needs 'away'",
-        "name = 'mode', equal = 'away'",
+        "name = 'mode', equals = 'away', equal = 'away'",
         "conditions[1].equal is not a field of the condition variable; did you mean equals",
     ),
     "all": (

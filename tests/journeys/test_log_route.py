@@ -20,11 +20,11 @@ async def test_the_log_tells_its_latest_lines_newest_first(house: House) -> None
     for query in ("part=hub&contains=thing", "contains=ROOM%3Dattic"):
         [entry] = (await house.get(f"/diagnostics/log?{query}")).json["entries"]
         assert entry["message"] == "one thing"
-    assert (await house.get("/diagnostics/log?part=nobody")).json == {"entries": []}
+    assert (await house.get("/diagnostics/log?part=nobody")).json["entries"] == []
 
 
 async def test_wrong_queries_are_400_and_readers_are_refused(house: House) -> None:
-    for query, name in (("level=loud", "level"), ("level=", "level"), ("limit=0", "limit"), ("limit=1001", "limit")):
+    for query, name in (("level=loud", "level"), ("level=", "level"), ("limit=0", "limit"), ("limit=2001", "limit")):
         answer = await house.get(f"/diagnostics/log?{query}")
         assert (answer.status, answer.json["error"].split()[0]) == (400, name)
     assert (await house.get("/diagnostics/log", token=READER.text)).status == 403

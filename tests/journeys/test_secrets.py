@@ -8,7 +8,6 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -97,8 +96,7 @@ def use(traces: Traces, url: str, token: str, *, is_good: bool) -> None:
         status, _ = ask(traces, url, method, path, token, {} if method == "POST" else None)
         assert (status == 401) != is_good, (method, path, status)
     for path in (f"/devices?token={token}", f"/{token}", f"/rooms/{token}"):
-        with suppress(urllib.error.HTTPError):
-            urllib.request.urlopen(f"{url}{path}", timeout=PATIENCE)
+        ask(traces, url, "GET", path, None)
 
 
 def journey(traces: Traces, folder: Path, running: Running, owner: str) -> None:

@@ -319,6 +319,7 @@ NEVER_ANSWERED = {errors.LaresError, errors.ConfigFailed, errors.StartFailed}
 WORDS: dict[type[errors.LaresError], tuple[Any, ...]] = {
     errors.NotFound: ("room", "x"),
     errors.RateLimited: (0.5,),
+    errors.UnfitValue: ("a sentence", {}),
     errors.ScriptFailed: (errors.Fault("config/scenes/x.lua", 12, "boo"),),
 }
 """What those are made of that are not made of a sentence."""

@@ -66,10 +66,6 @@ class Play:
         """It ends badly."""
         self.end(ScriptFailed(Fault("x.lua", 1, "no"), status))
 
-    def describe_activity(self) -> tuple[str, str]:
-        """What it does, as an execution tells."""
-        return "running", "plays"
-
     def cancel(self) -> None:
         """It is told to end."""
         self.end(ExecutionCancelled())

@@ -8,11 +8,14 @@ import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
+from functools import cache
 from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
+import sanic_routing.router
 from msgspec.structs import replace
 from yarl import URL
 
@@ -159,6 +162,11 @@ class Frames:
             while not frames or frames[-1]["type"] != type_:
                 frames.append(await self.next(within))
         return frames
+
+
+# Every house has the same routes; Sanic parses and prints the text that it makes of them, and compiles it, each time.
+sanic_routing.router.ast = SimpleNamespace(parse=str, unparse=str, fix_missing_locations=str)  # type: ignore[attr-defined]
+sanic_routing.router.compile = cache(compile)  # type: ignore[attr-defined]
 
 
 @asynccontextmanager

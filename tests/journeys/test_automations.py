@@ -211,20 +211,19 @@ async def test_by_hand_it_runs_with_the_payload_as_its_event_though_it_is_off(lu
     assert (await lua.get("/automations/follows")).json["last_run"] == entry["executed_at"]
 
 
-@pytest.mark.parametrize(
-    ("data", "event"),
-    [
+async def test_by_hand_a_body_may_be_missing_or_empty(lua: House) -> None:
+    for data, event in (
         (None, {"type": "manual"}),
         (b"", {"type": "manual"}),
         (b"{}", {"type": "manual"}),
         (b'{"trigger_payload": null, "other": 1}', {"type": "manual"}),
         (b'{"trigger_payload": {}}', {}),
         (b'{"trigger_payload": {"a": {"b": [1, 2.5, true, "\\u00fc"]}}}', {"a": {"b": [1, 2.5, True, "ü"]}}),
-    ],
-)
-async def test_by_hand_a_body_may_be_missing_or_empty(lua: House, data: bytes | None, event: Any) -> None:
-    assert (await lua.post("/automations/follows/execute", data=data)).status == 200
-    assert (await entries(lua, "follows"))[0]["trigger_payload"] == event
+    ):
+        before = len(await entries(lua, "follows"))
+        assert (await lua.post("/automations/follows/execute", data=data)).status == 200, data
+        after = await entries(lua, "follows")
+        assert (len(after), after[0]["trigger_payload"]) == (before + 1, event), data
 
 
 def nested(depth: int) -> bytes:
@@ -236,14 +235,11 @@ async def test_by_hand_a_payload_may_be_as_deep_as_lua_takes_it(lua: House) -> N
     assert (await lua.post("/automations/follows/execute", data=nested(32))).json["status"] == "ok"
 
 
-@pytest.mark.parametrize(
-    "data",
-    [b"not JSON", b"[]", b'{"trigger_payload": 7}', b'{"trigger_payload": []}', nested(33), nested(900)],
-)
-async def test_by_hand_a_body_that_is_no_payload_is_400_and_nothing_runs(lua: House, data: bytes) -> None:
-    answer = await lua.post("/automations/follows/execute", data=data)
-    assert answer.status == 400 and answer.json["error"]
-    assert await entries(lua, "follows") == []
+async def test_by_hand_a_body_that_is_no_payload_is_400_and_nothing_runs(lua: House) -> None:
+    for data in (b"not JSON", b"[]", b'{"trigger_payload": 7}', b'{"trigger_payload": []}', nested(33), nested(900)):
+        answer = await lua.post("/automations/follows/execute", data=data)
+        assert answer.status == 400 and answer.json["error"], data[:40]
+        assert await entries(lua, "follows") == [], data[:40]
 
 
 async def test_by_hand_a_failure_is_400_with_file_line_and_what_was_done_before_it(lua: House) -> None:
@@ -270,28 +266,30 @@ async def test_validate_reads_the_file_on_the_disk_and_changes_nothing(lua: Hous
     assert (await lua.get("/automations/follows")).json["name"] == "An automation"
 
 
-@pytest.mark.parametrize(
-    ("text", "reported"),
-    [
-        ("return {", [(1, "unexpected symbol near <eof>")]),
-        (automation("follows", "{ type = 'cron', expression = '0 7 * * *' }"), [(4, "trigger.expression")]),
-        (automation("cools", LIT), [(2, "the id 'cools' is already that of config/automations/cools.lua")]),
-        (automation("follows", "{}", more="nmae = 1"), [(4, "trigger.type is missing"), (5, "nmae is not a field")]),
-        (None, [(0, "is gone")]),
-    ],
+FAULTY: tuple[tuple[str | None, list[tuple[int, str]]], ...] = (
+    ("return {", [(1, "unexpected symbol near <eof>")]),
+    (automation("follows", "{ type = 'cron', expression = '0 7 * * *' }"), [(4, "trigger.expression")]),
+    (automation("cools", LIT), [(2, "the id 'cools' is already that of config/automations/cools.lua")]),
+    (automation("follows", "{}", more="nmae = 1"), [(4, "trigger.type is missing"), (5, "nmae is not a field")]),
+    (None, [(0, "is gone")]),
 )
+"""What a file may come to be, and each line with the beginning of its sentence; None for no file."""
+
+
 async def test_validate_refuses_what_a_reload_would_and_tells_every_fault(
-    lua: House, tmp_path: Path, text: str | None, reported: list[tuple[int, str]]
+    lua: House, tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
     file = tmp_path / "config/automations/follows.lua"
-    file.unlink() if text is None else file.write_text(text)
-    answer = await lua.post("/automations/follows/validate")
-    assert answer.status == 400
-    assert answer.json["error"].startswith("config/automations/follows.lua:")
-    found = sorted((each["line"], each["message"]) for each in answer.json["errors"])
-    assert [
-        (line, message[: len(begin)]) for (line, message), (_, begin) in zip(found, reported, strict=True)
-    ] == reported
+    for text, reported in FAULTY:
+        with subtests.test(text):
+            file.unlink() if text is None else file.write_text(text)
+            answer = await lua.post("/automations/follows/validate")
+            assert answer.status == 400
+            assert answer.json["error"].startswith("config/automations/follows.lua:")
+            found = sorted((each["line"], each["message"]) for each in answer.json["errors"])
+            assert [
+                (line, message[: len(begin)]) for (line, message), (_, begin) in zip(found, reported, strict=True)
+            ] == reported
 
 
 async def test_a_reload_is_all_or_nothing_and_told_on_the_stream(lua: House, tmp_path: Path) -> None:

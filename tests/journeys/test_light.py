@@ -127,32 +127,32 @@ async def test_a_light_that_vanishes_is_removed_and_keeps_its_place(quiet: House
 # --- confirmation --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("faults", "reported"),
-    [
-        ({"status": 500}, "{}/elgato/lights answered 500 Internal Server Error"),
-        ({"status": 404}, "{}/elgato/lights answered 404 Not Found"),
-        ({"status": 302}, "{}/elgato/lights answered 302 Found"),
-        ({"body": b""}, "{} answered with something that is not JSON"),
-        ({"body": b"<html>"}, "{} answered with something that is not JSON"),
-        ({"body": b"[]"}, "{} answered with JSON that is not an object"),
-        ({"body": b"{}"}, "{}/elgato/lights answered without a list of lights"),
-        ({"body": b"x" * 300_000}, "{} answered with more than 256 KiB"),
-    ],
+WRONG_ANSWERS: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"status": 500}, "{}/elgato/lights answered 500 Internal Server Error"),
+    ({"status": 404}, "{}/elgato/lights answered 404 Not Found"),
+    ({"status": 302}, "{}/elgato/lights answered 302 Found"),
+    ({"body": b""}, "{} answered with something that is not JSON"),
+    ({"body": b"<html>"}, "{} answered with something that is not JSON"),
+    ({"body": b"[]"}, "{} answered with JSON that is not an object"),
+    ({"body": b"{}"}, "{}/elgato/lights answered without a list of lights"),
+    ({"body": b"x" * 300_000}, "{} answered with more than 256 KiB"),
 )
+"""What a light may do to a command, and what is said of that."""
+
+
 async def test_a_light_that_answers_wrongly_is_a_400_with_a_sentence_and_stays_online(
-    quiet: House, faults: dict[str, Any], reported: str
+    quiet: House, subtests: pytest.Subtests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in faults.items():
-        setattr(quiet.light.faults, name, value)
-    async with quiet.stream() as frames:
-        answer = await quiet.command(LIGHT, "power", "on")
-        assert (answer.status, answer.json) == (
-            400,
-            {"error": reported.format(quiet.light.url), "code": "device_refused"},
-        )
-        assert await quiet.heard(frames) == []
-    assert (await shown(quiet))["state"] == "online"
+    for faults, reported in WRONG_ANSWERS:
+        with subtests.test(reported), monkeypatch.context() as wrong:
+            for name, value in faults.items():
+                wrong.setattr(quiet.light.faults, name, value)
+            async with quiet.stream() as frames:
+                answer = await quiet.command(LIGHT, "power", "on")
+                sentence = reported.format(quiet.light.url)
+                assert (answer.status, answer.json) == (400, {"error": sentence, "code": "device_refused"})
+                assert await quiet.heard(frames) == []
+            assert (await shown(quiet))["state"] == "online"
 
 
 # --- what was asked before a command ended -------------------------------------------------------

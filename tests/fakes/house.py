@@ -165,7 +165,7 @@ class Frames:
 
 
 # Every house has the same routes; Sanic parses and prints the text that it makes of them, and compiles it, each time.
-sanic_routing.router.ast = SimpleNamespace(parse=str, unparse=str, fix_missing_locations=str)  # type: ignore[assignment]
+sanic_routing.router.ast = SimpleNamespace(parse=str, unparse=str, fix_missing_locations=str)  # type: ignore[assignment,attr-defined]
 sanic_routing.router.compile = cache(compile)  # type: ignore[attr-defined]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from datetime import datetime
 from functools import partial
@@ -13,22 +13,22 @@ from msgspec.structs import replace
 
 from appliance.adapters.adapter_setup import AdapterStart, LateSession
 from appliance.adapters.dispatch import Dispatcher
-from appliance.adapters.kinds import kind_of
+from appliance.adapters.kinds import kind_of, list_operations
 from appliance.adapters.mqtt.hub_access import FrameOf, HomeAccess, no_frame
 from appliance.adapters.mqtt.kind import open_outlets
 from appliance.automations.automation_setup import catalog_of, open_automations
 from appliance.automations.automations import Automations
 from appliance.automations.calls import AutomationCalls
+from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
-from appliance.automations.home_names import NameWatcher
-from appliance.automations.known_names import KnownNames
+from appliance.automations.home_names import SETTLING_SECS, HomeNames, NameWatcher
 from appliance.automations.safe_mode import SafeMode
 from appliance.automations.scheduler import Scheduler
 from appliance.automations.timers import Timers
 from appliance.automations.variables import Variables
 from appliance.clock import Clock
 from appliance.config import Config
-from appliance.errors import LaresError
+from appliance.errors import Fault, LaresError
 from appliance.health import Health
 from appliance.history.command_history import CommandAudit
 from appliance.history.device_history import DeviceHistory
@@ -41,7 +41,7 @@ from appliance.log_buffer import LogBuffer
 from appliance.loop_lag import LoopLag
 from appliance.lua.context import Context, MoreCall
 from appliance.lua.executor import Executor
-from appliance.lua.lua_catalog import check_scripts
+from appliance.lua.lua_catalog import Asset, check_scripts
 from appliance.lua.lua_setup import build_pool, folder_of, refusal_of
 from appliance.lua.reload import LoadWork, Reloader
 from appliance.lua.source import Source
@@ -116,7 +116,6 @@ class Hub:
         self.loop_lag = LoopLag()
         self.adapters = AdapterStart(config.adapters)
         self.registry = Registry(self.bus, clock)
-        self._known_names = KnownNames.of(config.adapter_names, self.registry)
         flush_secs = config.persistence.flush_secs
         self._store = Store(disk, self.registry, self.bus, clock, flush_secs=flush_secs, is_ours=self._is_ours)
         budget = config.history.max_mb << 20
@@ -219,7 +218,7 @@ class Hub:
     def _build_scenes(self) -> Scenes:
         config = self._config
         default_max = config.automations.runner.default_max_concurrent
-        catalog = build_catalog(config.scenes, config.root, self.pool, default_max, self._known_names.inspect)
+        catalog = build_catalog(config.scenes, config.root, self.pool, default_max, self._inspect)
         return Scenes(catalog, self.pool, self._new_context, self.clock)
 
     async def _enter_automations(self, stack: AsyncExitStack, began: float) -> LoadWork:
@@ -235,34 +234,49 @@ class Hub:
             began=began,
             stopped_at=self._store.stopped_at,
         )
-        self.variables = environment.variables
+        self.environment, self.variables = environment, environment.variables
         describe = self.pool.describe
-        catalog = catalog_of(config.automations, config.root, describe, config.locale, self.clock, self._known_names)
+        catalog = catalog_of(config.automations, config.root, describe, config.locale, self.clock, self._places)
         executes = partial(Executor, self.pool, self._new_context, self.clock)
         parts = await stack.enter_async_context(
             open_automations(catalog, environment, ExecutionHistory(), executes, is_loaded=self.safe_because is None)
         )
         self.automations, self.schedule, self.timers = parts.automations, parts.scheduler, parts.timers
-        self.names = NameWatcher(
-            environment,
-            parts.automations,
-            parts.timers,
-            self._list_scenes_and_files,
-            adapters=config.adapter_names,
-            notify_targets=config.notify.targets,
-            has_answered=lambda: not self.health.list_missing(),
-        )
+        self.names = NameWatcher(self.bus, self.clock, self._view_names, lambda: not self.health.list_missing())
         await stack.enter_async_context(self.names)
+        if not config.adapters:
+            parts.scheduler.after("names", SETTLING_SECS, lambda _: self.names.recheck())
         calls = AutomationCalls(environment, parts.timers, self.scenes.run, config.notify.targets)
         self._calls.update(calls.table())
         return self._safe_mode.ended_by(parts.engine.reload, self.crashes, parts.timers.resume)
 
-    def _list_scenes_and_files(self) -> tuple[list[str], list[Source]]:
-        """The ids of the scenes, and the files of scenes and scripts."""
-        scenes = self.scenes.catalog.list_assets()
+    def _places(self) -> HomeNames:
+        """The names that are known while files are loaded."""
+        layout = self.registry.layout
+        return HomeNames(adapters=self._config.adapter_names, rooms=layout.rooms, groups=layout.groups)
+
+    def _inspect(self, source: Source) -> Iterator[Fault]:
+        return self._places().inspect(source)
+
+    def _view_names(self, sent: Mapping[str, Collection[str]]) -> tuple[HomeNames, list[Asset[AutomationDefinition]]]:
+        """The names that the home has, given the events that devices sent, and what is switched on."""
+        scenes, assets = self.scenes.catalog.list_assets(), self.automations.catalog.list_assets()
         folder = folder_of(self._config.scripts, self._config.root, is_deep=True)
-        scripts = () if folder is None else folder.read().sources
-        return [scene.definition.id for scene in scenes], [*(scene.source for scene in scenes), *scripts]
+        others = [*(scene.source for scene in scenes), *(() if folder is None else folder.read().sources)]
+        armed = [each for each in assets if self.automations.view(each.definition.id).is_enabled]
+        known = replace(
+            self._places(),
+            operations=list_operations(self._config.adapters),
+            devices={device.id: device.attributes for device in self.registry.list_devices()},
+            events=sent,
+            variables=[each.name for each in self.variables.list_all()],
+            timers=[each.name for each in self.timers.list_all()],
+            scenes=[scene.definition.id for scene in scenes],
+            sources=[*others, *(asset.source for asset in assets)],
+            called=[*others, *(asset.source for asset in armed)],
+            notify_targets=self._config.notify.targets,
+        )
+        return known, armed
 
     def _build_reloaders(self, reload_automations: LoadWork) -> dict[str, Reloader]:
         config = self._config
@@ -270,7 +284,7 @@ class Hub:
         works: dict[str, LoadWork] = {
             "scenes": self.scenes.catalog.reload,
             "automations": reload_automations,
-            "scripts": partial(check_scripts, self.pool.compile, scripts, self._known_names.inspect),
+            "scripts": partial(check_scripts, self.pool.compile, scripts, self._inspect),
         }
         refusals = {target: refusal_of(target, folder) for target, folder in self.folders.items()}
         refusals["automations"] = self._safe_mode.refusal_of(config.automations) or refusals["automations"]

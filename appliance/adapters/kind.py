@@ -48,7 +48,7 @@ class AdapterKind(Struct, frozen=True, kw_only=True):
 
     `settings` is the class of values that hold what its sections state beside `type` and `enabled`. `device_kinds`
     are the kinds of device that it may publish: of what is stored, no other is restored as its own. `simulation` is
-    that of the vendor's device, where there is one.
+    that of the vendor's device, where there is one. `operations` are those of its adapters, None where they differ.
 
     The folder's `adapter.py` has a `build(settings, context)`, its `simulator.py` a `simulate()`. Both are imported
     late: the adapter where a section is enabled, on a thread, once the hub answers.
@@ -58,6 +58,7 @@ class AdapterKind(Struct, frozen=True, kw_only=True):
     settings: type[Settings]
     device_kinds: frozenset[DeviceKind]
     simulation: KindSimulation | None = None
+    operations: frozenset[str] | None = frozenset()
 
     @property
     def adapter_module(self) -> str:

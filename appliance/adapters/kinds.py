@@ -22,3 +22,8 @@ _BY_SETTINGS = {kind.settings: kind for kind in KINDS.values()}
 def kind_of(settings: Any) -> AdapterKind:
     """The kind whose settings these are."""
     return _BY_SETTINGS[type(settings)]
+
+
+def list_operations(adapters: Mapping[str, Any]) -> dict[str, frozenset[str] | None]:
+    """The operations of each enabled section; None where they are not known."""
+    return {name: kind_of(settings).operations for name, settings in adapters.items()}

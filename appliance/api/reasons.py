@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import orjson
 
 from appliance.automations.automations import NOT_YET_ON, View
-from appliance.automations.home_names import names_in_condition, names_in_trigger
+from appliance.automations.conditions import list_nested
+from appliance.automations.home_names import HomeNames, names_in_condition, names_in_trigger
 from appliance.automations.waiting import explain_waiting
 from appliance.clock import timestamp
 from appliance.errors import NotFound
@@ -34,12 +36,13 @@ class Reasons:
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
 
-    def explain(self, id_: str) -> dict[str, Any]:
+    async def explain(self, id_: str) -> dict[str, Any]:
         """`{kind, id, summary, decisions}`: how it is, and the last ten decisions; `NotFound` for an unknown id."""
         id_ = self._id_of(id_)
+        known = await asyncio.to_thread(self._hub.names.known)
         for explain in (self._of_automation, self._of_device, self._of_scene):
             try:
-                kind, summary, decisions = explain(id_)
+                kind, summary, decisions = explain(id_, known)
             except NotFound:
                 continue
             latest = sorted(decisions, key=lambda each: each[0], reverse=True)[:MAX_DECISIONS]
@@ -69,14 +72,18 @@ class Reasons:
             missing.args = (f"{missing}, nor is a scene or device; did you mean '{near}'",)
         raise missing
 
-    def _listeners_to(self, device_id: str) -> Iterator[str]:
-        """What of the automations waits for the device, or asks for it."""
+    def _listeners_to(self, device: Device) -> Iterator[str]:
+        """What of the automations waits for the device, also by its room or a group, or asks for it."""
+        layout = self._hub.registry.layout
+        things = {("device", device.id): "it", ("room", device.room_id): f"its room '{device.room_id}'"}
+        groups = [group for group in layout.groups.values() if device.id in group.members]
+        things |= {("group", group.id): f"its group '{group.id}'" for group in groups}
         for definition in self._hub.automations.catalog.list_definitions():
-            names = {name for trigger in definition.triggers for _, _, name in names_in_trigger(trigger)}
-            if device_id in names:
-                yield f"automation '{definition.id}' listens to it"
-            elif any(device_id == name for each in definition.conditions for _, _, name in names_in_condition(each)):
-                yield f"automation '{definition.id}' has a condition on it"
+            named = [name for trigger in definition.triggers for name in names_in_trigger(trigger)]
+            asked = [name for each in list_nested(definition.conditions) for name in names_in_condition(each)]
+            for verb, names in (("listens to", named), ("has a condition on", asked)):
+                for thing in dict.fromkeys(things[name[1:]] for name in names if name[1:] in things):
+                    yield f"automation '{definition.id}' {verb} {thing}"
 
     def state_since(self, device: Device) -> datetime:
         """Since when the device has been online or offline, as far back as is known.
@@ -90,21 +97,24 @@ class Reasons:
         was_offline = stored.get("is", {}).get("state") == device.attributes.get("state")
         return device.updated_at if was_offline else self._hub.started_at
 
-    def _of_automation(self, id_: str) -> tuple[str, list[str], list[ReportedDecision]]:
+    def _of_automation(self, id_: str, known: HomeNames) -> tuple[str, list[str], list[ReportedDecision]]:
         automations = self._hub.automations
         view = automations.view(id_)
         runs = automations.list_runs(id_, Period(limit=MAX_DECISIONS))
         armed = automations.figures()["each"].get(id_, {})
-        wrong = [fault.message for fault in self._hub.names.known().faults_of(automations.catalog.get(id_))]
-        waits = explain_waiting(view.definition, self._hub.registry, self._hub.variables.find)
+        asset, hub = automations.catalog.get(id_), self._hub
+        instant = hub.clock.now() if hub.recorder.trust.is_trusted() else None
+        waits = explain_waiting(view.definition, hub.environment, instant)
         now = self._describe_executions(id_)
+        wrong = [fault.message for fault in (*known.faults_of(asset), *known.inspect(asset.source))]
         summary = [*self._is_safe(), *now, *_describe(view, armed, [*now, *runs]), *waits, *wrong]
         return "automation", summary, [_run(run) for run in runs]
 
-    def _of_scene(self, id_: str) -> tuple[str, list[str], list[ReportedDecision]]:
+    def _of_scene(self, id_: str, known: HomeNames) -> tuple[str, list[str], list[ReportedDecision]]:
         runs = self._hub.scenes.list_runs(id_, Period(limit=MAX_DECISIONS))
         now = self._describe_executions(id_)
-        summary = now or ([] if runs else ["it was not run since the hub started"])
+        wrong = [fault.message for fault in known.inspect(self._hub.scenes.catalog.get(id_).source)]
+        summary = [*(now or ([] if runs else ["it was not run since the hub started"])), *wrong]
         return "scene", summary, [_run(run) for run in runs]
 
     def _describe_executions(self, id_: str) -> list[str]:
@@ -114,11 +124,13 @@ class Reasons:
             for each in list_executions(self._hub.executors, id_)
         ]
 
-    def _of_device(self, id_: str) -> tuple[str, list[str], list[ReportedDecision]]:
+    def _of_device(self, id_: str, known: HomeNames) -> tuple[str, list[str], list[ReportedDecision]]:
         device = self._hub.registry.get_device(id_)
         state = device.attributes.get("state")
         summary = [f"it is {state} since {timestamp(self.state_since(device))}", *self._way_to(device)]
-        summary += self._listeners_to(id_)
+        if (last := next(self._commands(id_), None)) is not None:
+            summary.append(f"the last command came at {last[0]}: {last[1]}")
+        summary += self._listeners_to(device)
         return "device", summary, [*self._commands(id_), *self._states(id_)]
 
     def _way_to(self, device: Device) -> Iterator[str]:

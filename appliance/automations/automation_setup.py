@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from appliance.automations.automations import Automations
 from appliance.automations.definition import AutomationDefinition, automation_parser
 from appliance.automations.engine import Engine
 from appliance.automations.environment import Environment
-from appliance.automations.known_names import KnownNames
+from appliance.automations.home_names import HomeNames
 from appliance.automations.scheduler import Scheduler
 from appliance.automations.states import States
 from appliance.automations.timers import Timers
@@ -41,13 +41,16 @@ def catalog_of(
     describe: Describe,
     locale: Locale,
     clock: Clock,
-    known: KnownNames | None = None,
+    known: Callable[[], HomeNames] | None = None,
 ) -> Catalog[AutomationDefinition]:
     """The catalog of the automations that the section names, not loaded yet; what names nothing that is `known` is a
     warning."""
-    parse = automation_parser(locale, clock, settings.runner.default_max_concurrent, known)
-    inspect = None if known is None else known.inspect
-    return Catalog("automation", folder_of(settings, root), describe, parse, inspect)
+    default_max = settings.runner.default_max_concurrent
+    if known is None:
+        parse = automation_parser(locale, clock, default_max)
+        return Catalog("automation", folder_of(settings, root), describe, parse)
+    parse = automation_parser(locale, clock, default_max, lambda definition: known().warnings_of(definition))
+    return Catalog("automation", folder_of(settings, root), describe, parse, lambda source: known().inspect(source))
 
 
 @asynccontextmanager

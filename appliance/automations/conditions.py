@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, time, timedelta
 from typing import ClassVar
 
@@ -78,9 +78,11 @@ class PlaceState(Struct, frozen=True, kw_only=True):
             return refused(str(error))
         if count >= (self.min_devices or 0) and (self.max_devices is None or count <= self.max_devices):
             return HOLDS
-        return refused(f"{self.kind} '{self.place_id}' had {_devices(count)}, needs {self._needs()}")
+        return refused(f"{self.kind} '{self.place_id}' had {_devices(count)}, needs {self.bounds}")
 
-    def _needs(self) -> str:
+    @property
+    def bounds(self) -> str:
+        """The bounds in words, `at least 1 and at most 3`."""
         bounds = (("at least", self.min_devices), ("at most", self.max_devices))
         return " and ".join(f"{word} {bound}" for word, bound in bounds if bound is not None)
 
@@ -134,16 +136,18 @@ class DateRange(Struct, frozen=True, kw_only=True):
 
     def holds(self, home: HomeView, instant: datetime | None) -> ConditionResult:
         """Whether it is so; false while the clock is not trusted."""
-        needs = f"{_shown_day(self.first)} to {_shown_day(self.last)}"
         if instant is None:
-            return untrusted(needs)
+            return untrusted(self)
         local = self.locale.local(instant)
         today = local.month, local.day
         if self.first <= self.last:
             is_within = self.first <= today <= self.last
         else:
             is_within = today >= self.first or today <= self.last
-        return HOLDS if is_within else refused(f"date was {_shown_day(today)}, needs {needs}")
+        return HOLDS if is_within else refused(f"date was {_shown_day(today)}, needs {self}")
+
+    def __str__(self) -> str:
+        return f"{_shown_day(self.first)} to {_shown_day(self.last)}"
 
 
 class VariableState(Struct, frozen=True, kw_only=True):
@@ -177,6 +181,14 @@ class Combination(Struct, frozen=True, kw_only=True):
 Condition = DeviceState | PlaceState | TimeWindow | SunCondition | Weekday | DateRange | VariableState | Combination
 
 
+def list_nested(conditions: Iterable[Condition]) -> Iterator[Condition]:
+    """The conditions, and those within them."""
+    for condition in conditions:
+        yield condition
+        if isinstance(condition, Combination):
+            yield from list_nested(condition.conditions)
+
+
 def check_all(conditions: Sequence[Condition], home: HomeView, instant: datetime | None) -> ConditionResult:
     """Whether all conditions hold; if not, the first that does not, by its number: `condition 2.1: brightness was …`.
 
@@ -208,11 +220,13 @@ def _any(conditions: Sequence[Condition], home: HomeView, instant: datetime | No
 def _none(conditions: Sequence[Condition], home: HomeView, instant: datetime | None) -> ConditionResult:
     for number, condition in enumerate(conditions, 1):
         if condition.holds(home, instant).holds:
-            return refused(f"{condition.type} holds, and must not{_seen(condition, home, instant)}", str(number))
+            return refused(
+                f"{condition.type} holds, and must not{describe_seen(condition, home, instant)}", str(number)
+            )
     return HOLDS
 
 
-def _seen(condition: Condition, home: HomeView, instant: datetime | None) -> str:
+def describe_seen(condition: Condition, home: HomeView, instant: datetime | None) -> str:
     """What a condition that holds compared, ` (power was 'on')`; nothing for a place or a combination."""
     now = instant or EPOCH  # what asks for the time holds only where it is known
     match condition:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from msgspec import Struct
@@ -10,7 +10,6 @@ from msgspec import Struct
 from appliance.automations.automation_fields import seconds
 from appliance.automations.condition_kinds import parse_conditions
 from appliance.automations.conditions import Condition
-from appliance.automations.known_names import KnownNames
 from appliance.automations.policy import Policy
 from appliance.automations.time_triggers import TimedTrigger
 from appliance.automations.trigger_kinds import parse_trigger
@@ -21,7 +20,7 @@ from appliance.home_locale import Locale
 from appliance.lua.modes import Mode, ModeType, mode_check
 from appliance.lua.worker_pool import function
 from appliance.tables.checks import boolean, string
-from appliance.tables.fields import Table
+from appliance.tables.fields import Problem, Table
 
 RESERVED_IDS = ("reload",)
 """Ids that automations cannot have: `/automations/reload` is no automation."""
@@ -45,18 +44,21 @@ class AutomationDefinition(Struct, frozen=True, kw_only=True):
     enabled: bool = True
 
 
+FindWarnings = Callable[[AutomationDefinition], Iterable[Problem]]
+
+
 def automation_parser(
-    locale: Locale, clock: Clock, default_max: int, known: KnownNames | None = None
+    locale: Locale, clock: Clock, default_max: int, find_warnings: FindWarnings | None = None
 ) -> Callable[[Table], AutomationDefinition | None]:
     """What reads an automation from what its file returned; `default_max` holds where its mode states no max.
 
-    What the file names and is not among the `known` names is a warning.
+    `find_warnings` gives warnings about what it read.
     """
 
     def read(table: Table) -> AutomationDefinition | None:
         definition = parse(table, locale, clock.now(), default_max)
-        if definition is not None and known is not None:
-            table.findings.warnings += known.warnings_of(definition.triggers, definition.conditions)
+        if definition is not None and find_warnings is not None:
+            table.findings.warnings += find_warnings(definition)
         return definition
 
     return read

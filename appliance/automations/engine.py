@@ -12,7 +12,7 @@ from typing import Any
 from appliance.automations.active import ActiveTrigger
 from appliance.automations.alarms import TimerHandle
 from appliance.automations.automation_executor import AutomationExecutor
-from appliance.automations.conditions import Combination, Condition, DeviceState
+from appliance.automations.conditions import DeviceState, list_nested
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.device_triggers import DeviceTrigger
 from appliance.automations.environment import Environment
@@ -210,18 +210,10 @@ class Engine:
 def _watched_attributes(definitions: Iterable[AutomationDefinition]) -> Mapping[str, frozenset[str]]:
     """The attributes, by device, of which conditions ask how long they have been as they are."""
     found: defaultdict[str, set[str]] = defaultdict(set)
-    for condition in (each for definition in definitions for each in _flat(definition.conditions)):
+    for condition in (each for definition in definitions for each in list_nested(definition.conditions)):
         if isinstance(condition, DeviceState) and condition.for_secs:
             found[condition.device_id].add(condition.attribute)
     return {device_id: frozenset(names) for device_id, names in found.items()}
-
-
-def _flat(conditions: Iterable[Condition]) -> Iterator[Condition]:
-    """The conditions, and those within them."""
-    for condition in conditions:
-        yield condition
-        if isinstance(condition, Combination):
-            yield from _flat(condition.conditions)
 
 
 def _shown(instant: datetime | None) -> str | None:

@@ -1,5 +1,5 @@
-"""Home names: a warning for each device, attribute, event, variable, timer, scene or adapter that is named and that
-the home does not have, or that the device has never shown; with the nearest name.
+"""Home names: a warning for each device, attribute, event, room, group, variable, timer, scene, operation or adapter
+that is named and that the home does not have, or that the device has never shown; with the nearest name.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
-from appliance.automations.automations import Automations
-from appliance.automations.conditions import Combination, Condition, DeviceState, VariableState
+from appliance.automations.conditions import Combination, Condition, DeviceState, PlaceState, VariableState
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.device_triggers import DeviceEventTrigger, DeviceTrigger
-from appliance.automations.environment import Environment
-from appliance.automations.timers import Timers
 from appliance.automations.triggers import AdapterLifecycle, TimerTrigger, Trigger, VariableTrigger
+from appliance.clock import Clock
 from appliance.errors import Fault
+from appliance.home.bus import Bus
 from appliance.home.events import AdapterAnswered, CatalogReloaded, DeviceEvent, DeviceStateChanged, Event
 from appliance.lua.lua_catalog import Asset
 from appliance.lua.names import called_names
 from appliance.lua.source import Source
 from appliance.tables.checks import nearest
+from appliance.tables.fields import Path, Problem, located
 from appliance.tasks import Tasks
 
 log = logging.getLogger("automations")
@@ -43,63 +43,76 @@ NamedThing = tuple[str, str, str]
 
 
 class HomeNames(Struct, frozen=True, kw_only=True):
-    """What there is to be named. `devices` are the attributes that each shows, `events` those that it sent, by id.
+    """What there is to be named. What is None is not known, and no devices are none known: names of it are right.
 
-    `sources` are the files that may set variables and start timers; `called` are those of them whose calls count.
+    `adapters` are the sections, `operations` theirs. `devices` are the attributes that each shows, `events` those
+    that it sent, by id. `sources` are the files that may set variables and start timers; `called` are those of them
+    whose calls count.
     """
 
     adapters: Collection[str]
-    devices: Mapping[str, Collection[str]]
-    variables: Collection[str]
-    timers: Collection[str]
-    scenes: Collection[str]
-    sources: Collection[Source]
-    called: Collection[Source]
+    operations: Mapping[str, Collection[str] | None] = {}
+    rooms: Collection[str] | None = None
+    groups: Collection[str] | None = None
+    devices: Mapping[str, Collection[str]] = {}
     events: Mapping[str, Collection[str]] = {}
+    variables: Collection[str] | None = None
+    timers: Collection[str] | None = None
+    scenes: Collection[str] | None = None
+    sources: Collection[Source] = ()
+    called: Collection[Source] = ()
     notify_targets: Collection[str] = ()
 
     def list_faults(self, automations: Iterable[Asset[AutomationDefinition]]) -> list[Fault]:
         """Every wrong name: in these automations, in the calls of all files, and in `[notify] targets`."""
         found = [fault for asset in automations for fault in self.faults_of(asset)]
-        found += [fault for source in self.called for fault in self._in_calls(source)]
+        found += [fault for source in self.called for fault in self.inspect(source)]
         for target in self.notify_targets:
-            if (message := self._missing("adapter", target.partition(":")[0])) is not None:
-                found.append(Fault("[notify] targets", 0, f"{target}: {message}"))
+            if (message := self._missing("operation", target)) is not None:
+                found.append(Fault("[notify] targets", 0, message))
         return sorted(dict.fromkeys(found))
 
-    def faults_of(self, asset: Asset[AutomationDefinition]) -> Iterator[Fault]:
+    def faults_of(self, asset: Asset[AutomationDefinition]) -> list[Fault]:
         """The wrong names in the triggers and conditions of one automation."""
         source, definition = asset.source, asset.definition
-        for number, trigger in enumerate(definition.triggers, 1):
-            path = ("trigger",) if len(definition.triggers) == 1 else ("triggers", str(number))
-            yield from self._faults(source, path, names_in_trigger(trigger))
-        yield from self._in_conditions(source, ("conditions",), definition.conditions)
+        found = located(self.warnings_of(definition), source.name, lambda path: source.line_of(*map(str, path)))
+        return [Fault(each.file, each.line or source.line_of_return, each.message) for each in found]
 
-    def _in_conditions(
-        self, source: Source, path: tuple[str, ...], conditions: Iterable[Condition]
-    ) -> Iterator[Fault]:
+    def warnings_of(self, definition: AutomationDefinition) -> Iterator[Problem]:
+        """As `faults_of`, by the paths of the fields."""
+        triggers = definition.triggers
+        for number, trigger in enumerate(triggers, 1):
+            path: Path = ("trigger",) if len(triggers) == 1 else ("triggers", number)
+            yield from self._problems(path, names_in_trigger(trigger))
+        yield from self._in_conditions(("conditions",), definition.conditions)
+
+    def _in_conditions(self, path: Path, conditions: Iterable[Condition]) -> Iterator[Problem]:
         for number, condition in enumerate(conditions, 1):
-            place = (*path, str(number))
-            yield from self._faults(source, place, names_in_condition(condition))
+            place = (*path, number)
+            yield from self._problems(place, names_in_condition(condition))
             if isinstance(condition, Combination):
-                yield from self._in_conditions(source, (*place, "conditions"), condition.conditions)
+                yield from self._in_conditions((*place, "conditions"), condition.conditions)
 
-    def _faults(self, source: Source, path: tuple[str, ...], names: Iterable[NamedThing]) -> Iterator[Fault]:
+    def _problems(self, path: Path, names: Iterable[NamedThing]) -> Iterator[Problem]:
         for field, kind, name in names:
             if (message := self._missing(kind, name)) is not None:
-                where = "".join(f"[{each}]" if each.isdigit() else f".{each}" for each in (*path, field)).lstrip(".")
-                yield Fault(source.name, source.line_of(*path, field) or source.line_of_return, f"{where} {message}")
+                yield Problem((*path, field), message)
 
-    def _in_calls(self, source: Source) -> Iterator[Fault]:
+    def inspect(self, source: Source) -> Iterator[Fault]:
+        """A sentence for each wrong name in a call of `ctx`."""
         for called in called_names(source):
-            message = self._missing(called.kind, called.name) if called.kind in ("device", "scene") else None
-            if message is not None:
+            if (message := self._missing(called.kind, called.name)) is not None:
                 yield Fault(source.name, called.line, f"ctx:{called.call} {message}")
 
     def _missing(self, kind: str, name: str) -> str | None:
         """What is wrong with the name of a thing of this kind; None where there is one, or that is not known."""
         if kind in ("attribute", "event"):
             return self._never_shown(kind, *name.split(" ", 1))
+        section, _, rest = name.partition(":")
+        if kind in ("device", "operation") and section not in self.adapters:
+            near = nearest(section, self.adapters)
+            hint = "" if near is None else f"; did you mean {near}:{rest}"
+            return f"names {name!r}, and there is no section [adapters.{section}]{hint}"
         there = self._there(kind, name)
         if there is None or name in there:
             return None
@@ -107,13 +120,16 @@ class HomeNames(Struct, frozen=True, kw_only=True):
         return f"names {name!r}, and there is no such {kind}" + ("" if near is None else f"; did you mean {near}")
 
     def _there(self, kind: str, name: str) -> Collection[str] | None:
-        if kind == "device":
-            return self.devices if self.devices and name.partition(":")[0] in self.adapters else None
+        if kind == "operation":
+            section = name.partition(":")[0]
+            known = self.operations.get(section)
+            return None if known is None else [f"{section}:{each}" for each in known]
         if kind in ("variable", "timer"):
-            call, known = ("set", self.variables) if kind == "variable" else ("start_timer", self.timers)
+            call, there = ("set", self.variables) if kind == "variable" else ("start_timer", self.timers)
             given = [match[3] for source in self.sources for match in _given(source) if match[1] == call]
-            return None if None in given else {*known, *given}
-        return {"adapter": self.adapters, "scene": self.scenes}[kind]
+            return None if there is None or None in given else {*there, *given}
+        places = {"room": self.rooms, "group": self.groups, "scene": self.scenes}
+        return {**places, "adapter": self.adapters, "device": self.devices or None}[kind]
 
     def _never_shown(self, kind: str, device_id: str, name: str) -> str | None:
         known = self.devices if kind == "attribute" else self.events
@@ -127,31 +143,22 @@ class HomeNames(Struct, frozen=True, kw_only=True):
 
 
 class NameWatcher:
-    """Warns of wrong names a minute after the start, once every adapter `has_answered`, and after each reload then.
+    """Warns of wrong names a minute after the start, once every adapter has answered, and after each reload then.
 
-    It does so with the first answer of an adapter after that, so that nothing wakes for it.
-
-    `list_others` gives the ids of the scenes, and the files of scenes and scripts; it may read the disk.
+    It does so with the first answer of an adapter after that, so that nothing wakes for it; without adapters the
+    scheduler does. What a load said already it does not say again. `view` gives the names that the home has now, and
+    the automations that are switched on; it may read the disk.
     """
 
     def __init__(
         self,
-        environment: Environment,
-        automations: Automations,
-        timers: Timers,
-        list_others: Callable[[], tuple[Collection[str], Collection[Source]]],
-        *,
-        adapters: Collection[str],
-        notify_targets: Collection[str],
+        bus: Bus,
+        clock: Clock,
+        view: Callable[[Mapping[str, Collection[str]]], tuple[HomeNames, list[Asset[AutomationDefinition]]]],
         has_answered: Callable[[], bool],
     ) -> None:
-        self._registry, self._bus = environment.registry, environment.bus
-        self._clock, self._variables = environment.clock, environment.variables
-        self._automations = automations
-        self._timers = timers
-        self._list_others = list_others
-        self._adapters = adapters
-        self._notify_targets = notify_targets
+        self._bus, self._clock = bus, clock
+        self._view = view
         self._has_answered = has_answered
         self._tasks = Tasks()
         self._is_due = True
@@ -159,25 +166,13 @@ class NameWatcher:
 
     def known(self) -> HomeNames:
         """The names that the home has now; it reads the scripts' folder."""
-        scenes, others = self._list_others()
-        return HomeNames(
-            adapters=self._adapters,
-            devices={device.id: device.attributes for device in self._registry.list_devices()},
-            events=self._sent,
-            variables=[each.name for each in self._variables.list_all()],
-            timers=[each.name for each in self._timers.list_all()],
-            scenes=scenes,
-            sources=[*others, *(asset.source for asset in self._automations.catalog.list_assets())],
-            called=[*others, *(asset.source for asset in self._armed())],
-            notify_targets=self._notify_targets,
-        )
-
-    def _armed(self) -> list[Asset[AutomationDefinition]]:
-        automations = self._automations
-        return [each for each in automations.catalog.list_assets() if automations.view(each.definition.id).is_enabled]
+        return self._view(self._sent)[0]
 
     def _find(self) -> list[Fault]:
-        return self.known().list_faults(self._armed())
+        known, armed = self._view(self._sent)
+        at_load = HomeNames(adapters=known.adapters, rooms=known.rooms, groups=known.groups, called=known.called)
+        said = set(at_load.list_faults(armed))
+        return [fault for fault in known.list_faults(armed) if fault not in said]
 
     async def __aenter__(self) -> NameWatcher:
         self._settles_at = self._clock.monotonic() + SETTLING_SECS
@@ -193,6 +188,10 @@ class NameWatcher:
         if isinstance(event, DeviceEvent) and len(self._sent[event.device_id]) < MAX_EVENT_NAMES:
             self._sent[event.device_id].add(event.event)
         self._is_due = self._is_due or isinstance(event, CatalogReloaded)
+        self.recheck()
+
+    def recheck(self) -> None:
+        """Judge the names now, where that is due and the home has settled."""
         if self._is_due and self._clock.monotonic() >= self._settles_at and self._has_answered():
             self._is_due = False
             self._tasks.start(self._report(), "check of names")
@@ -207,12 +206,14 @@ def _given(source: Source) -> Iterator[re.Match[str]]:
 
 
 def names_in_trigger(trigger: Trigger) -> list[NamedThing]:
-    """What a trigger names; rooms and groups are checked when its file is read."""
+    """What a trigger names."""
     if isinstance(trigger, DeviceTrigger | DeviceEventTrigger):
-        ids = trigger.devices.ids
+        ids, room_id, group_id = trigger.devices.ids, trigger.devices.room_id, trigger.devices.group_id
+        places = [("room_id", "room", room_id), ("group_id", "group", group_id)]
         part = ("attribute", trigger.attribute) if isinstance(trigger, DeviceTrigger) else ("event", trigger.event)
         parts = [(part[0], part[0], f"{id_} {part[1]}") for id_ in ids if part[1] is not None]
-        return [*(("device_id", "device", id_) for id_ in ids), *parts]
+        stated = [(field, kind, id_) for field, kind, id_ in places if id_ is not None]
+        return [*(("device_id", "device", id_) for id_ in ids), *stated, *parts]
     if isinstance(trigger, VariableTrigger):
         return [("name", "variable", trigger.name)]
     if isinstance(trigger, TimerTrigger):
@@ -223,8 +224,10 @@ def names_in_trigger(trigger: Trigger) -> list[NamedThing]:
 
 
 def names_in_condition(condition: Condition) -> list[NamedThing]:
-    """What a condition names; rooms and groups are checked when its file is read."""
+    """What a condition names itself; those within it do so on their own."""
     if isinstance(condition, DeviceState):
         device_id, attribute = condition.device_id, condition.attribute
         return [("device_id", "device", device_id), ("attribute", "attribute", f"{device_id} {attribute}")]
+    if isinstance(condition, PlaceState):
+        return [(f"{condition.kind}_id", condition.kind, condition.place_id)]
     return [("name", "variable", condition.name)] if isinstance(condition, VariableState) else []

@@ -2,61 +2,137 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 
-from appliance.automations.conditions import Combination, Condition, DeviceState, VariableState
+from appliance.automations.automation_fields import WEEKDAYS
+from appliance.automations.conditions import (
+    Combination,
+    Condition,
+    DateRange,
+    DeviceState,
+    PlaceState,
+    TimeWindow,
+    VariableState,
+    Weekday,
+    describe_seen,
+)
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.device_triggers import DeviceEventTrigger, Devices, DeviceTrigger
+from appliance.automations.home_view import HomeView
 from appliance.automations.matchers import Anything, Matcher, describe
-from appliance.automations.triggers import TimerTrigger, Trigger, VariableTrigger
-from appliance.home.registry import Registry
-from appliance.home.values import Value
+from appliance.automations.time_triggers import (
+    CronTrigger,
+    DateTrigger,
+    Interval,
+    SunTrigger,
+    TimedTrigger,
+    WallClock,
+)
+from appliance.automations.triggers import (
+    AdapterLifecycle,
+    SystemErrorTrigger,
+    TimerTrigger,
+    Trigger,
+    VariableTrigger,
+)
+from appliance.clock import timestamp
 
-FindVariable = Callable[[str], Value]
 
-
-def explain_waiting(definition: AutomationDefinition, registry: Registry, find: FindVariable) -> Iterator[str]:
-    """A sentence for each trigger and condition about a device or a variable; `find` gives a variable's value."""
+def explain_waiting(definition: AutomationDefinition, home: HomeView, instant: datetime | None) -> Iterator[str]:
+    """A sentence for each trigger and condition; `instant` is None while the clock is not trusted."""
     for trigger in definition.triggers:
-        if (sentence := _of_trigger(trigger, registry)) is not None:
-            yield sentence
-    yield from _of_conditions(definition.conditions, registry, find, "")
+        yield _of_trigger(trigger, home, instant)
+    yield from _of_conditions(definition.conditions, home, instant, "")
 
 
-def _of_trigger(trigger: Trigger, registry: Registry) -> str | None:
-    if isinstance(trigger, DeviceEventTrigger):
-        return f"waits until {_whose(trigger.devices)} sends {trigger.event or 'any event'}"
-    if isinstance(trigger, TimerTrigger):
-        return f"waits until the timer '{trigger.name}' is over"
-    if isinstance(trigger, VariableTrigger):
-        return f"waits until variable {_wanted(trigger.name, trigger.matcher)}"
-    if not isinstance(trigger, DeviceTrigger):
-        return None
-    if trigger.attribute is None:
-        return f"waits until {_whose(trigger.devices)} changes"
-    wanted = _wanted(trigger.attribute, trigger.matcher)
-    secs = "" if trigger.wait_secs is None else f" for {trigger.wait_secs:g} s"
-    shown = [_shown(registry, id_, trigger.attribute) for id_ in trigger.devices.ids]
-    return f"waits until {_whose(trigger.devices)} shows {wanted}{secs}" + (
-        f"; {' and '.join(shown)}" if shown else ""
-    )
+def _of_trigger(trigger: Trigger, home: HomeView, instant: datetime | None) -> str:
+    match trigger:
+        case DeviceTrigger():
+            return f"waits until {_change(trigger)}{_shown(trigger, home)}"
+        case DeviceEventTrigger(devices=devices, event=event):
+            return f"waits until {_whose(devices)} sends {event or 'any event'}"
+        case VariableTrigger(name=name, matcher=matcher):
+            value = home.get_variable(name)
+            shown = "is not set" if value is None else f"is {describe(value)}"
+            return f"waits until variable {_wanted(name, matcher)}; it {shown}"
+        case TimerTrigger(name=name):
+            return f"waits until the timer '{name}' is over"
+        case AdapterLifecycle(adapter=adapter):
+            return f"waits until {'an adapter' if adapter is None else f'the adapter {adapter!r}'} starts"
+        case SystemErrorTrigger(contains=contains):
+            return "waits until something fails" + ("" if contains is None else f" with {contains!r} in its message")
+        case Interval(every_secs=secs):
+            return f"waits for its interval, every {secs:g} s"
+    return f"waits for {_schedule(trigger)}; {_next(trigger, instant)}"
+
+
+def _schedule(trigger: TimedTrigger) -> str:
+    match trigger:
+        case WallClock(at=at, weekdays=days):
+            return f"{at:%H:%M}{_days(days)}"
+        case SunTrigger(offset_mins=mins, weekdays=days):
+            offset = f" {mins:+d} min" if mins else ""
+            return f"{trigger.type}{offset}{_days(days)}"
+        case CronTrigger(cron=cron, locale=locale):
+            return f"the cron expression '{cron.expression}' ({'UTC' if locale is None else locale.timezone.key})"
+        case DateTrigger(at=at):
+            return f"{trigger.on} at {at:%H:%M}"
+    return trigger.type
+
+
+def _days(days: frozenset[int]) -> str:
+    return f" on {', '.join(WEEKDAYS[day] for day in sorted(days))}" if days else ""
+
+
+def _next(trigger: TimedTrigger, instant: datetime | None) -> str:
+    if instant is None:
+        return "the clock is not trusted yet"
+    due = trigger.next_after(instant)
+    return "it never comes again" if due is None else f"next {timestamp(due)}"
 
 
 def _of_conditions(
-    conditions: Sequence[Condition], registry: Registry, find: FindVariable, prefix: str
+    conditions: Sequence[Condition], home: HomeView, instant: datetime | None, prefix: str
 ) -> Iterator[str]:
     for number, condition in enumerate(conditions, 1):
-        place = f"{prefix}{number}"
+        outcome = condition.holds(home, instant)
+        if outcome.holds:
+            now = f"it holds{describe_seen(condition, home, instant)}"
+        elif isinstance(condition, Combination):
+            now = "it does not hold"
+        else:
+            now = f"it does not hold: {outcome.reason.partition(', needs ')[0]}"
+        yield f"condition {prefix}{number} needs {_needs(condition)}; {now}"
         if isinstance(condition, Combination):
-            yield from _of_conditions(condition.conditions, registry, find, f"{place}.")
-        elif isinstance(condition, DeviceState):
-            wanted = _wanted(condition.attribute, condition.matcher)
-            shown = _shown(registry, condition.device_id, condition.attribute)
-            yield f"condition {place} needs that '{condition.device_id}' shows {wanted}; {shown}"
-        elif isinstance(condition, VariableState):
-            value = find(condition.name)
-            is_now = "is not set" if value is None else f"is {describe(value)}"
-            yield f"condition {place} needs variable {_wanted(condition.name, condition.matcher)}; it {is_now}"
+            yield from _of_conditions(condition.conditions, home, instant, f"{prefix}{number}.")
+
+
+def _needs(condition: Condition) -> str:
+    match condition:
+        case DeviceState(device_id=device_id, attribute=attribute, matcher=matcher, for_secs=secs):
+            return f"that '{device_id}' shows {_wanted(attribute, matcher)}{f' for {secs:g} s' if secs else ''}"
+        case PlaceState(kind=kind, place_id=place_id):
+            return f"{condition.bounds} devices in {kind} '{place_id}'"
+        case VariableState(name=name, matcher=matcher):
+            return f"variable {_wanted(name, matcher)}"
+        case Weekday(days=days):
+            return f"a {', '.join(WEEKDAYS[day] for day in sorted(days))}"
+        case DateRange():
+            return f"a date from {condition}"
+        case Combination(type=kind, conditions=conditions):
+            return f"{kind} of its {len(conditions)}"
+        case TimeWindow():
+            return f"a time from {condition}"
+    return f"a time {condition}"
+
+
+def _change(trigger: DeviceTrigger) -> str:
+    whose = _whose(trigger.devices)
+    if trigger.attribute is None:
+        return f"{whose} changes"
+    secs = "" if trigger.wait_secs is None else f" for {trigger.wait_secs:g} s"
+    return f"{whose} shows {_wanted(trigger.attribute, trigger.matcher)}{secs}"
 
 
 def _whose(devices: Devices) -> str:
@@ -70,12 +146,20 @@ def _whose(devices: Devices) -> str:
 def _wanted(attribute: str, matcher: Matcher) -> str:
     if isinstance(matcher, Anything):
         return f"{attribute} = any value"
-    return f"{attribute} {'=' if 'equals' in matcher.fields() else ''} {matcher}".replace("  ", " ")
+    return f"{attribute} {'= ' if 'equals' in matcher.fields() else ''}{matcher}"
 
 
-def _shown(registry: Registry, device_id: str, attribute: str) -> str:
-    found = registry.find_devices([device_id])
-    if not found:
-        return f"there is no device '{device_id}'"
-    value = found[0].attributes.get(attribute)
-    return f"it shows no {attribute}" if value is None else f"it shows {attribute} = {describe(value)}"
+def _shown(trigger: DeviceTrigger, home: HomeView) -> str:
+    """What those of the trigger's devices show now that it names by their ids."""
+    attribute, sentences = trigger.attribute, []
+    for device_id in trigger.devices.ids:
+        whose = "it" if len(trigger.devices.ids) == 1 else f"'{device_id}'"
+        found = home.registry.find_devices([device_id])
+        if not found:
+            sentences.append(f"there is no device '{device_id}'")
+        elif attribute is not None:
+            value = found[0].attributes.get(attribute)
+            names = ", ".join(sorted(each for each in found[0].attributes if each != "state")) or "nothing"
+            shown = f"no {attribute}, but {names}" if value is None else f"{attribute} = {describe(value)}"
+            sentences.append(f"{whose} shows {shown}")
+    return "".join(f"; {each}" for each in sentences)

@@ -6,16 +6,17 @@ import argparse
 import asyncio
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
 from appliance import config
+from appliance.adapters.kinds import list_operations
 from appliance.automations.automation_setup import catalog_of
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.home_names import HomeNames
-from appliance.automations.known_names import KnownNames
 from appliance.automations.states import TOGGLE_PREFIX
 from appliance.automations.timers import TIMER_PREFIX
 from appliance.automations.variables import VARIABLE_PREFIX
@@ -28,7 +29,7 @@ from appliance.clock import Clock
 from appliance.config import Config
 from appliance.errors import ConfigFailed, Fault, LaresError
 from appliance.home_locale import Locale, load_zone
-from appliance.lua.lua_catalog import Catalog, check_scripts
+from appliance.lua.lua_catalog import Asset, check_scripts
 from appliance.lua.lua_setup import folder_of
 from appliance.lua.names import find_undefined
 from appliance.lua.source import Source
@@ -96,69 +97,67 @@ async def _check_lua(settings: Config, data_dir: Path, file: Path) -> tuple[list
         folder_of(settings.scripts, settings.root, is_deep=True),
     )
     async with open_pool(settings, clock, data_dir, file) as pool:
-        known = _known_names(settings, data_dir)
-        scenes = build_catalog(settings.scenes, settings.root, pool, limits.default_max_concurrent, known.inspect)
-        automations = catalog_of(settings.automations, settings.root, pool.describe, settings.locale, clock, known)
+        scenes = build_catalog(settings.scenes, settings.root, pool, limits.default_max_concurrent)
+        automations = catalog_of(settings.automations, settings.root, pool.describe, settings.locale, clock)
         _, in_scripts = await check_scripts(pool.compile, folders[-1])
         checked = [await scenes.check(), await automations.check(), (in_scripts, [])]
         faults, warnings = ([each for pair in checked for each in pair[n]] for n in (0, 1))
         if not faults:
             sources = [source for folder in folders if folder is not None for source in folder.read().sources]
             warnings += await find_undefined(sources, pool.describe)
-            scripts = folders[-1].read().sources if folders[-1] is not None else ()
-            warnings += sorted(warning for source in scripts for warning in known.inspect(source))
-            warnings += _wrong_names(
-                settings, data_dir, automations, [each.definition.id for each in scenes.checked], sources
-            )
-        switched = _switched(data_dir)
+            ids = [each.definition.id for each in scenes.checked]
+            warnings += find_wrong_names(settings, _read_stored(data_dir), automations.checked, ids, sources)
+        switched = _switched(_read_stored(data_dir))
         off = [each.definition.id for each in automations.checked if not each.definition.enabled]
         return faults, warnings, sorted(id_ for id_ in off if id_ not in switched)
 
 
-def _wrong_names(
+def find_wrong_names(
     settings: Config,
-    data_dir: Path,
-    automations: Catalog[AutomationDefinition],
+    stored: DocumentSnapshot | None,
+    automations: Sequence[Asset[AutomationDefinition]],
     scenes: list[str],
-    sources: list[Source],
+    sources: Sequence[Source],
 ) -> list[Fault]:
-    """The names that the home does not have, as the hub that runs or else its store knows it; none without either."""
-    try:
-        stored = DocumentSnapshot(read_state(data_dir))
-        devices = read_devices(stored, read_layout(stored, lambda key, error: None), lambda key, error: None)
-    except (OSError, LaresError):
-        return []
-    at_first = {each.definition.id: each.definition.enabled for each in automations.checked}
-    off = {id_ for id_, is_on in {**at_first, **_switched(data_dir)}.items() if is_on is False}
-    idle = {each.source for each in automations.checked if each.definition.id in off}
-    names = HomeNames(
+    """The names that the home of these stored values does not have; only those of sections where they are None.
+
+    What is switched off is not judged.
+    """
+    at_first = {each.definition.id: each.definition.enabled for each in automations}
+    off = {id_ for id_, is_on in {**at_first, **_switched(stored)}.items() if is_on is False}
+    idle = {each.source for each in automations if each.definition.id in off}
+    armed = [each for each in automations if each.definition.id not in off]
+    named = HomeNames(
         adapters=settings.adapter_names,
+        operations=list_operations(settings.adapters),
+        called=[each for each in sources if each not in idle],
+        notify_targets=settings.notify.targets,
+    )
+    if stored is None or not stored.items(""):
+        return named.list_faults(armed)
+    layout = read_layout(stored, lambda key, error: None)
+    devices = read_devices(stored, layout, lambda key, error: None)
+    known = replace(
+        named,
+        rooms=layout.rooms,
+        groups=layout.groups,
         devices={device.id: device.attributes for device in devices},
         variables=[name for name, _ in stored.items(VARIABLE_PREFIX)],
         timers=[name for name, _ in stored.items(TIMER_PREFIX)],
         scenes=scenes,
         sources=sources,
-        called=[each for each in sources if each not in idle],
-        notify_targets=settings.notify.targets,
     )
-    return names.list_faults(each for each in automations.checked if each.definition.id not in off)
+    return known.list_faults(armed)
 
 
-def _switched(data_dir: Path) -> dict[str, Any]:
+def _switched(stored: DocumentSnapshot | None) -> dict[str, Any]:
     """What somebody has switched on or off, by id; nothing where the home has left no store."""
-    try:
-        return dict(DocumentSnapshot(read_state(data_dir)).items(TOGGLE_PREFIX))
-    except (OSError, LaresError):
-        return {}
+    return {} if stored is None else dict(stored.items(TOGGLE_PREFIX))
 
 
-def _known_names(settings: Config, data_dir: Path) -> KnownNames:
-    """The adapters' sections, and the rooms and groups of the home; of these nothing where it has left no store."""
+def _read_stored(data_dir: Path) -> DocumentSnapshot | None:
+    """The state of the hub that runs, or else of its store; None where there is neither."""
     try:
-        stored = read_state(data_dir)
-        layout = read_layout(DocumentSnapshot(stored), lambda key, error: None)
+        return DocumentSnapshot(read_state(data_dir))
     except (OSError, LaresError):  # whether the store is sound is for `lares doctor` to say
-        stored = {}
-    if not stored:
-        return KnownNames(adapters=settings.adapter_names)
-    return KnownNames(adapters=settings.adapter_names, rooms=lambda: layout.rooms, groups=lambda: layout.groups)
+        return None

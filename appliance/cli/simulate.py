@@ -18,6 +18,7 @@ from appliance.automations.definition import AutomationDefinition
 from appliance.automations.states import AUTOMATION_PREFIX
 from appliance.automations.time_triggers import TimedTrigger
 from appliance.automations.timers import TIMER_PREFIX
+from appliance.cli.check import find_wrong_names
 from appliance.cli.device_events import FileEvent, first_instant, read_events, read_instant
 from appliance.cli.hub_client import read_state
 from appliance.cli.owner import as_owner
@@ -27,8 +28,9 @@ from appliance.cli.simulation_printer import SimulationPrinter
 from appliance.cli.terminal import say
 from appliance.clock import Clock, SimulatedClock
 from appliance.config import Config
-from appliance.errors import Invalid, StartFailed
+from appliance.errors import Fault, Invalid, StartFailed
 from appliance.home_locale import Locale
+from appliance.lua.lua_setup import folder_of
 from appliance.store.records import DocumentSnapshot
 
 MAX_EVENTS_BYTES = 16 << 20
@@ -49,6 +51,7 @@ def simulate(arguments: argparse.Namespace) -> int:
     file, data_dir = paths.need_config(), paths.find_data_dir()
     with as_owner(data_dir, file):
         settings, stored = config.load(file, os.environ), read_state(data_dir)
+    whole = DocumentSnapshot(stored)
     text = "" if arguments.events is None else _read(arguments.events)
     period = _period(arguments.start, arguments.hours, text, settings.locale)
     events = _events(text, arguments.events, settings.locale, period)
@@ -62,7 +65,7 @@ def simulate(arguments: argparse.Namespace) -> int:
     for name in ("automations", "scenes", "scripts"):  # what they warn of is printed
         logging.getLogger(name).setLevel(logging.ERROR)
     given = (file, data_dir), period.end, events
-    asyncio.run(_simulate(settings, DocumentSnapshot(stored), printer, clock, arguments, *given))
+    asyncio.run(_simulate(settings, DocumentSnapshot(stored), printer, clock, arguments, *given, whole))
     return os.EX_OK
 
 
@@ -105,10 +108,13 @@ async def _simulate(
     home: Sequence[Path],
     until: datetime,
     events: Sequence[FileEvent],
+    whole: DocumentSnapshot,
 ) -> None:
     async with open_simulation(settings, stored, clock, printer, home=home, runs_lua=arguments.run) as simulation:
         for fault in simulation.rejected:
             say(f"left out: {fault}", to=sys.stderr)
+        for fault in _wrong_names(settings, whole, simulation):
+            say(f"warning: {fault}", to=sys.stderr)
         pretended = await simulation.run(until, events)
         printer.is_over = True
         if printer.gone is not None:
@@ -116,6 +122,15 @@ async def _simulate(
         for device_id, line in pretended.items():
             say(f"{arguments.events}:{line}: the home has no device '{device_id}'; it was pretended", to=sys.stderr)
         _print_summary(simulation, printer, settings, arguments)
+
+
+def _wrong_names(settings: Config, stored: DocumentSnapshot, simulation: Simulation) -> list[Fault]:
+    """The names that the home does not have, as `lares check` finds them."""
+    folder = folder_of(settings.scripts, settings.root, is_deep=True)
+    scripts = () if folder is None else folder.read().sources
+    ids = [each.definition.id for each in simulation.scenes]
+    loaded = [*(each.source for each in simulation.scenes), *(each.source for each in simulation.assets)]
+    return find_wrong_names(settings, stored, simulation.assets, ids, [*loaded, *scripts])
 
 
 def _print_summary(

@@ -37,7 +37,8 @@ from appliance.home.bus import Bus
 from appliance.home.registry import Registry
 from appliance.lua.context import Context, MoreCall
 from appliance.lua.executor import Execution, Executor
-from appliance.scenes import Scenes, build_catalog
+from appliance.lua.lua_catalog import Asset
+from appliance.scenes import Scene, Scenes, build_catalog
 from appliance.store.records import DocumentSnapshot, Storage, read_devices, read_layout
 from appliance.tasks import Tasks
 
@@ -54,6 +55,8 @@ class Simulation(Struct, frozen=True, kw_only=True):
 
     definitions: Sequence[AutomationDefinition]
     rejected: Sequence[Fault]
+    assets: Sequence[Asset[AutomationDefinition]]
+    scenes: Sequence[Asset[Scene]]
     clock: SimulatedClock
     registry: Registry
     printer: SimulationPrinter
@@ -111,6 +114,8 @@ async def open_simulation(
             yield Simulation(
                 definitions=catalog.list_definitions(),
                 rejected=(*in_scenes.rejected, *catalog.rejected) if runs_lua else catalog.rejected,
+                assets=catalog.list_assets(),
+                scenes=in_scenes.list_assets(),
                 clock=clock,
                 registry=registry,
                 printer=printer,

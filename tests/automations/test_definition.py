@@ -531,3 +531,8 @@ def test_no_table_raises_and_every_fault_names_its_field(trigger: Any, condition
 @given(expression=st.text(max_size=30) | st.lists(st.text("0123456789*?/,-LW#SUNMO", max_size=5)).map(" ".join))
 def test_no_expression_raises(expression: str) -> None:
     read(table(trigger={"type": "cron", "expression": expression}))
+
+
+def test_an_automation_cannot_have_the_id_of_a_path() -> None:
+    fields = {"id": "reload", "name": "A", "execute": Function(1), "trigger": {"type": "interval", "every_secs": 1}}
+    assert parse(fields).faults == ("id must not be 'reload', which is a path of the API; choose another",)

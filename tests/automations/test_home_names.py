@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from appliance.adapters.base import Adapter
+from appliance.adapters.kind import AdapterKind
+from appliance.adapters.kinds import KINDS
 from appliance.automations.home_names import HomeNames, NameWatcher
 from appliance.automations.waiting import explain_waiting
-from appliance.errors import Fault
 from appliance.home.events import CatalogReloaded, DeviceEvent
 from appliance.lua.lua_catalog import Asset
 from appliance.lua.source import Source
@@ -32,6 +35,9 @@ def names(*called: Source, targets: tuple[str, ...] = ()) -> HomeNames:
     """A home with three devices, two variables, two timers and two scenes."""
     return HomeNames(
         adapters=("mqtt", "desk", "phone"),
+        operations={"phone": {"send", "sound"}},
+        rooms=["den", "hall"],
+        groups=["downstairs"],
         devices={MOTION: ("state", "occupancy", "battery"), LAMP: ("power", "brightness"), BUTTON: ("state",)},
         events={BUTTON: {"single", "double"}},
         variables=["mode"],
@@ -74,6 +80,9 @@ TRIGGERS: list[tuple[dict[str, Any], str]] = [
     ({"type": "timer", "name": "landry"}, "did you mean laundry"),
     ({"type": "adapter_lifecycle", "adapter": "mqt"}, "no such adapter; did you mean mqtt"),
     ({"type": "adapter_lifecycle", "adapter": "fone"}, "did you mean phone"),
+    ({**CHANGE, "device_id": "dsk:light:0"}, "there is no section [adapters.dsk]; did you mean desk:light:0"),
+    ({"type": "device_event", "room_id": "hal"}, "names 'hal', and there is no such room; did you mean hall"),
+    ({**CHANGE, "group_id": "downstair"}, "names 'downstair', and there is no such group; did you mean downstairs"),
 ]
 CONDITIONS: list[tuple[dict[str, Any], str]] = [
     ({**STATE, "device_id": "mqtt:hall", "attribute": "occupancy"}, "no such device"),
@@ -81,6 +90,8 @@ CONDITIONS: list[tuple[dict[str, Any], str]] = [
     ({"type": "presence", "device_id": MOTION}, "has never shown"),
     ({"type": "variable", "name": "modes", "equals": 1}, "did you mean mode"),
     ({"type": "any", "conditions": [{"type": "variable", "name": "mdoe", "equals": 1}]}, "did you mean mode"),
+    ({"type": "room_state", "room_id": "dne", "max_devices": 1}, "room_id names 'dne', and there is no such room"),
+    ({"type": "group_state", "group_id": "up", "min_devices": 1}, "names 'up', and there is no such group"),
 ]
 CALLS: list[tuple[str, str]] = [
     (
@@ -90,6 +101,13 @@ CALLS: list[tuple[str, str]] = [
     ("ctx:wait_for('mqtt:hall_moton', {})", f"did you mean {MOTION}"),
     ("ctx:run_scene('evning')", "ctx:run_scene names 'evning', and there is no such scene; did you mean evening"),
     ("ctx:run_scene('flim')", "did you mean film"),
+    ("ctx:command_room('hal', {})", "ctx:command_room names 'hal', and there is no such room; did you mean hall"),
+    ("ctx:command_group('upstairs', {})", "there is no such group; did you mean downstairs"),
+    (
+        "ctx:invoke('phone:sent')",
+        "ctx:invoke names 'phone:sent', and there is no such operation; did you mean phone:send",
+    ),
+    ("ctx:invoke('fone:send')", "there is no section [adapters.fone]; did you mean phone:send"),
 ]
 
 
@@ -111,9 +129,19 @@ def test_a_wrong_name_in_a_call(call: str, said: str) -> None:
     assert said in sentence
 
 
-def test_a_target_of_messages_whose_section_is_not_there() -> None:
-    [sentence] = sentences(names(targets=("phone:send", "fone:send")))
-    assert sentence == "fone:send: names 'fone', and there is no such adapter; did you mean phone"
+def test_a_target_of_messages_that_is_not_there() -> None:
+    assert sentences(names(targets=("phone:send", "fone:send", "phone:sent"))) == [
+        "names 'fone:send', and there is no section [adapters.fone]; did you mean phone:send",
+        "names 'phone:sent', and there is no such operation; did you mean phone:send",
+    ]
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=str)
+def test_the_operations_of_a_kind_are_those_of_its_adapters(kind: AdapterKind) -> None:
+    classes = [each for each in vars(import_module(kind.adapter_module)).values() if isinstance(each, type)]
+    [adapter] = [each for each in classes if issubclass(each, Adapter) and each.__module__ == kind.adapter_module]
+    made = adapter.__new__(adapter)
+    assert kind.operations is not None and set(kind.operations) == set(made.operations)
 
 
 def test_what_is_right_or_cannot_be_known_is_not_told() -> None:
@@ -130,62 +158,146 @@ def test_what_is_right_or_cannot_be_known_is_not_told() -> None:
     assert sentences(names(computed), trigger={"type": "timer", "name": "door_5"}) == []
 
 
-def test_what_a_trigger_and_a_condition_wait_for_is_told_with_the_values_of_now() -> None:
+WAITS: list[tuple[dict[str, Any], str]] = [
+    (
+        {**MOVES, "equals": "occupied", "duration_secs": 5},
+        "until 'mqtt:hall_motion' shows occupancy = 'occupied' for 5 s; it shows occupancy = 'unoccupied'",
+    ),
+    (
+        {**CHANGE, "device_id": MOTION, "attribute": "motion"},
+        "until 'mqtt:hall_motion' shows motion = any value; it shows no motion, but occupancy",
+    ),
+    ({**CHANGE, "device_id": LAMP}, "until 'desk:light:0' changes; there is no device 'desk:light:0'"),
+    ({**CHANGE, "room_id": "den"}, "until a device in room 'den' changes"),
+    ({"type": "device_event", "group_id": "all", "event": "single"}, "until a device of group 'all' sends single"),
+    ({"type": "variable_change", "name": "mode"}, "until variable mode = any value; it is 'away'"),
+    ({"type": "variable_change", "name": "x", "above": 3}, "until variable x above 3; it is not set"),
+    ({"type": "timer", "name": "off"}, "until the timer 'off' is over"),
+    ({"type": "adapter_lifecycle"}, "until an adapter starts"),
+    ({"type": "adapter_lifecycle", "adapter": "desk"}, "until the adapter 'desk' starts"),
+    ({"type": "system_error", "contains": "disk"}, "until something fails with 'disk' in its message"),
+    ({"type": "interval", "every_secs": 60}, "for its interval, every 60 s"),
+    (
+        {"type": "wall_clock", "time": "07:30", "weekdays": ["mon", "tue"]},
+        "for 07:30 on mon, tue; next 2026-06-02T05:30:00.000Z",
+    ),
+    (
+        {"type": "cron", "expression": "0 30 7 * * *", "timezone": "local"},
+        "for the cron expression '0 30 7 * * *' (Europe/Berlin); next 2026-06-02T05:30:00.000Z",
+    ),
+    ({"type": "date", "on": "12-24", "time": "18:00"}, "for 12-24 at 18:00; next 2026-12-24T17:00:00.000Z"),
+    ({"type": "sunset", "offset_mins": -30}, "for sunset -30 min; next 2026-06-01T18:49:32.000Z"),
+]
+NEEDS: list[tuple[dict[str, Any], str]] = [
+    (
+        {**STATE, "device_id": MOTION, "attribute": "occupancy"},
+        "that 'mqtt:hall_motion' shows occupancy = 'occupied'; it does not hold: occupancy was 'unoccupied'",
+    ),
+    (
+        {"type": "time_window", "start": "22:00", "end": "06:00"},
+        "a time from 22:00 to 06:00; it does not hold: time was 14:00",
+    ),
+    (
+        {"type": "time_window", "start": "08:00", "end": "20:00"},
+        "a time from 08:00 to 20:00; it holds (time was 14:00)",
+    ),
+    ({"type": "sun_position", "after": "sunset"}, "a time after sunset; it does not hold: "),
+    ({"type": "weekday", "days": ["sat", "sun"]}, "a sat, sun; it does not hold: day was mon"),
+    (
+        {"type": "date_range", "from": "12-01", "to": "01-06"},
+        "a date from 12-01 to 01-06; it does not hold: date was",
+    ),
+    (
+        {"type": "room_state", "room_id": "den", "min_devices": 2},
+        "at least 2 devices in room 'den'; it does not hold: ",
+    ),
+    ({"type": "variable", "name": "mode", "equals": "away"}, "variable mode = 'away'; it holds (variable 'mode' was"),
+    ({"type": "all", "conditions": [{"type": "weekday", "days": ["sat"]}]}, "all of its 1; it does not hold"),
+]
+AT = datetime.fromisoformat("2026-06-01T12:00:00Z")
+
+
+@pytest.mark.parametrize(("trigger", "said"), WAITS)
+def test_why_says_what_a_trigger_waits_for(trigger: dict[str, Any], said: str) -> None:
+    assert words(trigger)[0] == f"waits {said}"
+
+
+@pytest.mark.parametrize(("condition", "said"), NEEDS)
+def test_why_says_what_a_condition_needs(condition: dict[str, Any], said: str) -> None:
+    sentences = words({"type": "interval", "every_secs": 60}, condition)[1:]
+    assert sentences[0].startswith(f"condition 1 needs {said}")
+    assert len(sentences) == 1 or sentences[1].startswith("condition 1.1 needs a sat; it does not hold: day was mon")
+
+
+def words(trigger: dict[str, Any], *conditions: dict[str, Any]) -> list[str]:
+    """What is told of an automation, on a Monday at 14:00 in Berlin."""
     house = home(device({"occupancy": "unoccupied"}, MOTION))
     house.variables = {"mode": "away"}
-    definition = parse(
-        {
-            "id": "a",
-            "name": "A",
-            "execute": FUNCTION,
-            "trigger": {
-                **CHANGE,
-                "device_id": MOTION,
-                "attribute": "occupancy",
-                "equals": "occupied",
-                "duration_secs": 5,
-            },
-            "conditions": [
-                {"type": "variable", "name": "mode", "equals": "home"},
-                {"type": "all", "conditions": [{**STATE, "device_id": LAMP, "attribute": "occupancy"}]},
-            ],
-        }
-    ).definition
+    fields = {"id": "a", "name": "A", "execute": FUNCTION, "trigger": trigger, "conditions": list(conditions)}
+    definition = parse(fields).definition
     assert definition is not None
-    assert [*explain_waiting(definition, house.registry, house.get_variable)] == [
-        "waits until 'mqtt:hall_motion' shows occupancy = 'occupied' for 5 s; it shows occupancy = 'unoccupied'",
-        "condition 1 needs variable mode = 'home'; it is 'away'",
-        "condition 2.1 needs that 'desk:light:0' shows occupancy = 'occupied'; there is no device 'desk:light:0'",
-    ]
+    return [*explain_waiting(definition, house, AT)]
 
 
 async def test_names_are_judged_a_minute_after_the_start_and_after_each_reload(tmp_path: Path) -> None:
-    told: asyncio.Queue[HomeNames] = asyncio.Queue()
+    asked: asyncio.Queue[Mapping[str, Any]] = asyncio.Queue()
     loop = asyncio.get_running_loop()
 
-    class Telling(HomeNames, frozen=True, kw_only=True):
-        def list_faults(self, automations: Iterable[Any]) -> list[Fault]:
-            loop.call_soon_threadsafe(told.put_nowait, self)
-            return []
+    def view(sent: Mapping[str, Collection[str]]) -> tuple[HomeNames, list[Any]]:
+        loop.call_soon_threadsafe(asked.put_nowait, sent)
+        return names(), []
 
-    class Watcher(NameWatcher):
-        def known(self) -> HomeNames:
-            found = super().known()
-            return Telling(**{name: getattr(found, name) for name in found.__struct_fields__})
+    async with bench(tmp_path, automation()) as it, NameWatcher(it.bus, it.clock, view, lambda: True) as watcher:
+        it.bus.publish(DeviceEvent(device_id=LAMP, event="press", data={}))
+        await it.pass_by(30)
+        it.show()
+        watcher.recheck()
+        assert asked.empty()
+        await it.pass_by(40)
+        watcher.recheck()
+        assert await asked.get() == {LAMP: {"press"}}
+        it.show()
+        it.bus.publish(CatalogReloaded(target="automations", loaded_count=1, faults=(), duration_ms=1))
+        assert await asked.get() == {LAMP: {"press"}}
+        assert asked.empty()
 
-    async with bench(tmp_path, automation()) as it:
-        parts: Any = SimpleNamespace(registry=it.registry, bus=it.bus, clock=it.clock, variables=it.variables)
-        settings: dict[str, Any] = {"adapters": (), "notify_targets": (), "has_answered": lambda: True}
-        async with Watcher(parts, it.parts.automations, it.parts.timers, lambda: ([], []), **settings):
-            it.bus.publish(DeviceEvent(device_id=LAMP, event="press", data={}))
-            await it.pass_by(30)
-            it.show()
-            assert told.empty()
-            await it.pass_by(40)
-            it.show()
-            first = await told.get()
-            assert set(first.devices[LAMP]) == {"power", "brightness", "state"} and first.events == {LAMP: {"press"}}
-            assert len(first.called) == 1
-            await it.parts.automations.switch("a", is_enabled=False)
-            it.bus.publish(CatalogReloaded(target="automations", loaded_count=1, faults=(), duration_ms=1))
-            assert len((await told.get()).called) == 0
+
+def test_a_name_in_a_call_that_is_not_there_is_warned_of_with_its_line() -> None:
+    known = HomeNames(
+        adapters=["elgato_lights", "tv"], rooms=["den", "hall"], groups=["downstairs"], operations={"tv": None}
+    )
+    source = Source(name="config/scenes/a.lua", text=b"#!/lua\n" + LINES.encode())
+    assert list(map(str, known.inspect(source))) == [
+        "config/scenes/a.lua:3: ctx:command names 'elgato:light:0', and there is no section [adapters.elgato]; "
+        "did you mean elgato_lights:light:0",
+        "config/scenes/a.lua:4: ctx:command_room names 'hal', and there is no such room; did you mean hall",
+        "config/scenes/a.lua:5: ctx:command_group names 'upstairs', and there is no such group; did you mean "
+        "downstairs",
+        "config/scenes/a.lua:6: ctx:invoke names 'tw:info', and there is no section [adapters.tw]",
+    ]
+
+
+LINES = """
+  ctx:command("elgato:light:0", { capability = "power", action = "on" }) -- ctx:command("x:y")
+  c:command_room ( 'hal' , on)
+  ctx:command_group("upstairs", on) ctx:list_room_devices("hall") ctx:wait_for("tv:tv", {})
+  ctx:invoke("tw:info") ctx:invoke("tv:any")
+  ctx:get_group("x") ctx:command(id, on) ctx:command("x:" .. id, on) ctx:command("a\\\\tb", on) command("x:y")
+  ctx:command([[x:y]], on) ctx.command("x:y") ctx:command("x:y" or id)
+"""
+
+
+def test_where_a_wrong_name_stands_is_told_by_its_path() -> None:
+    known = HomeNames(adapters=["desk"], rooms=["den"])
+    fields: dict[str, Any] = {
+        "triggers": [{"type": "timer", "name": "t"}, {"type": "device_event", "room_id": "dn"}],
+        "conditions": [{"type": "any", "conditions": [{**STATE, "device_id": "dsk:x", "attribute": "power"}]}],
+    }
+    fields["conditions"][0]["conditions"][0]["equals"] = "on"
+    definition = parse({"id": "a", "name": "A", "execute": FUNCTION, **fields}).definition
+    assert definition is not None
+    assert list(map(str, known.warnings_of(definition))) == [
+        "triggers[2].room_id names 'dn', and there is no such room; did you mean den",
+        "conditions[1].conditions[1].device_id names 'dsk:x', and there is no section [adapters.dsk]; "
+        "did you mean desk:x",
+    ]

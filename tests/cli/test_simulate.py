@@ -65,6 +65,8 @@ def test_it_prints_what_would_fire_in_order_with_local_times(tmp_path: Path) -> 
     assert (result.code, first) == (0, "Thu 2026-12-24 07:00:00 CET  morning  fires")
     assert second.startswith("Thu 2026-12-24 15:4") and second.endswith(" CET  sunset  fires")
     assert result.err.splitlines() == [
+        "warning: config/automations/2.lua:4: trigger.device_id names 'desk:light:0', and there is no section "
+        "[adapters.desk]",
         "automations: 3, runs: 2",
         "not simulated, since they wait for what devices do or what fails: follows",
     ]

@@ -14,6 +14,7 @@ ELGATO_LIGHTS = AdapterKind(
     name="elgato_lights",
     settings=ElgatoLights,
     device_kinds=frozenset({DeviceKind.LIGHT}),
+    operations=frozenset({"identify", "info"}),
     simulation=KindSimulation(
         settings=lambda device: ElgatoLights(base_url=device.url, poll_interval_secs=2),
         in_demo="light",

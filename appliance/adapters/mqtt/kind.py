@@ -18,6 +18,7 @@ MQTT = AdapterKind(
     name="mqtt",
     settings=Mqtt,
     device_kinds=frozenset({DeviceKind.LIGHT, DeviceKind.SWITCH, DeviceKind.SENSOR}),
+    operations=frozenset({"publish"}),
 )
 
 

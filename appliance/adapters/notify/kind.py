@@ -170,4 +170,4 @@ class NotifySection(Settings, frozen=True, kw_only=True):
                 raise Invalid(f"has {name.rstrip('_')}, which means nothing beside {beside}")
 
 
-NOTIFY = AdapterKind(name="notify", settings=NotifySection, device_kinds=frozenset())
+NOTIFY = AdapterKind(name="notify", settings=NotifySection, device_kinds=frozenset(), operations=frozenset({"send"}))

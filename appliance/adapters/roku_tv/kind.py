@@ -27,6 +27,7 @@ ROKU_TV = AdapterKind(
     name="roku_tv",
     settings=RokuTv,
     device_kinds=frozenset({DeviceKind.SWITCH}),
+    operations=frozenset({"info"}),
     simulation=KindSimulation(
         settings=lambda device: RokuTv(ip_address=device.host, port=device.port, poll_interval_secs=2),
         in_demo="TV",

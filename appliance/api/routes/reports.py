@@ -101,7 +101,7 @@ class ReportsApi:
     @route("GET", "/why", Role.READ, _WHY, statuses=(200, 404), query={"id": Field(identifier)})
     async def explain(self, call: Call) -> HTTPResponse:
         """How the automation, scene or device of this id is, and its last ten decisions, in sentences."""
-        return json_response({**self._reasons.explain(call.query()["id"]), "timezone": self._hub.timezone.key})
+        return json_response({**await self._reasons.explain(call.query()["id"]), "timezone": self._hub.timezone.key})
 
     @route("GET", "/diagnostics/state", Role.ADMIN, _STATE)
     async def list_state(self, call: Call) -> HTTPResponse:

@@ -21,7 +21,7 @@ from appliance.automations.automations import Automations
 from appliance.automations.calls import AutomationCalls
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
-from appliance.automations.home_names import SETTLING_SECS, HomeNames, NameWatcher
+from appliance.automations.home_names import HomeNames, NameWatcher
 from appliance.automations.safe_mode import SafeMode
 from appliance.automations.scheduler import Scheduler
 from appliance.automations.timers import Timers
@@ -229,7 +229,12 @@ class Hub:
             self.bus,
             self.clock,
             self.recorder.trust,
-            Storage(stored=self.document, remember=self.recorder.remember, put=self.recorder.put),
+            Storage(
+                stored=self.document,
+                remember=self.recorder.remember,
+                put=self.recorder.put,
+                is_being_flushed=self.recorder.is_being_flushed,
+            ),
             limits=config.automations.runner,
             began=began,
             stopped_at=self._store.stopped_at,
@@ -244,8 +249,6 @@ class Hub:
         self.automations, self.schedule, self.timers = parts.automations, parts.scheduler, parts.timers
         self.names = NameWatcher(self.bus, self.clock, self._view_names, lambda: not self.health.list_missing())
         await stack.enter_async_context(self.names)
-        if not config.adapters:
-            parts.scheduler.after("names", SETTLING_SECS, lambda _: self.names.recheck())
         calls = AutomationCalls(environment, parts.timers, self.scenes.run, config.notify.targets)
         self._calls.update(calls.table())
         return self._safe_mode.ended_by(parts.engine.reload, self.crashes, parts.timers.resume)

@@ -32,6 +32,9 @@ log = logging.getLogger("automations")
 SETTLING_SECS = 60.0
 """How long after a start names are not judged: devices are not known yet."""
 
+TOLERANCE_SECS = 0.5
+"""By how much the loop's clock may be ahead of the hub's then."""
+
 MAX_EVENT_NAMES = 100
 """Names of events that are remembered of a device."""
 
@@ -145,9 +148,8 @@ class HomeNames(Struct, frozen=True, kw_only=True):
 class NameWatcher:
     """Warns of wrong names a minute after the start, once every adapter has answered, and after each reload then.
 
-    It does so with the first answer of an adapter after that, so that nothing wakes for it; without adapters the
-    scheduler does. What a load said already it does not say again. `view` gives the names that the home has now, and
-    the automations that are switched on; it may read the disk.
+    Where one answers later, it does so with that answer. What a load said already it does not say again. `view` gives
+    the names that the home has now, and the automations that are switched on; it may read the disk.
     """
 
     def __init__(
@@ -178,9 +180,12 @@ class NameWatcher:
         self._settles_at = self._clock.monotonic() + SETTLING_SECS
         kinds = (AdapterAnswered, CatalogReloaded, DeviceEvent, DeviceStateChanged)
         self._forget = self._bus.listen(self._on_event, *kinds)
+        # not the clock's, which would wait for this where time is simulated
+        self._settling = asyncio.get_running_loop().call_later(SETTLING_SECS + TOLERANCE_SECS, self.recheck)
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        self._settling.cancel()
         self._forget()
         await self._tasks.__aexit__()
 

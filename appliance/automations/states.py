@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
@@ -59,6 +60,8 @@ class States:
         self._stored = storage.stored
         self._remember = storage.remember
         self._put = storage.put
+        self._is_being_flushed = storage.is_being_flushed
+        self._removing: Counter[str] = Counter()
         self._tasks = Tasks()
         self._states = {id_: State.from_json(value) for id_, value in storage.stored.items(AUTOMATION_PREFIX)}
         self._switched = {id_: is_on is not False for id_, is_on in storage.stored.items(TOGGLE_PREFIX)}
@@ -113,12 +116,18 @@ class States:
             self._store(id_, state)
 
     def end_wait(self, id_: str, key: str) -> asyncio.Event | None:
-        """Forget a wait that is over; where it is on the card, what is set once it is there no more."""
-        on_card = dict(self._stored.items(AUTOMATION_PREFIX + id_)).get("")
+        """Forget a wait that is over; where it is on the card, what is set once it is there no more.
+
+        It may also be on its way there: by a flush, or beside another wait of the automation that is being removed.
+        """
+        stored_as = AUTOMATION_PREFIX + id_
+        on_card = dict(self._stored.items(stored_as)).get("")
+        is_on_its_way = self._is_being_flushed(stored_as) or self._removing[id_] > 0
         self.note_wait(id_, key, None)
-        if key not in State.from_json(on_card).waits:
+        if not is_on_its_way and key not in State.from_json(on_card).waits:
             return None
         gone = asyncio.Event()
+        self._removing[id_] += 1
         self._tasks.start(self._remove_wait(id_, gone), f"end of a wait of {id_}")
         return gone
 
@@ -128,6 +137,7 @@ class States:
         except StoreFailed:
             return  # the home runs on; the next flush takes it off the card
         finally:
+            self._removing[id_] -= 1
             gone.set()
 
     def forget_others(self, ids: Collection[str]) -> None:

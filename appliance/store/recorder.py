@@ -131,6 +131,10 @@ class Recorder:
         """Have the value written with the next flush if it differs from what is stored; None removes the key."""
         self._handed[key] = value
 
+    def is_being_flushed(self, key: str) -> bool:
+        """Whether a flush that is under way writes the key, so that the document does not show it yet."""
+        return key in self._flushing
+
     def list_present(self, prefixes: Iterable[str]) -> dict[str, Any]:
         """What the document would hold under the prefixes if all were written now."""
         stored = {prefix + key: value for prefix in prefixes for key, value in self._document.items(prefix)}

@@ -59,12 +59,13 @@ class Storage(Struct, frozen=True, kw_only=True):
     """How others keep what outlives a restart: what was `stored`, and two ways to write. None removes a key.
 
     `remember` writes with the next flush and never waits; `put` returns when all is on the card, or raises
-    `StoreFailed`.
+    `StoreFailed`. `is_being_flushed`: whether a flush that is under way writes the key, so that it is not stored yet.
     """
 
     stored: DocumentReader
     remember: Callable[[str, dict[str, Any] | None], None]
     put: Callable[[Mapping[str, Any]], Awaitable[None]]
+    is_being_flushed: Callable[[str], bool] = lambda key: False
 
 
 def items_of(values: Mapping[str, bytes], prefix: str) -> list[tuple[str, Any]]:

@@ -136,7 +136,7 @@ def test_a_target_of_messages_that_is_not_there() -> None:
     ]
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=str)
+@pytest.mark.parametrize("kind", KINDS.values(), ids=[*KINDS])
 def test_the_operations_of_a_kind_are_those_of_its_adapters(kind: AdapterKind) -> None:
     classes = [each for each in vars(import_module(kind.adapter_module)).values() if isinstance(each, type)]
     [adapter] = [each for each in classes if issubclass(each, Adapter) and each.__module__ == kind.adapter_module]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from datetime import UTC, datetime
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,15 @@ import pytest
 from appliance.automations.policy import Memory
 from appliance.automations.states import State, States
 from appliance.errors import StoreFailed
+from appliance.home.bus import Bus
+from appliance.home.registry import Registry
+from appliance.store.disk import Disk
+from appliance.store.document import Document
+from appliance.store.recorder import Recorder
 from appliance.store.records import Storage
 from tests.automations.homes import NOW
 from tests.fakes.automations import Card, automation, bench
+from tests.fakes.clock import VirtualClock
 
 
 def states(card: Card) -> States:
@@ -120,3 +128,60 @@ async def test_a_switch_that_was_begun_is_finished_though_whoever_asked_goes_awa
 def test_instants_are_kept_to_the_millisecond() -> None:
     at = datetime(2026, 6, 1, 12, 0, 0, 123000, tzinfo=UTC)
     assert State.from_json(State(fired={"x": at}).to_json()) == State(fired={"x": at})
+
+
+STEPS = ("flush", "card", "one", "two")
+
+
+@pytest.mark.parametrize("steps", [*permutations(STEPS), *permutations(("flush", "card", "one"))], ids=" ".join)
+async def test_a_wait_that_fires_is_off_the_card_before_its_execution_begins_wherever_a_flush_stands(
+    steps: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Two waits of one automation; a flush begins, the card takes what it was given, one wait fires, or both do."""
+    clock, bus, disk = VirtualClock(), Bus(), HeldDisk(tmp_path)
+    async with Document(disk, clock) as document:
+        async with Recorder(Registry(bus, clock), bus, document, clock, flush_secs=300) as recorder:
+            put, flushes = recorder.put, recorder.is_being_flushed
+            kept = Storage(stored=document, remember=recorder.remember, put=put, is_being_flushed=flushes)
+            async with States(kept) as them:
+                for key in ("one", "two"):
+                    them.note_wait("a", key, {"began_at": 1})
+                disk.is_free.clear()
+                begun = []
+                for step in steps:
+                    if step == "flush":
+                        begun.append(asyncio.create_task(recorder.flush()))
+                    elif step == "card":
+                        disk.is_free.set()
+                    else:
+                        begun.append(asyncio.create_task(_fire(them, document, step)))
+                    for _ in range(4):
+                        await asyncio.sleep(0)
+                disk.is_free.set()
+                await asyncio.gather(*begun)
+                assert not _on_card(document) & set(steps)
+
+
+class HeldDisk(Disk):
+    """A disk that syncs only while `is_free` is set."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.is_free = threading.Event()
+        self.is_free.set()
+
+    def sync(self, descriptor: int) -> None:
+        """Sync, once that is allowed."""
+        self.is_free.wait()
+        super().sync(descriptor)
+
+
+async def _fire(them: States, document: Document, key: str) -> None:
+    gone = them.end_wait("a", key)
+    if gone is not None:
+        await gone.wait()
+    assert key not in _on_card(document)
+
+
+def _on_card(document: Document) -> set[str]:
+    return {key for _, value in document.items("automation/a") for key in value.get("waits", {})}

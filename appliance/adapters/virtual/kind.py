@@ -144,4 +144,6 @@ class Virtual(Settings, frozen=True, kw_only=True):
             raise Invalid(f"has more than one device with the id {', '.join(twice)}")
 
 
-VIRTUAL = AdapterKind(name="virtual", settings=Virtual, device_kinds=frozenset(DeviceKind))
+VIRTUAL = AdapterKind(
+    name="virtual", settings=Virtual, device_kinds=frozenset(DeviceKind), operations=frozenset({"observe"})
+)

@@ -66,10 +66,6 @@ class Play:
         """It ends badly."""
         self.end(ScriptFailed(Fault("x.lua", 1, "no"), status))
 
-    def describe_activity(self) -> tuple[str, str]:
-        """What it does."""
-        return "running", "it plays"
-
     def cancel(self) -> None:
         """It is told to end."""
         self.end(ExecutionCancelled())

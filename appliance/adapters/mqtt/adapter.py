@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -35,6 +36,10 @@ QUIET_SECS = 0.1
 SETTLE_SECS = 1.0
 """Seconds without a configuration after which all retained ones have come."""
 
+MANY_DEVICES = 100
+"""Devices that are built together from which they are no longer looked through for garbage, which would hold the loop
+for a quarter of a second where there are thousands. None of them refers to itself once it is replaced."""
+
 MAX_GATHER_SECS = 0.5
 """Seconds after which devices are built though configurations keep coming."""
 
@@ -54,7 +59,7 @@ JINJA = "jinja2.ext"
 """The module that parsing a template imports, which takes a fifth of a second."""
 
 STEP_SECS = 0.002
-"""Seconds of work after which others get their turn."""
+"""Seconds of work after which others get their turn; as much time as it took, where one step took far longer."""
 
 log = logging.getLogger("adapters")
 
@@ -81,6 +86,7 @@ class MqttAdapter(Adapter):
         self._config_at = 0.0
         self._has_new_configs = False
         self._seen_configs: set[str] = set()
+        self._late_configs: dict[str, Received] = {}
         self._subscriptions: Subscriptions
         self._has_read = False
         self._dropped = 0
@@ -141,6 +147,7 @@ class MqttAdapter(Adapter):
         """The work of one connection, until it is lost."""
         self.inbox.clear()
         self._seen_configs.clear()
+        self._late_configs.clear()
         self.live.catalog.names.known = {
             device.id.removeprefix(f"{self.name}:"): identifier
             for device in self.publish.devices().values()
@@ -194,7 +201,7 @@ class MqttAdapter(Adapter):
     async def _finish_discovery(self, connection: BrokerConnection) -> None:
         """All retained configurations have come: forget what is missing, and request states that are not retained."""
         if self._seen_configs:
-            self.live.catalog.forget_configs_but(self._seen_configs)
+            await self._in_steps(self.live.catalog.forgetting_configs_but(self._seen_configs))
         self.live.catalog.known = frozenset()
         await self._rebuild(complete=True)
         self.publish.started()
@@ -213,6 +220,8 @@ class MqttAdapter(Adapter):
         await self._subscriptions.renew()
         await self._in_steps(self.live.replay(rebuilt))
         await self._in_steps(self._publishing(rebuilt))
+        if len(rebuilt) >= MANY_DEVICES:
+            gc.freeze()
         if complete:
             refused = self.live.catalog.refused
             broken = (id_ for id_, device in self.publish.devices().items() if _topics_of(device) & refused.keys())
@@ -228,8 +237,9 @@ class MqttAdapter(Adapter):
         """Do the work, with a pause for others after every `STEP_SECS`."""
         began = self.clock.monotonic()
         for _ in work:
-            if self.clock.monotonic() - began >= STEP_SECS:
-                await self.clock.sleep(0)
+            if (took := self.clock.monotonic() - began) >= STEP_SECS:
+                # A request needs several turns of the loop: after a long rendering or parse it gets them at once.
+                await self.clock.sleep(took if took > 2 * STEP_SECS else 0)
                 began = self.clock.monotonic()
 
     async def _keep_reading(self) -> None:
@@ -241,8 +251,7 @@ class MqttAdapter(Adapter):
             await self._in_steps(step for received in batch for step in self._reading(received))
             self._has_read = True
             self._report_dropped()
-            while self.live.flush():
-                await self.clock.sleep(0)
+            await self._in_steps(self.live.flushing())
             await self.clock.sleep(0)
 
     def _may_have_templates(self, received: Received) -> bool:
@@ -254,14 +263,29 @@ class MqttAdapter(Adapter):
         if not self.live.catalog.is_config(received.topic):
             yield from self.live.taking(received)
             return
+        if received.payload:
+            self._seen_configs.add(received.topic)
+        self._config_at = self.clock.monotonic()
+        self._late_configs.pop(received.topic, None)
+        if received.payload and self.live.has_to_wait(received.topic):
+            self._late_configs[received.topic] = received
+            return
+        yield from self.live.shares.counting(received.topic, self._taking_config(received))
+
+    def _taking_config(self, received: Received) -> Iterator[None]:
         if len(received.payload) > MAX_QUICK_CHARS:
             with contextlib.suppress(Invalid):
                 yield from preparing(parse_config(received.payload))
-        if received.payload:
-            self._seen_configs.add(received.topic)
+                yield
         if self.live.catalog.take_config(received.topic, received.payload):
             self._has_new_configs = True
-        self._config_at = self.clock.monotonic()
+
+    def _reading_late(self) -> Iterator[None]:
+        """Take in the newest configurations of the topics that had to wait, as far as they have time again."""
+        for received in list(self._late_configs.values()):
+            is_newest = self._late_configs.get(received.topic) is received
+            if is_newest and not self.live.shares.is_over(received.topic):
+                yield from self._reading(received)
 
     async def _keep_time(self) -> None:
         noted_at = self.clock.monotonic()
@@ -269,13 +293,13 @@ class MqttAdapter(Adapter):
             await self.clock.sleep(TICK_SECS)
             self.live.tick()
             await self._in_steps(self.live.taking_waiting())
+            await self._in_steps(self._reading_late())
             if self._has_read and self.clock.monotonic() - noted_at >= ANSWERED_SECS:
                 noted_at, self._has_read = self.clock.monotonic(), False
                 if self.connection is not None:
                     self.publish.answered()
             self._reports.report(self.live.catalog)
-            while self.live.flush():
-                await self.clock.sleep(0)
+            await self._in_steps(self.live.flushing())
 
     def _report_dropped(self) -> None:
         """Log once that more came than could be processed."""

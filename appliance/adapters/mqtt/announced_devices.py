@@ -58,6 +58,11 @@ class MqttDevice(Struct):
             shown.update(member.entity.attributes)
         return shown
 
+    def dismantle(self) -> None:
+        """Read nothing any more, so that nothing of it refers to itself: what is frozen is not collected."""
+        for member in self.members:
+            member.entity.readers.clear()
+
     def observation(self) -> Observation:
         """The device in full, as the home is to know it. What is unavailable keeps what it last showed."""
         announcements = [member.entity.announcement for member in self.members]
@@ -180,25 +185,23 @@ def _entities(announcements: list[Announcement], device_id: str) -> tuple[list[E
                 reason = reason_of(error)
         if reason:
             refused[each.key] = Refusal(device_id, f"custom.mqtt.{each.object_id}", reason)
+    return _without_duplicates(entities), refused
+
+
+def _without_duplicates(entities: list[Entity]) -> list[Entity]:
+    """The entities without triggers and sensors of actions that report the same press as an event entity."""
     events = [entity for entity in entities if isinstance(entity, EventEntity)]
-    return [entity for entity in entities if not _is_reported_twice(entity, events)], refused
+    actions = {f"{each.readers[0].topic}/action" for each in events}
+    kinds = {kind for each in events for kind in each.config.texts("event_types")}
+    own = {each.readers[0].topic for each in events if not isinstance(each, ActionSensor)}
 
+    def is_duplicate(entity: Entity) -> bool:
+        topic = entity.readers[0].topic if entity.readers else ""
+        if isinstance(entity, ActionSensor):
+            return topic in own
+        return isinstance(entity, TriggerEntity) and (entity.payload in kinds or topic in actions)
 
-def _is_reported_twice(trigger: Entity, events: list[EventEntity]) -> bool:
-    """Whether an event entity of the same device reports the same press as a trigger or a sensor of actions."""
-    if isinstance(trigger, ActionSensor):
-        topic = trigger.readers[0].topic if trigger.readers else ""
-        return any(each.readers[0].topic == topic for each in events if not isinstance(each, ActionSensor))
-    if not isinstance(trigger, TriggerEntity):
-        return False
-    topic = trigger.readers[0].topic
-    for event in events:
-        source = event.readers[0].topic
-        if trigger.payload is not None and trigger.payload in event.config.texts("event_types"):
-            return True
-        if topic == f"{source}/action":
-            return True
-    return False
+    return [entity for entity in entities if not is_duplicate(entity)]
 
 
 def _add(device: MqttDevice, entity: Entity) -> None:

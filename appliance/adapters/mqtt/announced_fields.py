@@ -92,7 +92,8 @@ class AnnouncedFields:
                 try:
                     return template(text)
                 except TemplateFailed as fault:
-                    self.problems.append(f"{key} {fault}")
+                    if (problem := f"{key} {fault}") not in self.problems:
+                        self.problems.append(problem)
                     return _UNREADABLE
         return None
 

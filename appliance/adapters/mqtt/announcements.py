@@ -15,6 +15,9 @@ from appliance.errors import Invalid
 MAX_DISCOVERY_BYTES = 64 * 1024
 """Bytes of a configuration."""
 
+MAX_BASED_CHARS = 512 * 1024
+"""Characters that base topics (`~`) may fill in for one configuration."""
+
 MAX_COMPONENTS = 256
 """Components of one configuration in the device form."""
 
@@ -92,13 +95,24 @@ def announced(topic: ConfigTopic, source: str, payload: bytes) -> list[Announcem
     if not payload:
         return []
     config = spelled_out(parse_config(payload), CONFIG_NAMES)
+    _check_bases(config, payload)
     if config.get("migrate_discovery") is True:
         return None
     device, origin = _device(config.get("device")), _origin(config.get("origin"))
     if topic.component == "device":
         return list(_components(topic, source, config, device, origin))
     return [_announcement(f"{topic.component}/{topic.node_id}/{topic.object_id}", source, topic.component,
-                          topic.object_id, config, device, origin)]  # fmt: skip
+                          topic.object_id, _expanded(config, config.get("~")), device, origin)]  # fmt: skip
+
+
+def _check_bases(config: dict[str, Any], payload: bytes) -> None:
+    """Raise `Invalid` where a long base topic is filled in so often that the topics would fill the memory."""
+    components = config.get("components")
+    parts = components.values() if isinstance(components, dict) else ()
+    bases = [each.get("~") for each in (config, *parts) if isinstance(each, dict)]
+    uses = payload.count(b"~") + payload.lower().count(b"\\u007e")
+    if uses * max((len(each) for each in bases if isinstance(each, str)), default=0) > MAX_BASED_CHARS:
+        raise Invalid(f"the base topic '~' is so long that the topics take more than {MAX_BASED_CHARS // 1024} KiB")
 
 
 def _components(
@@ -118,7 +132,7 @@ def _components(
         platform = own.pop("platform", None)
         if not isinstance(platform, str) or not own:
             continue
-        full = {**shared, **own, "~": own.get("~", base)}
+        full = shared | _expanded(own, own.get("~", base))
         object_id = re.sub(r"[^a-zA-Z0-9_-]", "_", str(name))[:200] or "_"
         key = f"device/{topic.node_id}/{topic.object_id}/{name}"
         yield _announcement(key, source, platform, object_id, full, device, origin)
@@ -126,15 +140,14 @@ def _components(
 
 def _announcement(key: str, source: str, component: str, object_id: str, config: dict[str, Any],
                   device: DeviceFacts, origin: str) -> Announcement:  # fmt: skip
-    full = _expanded(config, config.get("~"))
-    unique_id = full.get("unique_id")
+    unique_id = config.get("unique_id")
     return Announcement(
         key=key,
         source=source,
         component=component,
         object_id=object_id,
         unique_id=str(unique_id)[:250] if isinstance(unique_id, str | int) else "",
-        config=full,
+        config=config,
         device=device,
         origin=origin,
     )

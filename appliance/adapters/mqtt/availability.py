@@ -57,6 +57,7 @@ def _entries(config: AnnouncedFields) -> Iterator[_AvailabilityTopic]:
     announced = config.raw.get("availability")
     for each in announced if isinstance(announced, list) else []:
         fields = AnnouncedFields(each)
+        fields.problems = config.problems
         if topic := fields.topic("topic"):
             yield _entry(fields, topic, "value_template")
     if topic := config.topic("availability_topic"):

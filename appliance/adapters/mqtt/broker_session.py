@@ -29,16 +29,16 @@ from appliance.home.model import Device
 RESULT_SECS = 4.75
 """Seconds within which a device must show the result of a command; the hub gives a command 5 in all."""
 
-FLUSHED_AT_ONCE = 50
-"""Devices that are published without a pause: one message may concern thousands."""
-
 TAKES_TOO_LONG = "they take more than a tenth of the hub's time; they wait, and of each topic only the newest counts"
 
 MAX_WAITING_ENTITIES = 10_000
 """Entities whose newest message waits because their announcers have taken too much time."""
 
 MAX_REMEMBERED_BYTES = 16 * 1024 * 1024
-"""Bytes of the newest payloads that are kept, so that a device that is announced anew has its state at once."""
+"""Bytes of the newest messages that are kept, so that a device that is announced anew has its state at once."""
+
+MAX_UNREADABLE_TOPICS = 1_000
+"""Topics of which it is kept that their message could not be read: a filter with wildcards has no end of them."""
 
 
 log = logging.getLogger("adapters")
@@ -80,7 +80,8 @@ class LiveDevices:
         except Invalid as fault:
             self.unreadable += 1
             refusal = Refusal(self._reader_of(received.topic), "message", str(fault))
-            self.catalog.refused.setdefault(received.topic, refusal)
+            if len(self.catalog.refused) < MAX_UNREADABLE_TOPICS:
+                self.catalog.refused.setdefault(received.topic, refusal)
             return
         if self.duplicates.is_outdated(message):
             return
@@ -106,17 +107,23 @@ class LiveDevices:
     def _take_for(self, message: Message, pattern: str, device: MqttDevice, member: Member) -> None:
         """Process a message for one entity; it waits where the messages of its device have taken too much time."""
         announcer, waiting = device.parent_id or device.id, (device.id, member.entity.announcement.key, pattern)
-        if self.shares.is_over(announcer):
+        if self.has_to_wait(announcer):
             if len(self._waiting) < MAX_WAITING_ENTITIES or waiting in self._waiting:
                 self._waiting[waiting] = message.topic
-            if announcer not in self._named:
-                self._named.add(announcer)
-                self._publish.dropped(announcer, "messages", TAKES_TOO_LONG)
             return
         self._waiting.pop(waiting, None)
         with self.shares.spending(announcer):
             for change in self.catalog.changes_of(pattern, message, device, member):
                 self._take(change)
+
+    def has_to_wait(self, announcer: str) -> bool:
+        """Whether a device, or a configuration's topic, has taken too much time; it is named once."""
+        if not self.shares.is_over(announcer):
+            return False
+        if announcer not in self._named:
+            self._named.add(announcer)
+            self._publish.dropped(announcer[:200], "messages", TAKES_TOO_LONG)
+        return True
 
     def _message(self, received: Received) -> Message:
         """The message, received now. Raises `Invalid`."""
@@ -141,6 +148,7 @@ class LiveDevices:
             known = self._shown_before.pop(device.id, None)
             if (known := self._publish.find(device.id) or known) is not None:
                 self._restore(device, known)
+            yield
         rebuilt = {id(device) for device in devices}
         for received in list(self._remembered.values()):
             readers = [each for each in self.catalog.readers(received.topic) if id(each[1]) in rebuilt]
@@ -163,6 +171,8 @@ class LiveDevices:
 
     def _rebind(self, devices: Iterable[MqttDevice]) -> None:
         """Let pending commands wait for the entities that were built in place of theirs."""
+        if not self._pending:
+            return
         rebuilt = {
             (device.id, member.entity.announcement.key): (device, member)
             for device in devices
@@ -174,21 +184,23 @@ class LiveDevices:
                 del self._pending[key]
                 self._pending[id(found[1].entity)] = pending, *found
 
-    def flush(self) -> bool:
-        """Publish devices that changed, `FLUSHED_AT_ONCE` at most; whether others are left."""
-        for device_id in list(self._changed)[:FLUSHED_AT_ONCE]:
-            device = self._changed.pop(device_id)
-            if self.catalog.devices.get(device_id) is device:
+    def flushing(self) -> Iterator[None]:
+        """Publish the devices that changed, one a step: one message may concern thousands."""
+        for device_id in list(self._changed):
+            device = self._changed.pop(device_id, None)
+            if device is not None and self.catalog.devices.get(device_id) is device:
                 self._publish.device(device.observation())
-        return bool(self._changed)
+            yield
 
     def tick(self) -> None:
         """Do what is due: values that expire, sensors that go off, states that were kept back."""
         now = self._clock.monotonic()
         for key, (due, device, member) in list(self._due.items()):
-            if now >= due:
+            is_replaced = self.catalog.devices.get(device.id) is not device
+            if is_replaced or now >= due:
                 del self._due[key]
-                self._expire(device, member)
+                if not is_replaced:
+                    self._expire(device, member)
         for key, (pending, device, member) in list(self._pending.items()):
             if pending.is_over(now) and (kept := pending.release()):
                 self._changed[device.id] = device
@@ -279,8 +291,8 @@ class LiveDevices:
 
     def _remember(self, received: Received) -> None:
         older = self._remembered.pop(received.topic, None)
-        self._remembered_bytes += len(received.payload) - (0 if older is None else len(older.payload))
+        self._remembered_bytes += received.size - (0 if older is None else older.size)
         self._remembered[received.topic] = received
         while self._remembered_bytes > MAX_REMEMBERED_BYTES:
             oldest = next(iter(self._remembered))
-            self._remembered_bytes -= len(self._remembered.pop(oldest).payload)
+            self._remembered_bytes -= self._remembered.pop(oldest).size

@@ -22,6 +22,9 @@ MAX_BUFFERED_BYTES = 64 * 1024 * 1024
 CHUNK_BYTES = 256 * 1024
 """Bytes that are read with one call."""
 
+MAX_FILL_CHUNKS = 8
+"""Calls after which others get their turn, however much there is to read."""
+
 
 T = TypeVar("T")
 
@@ -38,9 +41,11 @@ class BufferedSocket:
         return getattr(self._sock, name)
 
     def fill(self) -> None:
-        """Read what there is. Raises OSError where the connection broke."""
+        """Read what there is, `MAX_FILL_CHUNKS` at most. Raises OSError where the connection broke."""
         try:
-            while len(self._data) < MAX_BUFFERED_BYTES and not self._has_ended:
+            for _ in range(MAX_FILL_CHUNKS):
+                if len(self._data) >= MAX_BUFFERED_BYTES or self._has_ended:
+                    return
                 chunk = self._sock.recv(CHUNK_BYTES)
                 self._data += chunk
                 self._has_ended = not chunk
@@ -48,7 +53,9 @@ class BufferedSocket:
             return
 
     def pending(self) -> int:
-        """Bytes that were read and not yet taken."""
+        """Bytes that were read and not yet taken; TLS may hold some without the socket being readable."""
+        if not self._data:
+            self.fill()
         return len(self._data)
 
     def recv(self, size: int) -> bytes:

@@ -12,7 +12,7 @@ SAME_PRESS_SECS = 0.5
 """Seconds within which a press that an event and a trigger report is one."""
 
 MAX_PRESSES = 10_000
-"""Presses that are remembered for that."""
+"""Presses that are remembered for that, and states of other hubs."""
 
 _HUB_STATE = re.compile(r"lares/[^/]+/devices/[^/]+/state")
 
@@ -51,5 +51,7 @@ class Duplicates:
         if known is not None and version < known:
             self.outdated += 1
             return True
+        if len(self._sequences) >= MAX_PRESSES:
+            self._sequences.clear()
         self._sequences[message.topic] = version
         return False

@@ -18,7 +18,7 @@ from appliance.adapters.mqtt.entities.entity import Entity, EntityEvent, Update,
 from appliance.adapters.mqtt.entities.table import build_entity, is_excluded
 from appliance.adapters.mqtt.payloads import Message
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed, ValueMissing
-from appliance.adapters.mqtt.topics import Filters
+from appliance.adapters.mqtt.topics import Filters, is_wild
 from appliance.errors import Invalid
 
 MAX_BROKER_DEVICES = 2_000
@@ -27,8 +27,14 @@ MAX_BROKER_DEVICES = 2_000
 MAX_TOPICS = 10_000
 """Topics that are subscribed to, beside those of the discovery."""
 
+MAX_WILDCARDS = 200
+"""Filters with wildcards among them: each topic that comes is compared with all of them."""
+
 MAX_CONFIGS = 60_000
 """Configurations that are kept; the devices' own limits are reached before."""
+
+MAX_CONFIGS_BYTES = 32 * 1024 * 1024
+"""Bytes of all of them; what is made of them takes up to ten times as much memory."""
 
 ORIGIN = "Lares"
 """What a hub names as the origin of what it announces."""
@@ -71,6 +77,8 @@ class DeviceCatalog:
         self._announced: dict[str, list[Announcement]] = {}
         self._tasmotas: dict[str, dict[str, dict[str, object]]] = {}
         self._built: dict[str, tuple[list[Announcement], list[MqttDevice]]] = {}
+        self._configs_bytes = 0
+        self._device_ids: dict[str, str] = {}
         self._listeners: dict[str, list[tuple[MqttDevice, Member]]] = {}
         self._filters = Filters()
 
@@ -90,9 +98,13 @@ class DeviceCatalog:
         """Process a configuration; whether it changed anything. Never raises."""
         if self._payloads.get(topic, b"") == payload:
             return False
-        if payload and topic not in self._payloads and len(self._payloads) >= MAX_CONFIGS:
-            self.limits["configurations"] = f"there are more than {MAX_CONFIGS}; the others are left out"
+        is_one_more = len(self._payloads) >= MAX_CONFIGS and topic not in self._payloads
+        grows = len(payload) - len(self._payloads.get(topic, b""))
+        if payload and (is_one_more or (grows > 0 and self._configs_bytes + grows > MAX_CONFIGS_BYTES)):
+            most = f"{MAX_CONFIGS} or {MAX_CONFIGS_BYTES // 1024**2} MiB"
+            self.limits["configurations"] = f"there are more than {most}; the others are left out"
             return False
+        self._configs_bytes += grows
         if payload:
             self._payloads[topic] = payload
         else:
@@ -109,16 +121,14 @@ class DeviceCatalog:
 
     def _device_of(self, topic: str) -> str:
         """The id of a device that was announced at a topic, else the topic."""
-        keys = {each.key for each in self._announced.get(topic, ())}
-        for device in self.devices.values() if keys else ():
-            if any(member.entity.announcement.key in keys for member in device.members):
-                return device.id
-        return topic
+        known = (self._device_ids.get(each.key) for each in self._announced.get(topic, ()))
+        return next((each for each in known if each), topic)
 
-    def forget_configs_but(self, topics: Container[str]) -> None:
-        """Forget the configurations of all other topics: the broker retains them no longer."""
+    def forgetting_configs_but(self, topics: Container[str]) -> Iterator[None]:
+        """Forget the configurations of all other topics, one a step: the broker retains them no longer."""
         for topic in [each for each in self._payloads if each not in topics]:
             self.take_config(topic, b"")
+            yield
 
     def state_requests(self) -> Iterator[tuple[str, str]]:
         """Topics and payloads that request states which are not retained."""
@@ -146,9 +156,12 @@ class DeviceCatalog:
                 known = (groups[name], devices)
             built[name] = known
             yield
-        self._built = built
+        former_built, self._built = self._built, built
         self.devices = {device.id: device for _, devices in built.values() for device in devices}
         yield from self._listen()
+        for name, (_, devices) in former_built.items():
+            for device in devices if name not in built or built[name][1] is not devices else ():
+                device.dismantle()
         yield from self._find_bridges(rebuilt)
         rebuilt[:] = [device for device in rebuilt if self.devices.get(device.id) is device]
 
@@ -280,15 +293,19 @@ class DeviceCatalog:
     def _listen(self) -> Iterator[None]:
         """Note who reads which topic; topics that are read already come before new ones."""
         wanted: dict[str, list[tuple[MqttDevice, Member]]] = {}
+        ids: dict[str, str] = {}
         for device in self.devices.values():
             for member in device.members:
+                ids[member.entity.announcement.key] = device.id
                 for topic in member.topics:
                     wanted.setdefault(topic, []).append((device, member))
             yield
-        beyond = len(wanted) - MAX_TOPICS
-        if beyond > 0:
-            self.limits["topics"] = f"more than {MAX_TOPICS} are announced; {beyond} are not listened to"
-            ordered = sorted(wanted, key=lambda topic: topic not in self._listeners)
-            wanted = {topic: wanted[topic] for topic in ordered[:MAX_TOPICS]}
+        self._device_ids = ids
+        wild = [topic for topic in wanted if is_wild(topic)]
+        for kind, limit, topics in ("wildcards", MAX_WILDCARDS, wild), ("topics", MAX_TOPICS, wanted):
+            if (beyond := len(topics) - limit) > 0:
+                self.limits[kind] = f"more than {limit} are announced; {beyond} are not listened to"
+                for topic in sorted(topics, key=lambda topic: topic not in self._listeners)[limit:]:
+                    del wanted[topic]
         self._listeners = wanted
         self._filters = Filters(wanted)

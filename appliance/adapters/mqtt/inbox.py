@@ -15,6 +15,9 @@ MAX_MESSAGES = 60_000
 MAX_WAITING_BYTES = 64 * 1024 * 1024
 """Bytes of them."""
 
+ENTRY_BYTES = 250
+"""Bytes that a message takes beside its topic and payload."""
+
 CROWDED = 1_000
 """Number of waiting messages from which a topic keeps only its newest one."""
 
@@ -28,6 +31,11 @@ class Received(Struct, frozen=True):
     topic: str
     payload: bytes
     is_retained: bool
+
+    @property
+    def size(self) -> int:
+        """The bytes that it takes in memory, about."""
+        return len(self.payload) + 2 * len(self.topic) + ENTRY_BYTES
 
 
 class Inbox:
@@ -52,7 +60,7 @@ class Inbox:
             self._drop(older)
         self._waiting[self._number] = message
         self._latest[message.topic] = self._number
-        self._bytes += len(message.payload)
+        self._bytes += message.size
         while len(self._waiting) > MAX_MESSAGES or self._bytes > MAX_WAITING_BYTES:
             self._drop(next(iter(self._waiting)))
         self._arrived.set()
@@ -82,7 +90,7 @@ class Inbox:
 
     def _pop(self, number: int) -> Received:
         message = self._waiting.pop(number)
-        self._bytes -= len(message.payload)
+        self._bytes -= message.size
         if self._latest.get(message.topic) == number:
             del self._latest[message.topic]
         if not self._waiting:

@@ -38,6 +38,14 @@ class TimeShares:
         finally:
             self.spend(announcer, time.thread_time() - began)
 
+    def counting(self, announcer: str, work: Iterator[None]) -> Iterator[None]:
+        """Do the work, its steps as they are, and count their time as spent for an announcer."""
+        while True:
+            with self.spending(announcer):
+                if next(work, self) is self:
+                    return
+            yield
+
     def spend(self, announcer: str, secs: float) -> None:
         """Count so many seconds as spent for an announcer."""
         self._spent[announcer] = (self._level(announcer) + secs, self._clock.monotonic())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 MAX_TOPIC_BYTES = 1_024
 """Bytes of a topic that a configuration may name; the protocol would allow 65,535."""
@@ -23,9 +23,13 @@ def is_filter(text: str) -> bool:
     return all(each in ("+", "#") or not {"+", "#"} & set(each) for each in levels) and "#" not in levels[:-1]
 
 
-def matches(pattern: str, topic: str) -> bool:
-    """Whether a filter matches a topic, as MQTT defines it."""
-    levels, given = pattern.split("/"), topic.split("/")
+def is_wild(text: str) -> bool:
+    """Whether a filter has wildcards."""
+    return "+" in text or "#" in text
+
+
+def _matches(levels: Sequence[str], given: Sequence[str]) -> bool:
+    """Whether a filter matches a topic, as MQTT defines it; both in their levels."""
     for at, level in enumerate(levels):
         if level == "#":
             return True
@@ -39,14 +43,15 @@ class Filters:
 
     def __init__(self, filters: Iterable[str] = ()) -> None:
         self._exact: set[str] = set()
-        self._wild: list[str] = []
+        self._wild: list[tuple[str, list[str]]] = []
         for each in filters:
-            if "+" in each or "#" in each:
-                self._wild.append(each)
+            if is_wild(each):
+                self._wild.append((each, each.split("/")))
             else:
                 self._exact.add(each)
 
     def matching(self, topic: str) -> list[str]:
         """The filters that this topic matches."""
         found = [topic] if topic in self._exact else []
-        return found + [each for each in self._wild if matches(each, topic)]
+        given = topic.split("/") if self._wild else []
+        return found + [each for each, levels in self._wild if _matches(levels, given)]

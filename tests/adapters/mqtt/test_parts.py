@@ -254,6 +254,12 @@ def test_what_is_beyond_the_limits_is_refused_counted_and_said_once() -> None:
         (many(2_001), 2_000, 2_000, ["2001 are announced; beyond 2000 they are left out"]),
         (many(1, 258), 1, 256, ["mqtt:d0: the device has more than 256 entities: 258"]),
         (many(204, 1, 50), 204, 10_000, ["more than 10000 are announced; 200 are not listened to"]),
+        (
+            [config(f"sensor/w{n}", state_topic=f"w/{n}/+") for n in range(203)],
+            203,
+            200,
+            ["more than 200 are announced; 3 are not listened to"],
+        ),
         ([config("sensor/x", name="x" * 65_536)], 0, 0, ["the configuration is larger than 64 KiB"]),
     ):
         catalog = new_catalog()

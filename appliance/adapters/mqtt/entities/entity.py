@@ -93,10 +93,15 @@ class Entity:
         self.written_at = datetime.fromtimestamp(0, UTC)
         self.qos = min(max(int(self.config.number("qos", 0)), 0), 2)
         self.retains = self.config.flag("retain")
-        self.setup()
-        if not self.readers and not self.offers:
-            problems = "; ".join(self.config.problems)
-            raise Invalid("has no topic that can be used" + (f": {problems}" if problems else ""))
+        for key in announcement.config:
+            if "command" in key and key.endswith("_template"):
+                self.config.template(key)  # read with a command otherwise: what is wrong with it is told now
+        try:
+            self.setup()
+            if not self.readers and not self.offers:
+                raise Invalid("has no topic that can be used")
+        except Invalid as fault:
+            raise Invalid(": ".join(filter(None, (str(fault), "; ".join(self.config.problems))))) from None
 
     def setup(self) -> None:
         """Fill readers, offers and claims from the configuration; raises `Invalid` where it lacks what is needed."""
@@ -165,7 +170,7 @@ class Entity:
         """The message for the topic under a key, rendered by this template. Raises `Unsupported`."""
         topic, object_id = self.config.target(key), self.announcement.object_id
         if topic is None or is_unreadable(template):
-            raise Unsupported(f"{object_id} announces no usable {key}")
+            raise Unsupported(f"{object_id} announces no usable {key}, or a template for it that cannot be read")
         text = str(payload)
         if template is not None:
             text = template.render({"value": text, "entity_id": object_id, **names}, self.written_at)

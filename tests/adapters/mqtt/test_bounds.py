@@ -1,0 +1,155 @@
+"""What announcements and messages may cost: memory is bounded, faults are told, and what takes time waits."""
+
+from __future__ import annotations
+
+import gc
+import json
+import weakref
+from typing import Any
+
+import aiohttp
+import pytest
+
+from appliance.adapters.mqtt import broker_session, entity_catalog
+from appliance.adapters.mqtt.adapter import MqttAdapter
+from appliance.adapters.mqtt.announcements import announced, config_topic
+from appliance.adapters.mqtt.broker_session import LiveDevices
+from appliance.adapters.mqtt.duplicates import MAX_PRESSES
+from appliance.adapters.mqtt.inbox import ENTRY_BYTES, Received
+from appliance.errors import Invalid
+from tests.adapters.mqtt.captures import Sent
+from tests.adapters.mqtt.homes import PLAIN
+from tests.adapters.mqtt.table import new_catalog, rebuild, take
+from tests.fakes.clock import VirtualClock
+from tests.fakes.context import context_of
+
+DEVICE = {"identifiers": ["x"]}
+
+
+def config(component: str, object_id: str = "e", **fields: Any) -> Sent:
+    """A retained configuration of the device x."""
+    payload = {"unique_id": object_id, "state_topic": "s", "command_topic": "c", "device": DEVICE, **fields}
+    return Sent(f"homeassistant/{component}/{object_id}/config", json.dumps(payload).encode(), retain=True)
+
+
+@pytest.mark.parametrize(
+    ("component", "fields", "at"),
+    [
+        ("sensor", {}, "value_template"),
+        ("sensor", {}, "availability_template"),
+        ("sensor", {"availability": [{"topic": "a", "value_template": "{{ x|nope }}"}]}, "value_template"),
+        ("switch", {}, "command_template"),
+        ("lock", {}, "command_template"),
+        ("siren", {}, "command_off_template"),
+        ("number", {}, "command_template"),
+        ("light", {"brightness_command_topic": "b"}, "brightness_command_template"),
+        ("light", {"schema": "template", "command_off_template": "off"}, "command_on_template"),
+        ("climate", {"mode_command_topic": "m", "mode_state_topic": "n"}, "mode_command_template"),
+    ],
+)
+def test_a_template_with_a_fault_is_told_when_it_is_announced(component: str, fields: Any, at: str) -> None:
+    topics = {"availability_topic": "a"} if at == "availability_template" else {}
+    own = {} if "availability" in fields else {at: "{{ x|nope }}"}
+    catalog = new_catalog()
+    take(catalog, (config(component, **topics, **fields, **own),))
+    rebuild(catalog)
+    reasons = [each.reason for each in catalog.refused.values()]
+    assert len(reasons) == 1 and reasons[0].endswith(f"{at} the filter 'nope' is not known"), reasons
+
+
+@pytest.mark.parametrize("tilde", ["~", "\\u007e"])
+def test_a_base_topic_fills_no_memory(tilde: str) -> None:
+    topics = ",".join(f'"{number}topic": "{tilde}"' for number in range(1_000))
+    payload = f'{{"~": "{"b" * 20_000}", {topics}}}'.encode()
+    topic = "homeassistant/sensor/x/config"
+    with pytest.raises(Invalid, match="base topic '~' is so long"):
+        announced(config_topic("homeassistant", topic), topic, payload)
+
+
+def test_what_components_inherit_is_there_once() -> None:
+    topic = "homeassistant/device/x/config"
+    parts = {f"c{number}": {"platform": "sensor", "state_topic": f"~/{number}"} for number in range(3)}
+    payload = {"~": "base", "availability": [{"topic": "~/a"}], "components": parts}
+    found = announced(config_topic("homeassistant", topic), topic, json.dumps(payload).encode())
+    assert found is not None and len({id(each.config["availability"]) for each in found}) == 1
+    assert [each.config["state_topic"] for each in found] == ["base/0", "base/1", "base/2"]
+    assert found[0].config["availability"] == [{"topic": "base/a"}]
+
+
+def test_configurations_are_bounded_in_bytes_and_those_that_are_there_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entity_catalog, "MAX_CONFIGS_BYTES", 2_000)
+    catalog = new_catalog()
+    take(catalog, (config("sensor", "a", name="x" * 800), config("sensor", "b", name="x" * 800)))
+    assert not catalog.take_config("homeassistant/sensor/c/config", config("sensor", "c", name="x" * 800).payload)
+    assert "or 0 MiB" in catalog.limits["configurations"]
+    take(catalog, (Sent("homeassistant/sensor/a/config", b"", retain=True),))
+    assert catalog.take_config("homeassistant/sensor/c/config", config("sensor", "c", name="x" * 800).payload)
+
+
+async def test_endless_topics_below_a_wildcard_fill_no_memory(
+    session: aiohttp.ClientSession, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(broker_session, "MAX_REMEMBERED_BYTES", 20 * ENTRY_BYTES)
+    live = LiveDevices(new_catalog(), context_of("mqtt", session, clock).publish, clock)
+    for number in range(2_000):
+        live.take(Received(f"a/{number}", b"", is_retained=False))
+        live.take(Received(f"a/{number}", b"\xff", is_retained=False))
+    assert len(live._remembered) < 20 and len(live.catalog.refused) <= 1_000
+    for number in range(MAX_PRESSES + 10):
+        live.take(Received(f"lares/a/devices/{number}/state", b'{"boot": 1, "seq": 1}', is_retained=False))
+    assert len(live.duplicates._sequences) <= MAX_PRESSES
+
+
+def test_an_entity_that_was_replaced_is_gone_without_a_collection() -> None:
+    components = (
+        "sensor",
+        "switch",
+        "light",
+        "cover",
+        "climate",
+        "lock",
+        "fan",
+        "valve",
+        "siren",
+        "number",
+        "select",
+    )
+    catalog = new_catalog()
+    gc.disable()
+    try:
+        for state in ("s", "t"):
+            take(catalog, tuple(config(each, each, state_topic=state, options=["a"]) for each in components))
+            if state == "s":
+                rebuild(catalog)
+                members = [member for device in catalog.devices.values() for member in device.members]
+                known = [weakref.ref(member.entity) for member in members]
+                del members
+        rebuild(catalog)
+        assert len(known) >= 8 and [each() for each in known] == [None] * len(known)
+    finally:
+        gc.enable()
+
+
+async def test_configurations_that_take_too_much_time_wait_and_the_newest_is_taken_in_later(
+    session: aiohttp.ClientSession, clock: VirtualClock
+) -> None:
+    adapter = MqttAdapter(context_of("mqtt", session, clock), PLAIN)
+    live = adapter.live = LiveDevices(new_catalog(), adapter.publish, clock)
+
+    def names() -> list[str]:
+        rebuild(live.catalog)
+        return [device.name for device in live.catalog.devices.values()]
+
+    def announce(name: str) -> None:
+        sent = config("sensor", name=name)
+        list(adapter._reading(Received(sent.topic, sent.payload, is_retained=True)))
+
+    announce("first")
+    live.shares.spend("homeassistant/sensor/e/config", 1.1)
+    announce("second")
+    announce("third")
+    list(adapter._reading_late())
+    assert names() == ["first"]
+    await clock.advance(10.5, sleepers=0)
+    list(adapter._reading_late())
+    assert (names(), adapter._late_configs) == (["third"], {})

@@ -106,6 +106,29 @@ async def test_what_a_sensor_showed_outlives_restarts_until_it_goes_or_expires(
             assert status["dropped"] == []
 
 
+async def test_a_value_that_did_not_change_for_long_does_not_expire_early_after_a_restart(
+    broker: Broker, tmp_path: Path
+) -> None:
+    data, settings = tmp_path / "data", {"mqtt": replace(PLAIN, port=broker.port)}
+    data.mkdir()
+    config = {
+        "state_topic": "attic/t",
+        "expire_after": 3,
+        "unit_of_measurement": "m",
+        "device": {"identifiers": ["a"]},
+    }
+    async with broker.client() as client:
+        await client.publish("homeassistant/sensor/t/config", json.dumps(config), qos=1, retain=True)
+        async with open_house(adapters=settings, data_dir=data) as house:
+            await shown(house, "/devices/mqtt:a", lambda body: body["attributes"]["state"] == "online")
+            for _ in range(8):
+                await client.publish("attic/t", "5", qos=1)
+                await asyncio.sleep(0.5)
+        async with open_house(adapters=settings, data_dir=data) as house:
+            await shown(house, "/devices/mqtt:a", lambda body: body["attributes"].get("custom.mqtt.t") == 5)
+            await shown(house, "/devices/mqtt:a", lambda body: "custom.mqtt.t" not in body["attributes"])
+
+
 async def test_a_script_publishes_on_the_broker_and_not_where_announcements_stand(broker: Broker) -> None:
     async with broker.client() as client, open_house(adapters={"mqtt": replace(PLAIN, port=broker.port)}) as house:
         await shown(house, "/adapters/mqtt", lambda body: body["health"]["status"] == "ok")

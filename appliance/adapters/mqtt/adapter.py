@@ -17,13 +17,13 @@ from appliance.adapters.mqtt.announcements import parse_config
 from appliance.adapters.mqtt.broker import Broker, BrokerConnection, keep_connected
 from appliance.adapters.mqtt.broker_session import LiveDevices
 from appliance.adapters.mqtt.entity_catalog import CatalogSettings, DeviceCatalog
-from appliance.adapters.mqtt.identity import client_id_of, hub_id_of
+from appliance.adapters.mqtt.identity import client_id_of, hub_id_of, keep_stop, stopped_at
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.mqtt_settings import Mqtt
 from appliance.adapters.mqtt.payloads import Outgoing, outgoing_of
 from appliance.adapters.mqtt.reports import Reports
 from appliance.adapters.mqtt.subscriptions import Subscriptions
-from appliance.errors import Invalid, Unreachable
+from appliance.errors import Invalid, StoreFailed, Unreachable
 from appliance.home.commands import Command
 from appliance.home.model import Device
 from appliance.home.values import Value
@@ -102,6 +102,7 @@ class MqttAdapter(Adapter):
             includes_config_entities=self._settings.include_config_entities,
         )
         self.live = LiveDevices(DeviceCatalog(catalog), self.publish, self.clock, self._zone)
+        self.live.stopped_at = stopped_at(self._secrets)
         # Where this hub publishes its devices, the connection for that has the status topic and the last will.
         status = None if self._settings.publish else f"lares/{hub_id}/status"
         client_id = await client_id_of(self.name, self._secrets)
@@ -117,6 +118,11 @@ class MqttAdapter(Adapter):
             done, _ = await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
             for each in done:
                 each.result()
+
+    async def __aexit__(self, *_: object) -> None:
+        """Keep when it was left: what had not expired by then was heard later than the stored state says."""
+        with contextlib.suppress(StoreFailed):
+            await keep_stop(self._secrets, self.clock)
 
     async def command(self, device_id: str, command: Command) -> CommandResult:
         """Publish a command; returns when the device shows the result, at once where there is no state topic."""

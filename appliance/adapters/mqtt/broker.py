@@ -38,6 +38,9 @@ MIN_PAUSE_SECS, MAX_PAUSE_SECS = 1.0, 60.0
 TAKEN_WITHIN_SECS = 60.0
 """Seconds within which a second loss of the session to another client makes the pauses grow."""
 
+MAX_TAKEN_SECS = 10.0
+"""Seconds after which a connection of MQTT 3.1.1 that is lost was not taken over: that version names no reason."""
+
 SUBSCRIBE_AT_ONCE = 500
 """Topics of one SUBSCRIBE packet."""
 
@@ -164,6 +167,10 @@ class Broker:
             if (end := client._disconnected).done() and not end.cancelled():
                 end.exception()  # retrieved: otherwise asyncio logs it as never retrieved
 
+    def is_taken(self, error: Unreachable, lasted_secs: float) -> bool:
+        """Whether a connection that lasted so long was ended for another client with this id, or so it seems."""
+        return isinstance(error, SessionTaken) or (self._is_old and lasted_secs <= MAX_TAKEN_SECS)
+
     def conflict(self) -> str:
         """The sentence about another client that uses the same client id."""
         return (
@@ -210,8 +217,10 @@ async def keep_connected(
     """
     pause, taken_at = MIN_PAUSE_SECS, -math.inf
     while True:
+        began = -math.inf
         try:
             async with broker.connect() as connection, Tasks() as tasks:
+                began = clock.monotonic()
                 if clock.monotonic() - taken_at > TAKEN_WITHIN_SECS + pause:
                     pause = MIN_PAUSE_SECS
                 work = [
@@ -223,7 +232,7 @@ async def keep_connected(
         except Unreachable as error:
             if isinstance(error, BrokerRefused):
                 pause = MAX_PAUSE_SECS
-            if isinstance(error, SessionTaken):
+            if broker.is_taken(error, clock.monotonic() - began):
                 if clock.monotonic() - taken_at <= TAKEN_WITHIN_SECS + pause:
                     error = SessionTaken(broker.conflict())
                 taken_at = clock.monotonic()

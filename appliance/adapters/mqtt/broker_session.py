@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, tzinfo
+from datetime import UTC, datetime, tzinfo
 
 from appliance.adapters.mqtt.announced_devices import MqttDevice
 from appliance.adapters.mqtt.availability import Member, Refusal
@@ -47,12 +47,14 @@ log = logging.getLogger("adapters")
 class LiveDevices:
     """The devices of one broker's catalog: takes messages, publishes observations and events, and runs commands.
 
-    `unreadable` counts messages that are too large or no text.
+    `unreadable` counts messages that are too large or no text. What was shown when the hub stopped, at `stopped_at`,
+    had not expired then; when it was last said is not known.
     """
 
     def __init__(self, catalog: DeviceCatalog, publish: Publisher, clock: Clock, zone: tzinfo = UTC) -> None:
         self.catalog = catalog
         self.unreadable = 0
+        self.stopped_at: datetime | None = None
         self.duplicates = Duplicates(clock)
         self._publish = publish
         self._clock = clock
@@ -161,7 +163,8 @@ class LiveDevices:
 
     def _restore(self, device: MqttDevice, known: Device) -> None:
         """Show what was shown before, except for values that have expired since."""
-        age = (self._clock.now() - known.last_seen).total_seconds()
+        heard_at = known.last_seen if self.stopped_at is None else max(known.last_seen, self.stopped_at)
+        age = (self._clock.now() - heard_at).total_seconds()
         for member in device.members:
             entity = member.entity
             if entity.expire_after > 0 and age >= entity.expire_after:

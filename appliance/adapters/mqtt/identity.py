@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import secrets as randomness
+from contextlib import suppress
+from datetime import UTC, datetime
 
 from appliance.adapters.base import Secrets
 from appliance.adapters.mqtt.mqtt_settings import Mqtt
@@ -39,3 +41,15 @@ async def next_boot(secrets: Secrets, clock: Clock) -> int:
     boot = max(last + 1, int(clock.now().timestamp() * 1000))
     await secrets.put("boot", str(boot))
     return boot
+
+
+async def keep_stop(secrets: Secrets, clock: Clock) -> None:
+    """Store that this run ends now. Raises `StoreFailed`."""
+    await secrets.put("stopped_at", str(clock.now().timestamp()))
+
+
+def stopped_at(secrets: Secrets) -> datetime | None:
+    """When the last run ended that was stopped in order; None where that is not known."""
+    with suppress(ValueError, OverflowError, OSError):
+        return datetime.fromtimestamp(float(secrets.get("stopped_at") or ""), UTC)
+    return None

@@ -27,18 +27,28 @@ async def open_outlets(
 ) -> list[AbstractAsyncContextManager[Any]]:
     """An outlet for each section with `publish = true`; each publishes the home while it is entered.
 
+    Where a section published before, and does not now or at other topics, that is taken back.
+
     Raises `StoreFailed` where the number of this run cannot be stored.
     """
     brokers = {name: settings for name, settings in adapters.items() if isinstance(settings, Mqtt)}
     outlets: list[AbstractAsyncContextManager[Any]] = []
     for name, settings in brokers.items():
-        if settings.publish:
+        secrets = secrets_of(name)
+        if settings.publish or secrets.get("published"):
             from appliance.adapters.mqtt.identity import client_id_of, hub_id_of, next_boot
+            from appliance.adapters.mqtt.out.out_topics import HubTopics
             from appliance.adapters.mqtt.out.outlet import Outlet
+            from appliance.adapters.mqtt.out.withdrawal import Withdrawal, keep_published, published_topics
 
-            secrets = secrets_of(name)
-            hub_id, boot = await hub_id_of(settings, secrets), await next_boot(secrets, clock)
-            client_id = f"{await client_id_of(name, secrets)}-out"
-            outlet = Outlet(settings.located(root), hub_id, boot, home, clock, frozenset(brokers), client_id)
-            outlets.append(outlet)
+            hub_id, located = await hub_id_of(settings, secrets), settings.located(root)
+            client_id = await client_id_of(name, secrets)
+            now = HubTopics(hub_id, settings.discovery_prefix) if settings.publish else None
+            before = published_topics(secrets)
+            if before is not None and before != now:
+                outlets.append(Withdrawal(located, before, now, secrets, clock, f"{client_id}-back"))
+            if settings.publish:
+                await keep_published(secrets, before or now)
+                boot = await next_boot(secrets, clock)
+                outlets.append(Outlet(located, hub_id, boot, home, clock, frozenset(brokers), f"{client_id}-out"))
     return outlets

@@ -11,14 +11,18 @@ from typing import Any
 
 import aiomqtt
 import pytest
+from msgspec.structs import replace
 
 from appliance.adapters.mqtt.announcements import announced, config_topic
+from appliance.adapters.mqtt.hub_access import HomeAccess, no_frame
+from appliance.adapters.mqtt.kind import open_outlets
 from appliance.api.frames import frame_of
 from appliance.home import events
 from appliance.home.command_specs import CommandSpec
 from appliance.home.model import DeviceKind, Info, Observation
 from tests.adapters.mqtt.broker import KINDS, USER, Broker, both_brokers, running
 from tests.adapters.mqtt.homes import BrokerHome, Lamp, publishing, until
+from tests.fakes.context import KeptInMemory
 
 LAMP = Observation(
     device_id="elgato_lights:light:0",
@@ -228,3 +232,39 @@ async def test_what_an_earlier_run_left_is_cleared(broker: Broker) -> None:
                         cleared.add(message.topic.value)
                     if len(cleared) == 2:
                         break
+
+
+async def test_what_was_published_is_taken_back_once_it_is_no_longer_and_nothing_else_is(broker: Broker) -> None:
+    kept, foreign = KeptInMemory(), "lares/there/devices/a/state"
+    async with broker.client() as client, BrokerHome(broker) as home:
+        lamp = Lamp(home.registry, LAMP)
+
+        async def obey(id_: str, is_enabled: bool) -> None:
+            """Nobody switches it."""
+
+        access = HomeAccess(registry=home.registry, bus=home.bus, send=lamp.send, scenes=dict, run_scene=print,
+                            automations=lambda: {"a": ("A", True)}, switch=obey, frame_of=no_frame)  # fmt: skip
+        await client.publish(foreign, "{}", qos=1, retain=True)
+        retained: set[str] = set()
+
+        async def follow() -> None:
+            await client.subscribe("#", qos=1)
+            async for message in client.messages:
+                (retained.add if message.payload else retained.discard)(message.topic.value)
+
+        def own() -> list[str]:
+            return [each for each in retained if each.startswith(("lares/here/devices", "lares/here/auto", "homea"))
+                    and each.endswith(("/config", "/state"))]  # fmt: skip
+
+        task = asyncio.create_task(follow())
+        for publishes, count in ((True, 4), (False, 0)):
+            adapters = {"mqtt": replace(home.settings, hub_id="here", publish=publishes)}
+            outlets = await open_outlets(adapters, lambda _: kept, access, home.clock, Path())
+            assert len(outlets) == 1
+            async with outlets[0]:
+                await until(lambda count=count: len(own()) == count, lambda: str(sorted(retained)))  # type: ignore[misc]
+                await until(lambda publishes=publishes: bool(kept.get("published")) == publishes)  # type: ignore[misc]
+        assert foreign in retained
+        assert not await open_outlets(adapters, lambda _: kept, access, home.clock, Path())
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)

@@ -29,6 +29,12 @@ victim, folder = int(sys.argv[1]), sys.argv[3]
 hub = socket.socket(fileno=0)
 libc = ctypes.CDLL(None, use_errno=True)
 machine = os.uname().machine
+
+
+class Span(ctypes.Structure):  # Python 3.14 imports the module of its layout here
+    _fields_ = [("base", ctypes.c_void_p), ("size", ctypes.c_size_t)]
+
+
 missing = confine(os.getppid(), 4 << 30)
 reached, kept = [], []
 
@@ -47,10 +53,6 @@ def keep(name, action):
         action()
     except BaseException as error:
         kept.append(f"{name}: {error!r}")
-
-
-class Span(ctypes.Structure):
-    _fields_ = [("base", ctypes.c_void_p), ("size", ctypes.c_size_t)]
 
 
 buffer = ctypes.create_string_buffer(64)

@@ -12,6 +12,7 @@ import os
 import platform
 import signal
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -31,6 +32,8 @@ MAX_HOURS = 24 * 366
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the arguments ask; the exit code, one of sysexits(3)."""
     _make_streams_safe()
+    # Python 3.14 says so of Sanic's code to whoever compiles it first.
+    warnings.filterwarnings("ignore", "'return' in a 'finally' block", SyntaxWarning)
     try:
         parsed = _parser().parse_args(arguments)
         code = _version() if parsed.version else _command(parsed)

@@ -249,6 +249,7 @@ class Hub:
         self.automations, self.schedule, self.timers = parts.automations, parts.scheduler, parts.timers
         self.names = NameWatcher(self.bus, self.clock, self._view_names, lambda: not self.health.list_missing())
         await stack.enter_async_context(self.names)
+        self.timers.hold_until(lambda: not self.health.list_missing())
         calls = AutomationCalls(environment, parts.timers, self.scenes.run, config.notify.targets)
         self._calls.update(calls.table())
         return self._safe_mode.ended_by(parts.engine.reload, self.crashes, parts.timers.resume)

@@ -18,7 +18,7 @@ from appliance.automations.running_timers import RunningTimer, TimerChange, Time
 from appliance.automations.scheduler import Scheduler
 from appliance.clock import to_millis
 from appliance.errors import Invalid, LaresError, NotFound, StoreFailed
-from appliance.home.events import TimerFired
+from appliance.home.events import AdapterStarted, Event, TimerFired
 from appliance.home.texts import strip_id
 from appliance.home.values import Value, to_bytes
 from appliance.store.batch_queue import BatchQueue
@@ -49,6 +49,10 @@ class Timer(Struct, frozen=True, kw_only=True):
     payload: Value
 
 
+NO_AUTOMATIONS, NO_DEVICES = "no automation listens", "the adapters have not started"
+"""Why timers are paused: the hub stops or runs without automations, or it has just started."""
+
+
 class Timers:
     """The timers by name. They run on real seconds; after a restart they are due by the clock, once it is trusted.
 
@@ -70,7 +74,7 @@ class Timers:
         self._brake: Brake = environment.brake
         self._tasks = Tasks()
         self._changes: BatchQueue[TimerChange, None] = BatchQueue(self._make, "change of timers")
-        self._is_paused = False
+        self._paused_by: set[str] = set()
         self._starting = self._starting_bytes = 0
         self._unheard: dict[str, TimerHandle] = {}
         stored = environment.storage.stored.items(TIMER_PREFIX)
@@ -99,14 +103,26 @@ class Timers:
             elif not timer.is_dated:  # how much of it is over is not known
                 self._queue.start(timer, timer.whole_secs)
 
-    def pause(self) -> None:
-        """Let none fire, since no automation listens: what falls due stays on the card, for `resume` or a start."""
-        self._is_paused = True
+    def pause(self, reason: str = NO_AUTOMATIONS) -> None:
+        """Let none fire until `resume` was called for each reason; what falls due stays on the card."""
+        self._paused_by.add(reason)
 
-    def resume(self) -> None:
-        """Let them fire again; what fell due meanwhile fires at once, late."""
-        self._is_paused = False
-        self._resume_waiting()
+    def resume(self, reason: str = NO_AUTOMATIONS) -> None:
+        """Let them fire again, if there was no other reason; what fell due meanwhile fires at once, late."""
+        self._paused_by.discard(reason)
+        if not self._paused_by:
+            self._resume_waiting()
+
+    def hold_until(self, has_devices: Callable[[], bool]) -> None:
+        """Let none fire before every adapter has started: what runs then would find its devices offline."""
+
+        def release(event: Event) -> None:
+            if isinstance(event, AdapterStarted) and has_devices():
+                self.resume(NO_DEVICES)
+
+        if not has_devices():
+            self.pause(NO_DEVICES)
+            self._bus.listen(release)
 
     def recheck(self) -> None:
         """Fire what is over and waited for an automation that listens for it, where there is one by now."""
@@ -245,7 +261,7 @@ class Timers:
         What runs because of it may act once `stored` is set.
         """
         name = timer.name
-        if self._is_paused or self._running.get(name) is not timer:
+        if self._paused_by or self._running.get(name) is not timer:
             return False
         if not self._is_heard(name):
             self._wait_for_listener(timer)

@@ -24,7 +24,7 @@ TICKS = frozenset({QUIET_SECS, TICK_SECS, 2.0})
 """Waits of exactly so many seconds are ticks, at which nothing of the home is due; a jump passes over them."""
 
 OFF_SECS = 20
-"""Seconds of the home's time for which a restart takes."""
+"""Seconds of the home's time that a restart takes."""
 
 
 class JumpingClock(Clock):
@@ -127,26 +127,25 @@ class Household:
                 wait_until_ready=False,
             )
         )
-        registry = self.house.hub.registry
-        await until(
-            lambda: (
-                {each.id for each in registry.list_devices() if each.attributes["state"] == "online"}
-                >= self.announced
-            )
-        )
+        health = self.house.hub.health
+        await until(lambda: not health.list_missing() and self.announced <= self._list_online())
         await self.settle()
+
+    def _list_online(self) -> set[str]:
+        devices = self.house.hub.registry.list_devices()
+        return {each.id for each in devices if each.attributes["state"] == "online"}
 
     async def stop(self) -> None:
         """Stop the hub in order."""
         await self._life.aclose()
 
-    async def restart(self, *, is_killed: bool) -> None:
+    async def restart(self, *, is_killed: bool, off_secs: float = OFF_SECS) -> None:
         """Stop and start; a hub that is killed goes on from what was on the card before its stop began."""
         if is_killed:
             shutil.copytree(self.data, self.root / f"data{self.lives + 1}")
         await self.stop()
         self.lives += is_killed
-        self.clock.jump(OFF_SECS)
+        self.clock.jump(off_secs)
         await self.start()
 
     def show(self, name: str, payload: str) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from tests.adapters.mqtt.broker import PASSWORD, USER, Broker
 from tests.adapters.test_notify import MailServer, listening
-from tests.fakes.household import Household, open_household
+from tests.fakes.household import OFF_SECS, Household, open_household
 from tests.fakes.lua import write
 
 CONFIG = Path(__file__).parents[2] / "config"
@@ -157,7 +157,7 @@ return { id = "all_but_three", name = "All but three",
 EVENTS = """
 Thu 15:10 motion ON
 Thu 15:11 motion OFF
-Thu 15:12 restart
+Thu 15:12 restart 300
 Thu 15:20 hall {"state": "ON"}
 Thu 15:21 motion ON
 Thu 15:22 motion OFF
@@ -166,8 +166,8 @@ Thu 15:40 hall {"state": "OFF"}
 Thu 16:00 door ON
 Thu 16:02 restart
 Thu 16:10 kill
-Thu 16:20 restart
-Thu 16:26 door OFF
+Thu 16:20 kill 480
+Thu 16:31 door OFF
 Thu 16:40 bath 75
 Thu 16:41 restart
 Thu 16:50 bath 65
@@ -202,11 +202,11 @@ Fri 18:15 restart
 Fri 18:40 ann home
 Sat 18:20 ann home
 """
-"""By the clocks of the home: what devices say, what somebody sets, and what happens to the hub."""
+"""By the clocks of the home: what devices say, what somebody sets, and what happens to the hub, with seconds off."""
 
 EXPECTED = """
 Thu 15:10 hall {"state":"ON"}
-Thu 15:14 hall {"state":"OFF"}
+Thu 15:17 hall {"state":"OFF"}
 Thu 16:05 told left open: Door
 Thu 16:15 told left open: Door
 Thu 16:25 told left open: Door
@@ -281,10 +281,10 @@ def announcements() -> dict[str, dict[str, Any]]:
 
 
 def furnish(root: Path) -> None:
-    """The bundled modules and automations, the names filled in where the file says that they belong, and own ones."""
+    """The bundled modules and automations, switched on and with their names filled in, and own ones."""
     shutil.copytree(CONFIG / "scripts", root / "config/scripts")
     for name, named in NAMED.items():
-        text = (CONFIG / "automations" / f"{name}.lua").read_text()
+        text = (CONFIG / "automations" / f"{name}.lua").read_text().replace("enabled = false", "enabled = true")
         if named is not None:
             variable, device = named
             text, count = re.subn(rf"(?m)^local {variable} = {{}}", f'local {variable} = {{ "{device}" }}', text)
@@ -303,7 +303,7 @@ def instant(day: str, time: str) -> datetime:
 async def play(home: Household, what: str, *words: str) -> None:
     """What a line says."""
     if what in {"restart", "kill"}:
-        await home.restart(is_killed=what == "kill")
+        await home.restart(is_killed=what == "kill", off_secs=float(words[0]) if words else OFF_SECS)
     elif what == "variable":
         answer = await home.house.ask("PUT", f"/variables/{words[0]}", json={"value": json.loads(words[1])})
         assert answer.status == 200, answer.json

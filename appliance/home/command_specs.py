@@ -125,11 +125,11 @@ def check_stated(specs: Iterable[CommandSpec], unfit: UnfitValue) -> None:
     """Raise `Invalid` with the range of the device, where a number is outside of that and it is not the catalog's."""
     value = unfit.command.value
     number, unit = (value.get("value"), value.get("unit")) if isinstance(value, dict) else (value, None)
-    if not is_number(number) or unit not in (None, "kelvin", "mireds"):
+    if not is_number(number):
         return
     for spec in specs:
         is_meant = spec.capability == unfit.command.capability and unfit.command.action in spec.actions
-        if is_meant and (spec.min, spec.max) != (0, 100):
+        if is_meant and unit in (None, spec.unit) and (spec.min, spec.max) != (0, 100):
             spec.check(unfit.command)
 
 

@@ -89,16 +89,25 @@ def worker_ids(*paths: Path) -> tuple[int, ...]:
 
 def read_named(path: Path, max_bytes: int) -> bytes:
     """So many bytes of a plain file that the command line names; root follows no link to it. Raises `OSError`."""
-    reached = _walk(path) if os.geteuid() == ROOT else os.open(path, os.O_PATH | os.O_CLOEXEC)
-    try:
-        if stat.S_ISDIR(mode := os.fstat(reached).st_mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        if not stat.S_ISREG(mode):
+    with open(_open_named(path), "rb") as stream:
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is no plain file", str(path))
-        with open(f"/proc/self/fd/{reached}", "rb") as stream:  # noqa: PTH123 - the file that was looked at
-            return stream.read(max_bytes)
+        return stream.read(max_bytes)
+
+
+def _open_named(path: Path) -> int:
+    """A descriptor to read from; what is no plain file is opened without waiting for its other end."""
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    if os.geteuid() != ROOT:
+        return os.open(path, flags)
+    os.close(_walk(path))  # the sentence about a link; what is laid there afterwards is refused below
+    folder = _walk(path.absolute().parent)
+    try:
+        return os.open(path.name, flags | os.O_NOFOLLOW, dir_fd=folder)
     finally:
-        os.close(reached)
+        os.close(folder)
 
 
 def write_named(path: Path, data: bytes) -> None:
@@ -116,9 +125,13 @@ def write_named(path: Path, data: bytes) -> None:
         folder = _walk(path.absolute().parent)
     except OSError as error:
         raise StartFailed(f"cannot write {path}: {error.strerror}", os.EX_IOERR) from None
+    here = os.open(".", _ON_THE_WAY)
     try:
-        write_private(Path(f"/proc/self/fd/{folder}") / path.name, data, path)
+        os.fchdir(folder)  # not by /proc, which a chroot may lack
+        write_private(Path(path.name), data, path)
     finally:
+        os.fchdir(here)
+        os.close(here)
         os.close(folder)
 
 

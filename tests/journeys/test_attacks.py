@@ -76,12 +76,12 @@ class Home:
         return ticks / os.sysconf("SC_CLK_TCK")
 
     def memory_bytes(self) -> int:
-        """What they hold, what they share counted in part (PSS)."""
+        """What they hold: resident, which does not grow when another process that shared pages ends."""
         total = 0
         for pid in self.pids():
             with suppress(FileNotFoundError, ProcessLookupError):
                 for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-                    total += int(line.split()[1]) << 10 if line.startswith("Pss:") else 0
+                    total += int(line.split()[1]) << 10 if line.startswith("Rss:") else 0
         return total
 
     async def rest(self) -> list[str]:

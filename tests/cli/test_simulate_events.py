@@ -83,9 +83,9 @@ def test_lua_runs_for_a_pretended_home_and_what_it_does_is_told_in_order(tmp_pat
         '18:04:40 CET  seen  invokes nobody:tell {"a": 1}',
         "18:04:40 CET  seen  fails: config/automations/2.lua:6: invoke target 'nobody:tell' is not supported",
     ]
-    assert result.code == 0 and result.err.splitlines() == [
-        "scene:all: power off to x:nobody failed: device 'x:nobody' not found",
-        "automation:seen: nobody:tell failed: invoke target 'nobody:tell' is not supported",
+    noted = ("warning: ", "scene:all: ", "automation:seen: ")  # by check, and by the log of the executions
+    said = [line for line in result.err.splitlines() if not line.startswith(noted)]
+    assert result.code == 0 and said == [
         "events.txt:3: the home has no device 'x:hall'; it was pretended",
         "events.txt:4: the home has no device 'x:lamp'; it was pretended",
         "automations: 3, runs: 3, commands: 4",
@@ -204,7 +204,8 @@ def test_one_that_lets_no_time_pass_is_named_and_ends_it(tmp_path: Path) -> None
     furnish(tmp_path, BERLIN, endless)
     result = simulate(tmp_path, EVENTS, "--run")
     sentence = "goes on and on and lets no time pass; let it sleep for some time, or end"
-    assert (result.code, result.err) == (78, f"lares: at 2026-12-24T17:01:00.000Z automation 'endless' {sentence}\n")
+    assert result.code == 78
+    assert result.err.splitlines()[-1] == f"lares: at 2026-12-24T17:01:00.000Z automation 'endless' {sentence}"
 
 
 def test_the_documents_example_is_a_sound_file(tmp_path: Path) -> None:

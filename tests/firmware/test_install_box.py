@@ -355,5 +355,6 @@ def test_shellcheck_has_nothing_to_say(name: str) -> None:
 
 
 def test_usage_errors_exit_64() -> None:
-    done = subprocess.run(["/bin/sh", ROOT / "firmware" / "install.sh", "--nonsense"], capture_output=True, text=True)
+    command = ["/bin/sh", str(ROOT / "firmware" / "install.sh"), "--nonsense"]
+    done = subprocess.run(command, env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True)
     assert (done.returncode, done.stderr.split()[:2]) == (64, ["usage:", "install.sh"])

@@ -488,8 +488,8 @@ def test_ci_begins_as_a_newcomer_before_it_installs_anything_and_ends_with_every
     script = ROOT / ".ci" / "run"
     text = script.read_text()
     assert os.access(script, os.X_OK)
-    assert text.index("\npython3 -m firmware.newcomer\n") < text.index("install_missing")
-    assert text.splitlines()[-1] == "python3 build.py test --slow"
+    assert text.index("\npython3 -m firmware.newcomer --first\n") < text.index("install_missing")
+    assert text.splitlines()[-1].startswith("python3 build.py test --slow")
     assert newcomer.commands() == [["python3", "build.py", "demo"], ["python3", "build.py", "test"]]
 
 

@@ -489,7 +489,7 @@ def test_ci_begins_as_a_newcomer_before_it_installs_anything_and_ends_with_every
     text = script.read_text()
     assert os.access(script, os.X_OK)
     assert text.index("\npython3 -m firmware.newcomer --first\n") < text.index("install_missing")
-    assert text.splitlines()[-1].startswith("python3 build.py test --slow")
+    assert text.splitlines()[-1].startswith("timeout 2400 python3 build.py test --slow")
     assert newcomer.commands() == [["python3", "build.py", "demo"], ["python3", "build.py", "test"]]
 
 

@@ -15,7 +15,7 @@ from appliance.clock import Clock
 from appliance.errors import LaresError, Unreachable, Unsupported
 from appliance.history.execution_history import ExecutionEntry
 from appliance.home.bus import Bus
-from appliance.home.capabilities import CAPABILITIES
+from appliance.home.capabilities import CAPABILITIES, STATES_AFTER
 from appliance.home.command_specs import CommandSpec, check_offered
 from appliance.home.commands import Command
 from appliance.home.model import Device, DeviceKind, Observation, Report
@@ -33,28 +33,6 @@ EVERY_COMMAND = tuple(
     CommandSpec(capability=each.key, actions=each.actions) for each in CAPABILITIES.values() if not each.read_only
 )
 """What a device takes that the home does not have."""
-
-RESULTS: Mapping[tuple[str, str], Value] = {
-    ("power", "on"): "on",
-    ("power", "off"): "off",
-    ("effect", "stop"): "none",
-    ("muted", "mute"): True,
-    ("muted", "unmute"): False,
-    ("media_playback", "play"): "playing",
-    ("media_playback", "pause"): "paused",
-    ("media_playback", "stop"): "stopped",
-    ("lock", "lock"): "locked",
-    ("lock", "unlock"): "unlocked",
-    ("door", "open"): "open",
-    ("door", "close"): "closed",
-    ("garage_door", "open"): "open",
-    ("garage_door", "close"): "closed",
-    ("cover_position", "open"): 100,
-    ("cover_position", "close"): 0,
-    ("cover_tilt", "open"): 100,
-    ("cover_tilt", "close"): 0,
-}
-"""What a device shows after an action that takes no value."""
 
 OnAction = Callable[[str, str, Mapping[str, Any]], None]
 """Called with the source of an action, `automation:evening`, a sentence about it, and its JSON."""
@@ -187,7 +165,7 @@ def _after(command: Command, before: Value) -> Value:
         case "increase" | "decrease" if is_number(before) and is_number(command.value):
             value = before + command.value if command.action == "increase" else before - command.value
             return min(100, max(0, value)) if CAPABILITIES[command.capability].type == "percentage" else value
-    return RESULTS.get((command.capability, command.action))
+    return STATES_AFTER.get((command.capability, command.action))
 
 
 class SimulatedContext(Context):

@@ -241,3 +241,21 @@ OWNERSHIP: Mapping[str, Value] = {
     ],
 }
 """Where canonical, custom and vendor data live in a device."""
+
+STATES_AFTER: Mapping[tuple[str, str], values.Value] = {
+    ("power", "on"): "on",
+    ("power", "off"): "off",
+    ("effect", "stop"): "none",
+    ("muted", "mute"): True,
+    ("muted", "unmute"): False,
+    ("media_playback", "play"): "playing",
+    ("media_playback", "pause"): "paused",
+    ("media_playback", "stop"): "stopped",
+    ("lock", "lock"): "locked",
+    ("lock", "unlock"): "unlocked",
+    **{(door, "open"): "open" for door in ("door", "garage_door")},
+    **{(door, "close"): "closed" for door in ("door", "garage_door")},
+    **{(cover, "open"): 100 for cover in ("cover_position", "cover_tilt")},
+    **{(cover, "close"): 0 for cover in ("cover_position", "cover_tilt")},
+}
+"""What an action without a value makes of its capability, for devices that are only software."""

@@ -11,33 +11,13 @@ from msgspec.structs import replace
 from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation
 from appliance.adapters.virtual.kind import Virtual, VirtualDevice
 from appliance.errors import Invalid, MalformedRequest, NotFound
+from appliance.home.capabilities import STATES_AFTER
 from appliance.home.command_specs import check_offered
 from appliance.home.commands import Command
 from appliance.home.model import DeviceKind, Info, Observation
 from appliance.home.observations import check_event
 from appliance.home.values import KELVIN_RANGE, MIRED_RANGE, Value, kelvin_of
 from appliance.tables.checks import nearest, shown
-
-_STATES: Mapping[tuple[str, str], Value] = {
-    ("power", "on"): "on",
-    ("power", "off"): "off",
-    ("effect", "stop"): "none",
-    ("muted", "mute"): True,
-    ("muted", "unmute"): False,
-    ("media_playback", "play"): "playing",
-    ("media_playback", "pause"): "paused",
-    ("media_playback", "stop"): "stopped",
-    ("lock", "lock"): "locked",
-    ("lock", "unlock"): "unlocked",
-    **{(door, "open"): "open" for door in ("door", "garage_door")},
-    **{(door, "close"): "closed" for door in ("door", "garage_door")},
-    **{(cover, "open"): 100 for cover in ("cover_position", "cover_tilt")},
-    **{(cover, "close"): 0 for cover in ("cover_position", "cover_tilt")},
-}
-"""What an action without a value makes of its capability; of `toggle`, `reset` and `stop` see `_state_after`.
-
-Any other changes nothing: a virtual cover has arrived at once, so there is nothing to stop.
-"""
 
 _MODES = {
     "color_rgb": "rgb",
@@ -174,7 +154,7 @@ def _state_after(now: Value, command: Command) -> Value:
         case "stop" if now in ("opening", "closing"):
             return "stopped"
         case action:
-            return _STATES.get((command.capability, action), now)
+            return STATES_AFTER.get((command.capability, action), now)
 
 
 def _stepped(now: Value, command: Command) -> Value:

@@ -217,7 +217,7 @@ version() { try "$1" --version | sed -n 's/^lares //p'; }
 # Whether the version can use the configuration; 78 is its way to say that it has faults.
 check() {
 	code=0
-	try "$1" check --config "$CONFIG_DIR/config/default.toml" >"$SCRATCH/said" 2>&1 || code=$?
+	try "$1" check --config "$CONFIG_DIR/config/default.toml" --data-dir "$DATA_DIR" >"$SCRATCH/said" 2>&1 || code=$?
 	[ "$code" -eq 0 ] || cat "$SCRATCH/said" >&2
 	case $code in
 	0) grep '^warning: ' "$SCRATCH/said" >&2 || true ;;

@@ -219,4 +219,6 @@ def _filesystem_errors() -> Iterator[None]:
         yield
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        raise StartFailed(f"cannot restore: {where}{error.strerror}; everything is as it was", os.EX_IOERR) from None
+        needs = f" (user {os.geteuid()}, whose home this is, must be allowed to write there)"
+        why = f"{error.strerror}{needs if isinstance(error, PermissionError) else ''}"
+        raise StartFailed(f"cannot restore: {where}{why}; everything is as it was", os.EX_IOERR) from None

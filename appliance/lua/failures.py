@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from io import BytesIO
+from itertools import islice
 
 from appliance.errors import ExecutionCancelled, Fault, ScriptFailed
 from appliance.lua.execution_limits import ExecutionLimits
@@ -77,6 +79,8 @@ def _file(short: str, files: Sequence[Source]) -> Source | None:
 
 def _lines(source: Source, number: int) -> tuple[str, str]:
     """The line of that number and the one before it, as far as hints look."""
-    lines = [b"", *source.chunk.split(b"\n", number), b""]
-    here, previous = (lines[number], lines[number - 1]) if 0 < number < len(lines) - 1 else (b"", b"")
-    return here[:MAX_LINE_CHARS].decode(errors="replace"), previous[:MAX_LINE_CHARS].decode(errors="replace")
+    if not 0 < number <= len(source.text):
+        return "", ""
+    found = list(islice(BytesIO(source.chunk), max(number - 2, 0), number))  # a million lines are not kept for two
+    previous, here, *_ = [b""] * (number == 1) + [line.rstrip(b"\n")[:MAX_LINE_CHARS] for line in found] + [b"", b""]
+    return here.decode(errors="replace"), previous.decode(errors="replace")

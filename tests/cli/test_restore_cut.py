@@ -129,7 +129,7 @@ def test_between_a_cut_and_the_next_start_every_command_sees_the_new_home(
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root restores for somebody else")
 def test_what_root_restores_belongs_to_the_one_who_runs_the_hub(open_folder: Path, archive: Path) -> None:
     old, nobody = home(open_folder, OLD, OLD_TEXT), 65534
-    for path in (old / "data", *(old / "data").iterdir(), old / "config", *(old / "config").iterdir()):
+    for path in (old, old / "data", *(old / "data").iterdir(), old / "config", *(old / "config").iterdir()):
         os.chown(path, nobody, nobody)
     assert cut(old, archive, 10**6) == 0
     for folder in (old / "data", old / "config"):

@@ -160,7 +160,9 @@ def test_install_upgrade_break_roll_back_uninstall(root: Root, single_file: Path
     assert root.run("/usr/local/bin/lares", "--version").stdout.startswith("lares 0.1.0\n")
     assert root.install_sh("install", first) == "lares: 0.1.0 was installed already\n"
     root.obeys_root()
+    os.chown(config.parent, 0, -1)  # who restores must be allowed to write beside it, which user 7 is not
     root.restores(["systemctl", "disable", "--now"], ["systemctl", "restart"])
+    os.chown(config.parent, 7, -1)
     assert root.box().ask("GET", "/rooms") == (200, [{"id": "attic", "name": "Attic"}])
     assert not (root.folder / "opt" / "lares" / "lares.previous.pyz").exists()
 

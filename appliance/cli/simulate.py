@@ -7,7 +7,8 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -62,11 +63,24 @@ def simulate(arguments: argparse.Namespace) -> int:
     clock = SimulatedClock(period.start)
     zone = None if arguments.json else settings.locale.timezone
     printer = SimulationPrinter(clock, zone, clock.stop, runs_lua=arguments.run)
-    for name in ("automations", "scenes", "scripts"):  # what they warn of is printed
-        logging.getLogger(name).setLevel(logging.ERROR)
     given = (file, data_dir), period.end, events
-    asyncio.run(_simulate(settings, DocumentSnapshot(stored), printer, clock, arguments, *given, whole))
+    with _errors_only("automations", "scenes", "scripts"):  # what they warn of is printed
+        asyncio.run(_simulate(settings, DocumentSnapshot(stored), printer, clock, arguments, *given, whole))
     return os.EX_OK
+
+
+@contextmanager
+def _errors_only(*names: str) -> Iterator[None]:
+    """Let these loggers write errors alone within the context."""
+    loggers = [logging.getLogger(name) for name in names]
+    levels = [each.level for each in loggers]
+    for each in loggers:
+        each.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        for each, level in zip(loggers, levels, strict=True):
+            each.setLevel(level)
 
 
 def _read(name: str) -> str:

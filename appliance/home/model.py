@@ -95,12 +95,14 @@ class Group(Struct, frozen=True, kw_only=True):
 class Observation(Struct, frozen=True, kw_only=True):
     """One device in full as its vendor just described it, in canonical attributes without `state`.
 
-    A device that is not `is_available` exists, and its bridge or broker does not reach it.
+    A device that is not `is_available` exists, and its bridge or broker does not reach it. `wrong` has the attributes
+    that the device shows in a way that cannot be read, each with a sentence; they stay as they were.
     """
 
     device_id: str
     kind: DeviceKind
     attributes: Mapping[str, Value]
+    wrong: Mapping[str, str] = field(default_factory=dict)
     vendor_specific: Mapping[str, Value] = field(default_factory=dict)
     name: str | None = None
     info: Info = field(default_factory=Info)

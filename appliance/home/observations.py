@@ -51,6 +51,7 @@ def check_observation(seen: Observation, known: Device | None, dropped: Dropped)
     check_device_id(seen.device_id)
     if not isinstance(seen.kind, DeviceKind):
         raise Invalid(f"kind must be one of {', '.join(DeviceKind)}, not {shown(seen.kind)}")
+    dropped.update(seen.wrong)
     return Observation(
         device_id=seen.device_id,
         kind=seen.kind,

@@ -11,6 +11,7 @@ import pytest
 from aioresponses import aioresponses
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from yarl import URL
 
 from appliance.adapters.device_http import HttpClient
@@ -170,30 +171,42 @@ def test_a_light_is_read(raw: Any, light: LightState) -> None:
         ([], "is not an object but an array"),
         ("lamp", "is not an object but 'lamp'"),
         (3, "is not an object but 3"),
-        ({}, "on must be an integer from 0 to 1, not null"),
-        ({**LAMP, "on": True}, "on must be an integer from 0 to 1, not true"),
-        ({**LAMP, "on": 2}, "on must be an integer from 0 to 1, not 2"),
-        ({**LAMP, "on": -1}, "on must be an integer from 0 to 1, not -1"),
-        ({**LAMP, "on": 0.5}, "on must be an integer from 0 to 1, not 0.5"),
-        ({**LAMP, "on": "on"}, "on must be an integer from 0 to 1, not 'on'"),
-        ({**LAMP, "brightness": 101}, "brightness must be an integer from 0 to 100, not 101"),
-        ({**LAMP, "brightness": -1}, "brightness must be an integer from 0 to 100, not -1"),
-        ({**LAMP, "brightness": None}, "brightness must be an integer from 0 to 100, not null"),
-        ({**LAMP, "brightness": float("inf")}, "brightness must be an integer from 0 to 100, not inf"),
-        ({**LAMP, "temperature": 142}, "temperature must be an integer from 143 to 344, not 142"),
-        ({**LAMP, "temperature": 345}, "temperature must be an integer from 143 to 344, not 345"),
-        ({**LAMP, "temperature": 0}, "temperature must be an integer from 143 to 344, not 0"),
-        ({**LAMP, "temperature": {}}, "temperature must be an integer from 143 to 344, not an object"),
-        ({**COLOUR, "hue": "red"}, "hue must be a number, not 'red'"),
-        ({**COLOUR, "saturation": True}, "saturation must be a number, not true"),
-        ({"on": 1, "brightness": 1}, "has neither temperature nor hue and saturation"),
-        ({"on": 1, "brightness": 1, "hue": 3}, "has neither temperature nor hue and saturation"),
+        ({}, "has none of on, brightness, temperature, hue, saturation"),
+        ({"flavour": 1}, "has none of on, brightness, temperature, hue, saturation"),
     ],
 )
-def test_a_light_that_cannot_be_read_says_what_is_wrong(raw: Any, fault: str) -> None:
+def test_what_is_no_light_says_so(raw: Any, fault: str) -> None:
     with pytest.raises(Invalid) as failed:
         LightState.parse(raw)
     assert str(failed.value) == fault
+
+
+@pytest.mark.parametrize(
+    ("lamp", "name", "value", "fault"),
+    [
+        (LAMP, "on", True, "on must be an integer from 0 to 1, not true"),
+        (LAMP, "on", 2, "on must be an integer from 0 to 1, not 2"),
+        (LAMP, "on", -1, "on must be an integer from 0 to 1, not -1"),
+        (LAMP, "on", 0.5, "on must be an integer from 0 to 1, not 0.5"),
+        (LAMP, "on", "on", "on must be an integer from 0 to 1, not 'on'"),
+        (LAMP, "brightness", 101, "brightness must be an integer from 0 to 100, not 101"),
+        (LAMP, "brightness", -1, "brightness must be an integer from 0 to 100, not -1"),
+        (LAMP, "brightness", None, "brightness must be an integer from 0 to 100, not null"),
+        (LAMP, "brightness", float("inf"), "brightness must be an integer from 0 to 100, not inf"),
+        (LAMP, "temperature", 142, "temperature must be an integer from 143 to 344, not 142"),
+        (LAMP, "temperature", 345, "temperature must be an integer from 143 to 344, not 345"),
+        (LAMP, "temperature", {}, "temperature must be an integer from 143 to 344, not an object"),
+        (COLOUR, "hue", "red", "hue must be a number, not 'red'"),
+        (COLOUR, "saturation", True, "saturation must be a number, not true"),
+    ],
+)
+def test_a_wrong_field_is_said_and_the_rest_of_the_light_counts(
+    lamp: dict[str, Any], name: str, value: Any, fault: str
+) -> None:
+    light, whole = LightState.parse({**lamp, name: value}), LightState.parse(lamp)
+    assert light.wrong == {name: fault}
+    assert light == replace(whole, wrong=light.wrong, **{{"temperature": "mired"}.get(name, name): None})
+    assert LightState.parse({key: each for key, each in lamp.items() if key != name}) == replace(light, wrong={})
 
 
 JSON = st.recursive(
@@ -212,6 +225,7 @@ def test_any_json_is_a_light_within_its_bounds_or_a_fault_on_one_line(raw: Any) 
     except Invalid as fault:
         assert "\n" not in str(fault) and len(str(fault)) < 160
         return
-    assert 0 <= light.brightness <= 100
-    assert (light.mired is None) == (light.hue is not None) == (light.saturation is not None)
+    assert all("\n" not in each and len(each) < 160 for each in light.wrong.values())
+    assert light.brightness is None or 0 <= light.brightness <= 100
+    assert light.mired is None or light.hue is light.saturation is None
     assert light.mired is None or 143 <= light.mired <= 344

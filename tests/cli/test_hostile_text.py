@@ -170,7 +170,7 @@ def test_what_files_and_their_names_say_is_shown_and_does_nothing(
 ) -> None:
     source, out, archive = tmp_path / "source", tmp_path / f"out{EVIL}", tmp_path / f"a{EVIL}.tar.gz"
     source.mkdir()
-    with sqlite3.connect(source / "homecmdr.db") as database:
+    with contextlib.closing(sqlite3.connect(source / "homecmdr.db")) as database, database:
         database.execute("CREATE TABLE rooms (room_id, name)")
         database.executemany("INSERT INTO rooms VALUES (?, ?)", [(EVIL, EVIL), ("kitchen", EVIL)])
     pack(archive, entries(state={f"room/{EVIL}": {"name": EVIL}}))

@@ -6,6 +6,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -156,7 +157,7 @@ def test_an_import_obeys_nothing_that_lies_outside_of_the_source(theirs: Path, o
     )
     (source / "config" / "automations" / "link.lua").symlink_to(open_folder / "secret.lua")
     os.mkfifo(source / "config" / "automations" / "fifo.lua")
-    with sqlite3.connect(open_folder / "outside.db") as database:
+    with closing(sqlite3.connect(open_folder / "outside.db")) as database, database:
         database.executescript("CREATE TABLE rooms (id, name); CREATE TABLE devices (device_id, room_id)")
     database.close()
     result = ended(theirs, "import", "homecmdr", str(source))
@@ -169,7 +170,7 @@ def test_an_import_obeys_nothing_that_lies_outside_of_the_source(theirs: Path, o
 
 def test_an_import_takes_only_ids_and_texts_that_the_api_takes(theirs: Path, open_folder: Path) -> None:
     source = open_folder / "hub.db"
-    with sqlite3.connect(source) as database:
+    with closing(sqlite3.connect(source)) as database, database:
         database.executescript("CREATE TABLE rooms (id, name); CREATE TABLE devices (device_id, room_id)")
         rows = [("x" * 5_000_000, "a"), ("b\x1b[31m", "b"), (7, "c"), (b"bytes", "d"), ("e", b"bytes"), ("f", "F")]
         database.executemany("INSERT INTO rooms VALUES (?, ?)", rows)

@@ -173,6 +173,7 @@ class TestChoice:
         assert self.choose(archive, tmp_path / "open", tmp_path / "link", tmp_path / "c") == tmp_path / "c"
         assert (tmp_path / "c").stat().st_mode & 0o777 == 0o700
 
+    @pytest.mark.slow  # which keeps a quick run of an ordinary user from skipping seven
     @pytest.mark.skipif(USER != 0, reason="only root can give folders away")
     @pytest.mark.parametrize("what", ["folder", "link", "link to ours", "file", "way", "open way", "new in theirs"])
     def test_what_another_user_could_have_laid_is_never_run_nor_written(

@@ -126,6 +126,7 @@ STUCK_AT = (
 """Files that are stuck, and the line where each was seen last: its function, a call of ctx, a line that took long."""
 
 
+@pytest.mark.slow
 async def test_a_stuck_execution_names_the_line_where_it_was_seen_last() -> None:
     async def line_of(text: str) -> int:
         async with open_pool(ExecutionLimits(max_cpu_secs=0.4)) as pool:
@@ -137,12 +138,14 @@ async def test_a_stuck_execution_names_the_line_where_it_was_seen_last() -> None
     assert lines == [line for _, line in STUCK_AT]
 
 
+@pytest.mark.slow
 async def test_a_stuck_execution_names_the_limit_that_it_passed() -> None:
     async with open_pool(ExecutionLimits(max_cpu_secs=60.0, backstop_secs=0.3)) as pool:
         with pytest.raises(ScriptFailed, match=r"took more than 0\.3 s in all, .* could not be stopped"):
             await pool.start(scene(STUCK), Notes(), name="scene:stuck").wait()
 
 
+@pytest.mark.slow
 async def test_a_stuck_execution_that_is_cancelled_ends_as_cancelled() -> None:
     async with open_pool() as pool:
         notes = Notes()
@@ -186,6 +189,7 @@ async def test_what_begins_because_a_worker_is_lost_runs_in_a_fresh_one() -> Non
         assert len(started) == 1 and pool.figures()["running"] == 1
 
 
+@pytest.mark.slow
 async def test_what_could_not_be_stopped_twice_rests_until_it_is_changed() -> None:
     starts: list[LuaExecution] = []
 

@@ -115,7 +115,7 @@ def test_a_cut_at_any_point_behind_a_killed_process_keeps_what_was_acknowledged(
 def test_a_cut_at_any_point_behind_refused_operations_keeps_what_was_acknowledged(
     refusal: Refusal, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    proof = Proof(twice=500)
+    proof = Proof(bounds=COARSE, twice=500)
     for lasts, dies in ((0, False), (1, True), (3, False), (FOREVER, True)):
         for disk, begin in failing(make, histories.brief, refusal=refusal, lasts=lasts, dies=dies):
             proof.prove(disk, begin)

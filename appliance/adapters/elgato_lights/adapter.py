@@ -41,6 +41,9 @@ FACTS_WITHIN = 2.0
 
 log = logging.getLogger("adapters")
 
+_ATTRIBUTES = {"on": "power", "temperature": "color_temperature"}
+"""What the light names otherwise than the catalog."""
+
 LightWrite = Callable[[Command, LightState], dict[str, int]]
 
 
@@ -111,7 +114,9 @@ class ElgatoAdapter(PollingAdapter):
         results: dict[int, CommandResult] = {}
         for index in map(_index, device_ids):
             try:
-                changes[index] = _CHANGES[command.capability, command.action](command, self._light(lights, index))
+                changes[index] = _CHANGES[command.capability, command.action](
+                    command, self._light(lights, index, command.action)
+                )
             except BadAnswer as error:
                 results[index] = CommandResult(error=str(error))
         if changes:
@@ -167,13 +172,16 @@ class ElgatoAdapter(PollingAdapter):
         ]
         return f"{self.http.address}: light {index} was told {', '.join(wrong)}" if wrong else None
 
-    def _light(self, lights: list[Any], index: int) -> LightState:
+    def _light(self, lights: list[Any], index: int, action: str) -> LightState:
         if index >= len(lights):
             raise BadAnswer(f"{self.http.address}: light {index} is not there any more")
         try:
-            return LightState.parse(lights[index])
+            light = LightState.parse(lights[index])
         except Invalid as fault:
             raise BadAnswer(f"{self.http.address}: light {index} {fault}") from None
+        if light.on is None and action == "toggle":
+            raise BadAnswer(f"{self.http.address}: light {index} does not say if it is on, so it cannot be toggled")
+        return light
 
     def _report(self, lights: list[Any]) -> Report:
         ids = [f"{self.name}:light:{index}" for index in range(len(lights))]
@@ -192,16 +200,21 @@ class ElgatoAdapter(PollingAdapter):
             self._unreadable.add(device_id)
             return None
         self._unreadable.discard(device_id)
-        attributes: dict[str, Value] = {"power": "on" if light.on else "off", "brightness": light.brightness}
+        attributes: dict[str, Value] = {}
         vendor: dict[str, Value] = {"light_index": index}
+        if light.on is not None:
+            attributes["power"] = "on" if light.on else "off"
+        if light.brightness is not None:
+            attributes["brightness"] = light.brightness
         if light.mired is not None:
             attributes["color_temperature"] = {"value": kelvin_of(light.mired), "unit": "kelvin"}
-        else:
+        elif light.hue is not None or light.saturation is not None:
             vendor |= {"hue": light.hue, "saturation": light.saturation}
         return Observation(
             device_id=device_id,
             kind=DeviceKind.LIGHT,
             attributes=attributes,
+            wrong={_ATTRIBUTES.get(name, name): sentence for name, sentence in light.wrong.items()},
             vendor_specific=vendor,
             name=name if name is None or len(ids) == 1 else f"{name} {index + 1}",
             info=info_of(self._facts),
@@ -218,10 +231,10 @@ def _index(device_id: str) -> int:
 
 
 def _written(raw: Any, change: Mapping[str, int]) -> RawLight:
-    """The light as it was read with the change; a temperature ends colour mode. Nothing of one that is malformed."""
+    """The light as it was read with the change; a temperature ends colour mode. Nothing of what is malformed."""
     try:
-        LightState.parse(raw)
+        light = LightState.parse(raw)
     except Invalid:
         return {}
-    dropped = ("hue", "saturation") if "temperature" in change else ()
+    dropped = {*light.wrong, *(("hue", "saturation") if "temperature" in change else ())}
     return {**{name: value for name, value in raw.items() if name not in dropped}, **change}

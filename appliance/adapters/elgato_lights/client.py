@@ -7,7 +7,8 @@ temperature is in mired, `on` is 0 or 1, a light in colour mode has `hue` and `s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any
 
 from msgspec import Struct
 
@@ -20,34 +21,47 @@ LIGHT_MIRED_RANGE = (143, 344)
 
 RawLight = Mapping[str, Any]
 
-T = TypeVar("T")
+_FIELDS: Mapping[str, Callable[[Any], float]] = {
+    "on": partial(integer, low=0, high=1),
+    "brightness": partial(integer, low=0, high=100),
+    "temperature": partial(integer, low=LIGHT_MIRED_RANGE[0], high=LIGHT_MIRED_RANGE[1]),
+    "hue": number,
+    "saturation": number,
+}
+"""What a light shows, by its own names, and the check of each."""
 
 
 class LightState(Struct, frozen=True, kw_only=True):
-    """One light as it describes itself.
+    """One light as it describes itself; a field that it does not show, or shows wrongly, is None.
 
     `brightness` and `saturation` are percentages, `hue` is in degrees. While the light shows a colour `mired` is
-    None, otherwise `hue` and `saturation` are.
+    None, otherwise `hue` and `saturation` are. `wrong` has what is wrong by the light's own names, as sentences.
     """
 
-    on: bool
-    brightness: int
+    on: bool | None = None
+    brightness: int | None = None
     mired: int | None = None
     hue: float | None = None
     saturation: float | None = None
+    wrong: Mapping[str, str] = {}
 
     @staticmethod
     def parse(raw: Any) -> LightState:
-        """The state that one entry of `lights` describes; raises `Invalid` with what is wrong with it."""
+        """The state that one entry of `lights` describes; raises `Invalid` if nothing of it is a light's."""
         if not isinstance(raw, dict):
             raise Invalid(f"is not an object but {shown(raw)}")
-        on, brightness = _field(raw, "on", 0, 1) == 1, _field(raw, "brightness", 0, 100)
-        if "temperature" in raw:
-            return LightState(on=on, brightness=brightness, mired=_field(raw, "temperature", *LIGHT_MIRED_RANGE))
-        if "hue" not in raw or "saturation" not in raw:
-            raise Invalid("has neither temperature nor hue and saturation")
-        hue, saturation = _checked(raw, "hue", number), _checked(raw, "saturation", number)
-        return LightState(on=on, brightness=brightness, hue=hue, saturation=saturation)
+        if raw.keys().isdisjoint(_FIELDS):
+            raise Invalid(f"has none of {', '.join(_FIELDS)}")
+        read: dict[str, Any] = {}
+        wrong: dict[str, str] = {}
+        unused = ("hue", "saturation") if "temperature" in raw else ()
+        for name in (each for each in _FIELDS if each in raw and each not in unused):
+            try:
+                read[name] = _FIELDS[name](raw[name])
+            except Invalid as fault:
+                wrong[name] = f"{name} {fault}"
+        on, mired = read.pop("on", None), read.pop("temperature", None)
+        return LightState(on=None if on is None else on == 1, mired=mired, wrong=wrong, **read)
 
 
 class ElgatoClient:
@@ -103,14 +117,3 @@ def _object(body: bytes, address: str) -> dict[str, Any]:
     if not isinstance(answer, dict):
         raise BadAnswer(f"{address} answered with JSON that is not an object")
     return answer
-
-
-def _field(raw: dict[str, Any], name: str, low: int, high: int) -> int:
-    return _checked(raw, name, lambda value: integer(value, low, high))
-
-
-def _checked(raw: dict[str, Any], name: str, check: Callable[[Any], T]) -> T:
-    try:
-        return check(raw.get(name))
-    except Invalid as fault:
-        raise Invalid(f"{name} {fault}") from None

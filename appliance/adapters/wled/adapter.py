@@ -6,7 +6,7 @@ Protocol: WLED's JSON API, https://kno.wled.ge/interfaces/json-api/, and its Web
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from functools import lru_cache
 from typing import Any
@@ -14,17 +14,21 @@ from typing import Any
 from appliance.adapters.base import AdapterContext, CommandResult
 from appliance.adapters.device_http import HttpClient, parse_json
 from appliance.adapters.polling import PollingAdapter
-from appliance.errors import BadAnswer
+from appliance.errors import BadAnswer, Invalid
 from appliance.home.command_specs import CommandSpec, check_offered
 from appliance.home.commands import Command
 from appliance.home.model import DeviceKind, Info, Observation, Report
-from appliance.tables.checks import shown
+from appliance.home.values import Value
+from appliance.tables.checks import integer, shown
 
 EFFECT = "custom.wled.effect"
 SILENCE_SECS, MAX_FADE_SECS = 20.0, 65.5
 """Seconds before a ping is sent over the WebSocket, and of the longest fade that WLED takes."""
 
-MALFORMED = (AttributeError, KeyError, TypeError, ValueError, IndexError, OverflowError)
+MALFORMED = (AttributeError, Invalid, KeyError, TypeError, ValueError, IndexError, OverflowError)
+
+_NOWHERE = (0, -1)
+"""Where a segment ends that has been removed."""
 
 WHOLE = (
     CommandSpec(capability="brightness", actions=("set",), min=1, max=100),
@@ -52,7 +56,7 @@ class WledAdapter(PollingAdapter):
         super().__init__(context, http, poll_interval)
         self._effects: tuple[str, ...] = ()
         self._info: Mapping[str, Any] = {}
-        self._unreadable: set[str] = set()
+        self._is_unreadable = False
 
     async def poll(self) -> Report:
         """The strip as it describes itself."""
@@ -87,40 +91,61 @@ class WledAdapter(PollingAdapter):
     def _report(self, answer: Any, effects: Any) -> Report:
         """The strip and its segments, from an object of state and info; raises `BadAnswer`."""
         try:
-            state, self._info, self._effects = answer["state"], answer["info"], tuple(map(str, effects))
-            segments = {f"{self.name}:segment:{int(it['id'])}": it for it in state["seg"] if it.get("stop", 1) > 0}
-            seen = [self._whole(state)]
+            state, info = answer["state"], answer["info"]
+            if state.keys().isdisjoint(("on", "bri", "seg")):
+                raise KeyError("on")
+            self._info, self._effects = (
+                {**info},
+                tuple(map(str, effects)) if isinstance(effects, list | tuple) else (),
+            )
         except MALFORMED:
             raise BadAnswer(f"{self.http.address} answered with something that is not WLED's") from None
-        for device_id, segment in segments.items():
-            try:
-                seen.append(self._segment(device_id, segment))
-                self._unreadable.discard(device_id)
-            except MALFORMED as fault:
-                if device_id not in self._unreadable:
-                    log.warning("%s: cannot be read (%s: %s)", device_id, type(fault).__name__, fault)
-                self._unreadable.add(device_id)
-        return Report(adapter=self.name, present=frozenset({seen[0].device_id, *segments}), observations=tuple(seen))
+        self._effects = tuple(map(str, effects)) if isinstance(effects, list | tuple) else ()
+        seen = [self._whole(state), *self._segments(state.get("seg"))]
+        return Report(adapter=self.name, present=frozenset(each.device_id for each in seen), observations=tuple(seen))
 
     def _whole(self, state: Mapping[str, Any]) -> Observation:
-        facts = self._info
-        info = Info(manufacturer="WLED", model=facts.get("product"), firmware=facts["ver"], serial=facts.get("mac"))
-        device_id, name, shown_now = f"{self.name}:light", facts["name"], _light(state)
+        facts, (attributes, wrong) = self._info, _light(state)
+        info = Info(
+            manufacturer="WLED", model=facts.get("product"), firmware=facts.get("ver"), serial=facts.get("mac")
+        )
         return Observation(
-            device_id=device_id, kind=DeviceKind.LIGHT, attributes=shown_now, name=name, info=info, commands=WHOLE
+            device_id=f"{self.name}:light",
+            kind=DeviceKind.LIGHT,
+            attributes=attributes,
+            wrong=wrong if isinstance(state.get("seg", []), list) else {**wrong, "seg": "seg is no list"},
+            name=facts.get("name"),
+            info=info,
+            commands=WHOLE,
         )
 
-    def _segment(self, device_id: str, segment: Mapping[str, Any]) -> Observation:
-        r, g, b = segment["col"][0][:3]
+    def _segments(self, listed: Any) -> Iterator[Observation]:
+        """Those of the list that have a number and a length."""
+        for segment in listed if isinstance(listed, list) else ():
+            try:
+                number = integer(segment["id"], 0)
+                if segment.get("stop") not in _NOWHERE:
+                    yield self._segment(number, segment)
+            except MALFORMED as fault:
+                if not self._is_unreadable:
+                    log.warning("%s: a segment cannot be read (%s: %s)", self.name, type(fault).__name__, fault)
+                self._is_unreadable = True
+
+    def _segment(self, number: int, segment: Mapping[str, Any]) -> Observation:
+        attributes, wrong = _light(segment)
+        try:
+            attributes["color_rgb"] = dict(zip("rgb", segment["col"][0], strict=False))
+        except MALFORMED:
+            wrong["color_rgb"] = f"col must be a list of colours, not {shown(segment.get('col'))}"
+        effect = segment.get("fx")
+        if type(effect) is int and 0 <= effect < len(self._effects):
+            attributes[EFFECT] = self._effects[effect]
         return Observation(
-            device_id=device_id,
+            device_id=f"{self.name}:segment:{number}",
             kind=DeviceKind.LIGHT,
-            attributes={
-                **_light(segment),
-                "color_rgb": {"r": r, "g": g, "b": b},
-                **({EFFECT: self._effects[segment["fx"]]} if segment["fx"] in range(len(self._effects)) else {}),
-            },
-            name=segment.get("n") or f"{self._info['name']} {int(segment['id']) + 1}",
+            attributes=attributes,
+            wrong=wrong,
+            name=segment.get("n") or f"{self._info.get('name') or self.name} {number + 1}",
             info=Info(manufacturer="WLED", parent_id=f"{self.name}:light"),
             commands=_segment_commands(self._effects),
         )
@@ -132,9 +157,22 @@ def _segment_commands(effects: tuple[str, ...]) -> tuple[CommandSpec, ...]:
     return (*SEGMENT, CommandSpec(capability=EFFECT, actions=("set",), type="enum", values=tuple(names)))
 
 
-def _light(part: Mapping[str, Any]) -> dict[str, Any]:
-    percent = round(part["bri"] * 100 / 255)
-    return {"power": "on" if part.get("on", True) else "off", "brightness": percent or int(part["bri"] > 0)}
+def _light(part: Mapping[str, Any]) -> tuple[dict[str, Value], dict[str, str]]:
+    """Power and brightness, and what is wrong with them, by attribute."""
+    attributes: dict[str, Value] = {}
+    wrong: dict[str, str] = {}
+    if isinstance(part.get("on", True), bool):
+        attributes["power"] = "on" if part.get("on", True) else "off"
+    else:
+        wrong["power"] = f"on must be true or false, not {shown(part['on'])}"
+    try:
+        level = integer(part["bri"], 0, 255)
+        attributes["brightness"] = round(level * 100 / 255) or int(level > 0)
+    except KeyError:
+        pass
+    except Invalid as fault:
+        wrong["brightness"] = f"bri {fault}"
+    return attributes, wrong
 
 
 def _mismatch(report: Report, device_id: str, command: Command) -> str | None:

@@ -39,7 +39,7 @@ TAKEN_WITHIN_SECS = 60.0
 """Seconds within which a second loss of the session to another client makes the pauses grow."""
 
 MAX_TAKEN_SECS = 10.0
-"""Seconds after which a connection of MQTT 3.1.1 that is lost was not taken over: that version names no reason."""
+"""Seconds after which a connection that is lost was not taken over; MQTT 3.1.1 and Mosquitto name no reason."""
 
 SUBSCRIBE_AT_ONCE = 500
 """Topics of one SUBSCRIBE packet."""
@@ -54,16 +54,12 @@ _BAD_CREDENTIALS = (4, 5, 134, 135)
 """Reasons of a refusal, of both versions, for which another attempt soon would fail too."""
 
 
-class SessionTaken(Unreachable):
-    """Another client has connected with the same client id, or so it seems."""
-
-
 class BrokerRefused(Unreachable):
     """The broker refused the user or the password."""
 
 
-_SESSION_TAKEN = 142
-"""Reason of MQTT 5 for a connection that another with the same client id has ended."""
+_SESSION_TAKEN, _UNSPECIFIED = 142, 128
+"""Reasons of MQTT 5: another client with the same id has connected; the connection ended without a reason."""
 
 
 class BrokerConnection:
@@ -115,8 +111,6 @@ class BrokerConnection:
             async for _ in self._client.messages:
                 pass
         except aiomqtt.MqttError as error:
-            if getattr(getattr(error, "rc", None), "value", None) == _SESSION_TAKEN:
-                raise SessionTaken(f"{self._address} has closed the connection for another client") from None
             raise Unreachable(f"{self._address} has closed the connection ({_reason(error)})") from None
 
     async def _acknowledged(self, request: Awaitable[Any]) -> None:
@@ -142,10 +136,12 @@ class Broker:
         self._status_topic = status_topic
         self._receive = receive
         self._is_old = False
+        self._end_reason = _UNSPECIFIED
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[BrokerConnection]:
         """A connection; raises `BrokerRefused` or `Unreachable`. After a failure the other version is tried."""
+        self._end_reason = _UNSPECIFIED
         try:
             client = self._client()
             await client.__aenter__()
@@ -165,11 +161,13 @@ class Broker:
             except aiomqtt.MqttError as error:
                 _library_log.debug("disconnect: %s", error)
             if (end := client._disconnected).done() and not end.cancelled():
-                end.exception()  # retrieved: otherwise asyncio logs it as never retrieved
+                reason = getattr(end.exception(), "rc", None)  # asyncio logs what nobody has retrieved
+                self._end_reason = int(getattr(reason, "value", _UNSPECIFIED))
 
-    def is_taken(self, error: Unreachable, lasted_secs: float) -> bool:
-        """Whether a connection that lasted so long was ended for another client with this id, or so it seems."""
-        return isinstance(error, SessionTaken) or (self._is_old and lasted_secs <= MAX_TAKEN_SECS)
+    def is_taken(self, lasted_secs: float) -> bool:
+        """Whether the last connection, of so many seconds, was ended for another client with this id, or seems so."""
+        is_short = lasted_secs <= MAX_TAKEN_SECS
+        return self._end_reason == _SESSION_TAKEN or (is_short and self._end_reason == _UNSPECIFIED)
 
     def conflict(self) -> str:
         """The sentence about another client that uses the same client id."""
@@ -232,9 +230,9 @@ async def keep_connected(
         except Unreachable as error:
             if isinstance(error, BrokerRefused):
                 pause = MAX_PAUSE_SECS
-            if broker.is_taken(error, clock.monotonic() - began):
+            if broker.is_taken(clock.monotonic() - began):
                 if clock.monotonic() - taken_at <= TAKEN_WITHIN_SECS + pause:
-                    error = SessionTaken(broker.conflict())
+                    error = Unreachable(broker.conflict())
                 taken_at = clock.monotonic()
             on_lost(error)
         await clock.sleep(pause * (1 - 0.25 * random.random()))

@@ -32,6 +32,7 @@ from appliance.settings import (
 )
 from appliance.tables.checks import TOML, boolean, nearest, shown, string
 from appliance.tables.fields import Field, Fields, Findings, Problem, Table, dotted, line_at, located
+from appliance.tables.plain_files import read_plain
 from appliance.tables.sections import hint_of_keys, line_finder
 
 MIN_MASTER_KEY_CHARS = 16
@@ -65,10 +66,14 @@ class Config(Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...]
 
 
+MAX_CONFIG_BYTES = 1 << 20
+"""Of the configuration's main file."""
+
+
 def load(file: Path, environment: Mapping[str, str]) -> Config:
     """The configuration that the file and the environment state together; `ConfigFailed` holds every fault."""
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        text = read_plain(file, MAX_CONFIG_BYTES).decode("utf-8-sig")
     except OSError as error:
         raise ConfigFailed([Fault(str(file), 0, f"cannot be read: {error.strerror}")]) from None
     except UnicodeDecodeError as error:

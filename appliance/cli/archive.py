@@ -63,6 +63,16 @@ class Archive(Struct, frozen=True, kw_only=True):
         return [(key.removeprefix(prefix), value) for key, value in self.values.items() if key.startswith(prefix)]
 
 
+def check_size(total: int) -> None:
+    """Raise `StartFailed` if these are more bytes than a backup takes."""
+    if total > MAX_ARCHIVE_BYTES:
+        raise StartFailed(
+            f"the configuration's folder holds {total >> 20} MiB, more than a backup takes "
+            f"({MAX_ARCHIVE_BYTES >> 20} MiB); move what is not configuration out of it",
+            os.EX_DATAERR,
+        )
+
+
 def pack(archive: Archive) -> bytes:
     """The archive as bytes; `StartFailed` where they would be more than a backup takes."""
     formats = {"format": ARCHIVE_FORMAT, "store_format": STORE_FORMAT}
@@ -73,12 +83,7 @@ def pack(archive: Archive) -> bytes:
         **{f"{CONFIG_FOLDER}/{path}": data for path, data in archive.files.items()},
     }
     tar = _pack(members)
-    if len(tar) > MAX_ARCHIVE_BYTES:
-        raise StartFailed(
-            f"the configuration's folder holds {len(tar) >> 20} MiB, more than a backup takes "
-            f"({MAX_ARCHIVE_BYTES >> 20} MiB); move what is not configuration out of it",
-            os.EX_DATAERR,
-        )
+    check_size(len(tar))
     return gzip.compress(tar)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 import orjson
 
 from appliance.cli import archive
-from appliance.cli.archive import Archive
+from appliance.cli.archive import MAX_ARCHIVE_BYTES, Archive, check_size
 from appliance.cli.master_key import decode, key_of, without_key
 from appliance.cli.owner import as_owner, write_named
 from appliance.cli.paths import MARKER, HubPaths, config_folder
@@ -19,6 +19,7 @@ from appliance.clock import Clock, timestamp
 from appliance.errors import Invalid, StartFailed
 from appliance.store.records import ADAPTER_PREFIX, CARD, CLIENT_ID_SUFFIX, CRASHES, MASTER_KEY
 from appliance.store.replacement import read_present
+from appliance.tables.plain_files import read_plain
 
 log = logging.getLogger("hub")
 
@@ -84,7 +85,8 @@ def _gather(config: Path) -> tuple[dict[PurePosixPath, bytes], list[str]]:
     folder = config.parent
     try:
         paths = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / MARKER)
-        files = {PurePosixPath(path.relative_to(folder)): path.read_bytes() for path in paths}
+        check_size(sum(path.stat().st_size for path in paths))
+        files = {PurePosixPath(path.relative_to(folder)): read_plain(path, MAX_ARCHIVE_BYTES) for path in paths}
     except OSError as error:
         raise StartFailed(f"{error.filename} cannot be read: {error.strerror}", os.EX_NOINPUT) from None
     name = PurePosixPath(config.name)

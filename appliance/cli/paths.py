@@ -12,6 +12,7 @@ from msgspec import Struct
 import appliance
 from appliance.errors import StartFailed
 from appliance.store.atomic import write_file
+from appliance.tables.plain_files import read_plain
 
 CONFIG_FILE = Path("config") / "default.toml"
 
@@ -51,7 +52,8 @@ class HubPaths(Struct, frozen=True, kw_only=True):
         if named:
             file = Path(named).absolute()
             if not file.is_file():
-                raise StartFailed(f"there is no configuration file {file}", os.EX_CONFIG)
+                other = f"{file} is no plain file" if file.exists() else f"there is no configuration file {file}"
+                raise StartFailed(other, os.EX_CONFIG)
             return file
         by_systemd = self.environment.get("CONFIGURATION_DIRECTORY")
         if by_systemd:
@@ -111,11 +113,18 @@ def find_template(config_flag: str | None) -> Path:
     return config_folder(HubPaths.of_process(config_flag, None).find_config())
 
 
+MAX_INITIAL_FILE_BYTES = 16 << 20
+"""Of one file of a configuration to begin with."""
+
+
 def read_template(source: Path) -> ConfigTemplate:
     """The files of a configuration to begin with; `StartFailed` if one cannot be read."""
     try:
         files = sorted(path for path in source.rglob("*") if path.is_file())
-        return {file.relative_to(source): (file.read_bytes(), file.stat().st_mode & 0o666) for file in files}
+        return {
+            file.relative_to(source): (read_plain(file, MAX_INITIAL_FILE_BYTES), file.stat().st_mode & 0o666)
+            for file in files
+        }
     except OSError as error:
         raise StartFailed(f"{error.filename} cannot be read: {error.strerror}", os.EX_NOINPUT) from None
 

@@ -19,11 +19,13 @@ from appliance.cli.owner import as_owner, become_owner_of_both
 from appliance.cli.paths import MARKER, STAGE, HubPaths, config_folder, make_data_dir
 from appliance.cli.terminal import progress, say
 from appliance.clock import Clock
+from appliance.config import MAX_CONFIG_BYTES
 from appliance.errors import ConfigFailed, StartFailed
 from appliance.store.atomic import sync_folder
 from appliance.store.lock import DirectoryLock
 from appliance.store.records import CARD, MASTER_KEY
 from appliance.store.replacement import finish, forget, prepare, replace_document
+from appliance.tables.plain_files import read_plain
 
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
@@ -70,7 +72,7 @@ def _files_for(file: Path, found: Archive) -> dict[PurePosixPath, bytes]:
 
 def _read_present(file: Path) -> bytes | None:
     try:
-        return file.read_bytes()
+        return read_plain(file, MAX_CONFIG_BYTES)
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -28,6 +28,7 @@ from appliance.store.lock import DirectoryLock
 from appliance.store.records import GROUP_PREFIX, PLACE_PREFIX, ROOM_PREFIX
 from appliance.store.replacement import finish_at_start
 from appliance.tables.checks import shown
+from appliance.tables.plain_files import read_plain
 
 _KEYS = ("locale.timezone", "locale.latitude", "locale.longitude", "logging.level", "api.bind_address")
 """Keys of its configuration that mean the same here, beside those of the adapters."""
@@ -79,7 +80,7 @@ def _take_config(source: HomecmdrInstallation, file: Path) -> Steps:
         yield from ((False, f"{key} = {toml_value(value)}: {file} is there already") for key, value in stated.items())
     elif source.config:
         write_config(file.parent, read_template(bundled_config()))
-        text = file.read_text(encoding="utf-8")
+        text = read_plain(file).decode()
         for group in _together(stated):
             text, sentences = _try_keys(text, group)
             yield from sentences

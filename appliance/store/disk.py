@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from appliance.store.file_names import PART
+from appliance.tables.plain_files import read_plain
 
 PRIVATE = 0o600
 
@@ -29,7 +30,7 @@ class Disk:
 
     def read(self, name: str) -> bytes:
         """The whole content of a file; `FileNotFoundError` where there is none."""
-        return (self.folder / name).read_bytes()
+        return read_plain(self.folder / name)
 
     def create(self, name: str) -> int:
         """Open a new file of this name for writing, in place of one that may exist; the descriptor."""

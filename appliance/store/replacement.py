@@ -28,6 +28,7 @@ from appliance.store.atomic import sync_folder, write_file
 from appliance.store.disk import Disk
 from appliance.store.files import MIGRATIONS, Files
 from appliance.store.recovery import Recovered, recover
+from appliance.tables.plain_files import read_plain
 
 log = logging.getLogger("store")
 
@@ -95,7 +96,7 @@ def read_present(folder: Path) -> Recovered:
 def _read_pending(folder: Path) -> dict[str, Any] | None:
     """What was put aside, if anything was that is ours: what we write is whole."""
     try:
-        pending: dict[str, Any] = orjson.loads((folder / PENDING).read_bytes())
+        pending: dict[str, Any] = orjson.loads(read_plain(folder / PENDING))
     except (FileNotFoundError, orjson.JSONDecodeError):
         return None
     return pending
@@ -103,7 +104,7 @@ def _read_pending(folder: Path) -> dict[str, Any] | None:
 
 def _is_marked(pending: Mapping[str, Any]) -> bool:
     try:
-        return bool(Path(pending["marker"]).read_text() == pending["token"])
+        return bool(read_plain(Path(pending["marker"])).decode() == pending["token"])
     except FileNotFoundError:
         return False
 

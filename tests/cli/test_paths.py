@@ -95,7 +95,8 @@ def test_a_configuration_that_is_named_must_be_a_file(tmp_path: Path, by_flag: b
     )
     with pytest.raises(StartFailed) as failed:
         asked.find_config()
-    assert str(failed.value) == f"there is no configuration file {tmp_path}/x.toml"
+    is_there = f"{tmp_path}/x.toml is no plain file"
+    assert str(failed.value) == (is_there if is_folder else f"there is no configuration file {tmp_path}/x.toml")
     assert failed.value.exit_code == 78
 
 

@@ -21,6 +21,7 @@ from appliance.adapters.mqtt.mqtt_settings import Mqtt
 from appliance.adapters.mqtt.payloads import Outgoing
 from appliance.clock import Clock
 from appliance.errors import Unreachable
+from appliance.tables.plain_files import MAX_SECRET_BYTES, read_plain
 from appliance.tasks import Tasks
 
 BROKER_TIMEOUT_SECS = 5.0
@@ -269,12 +270,15 @@ def _password(settings: Mqtt) -> str | None:
     """The password; raises OSError for a file that cannot be read."""
     if settings.password_file is None:
         return settings.password
-    lines = Path(settings.password_file).read_text(encoding="utf-8", errors="replace").splitlines()
+    lines = read_plain(Path(settings.password_file), MAX_SECRET_BYTES).decode(errors="replace").splitlines()
     return lines[0] if lines else ""
 
 
 def _tls_context(settings: Mqtt) -> ssl.SSLContext:
     """Certificates are checked, the host's name included. Raises OSError for files that cannot be read."""
+    for name in (settings.ca_file, settings.cert_file, settings.key_file):
+        if name is not None and Path(name).exists() and not Path(name).is_file():
+            raise OSError(f"{name} is no plain file")  # the library would wait for ever for the other end of a pipe
     context = ssl.create_default_context(cafile=settings.ca_file)
     if settings.cert_file is not None:
         context.load_cert_chain(settings.cert_file, settings.key_file)

@@ -16,6 +16,7 @@ from appliance.adapters.notify.kind import NotifySection
 from appliance.errors import AdapterFailed, Busy, Invalid, LaresError, Unanswered, Unreachable, Unsupported
 from appliance.home.commands import Command
 from appliance.home.values import Value
+from appliance.tables.plain_files import MAX_SECRET_BYTES, read_plain
 from appliance.tasks import end_within
 
 PAUSES_SECS = (1.0, 4.0)
@@ -193,7 +194,7 @@ class NotifyAdapter(Adapter):
         if path is None:
             return None
         try:
-            text = (self._context.root / Path(path)).read_text(encoding="utf-8").strip()
+            text = read_plain(self._context.root / Path(path), MAX_SECRET_BYTES).decode().strip()
         except (OSError, UnicodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is no text"
             raise AdapterFailed(f"{key} {path} cannot be read: {reason}") from None

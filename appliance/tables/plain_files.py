@@ -1,0 +1,29 @@
+"""Reading files that a person, or another user, may have put anything in the place of."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+MAX_SECRET_BYTES = 64 << 10
+"""Bytes of a file that holds a password, a token or a key."""
+
+
+def read_plain(path: Path, max_bytes: int | None = None) -> bytes:
+    """The content of a plain file; never waits for the other end of a pipe.
+
+    Raises `OSError`, with a sentence, if it cannot be read, is no plain file, or has more bytes than that.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as stream:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            reason = os.strerror(errno.EISDIR) if stat.S_ISDIR(mode) else "it is no plain file"
+            raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, reason, str(path))
+        data = stream.read() if max_bytes is None else stream.read(max_bytes + 1)
+    if max_bytes is not None and len(data) > max_bytes:
+        size = f"{max_bytes >> 20} MiB" if max_bytes >= 1 << 20 else f"{max_bytes >> 10} KiB"
+        raise OSError(errno.EFBIG, f"it is larger than {size}", str(path))
+    return data

@@ -1,0 +1,62 @@
+"""What lies in the place of a plain file is refused at once, with a sentence."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from appliance.cli.backup import collect
+from appliance.config import load
+from appliance.errors import ConfigFailed, StartFailed
+from appliance.tables.plain_files import read_plain
+
+
+def listen(path: Path) -> None:
+    """Leave a socket there."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+
+
+def enlarge(path: Path) -> None:
+    """Make a file of 20 GiB that takes no room."""
+    path.touch()
+    os.truncate(path, 20 << 30)
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (os.mkfifo, "it is no plain file"),
+        (listen, "No such device or address"),
+        (Path.mkdir, "Is a directory"),
+        (lambda path: path.symlink_to("/dev/zero"), "it is no plain file"),
+        (lambda path: path.symlink_to(path), "Too many levels of symbolic links"),
+        (enlarge, "it is larger than 1 MiB"),
+        (lambda path: None, "No such file or directory"),
+    ],
+    ids=["pipe", "socket", "folder", "device", "circle", "huge", "nothing"],
+)
+def test_what_is_no_plain_file_is_refused_at_once(
+    tmp_path: Path, make: Callable[[Path], None], sentence: str
+) -> None:
+    file = tmp_path / "default.toml"
+    make(file)
+    with pytest.raises(OSError, match=sentence):
+        read_plain(file, 1 << 20)
+    with pytest.raises(ConfigFailed, match=f"cannot be read: {sentence}"):
+        load(file, {})
+
+
+def test_a_file_beyond_what_a_backup_takes_is_not_read(tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.mkdir()
+    (config / "default.toml").touch()
+    os.mkfifo(config / "pipe")
+    assert set(map(str, collect(config / "default.toml", tmp_path / "data")[0].files)) == {"default.toml"}
+    enlarge(config / "film")
+    with pytest.raises(StartFailed, match="holds 20480 MiB, more than a backup takes"):
+        collect(config / "default.toml", tmp_path / "data")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import logging
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -35,10 +34,6 @@ QUIET_SECS = 0.1
 
 SETTLE_SECS = 1.0
 """Seconds without a configuration after which all retained ones have come."""
-
-MANY_DEVICES = 100
-"""Devices that are built together from which they are no longer looked through for garbage, which would hold the loop
-for a quarter of a second where there are thousands. None of them refers to itself once it is replaced."""
 
 MAX_GATHER_SECS = 0.5
 """Seconds after which devices are built though configurations keep coming."""
@@ -226,8 +221,6 @@ class MqttAdapter(Adapter):
         await self._subscriptions.renew()
         await self._in_steps(self.live.replay(rebuilt))
         await self._in_steps(self._publishing(rebuilt))
-        if len(rebuilt) >= MANY_DEVICES:
-            gc.freeze()
         if complete:
             refused = self.live.catalog.refused
             broken = (id_ for id_, device in self.publish.devices().items() if _topics_of(device) & refused.keys())

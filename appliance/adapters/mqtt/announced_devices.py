@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Generator, Iterator
 
 from msgspec import Struct, field
 
@@ -122,15 +122,15 @@ class MqttDevice(Struct):
         return named[0] if named else self.members[0].entity.announcement.component
 
 
-def build(
+def building(
     section: str, name: str, announcements: list[Announcement], former: Container[str] = ()
-) -> tuple[list[MqttDevice], dict[str, Refusal]]:
-    """The devices built from one announced device, and by key why entities were left out.
+) -> Generator[None, None, tuple[list[MqttDevice], dict[str, Refusal]]]:
+    """The devices built from one announced device, and by key why entities were left out; in steps of one entity.
 
     Where there are too many entities, those with the keys in `former` come first.
     """
     ordered = sorted(announcements, key=lambda each: (each.key not in former, each.key))
-    entities, refused = _entities(ordered, f"{section}:{name}")
+    entities, refused = yield from _entities(ordered, f"{section}:{name}")
     identifier = identifier_of(announcements)
     main = MqttDevice(f"{section}:{name}", _facts(announcements), "", identifier=identifier)
     devices = [main]
@@ -148,7 +148,8 @@ def build(
             device = main
             taken.update(entity.claims)
         _add(device, entity)
-    _add_others(main, entities, taken)
+        yield
+    yield from _add_others(main, entities, taken)
     main.members.sort(key=lambda member: _order(member.entity))
     for device in devices:
         device.name = _name(device)
@@ -156,7 +157,7 @@ def build(
     return [device for device in devices if device.members], refused
 
 
-def _add_others(main: MqttDevice, entities: list[Entity], taken: set[str]) -> None:
+def _add_others(main: MqttDevice, entities: list[Entity], taken: set[str]) -> Iterator[None]:
     """Add the entities that take no command of a capability, under a name of their own where theirs is taken."""
     custom = {key for member in main.members for key in member.entity.keys if key.startswith("custom.")}
     for entity in entities:
@@ -169,9 +170,12 @@ def _add_others(main: MqttDevice, entities: list[Entity], taken: set[str]) -> No
             taken.update(entity.claims)
             custom.update(each for each in entity.keys if each.startswith("custom."))
             _add(main, entity)
+            yield
 
 
-def _entities(announcements: list[Announcement], device_id: str) -> tuple[list[Entity], dict[str, Refusal]]:
+def _entities(
+    announcements: list[Announcement], device_id: str
+) -> Generator[None, None, tuple[list[Entity], dict[str, Refusal]]]:
     entities: list[Entity] = []
     refused: dict[str, Refusal] = {}
     for each in announcements:
@@ -185,6 +189,7 @@ def _entities(announcements: list[Announcement], device_id: str) -> tuple[list[E
                 reason = reason_of(error)
         if reason:
             refused[each.key] = Refusal(device_id, f"custom.mqtt.{each.object_id}", reason)
+        yield
     return _without_duplicates(entities), refused
 
 

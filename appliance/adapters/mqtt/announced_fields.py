@@ -21,21 +21,25 @@ _YES = ("true", "yes", "on", "1")
 MAX_QUICK_CHARS = 500
 """Characters of templates that are parsed in one step, in a few milliseconds at most."""
 
+LOOK_CHARS = 1
+"""How many such characters looking at one part of a configuration is worth."""
+
 
 def preparing(config: Any) -> Iterator[None]:
     """Parse the templates of a configuration beforehand, in steps: making entities of it then takes no time."""
     waiting, unparsed = [config], 0
     while waiting:
         each = waiting.pop()
+        unparsed += LOOK_CHARS
         if isinstance(each, dict | list):
             waiting.extend(each.values() if isinstance(each, dict) else each)
         elif isinstance(each, str) and ("{{" in each or "{%" in each):
             with contextlib.suppress(TemplateFailed):
                 template(each)
             unparsed += len(each)
-            if unparsed > MAX_QUICK_CHARS:
-                unparsed = 0
-                yield
+        if unparsed > MAX_QUICK_CHARS:
+            unparsed = 0
+            yield
 
 
 class AnnouncedFields:

@@ -29,7 +29,9 @@ from appliance.home.model import Device
 RESULT_SECS = 4.75
 """Seconds within which a device must show the result of a command; the hub gives a command 5 in all."""
 
-TAKES_TOO_LONG = "they take more than a tenth of the hub's time; they wait, and of each topic only the newest counts"
+TAKES_TOO_LONG = (
+    "they take more than their share of the hub's time; they wait, and of each topic only the newest counts"
+)
 
 MAX_WAITING_ENTITIES = 10_000
 """Entities whose newest message waits because their announcers have taken too much time."""

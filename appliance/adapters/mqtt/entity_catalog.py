@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from appliance.adapters.mqtt import tasmota
-from appliance.adapters.mqtt.announced_devices import TOO_MANY_ENTITIES, MqttDevice, build
+from appliance.adapters.mqtt.announced_devices import TOO_MANY_ENTITIES, MqttDevice, building
 from appliance.adapters.mqtt.announced_fields import preparing
 from appliance.adapters.mqtt.announcements import Announcement, announced, config_topic, parse_config
 from appliance.adapters.mqtt.availability import Member, Refusal, reason_of
@@ -150,7 +150,7 @@ class DeviceCatalog:
                 for announcement in groups[name]:
                     yield from preparing(announcement.config)
                 former = () if known is None else {each.key for each in known[0]}
-                devices, refused = build(self._settings.section, name, groups[name], former)
+                devices, refused = yield from building(self._settings.section, name, groups[name], former)
                 self._note_refusals(devices, refused)
                 rebuilt.extend(devices)
                 known = (groups[name], devices)

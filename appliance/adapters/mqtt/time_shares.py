@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,20 +15,33 @@ MAX_SHARE = 0.1
 MAX_BURST_SECS = 0.1
 """Seconds that they may take at once before that counts."""
 
+MAX_SHARE_OF_ALL = 0.4
+"""Share of the time that the messages of all those together may take who take much."""
+
+LITTLE_SECS = 0.001
+"""Seconds up to which somebody takes little."""
+
+RECOUNT_SECS = 0.05
+"""Seconds spent, or ten times as many passed, after which those who take much are counted anew."""
+
 
 class TimeShares:
     """Measures the processor's time that is spent for each announcer, and says who has had its share.
 
-    What is spent is forgotten at the rate of `MAX_SHARE`; more than `MAX_BURST_SECS` beyond that is too much.
+    What is spent is forgotten at the rate of the share, and more than the burst beyond that is too much. Where many
+    take much, they divide `MAX_SHARE_OF_ALL` among them, so that whoever takes little is never late because of them.
     """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._spent: dict[str, tuple[float, float]] = {}
+        self._portion = 1.0
+        self._counted_at = -math.inf
+        self._spent_since = 0.0
 
     def is_over(self, announcer: str) -> bool:
         """Whether the messages of an announcer have to wait."""
-        return self._level(announcer) > MAX_BURST_SECS
+        return self._level(announcer) > MAX_BURST_SECS * self._portion
 
     @contextmanager
     def spending(self, announcer: str) -> Iterator[None]:
@@ -49,11 +63,24 @@ class TimeShares:
     def spend(self, announcer: str, secs: float) -> None:
         """Count so many seconds as spent for an announcer."""
         self._spent[announcer] = (self._level(announcer) + secs, self._clock.monotonic())
+        self._spent_since += secs
+        if self._spent_since > RECOUNT_SECS:
+            self._recount()
 
     def forget_idle(self) -> None:
         """Forget those of whom nothing is left to remember."""
         self._spent = {name: spent for name, spent in self._spent.items() if self._level(name) > 0}
+        if self._portion < 1 and self._clock.monotonic() - self._counted_at > 10 * RECOUNT_SECS:
+            self._recount()
+
+    def _recount(self) -> None:
+        """Find what portion of a whole share everybody has now."""
+        self._spent = {name: (self._level(name), self._clock.monotonic()) for name in self._spent}
+        busy = sum(level > LITTLE_SECS for level, _ in self._spent.values())
+        self._portion = min(1.0, MAX_SHARE_OF_ALL / MAX_SHARE / max(busy, 1))
+        self._counted_at, self._spent_since = self._clock.monotonic(), 0.0
 
     def _level(self, announcer: str) -> float:
         level, at = self._spent.get(announcer, (0.0, 0.0))
-        return max(level - MAX_SHARE * (self._clock.monotonic() - at), 0.0) if level else 0.0
+        forgotten = MAX_SHARE * self._portion * (self._clock.monotonic() - at)
+        return max(level - forgotten, 0.0) if level else 0.0

@@ -22,6 +22,7 @@ from appliance.adapters.mqtt.out.announcing import hub_announcement
 from appliance.adapters.mqtt.out.out_topics import HubTopics, decoded, encoded
 from appliance.adapters.mqtt.payloads import Outgoing
 from appliance.adapters.mqtt.subscriptions import Subscriptions
+from appliance.adapters.mqtt.time_shares import TimeShares
 from appliance.errors import BadAnswer, Invalid
 from appliance.home.commands import Command
 from tests.adapters.mqtt.captures import Sent, capture
@@ -390,3 +391,19 @@ def test_a_message_for_hundreds_of_entities_and_a_configuration_of_many_template
     assert len(list(live.taking(Received("x", b"1", is_retained=False)))) == 150
     templates = {f"a{number}": "{{ value }}" + "x" * 600 + str(number) for number in range(20)}
     assert len(list(preparing({"components": {"a": templates}}))) == 20
+
+
+@pytest.mark.parametrize(("heavy", "share"), [(1, 0.1), (3, 0.3), (20, 0.4), (150, 0.4)])
+def test_however_many_take_much_time_who_takes_little_never_waits(heavy: int, share: float) -> None:
+    clock = VirtualClock()
+    shares, spent, at = TimeShares(clock), 0.0, 0.0
+    while at < 300:
+        shares.spend("quiet", 0.0002)
+        assert not shares.is_over("quiet")
+        for number in range(heavy):
+            if not shares.is_over(f"heavy{number}"):
+                shares.spend(f"heavy{number}", 0.02)
+                spent += 0.02
+        at += 0.1
+        clock.suspend(0.1)
+    assert 0.5 * share < spent / at < 1.3 * share + 0.1

@@ -39,7 +39,7 @@ from appliance.home.model import Device
 from appliance.home.registry import Registry
 from appliance.log_buffer import LogBuffer
 from appliance.loop_lag import LoopLag
-from appliance.lua.context import Context, MoreCall
+from appliance.lua.context import Context, FailedCalls, MoreCall
 from appliance.lua.executor import Executor
 from appliance.lua.lua_catalog import Asset, check_scripts
 from appliance.lua.lua_setup import build_pool, folder_of, refusal_of
@@ -111,6 +111,7 @@ class Hub:
             "scripts": config.scripts,
         }
         self.clock, self.timezone = clock, config.locale.timezone
+        self.failed_calls = FailedCalls(clock)
         self.bus = Bus()
         self.log = log_buffer or LogBuffer()
         self.loop_lag = LoopLag()
@@ -317,7 +318,7 @@ class Hub:
         self.bus.publish(events.SystemErrorReported(message=f"lua: {reason}"))
 
     def _new_context(self, label: str) -> Context:
-        return Context(self.registry, self.dispatcher, self.clock, label, self._calls)
+        return Context(self.registry, self.dispatcher, self.clock, label, self._calls, self.failed_calls)
 
     def _watched(self) -> list[Target]:
         """What is to be watched."""

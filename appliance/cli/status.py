@@ -16,6 +16,7 @@ from appliance.cli.terminal import fit, local_time, paint, say, size, span
 from appliance.home_locale import load_zone
 
 REDRAW_SECS = 2.0
+MAX_FAILED_LINES = 10
 CLEAR = "\x1b[H\x1b[J"
 
 _COLOURS = {"running": "green", "degraded": "red", "starting": "yellow"}
@@ -45,6 +46,7 @@ def _lines(reply: dict[str, Any]) -> Iterator[str]:
     yield from _devices(reply["devices"], zone)
     yield from _automations(reply["automations"], zone)
     yield from _executions(reply["executions"], zone)
+    yield from _failed_calls(reply["failed_calls"], zone)
     yield from _faults(reply["faults"], zone)
 
 
@@ -87,6 +89,15 @@ def _executions(executions: list[dict[str, Any]], zone: ZoneInfo) -> Iterator[st
     for each in executions:
         doing, cpu = each["doing"], f"{each['cpu_secs']:.1f} s of processor time"
         yield f"  {each['kind']} {each['of']}  since {local_time(each['started_at'], zone)}, {doing}, {cpu}"
+
+
+def _failed_calls(rows: list[dict[str, Any]], zone: ZoneInfo) -> Iterator[str]:
+    if rows:
+        yield f"failed calls since the start: {sum(each['count'] for each in rows)}"
+    for each in rows[:MAX_FAILED_LINES]:
+        times = "" if each["count"] == 1 else f" {each['count']} times, last"
+        at = local_time(each["at"], zone)
+        yield f"  {each['source']}  {each['target']} failed{times} at {at}: {each['reason']}"
 
 
 def _last(last: dict[str, Any] | None, zone: ZoneInfo) -> str:

@@ -7,7 +7,10 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from typing import Any
+
+from msgspec import Struct
 
 from appliance.adapters.dispatch import Dispatcher, Outcome, Status
 from appliance.clock import Clock
@@ -27,6 +30,9 @@ MAX_RESULTS = 1_000
 MAX_RESULT_BYTES = 256 << 10
 """Results of commands that are kept of an execution; older ones are dropped."""
 
+MAX_FAILED_CALLS = 100
+"""Names and targets of which failures are counted."""
+
 MAX_TRACE_STEPS = 200
 MAX_LOG_STEPS = 50
 MAX_STEP_CHARS = 200
@@ -42,6 +48,38 @@ SCRIPT_LOG_LEVELS: Mapping[str, int] = {
 
 MoreCall = Callable[..., Awaitable[Any]]
 """A call of another room: it is given the context and the three arguments, and answers in JSON data."""
+
+
+class FailedCall(Struct, frozen=True, kw_only=True):
+    """What an execution asked for and did not get: the newest reason, when, and how often since the start."""
+
+    source: str
+    target: str
+    reason: str
+    at: datetime
+    count: int
+
+
+class FailedCalls:
+    """The commands and calls of executions that failed, one row for each execution's name and target."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._rows: dict[tuple[str, str], FailedCall] = {}
+
+    def add(self, source: str, target: str, reason: str) -> None:
+        """Count one more; beyond `MAX_FAILED_CALLS` rows the one that is longest ago is forgotten."""
+        before = self._rows.pop((source, target), None)
+        count = 1 if before is None else before.count + 1
+        self._rows[source, target] = FailedCall(
+            source=source, target=target, reason=_short(reason), at=self._clock.now(), count=count
+        )
+        if len(self._rows) > MAX_FAILED_CALLS:
+            del self._rows[next(iter(self._rows))]
+
+    def list_newest(self) -> list[FailedCall]:
+        """The rows, the newest failure first."""
+        return [*reversed(self._rows.values())]
 
 
 class Trace:
@@ -87,11 +125,13 @@ class Context:
         clock: Clock,
         source: str,
         more: Mapping[str, MoreCall] | None = None,
+        failed_calls: FailedCalls | None = None,
     ) -> None:
         self._registry = registry
         self._dispatcher = dispatcher
         self._clock = clock
         self._more = more or {}
+        self._failed_calls = failed_calls or FailedCalls(clock)
         self.source = source
         self.chain: tuple[str, ...] = (source,)
         self.after: asyncio.Event | None = None
@@ -117,6 +157,12 @@ class Context:
             with suppress(NotFound):
                 return _GETTERS[operation](self._registry, arguments[0])
             return None
+        if operation in _COMMANDS:
+            try:
+                return await _COMMANDS[operation](self, *arguments[:2])
+            except LaresError as error:  # nothing was sent; a `pcall` would leave no word of it
+                self._note_failure(f"command to {arguments[0][:MAX_ID_CHARS]}", str(error))
+                raise
         if operation in _ACTIONS:
             return await _ACTIONS[operation](self, *arguments[:2])
         return await self._more[operation](self, *arguments)
@@ -143,7 +189,7 @@ class Context:
             answer = await self._dispatcher.invoke(target, payload)
             status = "ok"
         except LaresError as error:
-            log.warning("%s: %s failed: %s", self.source, target, error)
+            self._note_failure(target, str(error))
             raise
         finally:
             self.trace.add("invoke", target=target, status=status)
@@ -156,6 +202,10 @@ class Context:
         log.log(
             SCRIPT_LOG_LEVELS[level], "%s", message, extra=own_fields({**dict(sorted(named.items())), **self._label})
         )
+
+    def _note_failure(self, target: str, reason: str) -> None:
+        log.warning("%s: %s failed: %s", self.source, target, reason)
+        self._failed_calls.add(self.source, target, reason)
 
     async def _command(self, device_id: str, raw: Any) -> dict[str, Any]:
         try:
@@ -189,7 +239,7 @@ class Context:
         self.trace.add("command", capability=command.capability, action=command.action, value=command.value, **fields)
         if outcome.status is not Status.OK:
             reason = outcome.message or outcome.status
-            log.warning("%s: %s to %s failed: %s", self.source, command, outcome.device_id, reason)
+            self._note_failure(f"{command} to {outcome.device_id}", reason)
         result = {"target": outcome.device_id, "status": outcome.status, "message": outcome.message}
         self._results.append(result)
         self._result_bytes += _size_of(result)
@@ -218,10 +268,12 @@ _LOOKUPS: Mapping[str, Callable[[Registry, str], Any]] = {
 }
 """What `ctx` answers from memory; raises `NotFound` where there is no such room or group."""
 
-_ACTIONS: Mapping[str, Callable[..., Awaitable[Any]]] = {
+_COMMANDS: Mapping[str, Callable[..., Awaitable[Any]]] = {
     "command": Context._command,
     "command_group": Context._command_group,
     "command_room": Context._command_room,
+}
+_ACTIONS: Mapping[str, Callable[..., Awaitable[Any]]] = {
     "invoke": Context._invoke,
     "sleep": Context._sleep,
 }
@@ -240,5 +292,5 @@ MORE_OPERATIONS = (
 )
 """What other rooms do for `ctx`."""
 
-OPERATIONS = frozenset({*_GETTERS, *_LOOKUPS, *_ACTIONS, *MORE_OPERATIONS})
+OPERATIONS = frozenset({*_GETTERS, *_LOOKUPS, *_ACTIONS, *_COMMANDS, *MORE_OPERATIONS})
 """Every request that `ctx` can make; `ctx:log` is none, for it waits for nothing."""

@@ -10,6 +10,7 @@ import sys
 from contextlib import ExitStack, suppress
 from importlib.resources import files
 from pathlib import Path
+from threading import Lock
 from typing import BinaryIO
 from zoneinfo import ZoneInfo
 
@@ -55,6 +56,8 @@ class WorkerProcess:
         self.socket = ours
         self.pid = self._popen.pid
         self._stat: BinaryIO | None = None
+        self._has_ended = False
+        self._reading = Lock()
         self.resident_bytes()
 
     def resident_bytes(self) -> int:
@@ -72,8 +75,10 @@ class WorkerProcess:
     def wait(self) -> str:
         """Wait for its end, and say for people how it ended. Blocks; may be called more than once."""
         code = self._popen.wait()
-        if self._stat is not None:
-            self._stat.close()
+        with self._reading:
+            self._has_ended = True
+            if self._stat is not None:
+                self._stat.close()
         if code >= 0:
             return f"exit code {code}"
         name = signal.Signals(-code).name
@@ -83,9 +88,12 @@ class WorkerProcess:
         """The field of /proc/PID/stat, counted from the state on; "0" if there is none.
 
         The file stays open, since a confined process may be invisible in /proc to its own user. A process that is
-        just starting may be, too; so the first reading may find nothing, and a second one still be in time.
+        just starting may be, too; so the first reading may find nothing, and a second one still be in time. The lock
+        is there because `wait` closes the file on another thread.
         """
-        with suppress(OSError, IndexError):
+        with self._reading, suppress(OSError, IndexError):
+            if self._has_ended:
+                return "0"
             if self._stat is None:
                 self._stat = Path(f"/proc/{self.pid}/stat").open("rb", buffering=0)  # noqa: SIM115 - until `wait`
             return os.pread(self._stat.fileno(), 1024, 0).decode().rsplit(") ", 1)[1].split()[field]

@@ -13,7 +13,7 @@ import pytest_asyncio
 from appliance.api.device_encoder import DeviceEncoder
 from appliance.errors import ScriptFailed
 from appliance.log_buffer import fields_of
-from appliance.lua.context import MAX_RESULTS, OPERATIONS, SCRIPT_LOG_LEVELS, Context
+from appliance.lua.context import MAX_RESULTS, OPERATIONS, SCRIPT_LOG_LEVELS, Context, FailedCalls
 from appliance.lua.worker_pool import WorkerPool
 from tests.fakes.clock import VirtualClock
 from tests.fakes.instant import InstantHome, open_home
@@ -24,11 +24,14 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 ON = '{capability = "power", action = "on"}'
 
 
+FAILED = FailedCalls(VirtualClock())
+
+
 class RecordingContext(Context):
     """A context that keeps what is printed."""
 
     def __init__(self, home: InstantHome, clock: VirtualClock, source: str) -> None:
-        super().__init__(home.registry, home.dispatcher, clock, source)
+        super().__init__(home.registry, home.dispatcher, clock, source, failed_calls=FAILED)
         self.printed: list[str] = []
 
     def log(self, level: str, message: str, fields: Any) -> None:
@@ -261,3 +264,33 @@ async def test_ctx_offers_what_the_specification_and_the_contract_list() -> None
     listed += " list_groups list_group_devices log sleep"
     listed += " get set start_timer cancel_timer run_scene command_room wait_for snapshot restore notify"
     assert {*OPERATIONS, "log"} == set(listed.split())
+
+
+@pytest.mark.parametrize(
+    ("call", "target", "reason"),
+    [
+        ("ctx:command('desk:gone', {capability = 'power', action = 'on'})", "power on to desk:gone", "not found"),
+        ("ctx:command('desk:light:0', {capability = 'powr', action = 'on'})", "command to desk:light:0", "powr"),
+        ("ctx:command_group('gone', {capability = 'power', action = 'on'})", "command to gone", "gone"),
+        ("ctx:command_room('gone', {capability = 'power', action = 'on'})", "command to gone", "gone"),
+        ("ctx:invoke('gone:send', {message = 'x'})", "gone:send", "gone"),
+    ],
+)
+async def test_what_fails_is_told_and_counted_though_the_script_goes_on(
+    stage: Stage, caplog: pytest.LogCaptureFixture, call: str, target: str, reason: str
+) -> None:
+    source = f"scene:{abs(hash(call))}"
+    await stage.play(f"for _ = 1, 3 do pcall(function() {call} end) end", source)
+    assert [each.message.split(" failed: ")[0] for each in caplog.records] == [f"{source}: {target}"] * 3
+    [row] = [each for each in FAILED.list_newest() if each.source == source]
+    assert (row.target, row.count) == (target, 3) and reason in row.reason
+
+
+async def test_of_failures_so_many_names_are_kept() -> None:
+    failed = FailedCalls(VirtualClock())
+    for number in range(250):
+        failed.add("scene:a", f"x{number}", "y" * 9_000)
+    failed.add("scene:a", "x249", "again")
+    assert len(failed.list_newest()) == 100
+    assert (failed.list_newest()[0].count, failed.list_newest()[0].reason) == (2, "again")
+    assert len(failed.list_newest()[1].reason) == 200

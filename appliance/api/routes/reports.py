@@ -69,6 +69,7 @@ _LAST_RUN = described("LastRun", at=INSTANT, status=one_of(*ExecutionStatus), er
 _AUTOMATION = described(
     "AutomationReport", id=TEXT, is_enabled=BOOLEAN, next_fire=maybe(INSTANT), last=maybe(_LAST_RUN)
 )
+_FAILED_CALL = record("FailedCall", source=TEXT, target=TEXT, reason=TEXT, at=INSTANT, count=COUNT)
 _STATUS = described(
     "Status",
     version=TEXT,
@@ -84,6 +85,7 @@ _STATUS = described(
     devices=described("DevicesReport", total=COUNT, offline=array_of(_OFFLINE)),
     automations=array_of(_AUTOMATION),
     executions=array_of(EXECUTION),
+    failed_calls=array_of(_FAILED_CALL),
     faults=array_of(LOG_ENTRY),
 )
 _DECISION = described("Decision", at=INSTANT, sentence=TEXT)
@@ -127,6 +129,7 @@ class ReportsApi:
                 "devices": {"total": len(hub.registry.list_devices()), "offline": self._list_offline()},
                 "automations": self._list_automations(),
                 "executions": EXECUTION.each(list_executions(hub.executors)),
+                "failed_calls": _FAILED_CALL.each(hub.failed_calls.list_newest()),
                 "faults": LOG_ENTRY.each(hub.log.list_entries(FAULTS)),
             }
         )

@@ -37,6 +37,9 @@ ADAPTER_PREFIX = "adapter/"
 CLIENT_ID_SUFFIX = "/client_id"
 """The end of the key under which an adapter keeps the id by which a broker knows this data directory."""
 
+PREFERENCES_PREFIX = "preferences/"
+"""Keys in the document: `preferences/<key id>` is what clients with this key keep; nobody else reads it."""
+
 MASTER_KEY = KEY_PREFIX + "master"
 """The hash of the master key that the box made itself; it stays on its box, whatever is restored."""
 

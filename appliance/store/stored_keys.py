@@ -12,7 +12,15 @@ from appliance.home.bus import Bus
 from appliance.home.events import KeyRevoked
 from appliance.store.batch_queue import BatchQueue
 from appliance.store.document import Document
-from appliance.store.records import KEY_PREFIX, MASTER_KEY, DocumentReader, OnFault, read_all, refuse
+from appliance.store.records import (
+    KEY_PREFIX,
+    MASTER_KEY,
+    PREFERENCES_PREFIX,
+    DocumentReader,
+    OnFault,
+    read_all,
+    refuse,
+)
 from appliance.tables.fields import Redacted
 
 MASTER = MASTER_KEY.removeprefix(KEY_PREFIX)
@@ -106,7 +114,7 @@ class Keys:
         key = self._by_name.get(key_id.removeprefix(KEY_ID_PREFIX))
         if key is None or key.id != key_id or key_id == MASTER:
             raise NotFound("key", key_id)
-        await self._document.put_many({KEY_PREFIX + key_id: None})
+        await self._document.put_many({KEY_PREFIX + key_id: None, PREFERENCES_PREFIX + key_id: None})
         del self._by_name[key.name]
         self._bus.publish(KeyRevoked(key_id=key_id))
 

@@ -57,6 +57,8 @@ NAMED: dict[str, set[int]] = {
     "GET /variables/{id}": {200, 401, 404},
     "PUT /variables/{id}": {200, 400, 401, 403, 413},
     "DELETE /variables/{id}": {204, 401, 403, 404},
+    "GET /preferences": {200, 401},
+    "PUT /preferences": {200, 400, 401, 403, 413},
     "GET /timers": {200, 401},
     "DELETE /timers/{id}": {204, 401, 403, 404},
     "POST /automations/{id}/cancel": {200, 401, 403, 404},
@@ -98,6 +100,7 @@ DURABLE = {
     "PUT /variables/{id}",
     "DELETE /variables/{id}",
     "DELETE /timers/{id}",
+    "PUT /preferences",
 }
 """What answers 503 where the store cannot take a change, as soon as there is a store."""
 

@@ -85,7 +85,7 @@ async def test_who_may_not_is_not_told_to_authenticate(shared: House) -> None:
     assert of(answer) == FORBIDDEN and "WWW-Authenticate" not in answer.headers
 
 
-WRITTEN = {"devices", "rooms", "groups", "scenes", "automations", "executions", "variables", "timers"}
+WRITTEN = {"devices", "rooms", "groups", "scenes", "automations", "executions", "variables", "timers", "preferences"}
 
 MAY: dict[Role, Callable[[Route], bool]] = {
     Role.READ: lambda route: route.method == "GET" and not route.path.startswith(("/diagnostics", "/auth/keys")),

@@ -10,12 +10,14 @@ from appliance.api.auth import Role
 from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.responses import json_response
 from appliance.api.route import Call, route
+from appliance.api.routes.preferences import read_preferences
 from appliance.automations.automations import Automations
 from appliance.health import Health
 from appliance.home import json_shapes
 from appliance.home.registry import Registry
 from appliance.scenes import Scenes
-from appliance.tables.json_schema import TEXT, array_of, one_of, record
+from appliance.store.document import Document
+from appliance.tables.json_schema import OBJECT, TEXT, array_of, one_of, record
 from appliance.version import VERSION
 
 CALLER = record("Caller", key_id=TEXT, role=one_of(*Role))
@@ -24,6 +26,7 @@ OVERVIEW = record(
     "Overview",
     version=TEXT,
     caller=CALLER,
+    preferences=OBJECT,
     rooms=array_of(json_shapes.ROOM),
     groups=array_of(json_shapes.GROUP),
     scenes=array_of(schemas.SCENE),
@@ -37,21 +40,29 @@ class OverviewApi:
     """Handler of `/overview`."""
 
     def __init__(
-        self, registry: Registry, health: Health, scenes: Scenes, automations: Automations, encoder: DeviceEncoder
+        self,
+        registry: Registry,
+        health: Health,
+        scenes: Scenes,
+        automations: Automations,
+        document: Document,
+        encoder: DeviceEncoder,
     ) -> None:
         self._registry = registry
         self._health = health
         self._scenes = scenes
         self._automations = automations
+        self._document = document
         self._encoder = encoder
 
     @route("GET", "/overview", Role.READ, OVERVIEW)
     async def show(self, call: Call) -> HTTPResponse:
-        """Devices, rooms, groups, scenes, automations and adapters at one moment, and the role of the key."""
+        """The home at one moment, and the role and the preferences of the key."""
         assert call.principal is not None
         head = OVERVIEW.of(
             version=VERSION,
             caller=call.principal,
+            preferences=read_preferences(self._document, call.principal.key_id),
             rooms=self._registry.list_rooms(),
             groups=self._registry.list_groups(),
             scenes=self._scenes.list_scenes(),

@@ -19,7 +19,13 @@ from tests.fakes.house import LIGHT, House, open_house
 
 FOLDER = Path(__file__).parent
 PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1200, "height": 800}
-VIEWS = {"home": "", "device": f"device/{LIGHT.replace(':', '%3A')}", "automations": "automations", "box": "box"}
+VIEWS = {
+    "home": "",
+    "room": "room/bedroom",
+    "device": f"device/{LIGHT.replace(':', '%3A')}",
+    "automations": "automations",
+    "box": "box",
+}
 
 
 async def main() -> None:
@@ -30,11 +36,16 @@ async def main() -> None:
         for value in (20, 60, 35, 90, 75):
             await house.command(LIGHT, "brightness", "set", value)
         await house.command(LIGHT, "power", "on")
+        for value in (18.9, 19.6, 20.2, 19.4):
+            measured = {"value": value, "unit": "°C"}
+            house.hub.registry.update_attributes("shown", "shown:air", {"temperature": measured})
+            house.hub.registry.update_attributes("shown", "shown:heater", {"temperature": measured})
         for name, view in VIEWS.items():
             await picture(browser, house, f"phone-{name}-light", view, PHONE, "light")
         await picture(browser, house, "phone-home-dark", "", PHONE, "dark")
         await picture(browser, house, "desktop-home-light", "", DESKTOP, "light")
         await picture(browser, house, "desktop-home-dark", "", DESKTOP, "dark")
+        await picture(browser, house, "wall-dark", "wall", DESKTOP, "dark")
         await browser.close()
 
 

@@ -231,11 +231,12 @@ async def test_a_read_key_sees_everything_and_no_buttons_that_it_may_not_press(
         await expect(card(page, "Simulated light")).to_be_visible()
         for view in VIEWS[:5]:
             await visit.go(view)
-            enabled = await page.locator(
-                "main button:enabled, main input:enabled, main select:enabled"
-            ).all_inner_texts()
-            allowed = {"Forget the key", "Hour", "Day", "Month", "Brightness", "Warmth", "Power"}
-            assert set(enabled) <= allowed, (view, enabled)
+            enabled = await page.locator("main button, main input, main select").evaluate_all(
+                "all => all.filter((each) => !each.disabled).map((each) => each.ariaLabel || each.innerText)"
+            )
+            allowed = {"Forget the key", "Hour", "Day", "Month", "Brightness", "Warmth", "Power", "Refresh"}
+            own = ("Favourite", "Hide", "Search", "Fold")  # kept in the browser
+            assert {each for each in enabled if not each.startswith(own)} <= allowed, (view, enabled)
         assert visit.asked("/diagnostics") == visit.asked("/auth/keys") == 0
 
 
@@ -266,7 +267,8 @@ async def test_an_admin_moves_what_a_virtual_device_takes_no_command_for_and_nob
     async with open_house(adapters=adapters) as house, visiting(browser, house) as visit:
         await visit.open("#/device/virtual%3Ahall")
         part = visit.page.get_by_role("region", name="Simulate")
-        await part.get_by_label("Hall: Contact").select_option("open")
+        contact = part.get_by_role("group", name="Hall: Contact")
+        await contact.get_by_role("button", name="Open").click()
         await until(lambda: shows(house, "contact", "open"), PATIENCE_SECS)
         for name, attribute in (("Smoke", "smoke"), ("Presence", "presence")):
             await part.get_by_role("switch", name=f"Hall: {name}").click()
@@ -318,7 +320,7 @@ async def test_a_hub_that_is_killed_is_missed_and_found_again(browser: Browser, 
         await page.get_by_label("Name of a new room").fill("unfinished")
         await hub.kill()
         await expect(page.get_by_role("status")).to_contain_text("unreachable since")
-        await expect(page.locator("main")).to_have_js_property("inert", True)
+        await expect(page.locator("main fieldset")).to_have_js_property("disabled", True)
         async with process.running(tmp_path):
             await expect(page.locator("main:not(.offline)")).to_be_visible(timeout=20_000)
             await expect(page.get_by_role("status")).to_have_text("")
@@ -419,14 +421,14 @@ async def test_it_works_with_the_keyboard_alone(browser: Browser, shared: House)
         assert len([each for each in shared.light.writes if each["lights"][0].get("brightness") == 53]) == 1
 
 
-@pytest.mark.parametrize(("locale", "words"), [("de-AT", "Zuhause"), ("en-GB", "Home"), ("fr-FR", "Home")])
+@pytest.mark.parametrize(("locale", "words"), [("en-GB", "Home"), ("fi-FI", "Home")])
 async def test_it_speaks_the_language_of_the_browser(
     browser: Browser, shared: House, locale: str, words: str
 ) -> None:
     async with visiting(browser, shared, locale=locale) as visit:
         await visit.open()
         await expect(visit.page.locator("nav a").first).to_have_text(words)
-        assert await visit.page.evaluate("document.documentElement.lang") == locale[:2].replace("fr", "en")
+        assert await visit.page.evaluate("document.documentElement.lang") == "en"
 
 
 HOSTILE = (

@@ -77,6 +77,7 @@ export function openEvents(seconds) {
 async function send(method, path, body) {
 	const signal = AbortSignal.timeout(path.endsWith("/execute") ? RUN_TIMEOUT_MS : TIMEOUT_MS);
 	const headers = { authorization: `Bearer ${token()}`, "content-type": "application/json" };
+	/** @type {RequestInit} */
 	const request = { method, headers, body: JSON.stringify(body), signal, cache: "no-store" };
 	const response = await fetch(addressOf(path), request).catch(() => {
 		throw new ApiError(0);
@@ -91,6 +92,7 @@ const ask = async (...request) => (await send(...request)).json().catch(() => nu
 
 export const get = (path) => ask("GET", path);
 export const post = (path, body) => ask("POST", path, body);
+export const put = (path, body) => ask("PUT", path, body);
 export const erase = (path) => ask("DELETE", path);
 export const download = async (path) => (await send("GET", path)).blob();
 export const segment = encodeURIComponent;

@@ -10,37 +10,57 @@ import { Device } from "./device.js";
 import { draw, tags, use, useEffect, useRef } from "./dom.js";
 import "./chart.js";
 import "./controls.js";
+import "./cards.js";
+import "./executions.js";
 import { Home } from "./home.js";
+import "./preferences.js";
+import { RoomPage } from "./room.js";
+import "./series.js";
 import { state, whenChanged } from "./store.js";
 import { Dialog, Field, icon, question } from "./ui.js";
 import "./values.js";
+import "./vendor/lean_qr.js";
+import { Wall } from "./wall.js";
 import { language, t, time } from "./words.js";
 
-const { a, h2, header, main, nav, p, span } = tags;
+const { a, fieldset, h2, header, main, nav, p, span } = tags;
 
 const VIEWS = { home: Home, automations: Automations, arrange: Arrange, box: Box };
+const PAGES = { ...VIEWS, device: Device, room: RoomPage, wall: Wall };
+const WITHIN = { device: "home", room: "home" }; // what the navigation shows meanwhile
+
+const KEEPING = ["home", "room", "automations", "arrange"]; // to come back there is to come back to the same place
+const places = new Map(); // address → how far down somebody was
+let shown = readRoute();
+history.scrollRestoration = "manual";
 
 function readRoute() {
 	const [, view, id] = /^#?\/?(\w*)\/?(.*)$/.exec(location.hash) ?? [];
 	try {
-		return { view: view in VIEWS || view === "device" ? view : "home", id: decodeURIComponent(id) };
+		return { view: view in PAGES ? view : "home", id: decodeURIComponent(id) };
 	} catch {
 		return { view: "home", id: "" };
 	}
 }
 
+// A view; while the hub is away, all of it can be read and nothing be changed.
 function View({ view, id }) {
 	const ref = useRef();
 	const isFirst = useRef(true);
 	useEffect(() => {
+		const heading = ref.current.querySelector("h1");
 		if (!isFirst.current) {
-			scrollTo(0, 0);
-			ref.current.querySelector("h1")?.focus({ preventScroll: true });
+			scrollTo(0, KEEPING.includes(view) ? places.get(`${view} ${id}`) ?? 0 : 0);
+			heading?.focus({ preventScroll: true });
 		}
 		isFirst.current = false;
 	}, [view, id]);
-	return main({ ref, inert: !state.isOnline, class: `${view} ${state.isOnline ? "" : "offline"}` },
-		use(VIEWS[view] ?? Device, { key: view, id }));
+	useEffect(() => {
+		const name = ref.current.querySelector("h1")?.textContent;
+		document.title = name && view !== "home" ? `${name} · Lares` : "Lares";
+	}, [{}]);
+	return main({ ref, class: `${view} ${state.isOnline ? "" : "offline"}` },
+		fieldset({ disabled: !state.isOnline }, use(PAGES[view], { key: view, id })));
 }
 
 const navigation = (shown) => nav({ "aria-label": t("nav") }, Object.keys(VIEWS).map((each) =>
@@ -65,7 +85,7 @@ function keyRequest(reason) {
 function App() {
 	const { view, id } = readRoute();
 	return [
-		header({ class: "top" }, span({ class: "brand" }, icon("home"), "Lares"), navigation(view === "device" ? "home" : view)),
+		view !== "wall" && header({ class: "top" }, span({ class: "brand" }, icon("home"), "Lares"), navigation(WITHIN[view] ?? view)),
 		state.notice && p({ class: "banner", role: "alert" }, state.notice),
 		banner(),
 		state.isLoaded && use(View, { view, id }),
@@ -104,6 +124,8 @@ document.documentElement.lang = language;
 document.body.replaceChildren();
 whenChanged(drawSoon);
 addEventListener("hashchange", () => {
+	places.set(`${shown.view} ${shown.id}`, scrollY);
+	shown = readRoute();
 	takeAddress();
 	drawSoon();
 });

@@ -1,64 +1,82 @@
-// Automations: switched, run, and asked why they did not run; and what is wrong with the Lua files.
+// Automations: rows that lead to a page for each, where it is switched, run and asked why; and what is wrong with the files.
 
-import { get, post, segment } from "./api.js";
+import { erase, get, post, put as replace, segment } from "./api.js";
 import { load } from "./connection.js";
 import { tags, use, useState } from "./dom.js";
-import { act, mayAdmin, mayWrite, note, put, state } from "./store.js";
 import { Running } from "./executions.js";
-import { actions, Button, card, empty, errorLine, facts, inTurn, outcomes, row, thing, titled, toggle, useLoaded } from "./ui.js";
+import { act, confirm, mayAdmin, mayWrite, note, put, state } from "./store.js";
+import { actions, Button, called, card, empty, errorLine, facts, Field, icon, iconButton, inTurn, outcomes, row, titled, toggle, useLoaded, useRefreshed } from "./ui.js";
 import { word } from "./values.js";
 import { number, seconds, t, time } from "./words.js";
 
-const { code, details, div, h1, li, ol, p, small, span, strong, summary, ul } = tags;
+const { a, code, div, h1, li, ol, p, small, span, strong, ul } = tags;
 
 export function Automations({ id }) {
-	const automations = [...state.automations.values()];
+	if (id) return use(AutomationPage, { key: id, id });
+	const automations = [...state.automations.values()].sort((one, other) => Number(Boolean(other.last_error)) - Number(Boolean(one.last_error)));
 	return [
 		h1({ tabindex: "-1" }, t("nav.automations")),
-		use(Running, { kind: "automation" }),
-		automations.length === 0 && empty(t("nothing")),
-		div({ class: "list" }, automations.map((each) => use(Automation, { key: each.id, automation: each, isOpen: each.id === id }))),
+		use(Running),
+		automations.length ? card(automations.map(automationRow)) : empty(t("nothing")),
+		use(Timers),
+		use(Variables),
 		mayAdmin() && use(Files),
 	];
 }
 
-function Automation({ automation, isOpen }) {
-	const { id, name, description, status, enabled_in_file: isOnAtFirst, last_run: lastRun } = automation;
-	const path = `automations/${segment(id)}`;
-	const target = `automation ${id}`;
-	const history = useLoaded(() => inTurn(() => get(`${path}/history?limit=20`)), [lastRun, status]);
+const pathOf = ({ id }) => `automations/${segment(id)}`;
+const targetOf = ({ id }) => `automation ${id}`;
+
+function automationRow(automation) {
+	const { id, name, last_run: lastRun, last_error: lastError, running } = automation;
+	const said = running ? t("running") : lastError ?? (lastRun ? time(lastRun) : t("never"));
+	return div({ key: id }, div({ class: lastError ? "row failed" : "row" },
+		a({ class: "title", href: `#/automations/${segment(id)}` }, called(name), small({ dir: "auto" }, said)),
+		switchOf(automation)), errorLine(targetOf(automation)));
+}
+
+const switchOf = (automation) => toggle({
+	label: automation.name,
+	isOn: automation.status === "enabled",
+	isPending: Boolean(state.pending.get(targetOf(automation))?.enabled),
+	isDisabled: !mayWrite(),
+	onSwitch: (enabled) =>
+		act(targetOf(automation), "enabled", async () => put("automations", await post(`${pathOf(automation)}/enabled`, { enabled }))),
+});
+
+function AutomationPage({ id }) {
+	const automation = state.automations.get(id);
+	const { last_run: lastRun, status } = automation ?? {};
+	const path = pathOf({ id });
+	const history = useRefreshed(() => inTurn(() => get(`${path}/history?limit=20`)));
 	const next = useLoaded(() => inTurn(() => get(`${path}/next`)), [status]);
+	const why = useRefreshed(() => inTurn(() => get(`why?id=${segment(id)}`)));
+	const back = a({ class: "back", href: "#/automations" }, icon("back"), t("nav.automations"));
+	if (!automation) return [back, h1({ tabindex: "-1" }, t("automation.gone")), p(id)];
+	const target = targetOf(automation);
 	const entries = history.data?.entries ?? [];
-	const latest = entries[0]?.status === "ok" ? undefined : entries[0];
-	const pending = state.pending.get(target);
 	const run = async () => {
 		note("outcomes", target, null);
 		const answer = await act(target, "run", () => post(`${path}/execute`, {}));
 		if (answer) note("outcomes", target, answer.results);
-		history.reload();
+		[history, why].forEach((each) => each.reload());
 		load();
 	};
-	return thing({
-		symbol: "automations",
-		title: span({ class: "title" }, strong(name), small(description)),
-		control: toggle({
-			label: name,
-			isOn: status === "enabled",
-			isPending: Boolean(pending?.enabled),
-			isDisabled: !mayWrite(),
-			onSwitch: (enabled) => act(target, "enabled", async () => put("automations", await post(`${path}/enabled`, { enabled }))),
-		}),
-	},
-		facts([
-			[t("automation.next"), nextOf(automation, next.data)],
-			[t("automation.last"), lastRun ? time(lastRun) : t("never")],
-			latest && [time(latest.executed_at), reasonOf(latest)],
-		].filter(Boolean)),
-		status === "disabled" && !isOnAtFirst && p(t("automation.fill_in")),
+	return [
+		back,
+		div({ class: "heading" }, icon("automations"), h1({ tabindex: "-1", dir: "auto", class: "title" }, automation.name), switchOf(automation)),
+		automation.description && p({ dir: "auto" }, automation.description),
+		status === "disabled" && !automation.enabled_in_file && p({ class: "hint" }, t("automation.fill_in")),
 		errorLine(target),
 		outcomes(target),
-		details({ open: isOpen }, summary(t("automation.history")), entries.length ? ol({ class: "runs" }, entries.map(runItem)) : empty(t("nothing"))),
-		mayWrite() && actions(use(Button, { label: t("automation.run"), isBusy: Boolean(pending?.run), onClick: run })));
+		use(Running, { of: id }),
+		card(facts([
+			[t("automation.next"), nextOf(automation, next.data)],
+			[t("automation.last"), lastRun ? time(lastRun) : t("never")],
+		]), mayWrite() && actions(use(Button, { label: t("automation.run"), isBusy: Boolean(state.pending.get(target)?.run), onClick: run }))),
+		titled(t("automation.why"), card(why.error ? empty(why.error) : ul({ class: "runs", dir: "auto" }, (why.data?.summary ?? []).map((sentence, at) => li({ key: at }, sentence))))),
+		titled(t("automation.history"), card(entries.length ? ol({ class: "runs" }, entries.map(runItem)) : empty(history.error ?? t("nothing")))),
+	];
 }
 
 function nextOf({ status }, answer) {
@@ -78,13 +96,50 @@ function runItem(entry, at) {
 	const { status, executed_at: when, duration_ms: duration = 0, trace = [] } = entry;
 	return li({ key: at, class: status },
 		p(`${time(when)} · `, strong(word(status)), ` · ${number(duration)} ms`),
-		status !== "ok" && p(reasonOf(entry)),
+		status !== "ok" && p({ dir: "auto" }, reasonOf(entry)),
 		trace.length > 0 && ol({ class: "trace" }, trace.map((step) => li(stepText(step)))));
 }
 
 function stepText({ at_ms: at = 0, step, ...more }) {
 	const told = Object.entries(more).map(([name, value]) => `${name} ${typeof value === "string" ? value : JSON.stringify(value)}`);
 	return [`${number(at)} ms`, step, ...told].join(" · ");
+}
+
+function Timers() {
+	const { data, reload } = useRefreshed(() => inTurn(() => get("timers")));
+	const cancel = ({ name }) => act(`timer ${name}`, "cancel", () => erase(`timers/${segment(name)}`)).then(reload);
+	return data?.length > 0 && titled(t("timers"), card(data.map((timer) => div({ key: timer.name },
+		row(span({ class: "title" }, called(timer.name), small(t("timer.due", { time: time(timer.due_at) }))),
+			mayWrite() && use(Button, { label: t("cancel"), onClick: () => cancel(timer) })),
+		errorLine(`timer ${timer.name}`)))));
+}
+
+// What a person types: JSON where it is some, else a text.
+function valueOf(text) {
+	try {
+		return JSON.parse(text);
+	} catch {
+		return text;
+	}
+}
+
+const textOf = (value) => (typeof value === "string" && valueOf(value) === value ? value : JSON.stringify(value));
+
+function Variables() {
+	const { data = [], reload } = useRefreshed(() => inTurn(() => get("variables")));
+	const set = (name, text) => act(`variable ${name}`, "set", () => replace(`variables/${segment(name)}`, { value: valueOf(text) }).then(() => true))
+		.finally(reload);
+	const remove = async (name) => {
+		if (await confirm(t("confirm.delete", { name }), t("delete"))) act(`variable ${name}`, "delete", () => erase(`variables/${segment(name)}`)).then(reload);
+	};
+	const [fresh, setFresh] = useState(null);
+	const known = fresh && !data.some(({ name }) => name === fresh) ? [...data, { name: fresh, value: "" }] : data;
+	return (known.length > 0 || mayWrite()) && titled(t("variables"), card(
+		known.map(({ name, value }) => div({ key: `${name} ${textOf(value)}` },
+			row(called(name), mayWrite() && iconButton("remove", t("delete.what", { name }), () => remove(name))),
+			mayWrite() ? use(Field, { label: t("variable.value", { name }), action: t("set"), initial: textOf(value), canBeEmpty: true, onSend: (text) => set(name, text) }) : p(textOf(value)),
+			errorLine(`variable ${name}`))),
+		mayWrite() && use(Field, { label: t("variable.new"), action: t("create"), maxlength: "256", onSend: (name) => setFresh(name) ?? true })));
 }
 
 // The folders of Lua files: read anew, with every fault by file and line.

@@ -106,7 +106,8 @@ function newKey({ label, key }, onClose) {
 }
 
 function qrCode(text, label) {
-	const code = generate(text);
+	/** @type {any} */
+	const code = generate(/** @type {never} */ (text));
 	const places = Array.from({ length: code.size ** 2 }, (_, at) => [at % code.size, Math.floor(at / code.size)]);
 	const dots = places.filter(([x, y]) => code.get(x, y)).map(([x, y]) => `M${x} ${y}h1v1h-1z`);
 	const size = code.size + 8;

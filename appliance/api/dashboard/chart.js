@@ -10,7 +10,7 @@ const WIDTH = 640;
 const HEIGHT = 200;
 
 // Entries newest first become points oldest first; words become levels in the order in which they came.
-function pointsOf(entries) {
+export function pointsOf(entries) {
 	const words = [];
 	const level = (value) => {
 		const known = numberOf(value);

@@ -1,6 +1,7 @@
 // The connection: an overview at first, then every frame; back again after an outage, and after a sleep.
 
-import { addressOf, get, openEvents, stored, token, whenUnauthorized } from "./api.js";
+import { get, openEvents, stored, token, whenUnauthorized } from "./api.js";
+import { preferencesOf } from "./preferences.js";
 import { changed, state, takeFrame, takeOverview } from "./store.js";
 
 const MIN_RETRY_MS = 500;
@@ -17,7 +18,7 @@ let retryMs = MIN_RETRY_MS;
 let retryTimer = null;
 let reloadTimer = null;
 let loading = null;
-let held = []; // frames that came while an overview was on its way
+const held = []; // frames that came while an overview was on its way
 let lastHeard = Date.now();
 let isHeard = false; // the stream has brought a frame
 let isFetched = false; // the overview has come since the stream was opened
@@ -57,7 +58,8 @@ export function load() {
 
 async function fetchOverview() {
 	try {
-		takeOverview(await get("overview"));
+		const overview = await get("overview");
+		takeOverview(overview, preferencesOf(overview));
 	} catch (error) {
 		if (error.status !== 401) onLost();
 		return;

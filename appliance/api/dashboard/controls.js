@@ -3,13 +3,16 @@
 import { get, post, segment } from "./api.js";
 import { tags, use, useRef, useState } from "./dom.js";
 import { act, confirm, note, put, state } from "./store.js";
-import { Button, busy, Field, toggle } from "./ui.js";
-import { actionWord, COLORS, labelOf, nameOf, numberOf, show, unitOf, word } from "./values.js";
+import { busy, Field, iconButton, toggle } from "./ui.js";
+import { actionWord, classOf, COLORS, isAway, isCovered, labelOf, nameOf, numberOf, show, unitOf, word } from "./values.js";
 import { t } from "./words.js";
 
 const { button, div, input, option, output, select, span } = tags;
 
-const ASK_FIRST = ["lock", "garage_door"];
+const ASK_FIRST = ["unlock", "open"]; // what lets somebody in
+const GUARDED = ["lock", "door", "garage_door"];
+const WITH_CODE = ["lock", "alarm_control_panel"];
+const MAX_SEGMENTS = 4; // options side by side; more are a list
 const KEY_REPEAT_MS = 250; // one command for a row of key presses
 
 // Whom commands go to, and under what name their pending and their errors are noted.
@@ -19,23 +22,35 @@ export const toMany = (kind, { id, name }, devices) => ({ target: `${kind}/${id}
 
 const queued = new Map();
 
-// Send a command; while one of the same capability is under way, the latest waits and goes after it.
+// Send a command; while one of the same capability is under way, the latest waits and goes after it. To stop never waits.
 async function send(to, capability, action, value, wish = value ?? action) {
-	if (ASK_FIRST.includes(capability) && !to.simulate) {
+	const letsIn = ASK_FIRST.includes(action) && GUARDED.includes(capability.split(".").pop());
+	if (letsIn && !to.simulate) {
 		const what = actionWord(action);
 		if (!(await confirm(t("confirm.command", { action: what, name: to.name }), what))) return;
 	}
 	const ids = to.isDevice ? null : await choose(to, capability, action);
 	if (ids?.length === 0) return;
 	const key = `${to.target}|${capability}`;
-	if (state.pending.get(to.target)?.[capability] !== undefined) {
+	if (action !== "stop" && state.pending.get(to.target)?.[capability] !== undefined) {
 		queued.set(key, [to, capability, action, value, wish]);
 		return;
 	}
-	await act(to.target, capability, () => deliver(to, { capability, action, value }, ids), wish);
+	const command = { capability, action, value };
+	await act(to.target, capability, () => deliver(to, command, ids).catch((error) => withCode(to, command, error)), wish);
 	const next = queued.get(key);
 	queued.delete(key);
 	if (next) await send(...next);
+}
+
+// A lock or alarm panel that refuses for want of a code is asked again with one; any other failure names the device.
+async function withCode(to, command, error) {
+	const device = state.devices.get(to.target);
+	const asksCode = error.status === 400 && device && WITH_CODE.includes(classOf(device)) && /\bcode\b/.test(error.message);
+	const code = asksCode && (await confirm(t("code.ask", { name: to.name }), actionWord(command.action), t("code")));
+	if (code) return deliver(to, { ...command, code }).catch((other) => withCode(to, command, other));
+	if (!asksCode) throw new Error(`${to.name}: ${error.message}`);
+	return undefined;
 }
 
 // The devices of a room or group that a command is for: its lights, and what else takes it where somebody says so.
@@ -66,36 +81,53 @@ async function deliver({ target, path, isDevice, simulate }, command, ids) {
 
 const PAIRS = [["on", "off"], ["mute", "unmute"]];
 const pairOf = ({ actions }) => PAIRS.find((pair) => pair.every((action) => actions.includes(action)));
-const actionsOf = ({ actions }) => actions.filter((action) => !["get", "set", "increase", "decrease"].includes(action));
+const actionsOf = ({ actions }) => actions.filter((action) => !["get", "set", "increase", "decrease"].includes(action))
+	.sort((one, other) => IN_ORDER.indexOf(one) - IN_ORDER.indexOf(other));
 
+const SYMBOLS = { open: "open", close: "shut", stop: "stop", play: "play", pause: "pause", next: "next", previous: "previous", start: "play", start_mowing: "play", dock: "home", return_to_base: "home" };
+const IN_ORDER = ["previous", "open", "start", "start_mowing", "play", "pause", "stop", "close", "next"];
 const BY_TYPE = { percentage: range, number: range, integer: range, measurement: stepper, boolean: booleanSwitch, quantity: quantityField, string: textField, integer_or_string: textField, color_temperature: warmth };
 
-// The function that draws a command, or undefined.
-function kindOf(command) {
-	const { capability, actions, schema } = command;
+// The function that draws a command of a device of this class, or undefined.
+function kindOf(command, look) {
+	const { capability, actions } = command;
 	if (capability in COLORS) return tint;
+	if (capability === "lock") return lockButtons;
 	if (pairOf(command)) return pairSwitch;
-	if (!actions.includes("set")) return actionsOf(command).length ? buttons : undefined;
-	return schema.values?.length && schema.type !== "boolean" ? choice : BY_TYPE[schema.type];
+	const hasButtons = actionsOf(command).length > 0;
+	if (!actions.includes("set")) return hasButtons ? buttons : undefined;
+	const setting = settingOf(command, look);
+	return hasButtons ? (drawn) => span({ class: "shutter" }, buttons({ ...drawn, value: undefined }), setting?.(drawn)) : setting;
+}
+
+// The function that draws how a value is set. Orders are what a device is told, and shows something else.
+function settingOf({ schema: { type, values = [] } }, look) {
+	if (!values.length || type === "boolean") return BY_TYPE[type];
+	if (values.some((value) => value in SYMBOLS)) return orders;
+	return values.length <= MAX_SEGMENTS || look === "alarm_control_panel" ? segments : choice;
 }
 
 const FIRST = ["power", "lock", "brightness", "color_temperature", ...Object.keys(COLORS), "target_temperature"];
 
 // The commands of a device as they are drawn: one colour, however many ways there are to state it.
-export function commandsOf({ commands = [] }) {
+export function commandsOf(device) {
+	const { commands = [] } = device;
 	const color = Object.keys(COLORS).find((each) => commands.some(({ capability }) => capability === each));
 	const rank = ({ capability }) => FIRST.indexOf(capability) + 1 || 50;
-	const drawn = commands.filter((each) => kindOf(each) && (!(each.capability in COLORS) || each.capability === color));
+	const drawn = commands.filter((each) => kindOf(each, classOf(device)) && (!(each.capability in COLORS) || each.capability === color)
+		&& !isCovered(each, device));
 	return drawn.sort((one, other) => rank(one) - rank(other));
 }
 
 // One control; `isBare` is without its label, for the corner of a card.
-export function control(to, command, attributes, { isBare, isDisabled } = {}) {
+export function control(to, command, attributes, { isBare = false } = {}) {
 	const { capability } = command;
-	const label = labelOf(capability, state.devices.get(to.target));
+	const device = state.devices.get(to.target);
+	const label = labelOf(capability, device);
 	const wish = state.pending.get(to.target)?.[capability];
-	const drawn = kindOf(command)({
-		to, command, attributes, wish, isDisabled,
+	const drawn = kindOf(command, device && classOf(device))({
+		to, command, attributes, wish, device,
+		isDisabled: !to.simulate && device !== undefined && isAway(device),
 		schema: command.schema,
 		value: attributes[capability],
 		isPending: wish !== undefined,
@@ -154,9 +186,10 @@ function Slider({ label, value, wish, min = 0, max = 100, step = 1, look, isDisa
 }
 
 function range({ command, schema, send, ...more }) {
-	const { min, max, step, unit } = schema;
-	if (schema.type !== "percentage" && (min ?? max) === undefined) return textField({ command, schema, send, ...more });
-	const text = (shown) => (unit ? show("", { value: shown, unit }) : show(command.capability, shown));
+	const { min, max } = schema;
+	if (schema.type !== "percentage" && (min === undefined || max === undefined)) return textField({ command, schema, send, ...more });
+	const step = schema.step ?? (schema.type === "number" && max - min <= 2 ? 0.01 : 1);
+	const text = (shown) => show(command.capability, shown, more.device);
 	return use(Slider, { ...more, min, max, step, text, onChoose: (chosen) => send("set", chosen) });
 }
 
@@ -181,7 +214,8 @@ function tint({ command, value, wish, label, send, ...more }) {
 		text: (shown) => `${shown}${unit}`,
 		onChoose: (chosen) => choose({ [look]: chosen }),
 	});
-	return span({ class: "tint", style: { "--hue": color?.hue ?? 0 } },
+	const { hue = 0, saturation = 0 } = color ?? {};
+	return span({ class: "tint", style: { "--hue": hue, "--saturation": `${saturation}%` } },
 		slider("hue", 360, "°", label), slider("saturation", 100, " %", `${label}, ${t("saturation")}`));
 }
 
@@ -209,15 +243,34 @@ function choice({ schema: { values }, value = "", isPending, isDisabled, label, 
 		options.map((each) => option({ key: each, value: each }, word(each))));
 }
 
-function buttons({ command, value, isPending, isDisabled, label, send }) {
-	return span({ class: "buttons", role: "group", "aria-label": label, "aria-busy": busy(isPending) },
-		value !== undefined && output(show(command.capability, value)),
-		actionsOf(command).map((action) => use(Button, {
-			key: action,
-			label: actionWord(action),
-			isDisabled,
-			onClick: () => isPending || send(action),
-		})));
+// Buttons in a row, with what is shown before them; each is a picture where there is one for it.
+function inRow({ command, value, isPending, isDisabled, label, device }, names, call, isPressed) {
+	const shown = value !== undefined && typeof value !== "number" && !isPressed;
+	return span({ class: isPressed ? "buttons segments" : "buttons", role: "group", "aria-label": label, "aria-busy": busy(isPending) },
+		shown && output(show(command.capability, value, device)),
+		names.map((name) => {
+			const called = names === command.schema.values && !(name in SYMBOLS) ? word(name) : actionWord(name);
+			const onclick = () => call(name);
+			if (SYMBOLS[name] && !isPressed) return iconButton(SYMBOLS[name], `${label}: ${called}`, onclick, isDisabled, { key: name });
+			return button({ key: name, type: "button", disabled: isDisabled, "aria-pressed": isPressed && String(isPressed(name)), onclick }, called);
+		}));
+}
+
+const buttons = (drawn) => inRow(drawn, actionsOf(drawn.command), (action) => drawn.send(action));
+const orders = (drawn) => inRow(drawn, drawn.schema.values, (order) => drawn.send("set", order));
+
+// Options side by side, of which the one that is shown is pressed; an alarm panel says before them what it does.
+function segments(drawn) {
+	const { schema: { values }, value, send } = drawn;
+	if (value !== undefined && !values.includes(value)) return inRow(drawn, values, (option) => send("set", option));
+	return inRow(drawn, values, (option) => option === value || send("set", option), (option) => option === value);
+}
+
+// A lock shows only what can be done now.
+function lockButtons(drawn) {
+	const { command: { actions }, value, send } = drawn;
+	const done = { locked: "lock", unlocked: "unlock" }[value];
+	return inRow(drawn, actions.filter((action) => action !== done && action !== "get"), (action) => send(action));
 }
 
 // A measured value that is stated as a number, in the unit that it has.
@@ -226,9 +279,12 @@ function quantityField({ value, isDisabled, label, send }) {
 	return use(Field, { label, action: t("set"), initial: value.value, type: "number", step: "any", disabled: isDisabled, onSend });
 }
 
+/** @param {any} drawn */
 function textField({ schema, value, isDisabled, label, send }) {
 	const isNumber = ["number", "integer"].includes(schema.type);
 	const onSend = (text) => send("set", isNumber ? Number(text) : text);
 	const step = isNumber ? (schema.step ?? "any") : null;
-	return use(Field, { label, action: t("set"), initial: value, type: isNumber ? "number" : "text", step, disabled: isDisabled, onSend });
+	const { min, max, unit } = schema;
+	const called = unit ? `${label} (${unitOf(unit)})` : label;
+	return use(Field, { label: called, action: t("set"), initial: value, type: isNumber ? "number" : "text", step, min, max, disabled: isDisabled, onSend });
 }

@@ -2,11 +2,12 @@
 
 import { get, post, segment } from "./api.js";
 import { Chart } from "./chart.js";
+import { marks, summary as saying } from "./cards.js";
 import { commandsOf, control, toDevice } from "./controls.js";
 import { tags, use, useState } from "./dom.js";
 import { act, mayAdmin, mayWrite, put, state } from "./store.js";
-import { card, Editable, empty, errorLine, facts, Field, icon, line, scroll, titled, useLoaded } from "./ui.js";
-import { actionWord, attributesOf, classOf, labelOf, nameOf, show, word } from "./values.js";
+import { card, Editable, empty, errorLine, facts, Field, icon, iconOf, line, scroll, titled, useLoaded } from "./ui.js";
+import { actionWord, attributesOf, isAway, labelOf, nameOf, show, word } from "./values.js";
 import { t, time } from "./words.js";
 
 const { a, button, dd, details, div, dl, dt, h1, p, span, strong, summary } = tags;
@@ -25,7 +26,8 @@ export function Device({ id }) {
 	const title = { text: nameOf(device), level: "h1", label: t("rename", { name: nameOf(device) }), canEdit: mayWrite(), onSave };
 	return [
 		a({ class: "back", href: "#/" }, icon("back"), t("nav.home")),
-		div({ class: "heading" }, icon(classOf(device)), use(Editable, title)),
+		div({ class: "heading" }, iconOf(device), use(Editable, title), marks(device)),
+		isAway(device) && p({ class: "hint" }, `${saying(device)} ${t("away.hint")}`),
 		errorLine(id),
 		commands.length > 0 && card(commands.map((each) => control(to, each, device.attributes))),
 		device.metadata?.vendor_specific.virtual && mayAdmin() && use(Simulate, { key: `simulate ${id}`, device }),
@@ -89,7 +91,7 @@ function History({ device }) {
 function Picture({ device, attribute, period }) {
 	const [until] = useState(Date.now());
 	const from = until - PERIODS[period];
-	const query = new URLSearchParams({ limit: 1000, start: new Date(from).toISOString() });
+	const query = new URLSearchParams({ limit: "1000", start: new Date(from).toISOString() });
 	const { data, error } = useLoaded(() => get(`devices/${segment(device.id)}/history/${segment(attribute)}?${query}`), []);
 	const entries = data?.entries;
 	if (!entries?.length) return p({ class: "empty picture" }, error ?? (entries && t("device.no_history")));

@@ -4,14 +4,17 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
+/** @type {any} */
 export const tags = new Proxy({}, { get: (_, name) => (...all) => describe(name, all) });
 
-function describe(type, [first, ...rest]) {
+function describe(type, all) {
+	const [first, ...rest] = all;
 	const isProps = first?.constructor === Object && !("type" in first && "kids" in first);
 	const { key, ...props } = isProps ? first : {};
 	return { type, key, props, kids: isProps ? rest : first === undefined ? [] : [first, ...rest] };
 }
 
+/** @type {(type: any, props?: any) => any} */
 export const use = (type, { key, ...props } = {}) => ({ type, key, props, kids: [] });
 
 // The same part, drawn anew only if a property is another value, or something inside it has changed.

@@ -1,34 +1,88 @@
-// The home: scenes, rooms with their devices, groups.
+// The home: search, favourites, scenes, what runs, rooms with their devices, groups.
 
-import { get, post, segment } from "./api.js";
-import { sparkline } from "./chart.js";
-import { commandsOf, control, toDevice, toMany } from "./controls.js";
-import { memo, tags, use, useEffect, useRef, useState } from "./dom.js";
-import { act, mayWrite, note, state } from "./store.js";
+import { post, segment } from "./api.js";
+import { cards, controls } from "./cards.js";
+import { commandsOf, control, toMany } from "./controls.js";
+import { tags, use } from "./dom.js";
 import { Running } from "./executions.js";
-import { Button, empty, errorLine, inTurn, outcomes, thing, titled } from "./ui.js";
-import { attributesOf, classOf, labelOf, nameOf, numberOf, show, word } from "./values.js";
+import { favourites, flip, inOrder, isIn } from "./preferences.js";
+import { act, changed, mayWrite, note, state } from "./store.js";
+import { Button, called, empty, errorLine, icon, iconButton, outcomes, thing, titled } from "./ui.js";
+import { nameOf } from "./values.js";
 import { t } from "./words.js";
 
-const { a, dd, div, dl, dt, h1, section, small, span, strong } = tags;
+const { a, button, div, h1, h2, header, input, nav, p, section, small, span } = tags;
 
-const MAX_CONTROLS = 4;
-const MAX_READINGS = 3;
+const MIN_ROOMS = 3; // fewer need no bar to jump to them
 
 export function Home() {
-	const devices = [...state.devices.values()];
-	const rooms = [...state.rooms.values()];
-	const others = devices.filter((device) => !state.rooms.has(device.room_id));
-	const groups = [...state.groups.values()];
+	const hidden = state.isEditing ? [] : [...state.devices.keys()].filter((id) => isIn("hidden", id));
+	const devices = inOrder([...state.devices.values()].filter(({ id }) => !hidden.includes(id)));
+	const wanted = state.search.trim().toLowerCase();
 	return [
 		h1({ tabindex: "-1", class: "hidden" }, t("nav.home")),
+		state.devices.size > 0 && tools(),
+		wanted ? found(wanted) : whole(devices),
+		!wanted && hidden.length > 0 && p({ class: "empty" }, t("hidden.count", { count: hidden.length })),
+	];
+}
+
+function tools() {
+	const setSearch = (text) => {
+		state.search = text;
+		changed();
+	};
+	const edit = () => {
+		state.isEditing = !state.isEditing;
+		changed();
+	};
+	return div({ class: "tools", role: "search" },
+		icon("search"),
+		input({ type: "search", "aria-label": t("search"), placeholder: t("search"), autocomplete: "off", value: state.search, oninput: ({ target }) => setSearch(target.value) }),
+		a({ class: "plain", href: "#/wall", "aria-label": t("wall"), title: t("wall") }, icon("wall")),
+		iconButton("edit", t("edit"), edit, false, { "aria-pressed": String(state.isEditing) }));
+}
+
+function whole(devices) {
+	const rooms = [...state.rooms.values()]
+		.map((room) => ({ room, inside: devices.filter((each) => each.room_id === room.id) }))
+		.filter(({ inside }) => inside.length > 0);
+	const others = devices.filter((device) => !state.rooms.has(device.room_id));
+	const first = inOrder(favourites().map((id) => state.devices.get(id)).filter(Boolean), "favourites");
+	const groups = [...state.groups.values()];
+	return [
+		rooms.length >= MIN_ROOMS && bar(rooms),
+		first.length > 0 && titled(t("favourites"), cards(first, "favourites")),
 		state.scenes.size > 0 && use(Scenes),
 		use(Running),
-		rooms.map((room) => use(Room, { key: room.id, room, devices: devices.filter((each) => each.room_id === room.id) })),
+		rooms.map(({ room, inside }) => use(Room, { key: room.id, room, devices: inside })),
 		others.length > 0 && titled(t(rooms.length ? "home.unassigned" : "home.devices"), cards(others)),
 		groups.length > 0 && titled(t("groups"), div({ class: "cards" }, groups.map((group) => use(Group, { key: group.id, group })))),
-		devices.length === 0 && empty(t("home.empty")),
+		state.devices.size === 0 && empty(t("home.empty")),
+		errorLine("preferences"),
 	];
+}
+
+// Devices whose name, id or room has this text, or else all of its words; hidden ones too.
+function found(wanted) {
+	const text = (device) => `${nameOf(device)} ${device.id} ${state.rooms.get(device.room_id)?.name ?? ""}`.toLowerCase();
+	const having = (parts) => [...state.devices.values()].filter((device) => parts.every((part) => text(device).includes(part)));
+	const exact = having([wanted]);
+	const devices = exact.length ? exact : having(wanted.split(/\s+/));
+	return titled(t("search.found", { count: devices.length }), devices.length ? cards(devices) : empty(t("search.none")));
+}
+
+const headingOf = (id) => `room ${id}`;
+
+function bar(rooms) {
+	const jump = (id) => {
+		if (isIn("folded", id)) flip("folded", id);
+		const heading = document.getElementById(headingOf(id));
+		heading.scrollIntoView();
+		heading.focus({ preventScroll: true });
+	};
+	return nav({ class: "strip bar", "aria-label": t("rooms") },
+		rooms.map(({ room: { id, name } }) => button({ key: id, type: "button", dir: "auto", onclick: () => jump(id) }, name)));
 }
 
 async function run(scene) {
@@ -38,7 +92,7 @@ async function run(scene) {
 	if (answer) note("outcomes", target, answer.results);
 }
 
-function Scenes() {
+export function Scenes() {
 	const all = [...state.scenes.values()];
 	return section({ "aria-label": t("scenes") },
 		div({ class: "strip" }, all.map((scene) => use(Button, {
@@ -52,20 +106,23 @@ function Scenes() {
 		all.map(({ id }) => [errorLine(`scene ${id}`), outcomes(`scene ${id}`)]));
 }
 
-function Room({ room, devices }) {
-	const to = toMany("rooms", room, devices);
-	const power = mayWrite() && together(devices).find(({ capability }) => capability === "power");
-	const content = [errorLine(to.target), outcomes(to.target), devices.length ? cards(devices) : empty(t("nothing"))];
-	return titled(room.name, content, power && control(to, power, shared(devices), { isBare: true }));
+// A room's name, which leads to its page, a button that folds it, and its switch.
+function Room({ room: { id, name }, devices }) {
+	const isFolded = isIn("folded", id) && !state.isEditing;
+	const fold = button({ type: "button", class: "plain fold", "aria-expanded": String(!isFolded), "aria-label": t("fold", { name }), onclick: () => flip("folded", id) },
+		icon(isFolded ? "down" : "up"));
+	return section({ "aria-label": name },
+		header(h2({ id: headingOf(id), tabindex: "-1", dir: "auto" }, a({ href: `#/room/${segment(id)}` }, name)),
+			span({ class: "buttons" }, roomSwitch({ id, name }, devices), fold)),
+		roomResults(id), !isFolded && cards(devices));
 }
 
-const cards = (devices) => div({ class: "cards" }, devices.map((device) => use(DeviceCard, {
-	key: device.id,
-	device,
-	pending: state.pending.get(device.id),
-	error: state.errors.get(device.id) ?? null,
-	mayCommand: mayWrite(),
-})));
+export function roomSwitch(room, devices) {
+	const power = mayWrite() && together(devices).find(({ capability }) => capability === "power");
+	return power && control(toMany("rooms", room, devices), power, shared(devices), { isBare: true });
+}
+
+export const roomResults = (id) => [errorLine(`rooms/${id}`), outcomes(`rooms/${id}`)];
 
 // The commands that any of these devices takes, each once; and what they show together.
 const together = (devices) => [...new Map(devices.flatMap(commandsOf).reverse().map((each) => [each.capability, each])).values()].reverse();
@@ -75,63 +132,13 @@ function shared(devices) {
 	return { ...Object.assign({}, ...devices.map((each) => each.attributes).reverse()), ...(isOn && { power: "on" }) };
 }
 
-// The switch in the corner and the controls below it.
-function controls(to, commands, attributes) {
-	const power = commands.find(({ capability }) => capability === "power");
-	const others = commands.filter((each) => each !== power).slice(0, MAX_CONTROLS);
-	return [power && control(to, power, attributes, { isBare: true }), others.map((each) => control(to, each, attributes))];
-}
-
 function Group({ group }) {
 	const devices = group.members.map((id) => state.devices.get(id)).filter(Boolean);
 	const to = toMany("groups", group, devices);
 	const attributes = shared(devices);
 	const [corner, others] = controls(to, mayWrite() ? together(devices) : [], attributes);
-	const title = span({ class: "title" }, strong(group.name), small(t("home.members", { count: devices.length })));
+	const title = span({ class: "title" }, called(group.name), small(t("home.members", { count: devices.length })));
 	const look = attributes.power === "on" ? "on" : "";
-	return thing({ look, symbol: "virtual", title, control: corner },
+	return thing({ look, symbol: icon("virtual"), title, control: corner },
 		others, errorLine(to.target), outcomes(to.target));
-}
-
-const DeviceCard = memo(({ device, error, mayCommand }) => {
-	const { power, state: presence = "online" } = device.attributes;
-	const isAway = presence !== "online";
-	const commands = mayCommand ? commandsOf(device) : [];
-	const [corner, others] = controls(toDevice(device), commands, device.attributes);
-	const readings = attributesOf(device)
-		.filter(([name]) => name !== "power" && !commands.some(({ capability }) => capability === name))
-		.slice(0, MAX_READINGS);
-	const title = a({ class: "title", href: `#/device/${segment(device.id)}` },
-		strong(nameOf(device)), small(isAway ? word(presence) : summary(device)));
-	return thing({ look: isAway ? "away" : power, symbol: classOf(device), title, control: corner },
-		others,
-		readings.length > 0 && dl({ class: "readings" }, readings.map(([name, value]) =>
-			div({ key: name }, dt(labelOf(name, device)), dd(show(name, value))))),
-		device.kind === "Sensor" && use(Trend, { device, readings }),
-		errorLine(device.id, error));
-});
-
-function summary(device) {
-	const { power, brightness, lock } = device.attributes;
-	const parts = [power, lock].filter(Boolean).map(word);
-	if (power === "on" && brightness !== undefined) parts.push(show("brightness", brightness));
-	return parts.join(" · ") || device.info?.model;
-}
-
-// The latest values of a sensor's first number as a line, fetched once the card comes into sight.
-function Trend({ device, readings }) {
-	const ref = useRef();
-	const [entries, setEntries] = useState([]);
-	const attribute = readings.find(([, value]) => numberOf(value) !== null)?.[0];
-	useEffect(() => {
-		const observer = new IntersectionObserver(([seen]) => {
-			if (!seen.isIntersecting || !attribute) return;
-			observer.disconnect();
-			const path = `devices/${segment(device.id)}/history/${segment(attribute)}?limit=120`;
-			inTurn(() => get(path)).then((history) => setEntries(history.entries), () => {}); // then without a picture
-		});
-		observer.observe(ref.current);
-		return () => observer.disconnect();
-	}, [attribute]);
-	return div({ class: "trend", ref }, attribute && sparkline(entries, device.attributes[attribute]));
 }

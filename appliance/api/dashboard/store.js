@@ -17,10 +17,13 @@ export const state = {
 	automations: new Map(),
 	scenes: new Map(),
 	adapters: [],
+	preferences: {},
 	pending: new Map(), // target → { what: wish }
 	errors: new Map(), // target → sentence
 	outcomes: new Map(), // target → results
-	question: null,
+	search: "", // what the home is searched for
+	isEditing: false, // the home is put into another order
+	question: null, // what a dialog asks
 	events: [], // newest first
 	eventCount: 0,
 };
@@ -37,10 +40,11 @@ export const mayAdmin = () => ["admin", "automation"].includes(state.role);
 
 const LISTS = ["devices", "rooms", "groups", "automations", "scenes"];
 
-export function takeOverview(overview) {
+export function takeOverview(overview, preferences) {
 	for (const name of LISTS) state[name] = new Map(overview[name].map((each) => [each.id, each]));
 	state.adapters = overview.adapters;
 	state.role = overview.caller.role;
+	state.preferences = preferences;
 	state.version = overview.version;
 	state.isLoaded = true;
 	changed();
@@ -117,15 +121,15 @@ export async function act(target, what, work, wish = true) {
 	}
 }
 
-// Ask in a dialog; true for yes.
-export function confirm(text, yes) {
+// Ask in a dialog; true for yes. With `field`, the label of a text to enter, that text; false if nothing was entered.
+export function confirm(text, yes, field = null) {
 	return new Promise((resolve) => {
 		const close = (answer) => {
 			state.question = null;
 			changed();
 			resolve(answer);
 		};
-		state.question = { text, yes, close };
+		state.question = { text, yes, field, close };
 		changed();
 	});
 }

@@ -2,7 +2,7 @@
 
 import { tags, use, useEffect, useRef, useState } from "./dom.js";
 import { note, state } from "./store.js";
-import { nameOf, word } from "./values.js";
+import { classOf, nameOf, word } from "./values.js";
 import { t } from "./words.js";
 
 const { article, button, dd, div, dialog, dl, dt, form, h2, header, input, li, ol, p, path, section, span, strong, svg, time, ul } = tags;
@@ -17,6 +17,31 @@ const PATHS = {
 	climate: "M12 4v16M5 8l14 8M19 8 5 16",
 	lock: "M6 11h12v9H6ZM8.5 11V8a3.5 3.5 0 0 1 7 0v3",
 	virtual: "M12 3l8 4.5v9L12 21l-8-4.5v-9Z",
+	fan: "M12 12c-5-1-6-8-2-9 4 0 3 6 2 9Zm0 0c1-5 8-6 9-2 0 4-6 3-9 2Zm0 0c5 1 6 8 2 9-4 0-3-6-2-9Zm0 0c-1 5-8 6-9 2 0-4 6-3 9-2Z",
+	valve: "M4 10h5v6H4ZM15 10h5v6h-5ZM9 13h6M12 13V6M8 6h8",
+	siren: "M6 20h12M8 20v-7a4 4 0 0 1 8 0v7M12 3v3M4 7l2 2M20 7l-2 2",
+	vacuum: "M12 3a9 9 0 1 0 .01 0ZM12 8a4 4 0 1 0 .01 0ZM4 9h4",
+	lawn_mower: "M4 15V9l9-3 7 9ZM7 19a2 2 0 1 0 .01 0M17 19a2 2 0 1 0 .01 0",
+	humidifier: "M12 3c4 5 6 8 6 11a6 6 0 0 1-12 0c0-3 2-6 6-11Z",
+	water_heater: "M7 3h10v14H7ZM10 21v-4M14 21v-4M12 7c2 2 3 3 3 4.5a3 3 0 0 1-6 0C9 10 10 9 12 7Z",
+	alarm_control_panel: "M12 3l8 3v6c0 5-4 8-8 9-4-1-8-4-8-9V6ZM9 12l2 2 4-4",
+	camera: "M4 7h4l2-3h4l2 3h4v12H4ZM12 10a3 3 0 1 0 .01 0Z",
+	person: "M12 4a4 4 0 1 0 .01 0ZM4 21c0-5 3-8 8-8s8 3 8 8",
+	update: "M12 4v11M7 11l5 5 5-5M5 20h14",
+	button: "M12 5a7 7 0 1 0 .01 0ZM12 9a3 3 0 1 0 .01 0Z",
+	notify: "M6 17V11a6 6 0 0 1 12 0v6l2 2H4ZM10 21h4",
+	open: "M6 14l6-6 6 6",
+	shut: "M6 10l6 6 6-6",
+	stop: "M7 7h10v10H7Z",
+	play: "M8 5l11 7-11 7Z",
+	pause: "M8 5v14M16 5v14",
+	next: "M6 5l9 7-9 7ZM18 5v14",
+	previous: "M18 5l-9 7 9 7ZM6 5v14",
+	star: "M12 3l2.8 5.7 6.2.9-4.5 4.4 1.1 6.2-5.6-2.9-5.6 2.9 1.1-6.2L3 9.6l6.2-.9Z",
+	hide: "M3 12c3-5 6-7 9-7s6 2 9 7c-3 5-6 7-9 7s-6-2-9-7ZM4 4l16 16",
+	drag: "M9 5v.01M15 5v.01M9 12v.01M15 12v.01M9 19v.01M15 19v.01",
+	search: "M10.5 4a6.5 6.5 0 1 0 .01 0ZM15.5 15.5 21 21",
+	wall: "M4 5h16v11H4ZM8 20h8",
 	home: "M4 11l8-7 8 7v9H4ZM10 20v-6h4v6",
 	automations: "M13 3 5 14h6l-1 7 8-11h-6Z",
 	arrange: "M4 5h7v6H4ZM13 5h7v6h-7ZM4 13h7v6H4ZM16.5 13v6M13.5 16h6",
@@ -29,21 +54,27 @@ const PATHS = {
 	remove: "M5 7h14M9 7V4h6v3M7 7l1 13h8l1-13",
 };
 
-export const icon = (name) =>
-	svg({ class: "icon", viewBox: "0 0 24 24", "aria-hidden": "true" }, path({ d: PATHS[name] ?? PATHS.virtual }));
+export const icon = (name, instead = "virtual") =>
+	svg({ class: "icon", viewBox: "0 0 24 24", "aria-hidden": "true" }, path({ d: PATHS[name] ?? PATHS[instead] }));
+
+export const iconOf = (device) => icon(classOf(device), device.kind === "Sensor" ? "sensor" : "virtual");
 
 // What waits for the hub, as assistive technology and the style sheet hear of it.
 export const busy = (isBusy) => (isBusy ? "true" : null);
 
 export function Button({ label, isBusy, isDisabled, isMain, title, onClick }) {
-	const props = { type: "button", class: isMain && "main", "aria-busy": busy(isBusy), disabled: isDisabled, title };
+	const props = { type: "button", dir: "auto", class: isMain && "main", "aria-busy": busy(isBusy), disabled: isDisabled, title };
 	return button({ ...props, onclick: () => isBusy || onClick() }, label);
 }
 
-export const iconButton = (name, label, onclick, disabled) =>
-	button({ type: "button", class: "plain", "aria-label": label, title: label, disabled, onclick }, icon(name));
+export const iconButton = (name, label, onclick, disabled, more = {}) =>
+	button({ type: "button", class: "plain", "aria-label": label, title: label, disabled, onclick, ...more }, icon(name));
+
+// A name that somebody gave, in whatever direction it is written.
+export const called = (name) => strong({ dir: "auto" }, name);
 
 // A switch that shows what is, and stands in the middle while it waits for the device.
+/** @param {any} props */
 export const toggle = ({ label, isOn, isPending, isDisabled, onSwitch }) =>
 	button({
 		type: "button",
@@ -57,15 +88,16 @@ export const toggle = ({ label, isOn, isPending, isDisabled, onSwitch }) =>
 	}, span());
 
 export const titled = (name, content, aside) =>
-	section({ "aria-label": name }, header(h2(name), aside), content);
+	section({ "aria-label": name }, header(h2({ dir: "auto" }, name), aside), content);
 
 export const card = (...content) => div({ class: "card" }, ...content);
 export const empty = (text) => p({ class: "empty" }, text);
 export const row = (...content) => div({ class: "row" }, ...content);
 
 // A card about one thing: what it is, its switch, and all else.
-export const thing = ({ key, look = "", symbol, title, control }, ...content) =>
-	article({ key, class: `card ${look}` }, header(icon(symbol), title, control), ...content);
+/** @param {any} props */
+export const thing = ({ key, id, look = "", symbol, title, control }, ...content) =>
+	article({ key, id, class: `card ${look}` }, header(symbol, title, control), ...content);
 
 // Lines of a time, a word and a text, in a box that scrolls.
 export const line = (key, look, at, head, text) => li({ key, class: look }, time(at), strong(head), span(text));
@@ -95,7 +127,11 @@ export function outcomes(target, results = state.outcomes.get(target)) {
 // A modal dialog; the browser holds the focus inside, and Escape closes it.
 export function Dialog({ label, content, onClose }) {
 	const ref = useRef();
-	useEffect(() => ref.current.showModal(), []);
+	useEffect(() => {
+		const before = /** @type {HTMLElement} */ (document.activeElement);
+		ref.current.showModal();
+		return () => before?.focus?.(); // the browser does so only where the dialog closes itself
+	}, []);
 	const oncancel = (event) => {
 		event.preventDefault();
 		onClose?.();
@@ -105,10 +141,11 @@ export function Dialog({ label, content, onClose }) {
 
 export const actions = (...buttons) => div({ class: "actions" }, ...buttons);
 
-export const question = ({ text, yes, close }) => use(Dialog, { label: text, onClose: () => close(false), content: [
+export const question = ({ text, yes, field, close }) => use(Dialog, { label: text, onClose: () => close(false), content: [
 	p(text),
+	field && use(Field, { label: field, action: yes, type: "password", isFocused: true, onSend: close }),
 	actions(use(Button, { label: t("cancel"), onClick: () => close(false) }),
-		use(Button, { label: yes, isMain: true, onClick: () => close(true) })),
+		!field && use(Button, { label: yes, isMain: true, onClick: () => close(true) })),
 ] });
 
 // A form of one field and its button; `onSend` gets the text, trimmed.
@@ -133,7 +170,7 @@ export function Field({ label, action, initial, type = "text", canBeEmpty, isFoc
 export function Editable({ text, level, label, canEdit, onSave }) {
 	const [isOpen, setOpen] = useState(false);
 	if (!isOpen) {
-		return span({ class: "editable" }, tags[level]({ tabindex: "-1" }, text),
+		return span({ class: "editable" }, tags[level]({ tabindex: "-1", dir: "auto" }, text),
 			canEdit && iconButton("edit", label, () => setOpen(true)));
 	}
 	const onSend = (value) => {
@@ -155,6 +192,18 @@ export function useLoaded(load, reasons) {
 		return () => (isCurrent = false);
 	}, [...reasons, round]);
 	return { ...loaded, reload: () => setRound((count) => count + 1) };
+}
+
+const REFRESH_MS = 5000;
+
+// As `useLoaded`, asked for again every few seconds while somebody looks.
+export function useRefreshed(load) {
+	const loaded = useLoaded(load, []);
+	useEffect(() => {
+		const timer = setInterval(() => document.hidden || loaded.reload(), REFRESH_MS);
+		return () => clearInterval(timer);
+	}, []);
+	return loaded;
 }
 
 const MAX_LOADS = 3;

@@ -5,18 +5,39 @@ import { number, plain, t } from "./words.js";
 const UNITS = { celsius: "°C", fahrenheit: "°F", percent: "%", kelvin: "K" };
 const NAME = /^[a-z_]+$/;
 const PERCENTAGES = ["brightness", "battery", "volume", "cover_position", "cover_tilt"];
+const AWAY = ["offline", "unavailable"];
 
 export const nameOf = (device) => device.name || device.id;
 export const classOf = (device) => device.info?.class ?? device.kind.toLowerCase();
-export const labelOf = (attribute, device) =>
-	device?.metadata?.vendor_specific?.labels?.[attribute] ?? t(`attribute.${attribute}`, {}, plain(attribute.split(".").pop()));
+export const isAway = (device) => AWAY.includes(device.attributes.state);
 export const unitOf = (unit) => UNITS[unit] ?? unit ?? "";
 
-// The value as text, with its unit.
-export function show(attribute, value) {
+// What an attribute is called: as its announcer says, else in the language of the page. What a device has of its own
+// beside a capability of the same name is told apart from it.
+export function labelOf(attribute, device) {
+	const name = attribute.split(".").pop();
+	const called = device?.metadata?.vendor_specific?.labels?.[attribute] ?? t(`attribute.${name}`, {}, plain(name));
+	const twin = name !== attribute && device?.commands?.find(({ capability }) => capability === name);
+	return twin && !isCovered(twin, device) ? t("label.own", { name: called }) : called;
+}
+
+// Whether the device has something of its own of the same name that takes all options of this command, and more.
+export function isCovered({ capability, schema: { values = [] } }, { commands }) {
+	const own = commands.find((each) => each.capability !== capability && each.capability.split(".").pop() === capability);
+	return values.length > 0 && values.every((value) => own?.schema.values?.includes(value));
+}
+
+// The unit of a plain number that a device shows, as its commands tell it.
+function unitAt(attribute, device) {
+	const schema = device?.commands?.find(({ capability }) => capability === attribute)?.schema;
+	return schema?.type === "percentage" || PERCENTAGES.includes(attribute) ? "%" : unitOf(schema?.unit);
+}
+
+// The value as text, with its unit; `device` is who shows it.
+export function show(attribute, value, device) {
 	if (value === null || value === undefined) return "–";
 	if (typeof value === "boolean") return t(`${attribute}.${value}`, {}, t(value ? "yes" : "no"));
-	if (typeof value === "number") return number(value, 2) + (PERCENTAGES.includes(attribute) ? " %" : "");
+	if (typeof value === "number") return `${number(value, 2)} ${unitAt(attribute, device)}`.trim();
 	if (typeof value === "string") return t(`value.${value}`, {}, NAME.test(value) ? plain(value) : value);
 	if (typeof value.value === "number") return `${number(value.value)} ${unitOf(value.unit)}`;
 	return Object.values(value).join(" · ");
@@ -41,11 +62,37 @@ export function attributesOf(device) {
 	return shown.sort(([one], [other]) => rank(one) - rank(other) || (one < other ? -1 : 1));
 }
 
-// Colours are shown and chosen as hue (0..360) and saturation (0..100); devices know one of these two.
+// Colours are shown and chosen as hue (0..360) and saturation (0..100), whatever space the device takes.
 export const COLORS = {
 	color_hs: { read: (hs) => hs, write: (hs) => hs },
 	color_rgb: { read: ({ r, g, b }) => toHs(r, g, b), write: (hs) => toRgb(hs) },
+	color_xy: { read: xyToHs, write: hsToXy },
+	color_hex: {
+		read: (hex) => toHs(...[1, 3, 5].map((at) => Number.parseInt(hex.slice(at, at + 2), 16))),
+		write: (hs) => `#${Object.values(toRgb(hs)).map((part) => part.toString(16).padStart(2, "0")).join("")}`,
+	},
 };
+
+// CIE 1931 chromaticity from and to sRGB (IEC 61966-2-1, white point D65).
+function hsToXy(hs) {
+	const [r, g, b] = Object.values(toRgb(hs)).map((part) => {
+		const share = part / 255;
+		return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+	});
+	const [x, y, z] = [0.4124 * r + 0.3576 * g + 0.1805 * b, 0.2126 * r + 0.7152 * g + 0.0722 * b, 0.0193 * r + 0.1192 * g + 0.9505 * b];
+	const sum = x + y + z || 1;
+	return { x: Number((x / sum).toFixed(4)), y: Number((y / sum).toFixed(4)) };
+}
+
+function xyToHs({ x, y }) {
+	const [X, Z] = [x / (y || 1e-6), (1 - x - y) / (y || 1e-6)];
+	const linear = [3.2406 * X - 1.5372 - 0.4986 * Z, -0.9689 * X + 1.8758 + 0.0415 * Z, 0.0557 * X - 0.204 + 1.057 * Z];
+	const most = Math.max(...linear, 1e-6);
+	return toHs(...linear.map((part) => {
+		const share = Math.max(part / most, 0);
+		return 255 * (share <= 0.0031308 ? 12.92 * share : 1.055 * share ** (1 / 2.4) - 0.055);
+	}));
+}
 
 function toRgb({ hue, saturation }) {
 	const part = (offset) => {

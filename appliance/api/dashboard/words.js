@@ -1,17 +1,16 @@
-// Every sentence from one table for each language; dates and numbers as that language writes them.
+// Every sentence from one table for each language, of which only the one that is spoken is fetched; dates and numbers as
+// that language writes them.
 
-import { de } from "./words_de.js";
-import { en } from "./words_en.js";
+const LANGUAGES = ["en", "de", "es", "fr", "it", "nl", "pl"];
 
-const TABLES = { en, de };
-
-const locale = navigator.languages.find((each) => each.slice(0, 2) in TABLES) ?? "en";
+const locale = navigator.languages.find((each) => LANGUAGES.includes(each.slice(0, 2))) ?? "en";
 
 export const language = locale.slice(0, 2);
 
+const { words } = await import(`./words_${language}.js`);
 const table = new Map();
 let section = "";
-for (const line of TABLES[language].trim().split("\n")) {
+for (const line of words.trim().split("\n")) {
 	const [key, text] = line.split(/: (.*)/);
 	if (text) table.set(section + key, text);
 	else section = key.slice(1).replace("]", ".");
@@ -28,20 +27,30 @@ export function plain(name) {
 	return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-const dates = (options) => new Intl.DateTimeFormat(locale, options);
+// A formatter takes long to make, so each is made once, when it is first needed.
+function formatter(make) {
+	let made;
+	return (value) => (made ??= make()).format(value);
+}
+
+const dates = (options) => formatter(() => new Intl.DateTimeFormat(locale, options));
 const CLOCK = dates({ timeStyle: "short" });
 const SECONDS = dates({ timeStyle: "medium" });
 const DAY = dates({ weekday: "short", hour: "numeric", minute: "2-digit" });
 const DATE = dates({ dateStyle: "medium", timeStyle: "short" });
 const WEEK_MS = 6 * 86_400_000;
 
-export const number = (value, digits = 1) => value.toLocaleString(locale, { maximumFractionDigits: digits });
-export const seconds = (moment) => SECONDS.format(moment);
+const NUMBERS = [0, 1, 2].map((digits) => formatter(() => new Intl.NumberFormat(locale, { maximumFractionDigits: digits })));
+
+// Small whole numbers are written alike in every language here.
+export const number = (value, digits = 1) => (Number.isInteger(value) && Math.abs(value) < 1000 ? String(value) : NUMBERS[digits](value));
+export const clock = CLOCK;
+export const seconds = SECONDS;
 
 // A moment as short as it can be told: the time today, with the weekday this week, else with the date.
 export function time(moment) {
 	const at = new Date(moment);
 	if (Number.isNaN(Number(at))) return "–";
-	if (at.toDateString() === new Date().toDateString()) return CLOCK.format(at);
-	return (Math.abs(at - Date.now()) < WEEK_MS ? DAY : DATE).format(at);
+	if (at.toDateString() === new Date().toDateString()) return CLOCK(at);
+	return (Math.abs(Number(at) - Date.now()) < WEEK_MS ? DAY : DATE)(at);
 }

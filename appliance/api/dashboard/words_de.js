@@ -1,6 +1,6 @@
 // German.
 
-export const de = `
+export const words = `
 nav: Hauptbereiche
 yes: ja
 no: nein
@@ -49,6 +49,30 @@ water_leak.true: Wasser
 water_leak.false: Trocken
 presence.true: Anwesend
 presence.false: Abwesend
+label.own: {name} (eigene)
+away: {state} seit {time}
+away.hint: Prüfe, ob es Strom hat und in Reichweite ist. Unten steht, was es zuletzt zeigte.
+code: Code
+code.ask: {name} verlangt einen Code.
+search: Geräte und Räume suchen
+search.found: {count} gefunden
+search.none: So heißt kein Gerät und kein Raum.
+edit: Favoriten und Reihenfolge
+favourites: Favoriten
+favourites.mark: Favorit: {name}
+hidden.mark: {name} verbergen
+hidden.count: {count} verborgen; „Favoriten und Reihenfolge“ zeigt sie.
+move: {name} verschieben: ziehen oder Pfeiltasten
+fold: {name} zuklappen
+wall: Wandtafel
+wall.fill: Ganzer Bildschirm
+room.gone: Diesen Raum gibt es nicht.
+room.day: Der letzte Tag
+timers: Timer
+timer.due: endet {time}
+variables: Variablen
+variable.value: Wert von {name}
+variable.new: Name einer neuen Variablen
 [nav]
 home: Zuhause
 automations: Automationen
@@ -93,6 +117,8 @@ group: mit der Gruppe
 scene: Szene
 automation: Automation
 [automation]
+gone: Diese Automation gibt es nicht.
+why: Wie es um sie steht, und warum
 next: Nächstes Mal
 last: Letzter Lauf
 off: ausgeschaltet
@@ -164,6 +190,14 @@ play: Wiedergabe
 next: Weiter
 previous: Zurück
 press: Drücken
+return_to_base: Zur Station
+clean_spot: Hier reinigen
+start_mowing: Mähen
+start: Starten
+pause: Anhalten
+dock: Zur Station
+locate: Suchen
+install: Installieren
 [value]
 on: Ein
 off: Aus
@@ -206,6 +240,23 @@ skipped: Nicht ausgeführt
 dropped: Verworfen
 cancelled: Abgebrochen
 timeout: Dauerte zu lange
+disarmed: Unscharf
+armed_home: Scharf, zuhause
+armed_away: Scharf, außer Haus
+armed_night: Scharf, nachts
+armed_vacation: Scharf, im Urlaub
+armed_custom_bypass: Teilweise scharf
+arming: Wird scharf
+disarming: Wird unscharf
+pending: Wartet auf den Code
+triggered: Alarm
+cleaning: Reinigt
+docked: An der Station
+returning: Fährt zurück
+mowing: Mäht
+forward: Vorwärts
+reverse: Rückwärts
+none: Keine
 [attribute]
 power: Ein/Aus
 brightness: Helligkeit
@@ -213,6 +264,18 @@ color_temperature: Lichtfarbe
 color_hs: Farbe
 color_rgb: Farbe
 color_hex: Farbe
+color_xy: Farbe
+fan_speed: Saugkraft
+percentage: Stufe
+duration: Dauer in Sekunden
+volume_level: Lautstärke
+tone: Ton
+oscillation: Schwenken
+direction: Richtung
+target_humidity: Sollfeuchte
+mode: Betriebsart
+fan_mode: Lüfter
+swing_mode: Schwenken
 color_mode: Farbmodus
 effect: Effekt
 transition: Übergang

@@ -1,6 +1,6 @@
 // English; a name of the hub's that says enough by itself is left out.
 
-export const en = `
+export const words = `
 nav: Main
 yes: yes
 no: no
@@ -50,6 +50,30 @@ water_leak.true: Water
 water_leak.false: Dry
 presence.true: Present
 presence.false: Away
+label.own: {name} (its own)
+away: {state} since {time}
+away.hint: Check that it has power and is in reach. What it showed last is below.
+code: Code
+code.ask: {name} asks for a code.
+search: Search devices and rooms
+search.found: {count} found
+search.none: No device or room has that name.
+edit: Favourites and order
+favourites: Favourites
+favourites.mark: Favourite: {name}
+hidden.mark: Hide {name}
+hidden.count: {count} hidden; “Favourites and order” shows them.
+move: Move {name}: drag, or arrow keys
+fold: Fold {name}
+wall: Wall panel
+wall.fill: Full screen
+room.gone: This room is not there.
+room.day: The last day
+timers: Timers
+timer.due: ends {time}
+variables: Variables
+variable.value: Value of {name}
+variable.new: Name of a new variable
 [nav]
 home: Home
 automations: Automations
@@ -94,6 +118,8 @@ group: with its group
 scene: scene
 automation: automation
 [automation]
+gone: This automation is not there.
+why: How it is, and why
 next: Next
 last: Last run
 off: switched off
@@ -151,7 +177,12 @@ made: Key for {name}
 once: Shown only now: scan it with a phone to open the home there, or copy the text.
 qr: QR code with the address and the key
 loopback: "{host}" is an address of this device alone: the code leads a phone nowhere. Let the hub listen in your network, [api] bind_address = "0.0.0.0:3000", or use a reverse proxy, and open this page at the box's own address.
+[action]
+return_to_base: Return to base
+clean_spot: Clean here
+start_mowing: Mow
 [value]
+armed_custom_bypass: Armed in part
 unoccupied: Free
 heat_cool: Heat and cool
 degraded: Troubled
@@ -161,6 +192,12 @@ unsupported: Not possible here
 skipped: Not run
 timeout: Took too long
 [attribute]
+color_xy: Colour
+fan_speed: Suction
+percentage: Speed
+duration: Duration in seconds
+volume_level: Loudness
+tone: Tone
 color_temperature: Warmth
 color_hs: Colour
 color_rgb: Colour

@@ -1,0 +1,163 @@
+// Cards of devices: what each shows and takes, and how they are put into another order.
+
+import { get, segment } from "./api.js";
+import { sparkline } from "./chart.js";
+import { commandsOf, control, toDevice } from "./controls.js";
+import { memo, tags, use, useEffect, useRef, useState } from "./dom.js";
+import { flip, isIn, reorder } from "./preferences.js";
+import { mayWrite, state } from "./store.js";
+import { called, errorLine, iconButton, iconOf, inTurn, thing } from "./ui.js";
+import { attributesOf, isAway, labelOf, nameOf, numberOf, show, word } from "./values.js";
+import { t, time } from "./words.js";
+
+const { a, dd, div, dl, dt, p, small, span } = tags;
+
+const MAX_CONTROLS = 4;
+const MAX_READINGS = 3;
+const CORNER = ["power", "lock"];
+
+// The cards of these devices. While they are edited, `list` is the preference that keeps their order.
+export const cards = (devices, list = "order") => div({ class: "cards" }, devices.map((device) => use(DeviceCard, {
+	key: device.id,
+	device,
+	pending: state.pending.get(device.id),
+	error: state.errors.get(device.id) ?? null,
+	mayCommand: mayWrite(),
+	list: state.isEditing ? list : null,
+	marks: state.isEditing && `${isIn("favourites", device.id)} ${isIn("hidden", device.id)}`,
+})));
+
+// The control in the corner and those below it.
+export function controls(to, commands, attributes) {
+	const corner = commands.find(({ capability }) => CORNER.includes(capability));
+	const others = commands.filter((each) => each !== corner).slice(0, MAX_CONTROLS);
+	return [corner && control(to, corner, attributes, { isBare: true }), others.map((each) => control(to, each, attributes))];
+}
+
+// The first cards stand whole at once, the others by their names; then a few a frame are filled, as if somebody drew on.
+const FIRST_CARDS = 24;
+const CARDS_A_FRAME = 24;
+const unfilled = new Set();
+let drawn = 0;
+
+function useFilling() {
+	const card = useRef({ isFirst: undefined }).current;
+	card.isFirst ??= drawn++ < FIRST_CARDS;
+	const [isFull, setFull] = useState(card.isFirst);
+	useEffect(() => {
+		if (isFull) return undefined;
+		const fill = () => setFull(true);
+		if (unfilled.size === 0) setTimeout(fillSome);
+		unfilled.add(fill);
+		return () => unfilled.delete(fill);
+	}, []);
+	return isFull;
+}
+
+function fillSome() {
+	for (const fill of [...unfilled].slice(0, CARDS_A_FRAME)) {
+		unfilled.delete(fill);
+		fill();
+	}
+	if (unfilled.size > 0) requestAnimationFrame(() => setTimeout(fillSome));
+	else {
+		drawn = -Infinity; // whoever comes back finds all as it was
+		document.body.classList.remove("filling");
+	}
+}
+
+const DeviceCard = memo(({ device, error, mayCommand, list }) => {
+	const isFull = useFilling();
+	const commands = mayCommand && isFull ? commandsOf(device) : [];
+	const [corner, others] = controls(toDevice(device), commands, device.attributes);
+	const readings = attributesOf(device)
+		.filter(([name]) => name !== "power" && !commands.some(({ capability }) => capability === name))
+		.slice(0, MAX_READINGS);
+	const title = a({ class: "title", href: `#/device/${segment(device.id)}` }, called(nameOf(device)), small(summary(device)));
+	const look = isAway(device) ? "away" : (device.attributes.power ?? "");
+	const control = list ? editing(device, list) : corner;
+	return thing({ look, symbol: iconOf(device), title, control, id: device.id },
+		isFull && !list && [
+			isAway(device) && p({ class: "hint" }, t("away.hint")),
+			others,
+			readings.length > 0 && dl({ class: "readings" }, readings.map(([name, value]) =>
+				div({ key: name }, dt(labelOf(name, device)), dd({ dir: "auto" }, show(name, value, device))))),
+			device.kind === "Sensor" && use(Trend, { device, readings }),
+			errorLine(device.id, error),
+		]);
+});
+
+// What stands below a device's name: that it is away and since when, else what it does.
+export function summary(device) {
+	const { power, brightness, lock, state: presence } = device.attributes;
+	if (isAway(device)) return t("away", { state: word(presence), time: time(device.last_seen) });
+	const parts = [power, lock].filter(Boolean).map(word);
+	if (power === "on" && brightness !== undefined) parts.push(show("brightness", brightness));
+	return parts.join(" · ") || device.info?.model;
+}
+
+// The latest values of a sensor's first number as a line, fetched once the card comes into sight.
+function Trend({ device, readings }) {
+	const ref = useRef();
+	const [entries, setEntries] = useState([]);
+	const attribute = readings.find(([, value]) => numberOf(value) !== null)?.[0];
+	useEffect(() => {
+		const observer = new IntersectionObserver(([seen]) => {
+			if (!seen.isIntersecting || !attribute) return;
+			observer.disconnect();
+			const path = `devices/${segment(device.id)}/history/${segment(attribute)}?limit=120`;
+			inTurn(() => get(path)).then((history) => setEntries(history.entries), () => {}); // then without a picture
+		});
+		observer.observe(ref.current);
+		return () => observer.disconnect();
+	}, [attribute]);
+	return div({ class: "trend", ref }, attribute && sparkline(entries, device.attributes[attribute]));
+}
+
+// --- another order -------------------------------------------------------------------------------
+
+export function marks(device) {
+	const name = nameOf(device);
+	const mark = (list, symbol) => iconButton(symbol, t(`${list}.mark`, { name }), () => flip(list, device.id), false,
+		{ "aria-pressed": String(isIn(list, device.id)) });
+	return span({ class: "buttons marks" }, mark("favourites", "star"), mark("hidden", "hide"));
+}
+
+function editing(device, list) {
+	const move = (by) => ({ currentTarget }) => {
+		const row = [...currentTarget.closest(".cards").children];
+		const at = row.indexOf(currentTarget.closest(".card"));
+		if (row[at + by]) place(row.map((each) => each.id), at, at + by, list);
+	};
+	const [back, forth] = [move(-1), move(1)];
+	const onkeydown = (event) => {
+		const go = { ArrowUp: back, ArrowLeft: back, ArrowDown: forth, ArrowRight: forth }[event.key];
+		if (!go) return;
+		event.preventDefault();
+		go(event);
+	};
+	const handle = { class: "plain handle", onkeydown, onpointerdown: (event) => drag(event, list) };
+	return span({ class: "buttons" }, marks(device), iconButton("drag", t("move", { name: nameOf(device) }), null, false, handle));
+}
+
+function place(ids, from, to, list) {
+	ids.splice(to, 0, ...ids.splice(from, 1));
+	reorder(list, ids);
+}
+
+// The card follows the pointer: it takes the place of whichever card of its row the pointer is over.
+function drag(event, list) {
+	const handle = event.currentTarget;
+	const row = handle.closest(".cards");
+	event.preventDefault();
+	handle.setPointerCapture(event.pointerId);
+	const id = handle.closest(".card").id;
+	handle.onpointermove = ({ clientX, clientY }) => {
+		const over = document.elementsFromPoint(clientX, clientY).find((each) => each.parentNode === row);
+		const ids = [...row.children].map((each) => each.id);
+		if (over && over.id !== id) place(ids, ids.indexOf(id), ids.indexOf(over.id), list);
+	};
+	handle.onpointerup = handle.onpointercancel = () => {
+		handle.onpointermove = handle.onpointerup = handle.onpointercancel = null;
+	};
+}

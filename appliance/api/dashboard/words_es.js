@@ -1,0 +1,325 @@
+// Spanish.
+
+export const words = `
+nav: Secciones
+yes: sí
+no: no
+never: nunca
+save: Guardar
+set: Fijar
+create: Crear
+delete: Eliminar
+cancel: Cancelar
+running: En marcha ahora
+done: Listo
+dismiss: Ocultar
+refresh: Recargar
+rename: Cambiar el nombre de {name}
+saturation: Saturación
+simulate: Simular
+simulate.event: Suceso
+simulate.send: Enviar
+offline: No se llega a la central.
+files: Archivos Lua
+key.revoke.what: Revocar {name}
+scenes: Escenas
+groups: Grupos
+rooms: Habitaciones
+automations: Automatizaciones
+scripts: Scripts
+outcome: {done} de {all} hechos
+nothing: Nada todavía.
+broken: Esto no se puede mostrar.
+delete.what: Eliminar {name}
+offline.since: No se llega a la central desde {time}.
+confirm.others: {action}: ¿también lo que no es luz ({names})?
+confirm.command: ¿{action}: {name}?
+confirm.delete: ¿Eliminar {name}?
+confirm.revoke: ¿Revocar la clave {name}? Quien la usa queda fuera al instante.
+period.hour: Hora
+period.day: Día
+period.month: Mes
+files.faults: {count} fallos; nada ha cambiado
+files.loaded: {count} cargados, sin fallos
+backup.what: Estado, configuración y archivos Lua, sin los secretos de las claves
+backup.download: Descargar
+smoke.true: Humo
+smoke.false: Sin humo
+water_leak.true: Agua
+water_leak.false: Seco
+presence.true: Presente
+presence.false: Ausente
+label.own: {name} (propio)
+away: {state} desde {time}
+away.hint: Comprueba que tiene corriente y está al alcance. Abajo está lo último que mostró.
+code: Código
+code.ask: {name} pide un código.
+search: Buscar dispositivos y habitaciones
+search.found: {count} encontrados
+search.none: Ningún dispositivo ni habitación se llama así.
+edit: Favoritos y orden
+favourites: Favoritos
+favourites.mark: Favorito: {name}
+hidden.mark: Ocultar {name}
+hidden.count: {count} ocultos; «Favoritos y orden» los muestra.
+move: Mover {name}: arrastrar o teclas de flecha
+fold: Plegar {name}
+wall: Panel de pared
+wall.fill: Pantalla completa
+room.gone: Esta habitación no existe.
+room.day: El último día
+timers: Temporizadores
+timer.due: termina {time}
+variables: Variables
+variable.value: Valor de {name}
+variable.new: Nombre de una variable nueva
+[nav]
+home: Casa
+automations: Automatizaciones
+arrange: Habitaciones
+box: Equipo
+[error]
+unreachable: La central no responde.
+status: La central respondió con un error ({status}).
+other_origin: Esta página solo habla con su propia central, no con {api}.
+device_unreachable: El dispositivo no responde.
+insufficient_permissions: Tu clave no lo permite.
+store_unavailable: La tarjeta del equipo no admite cambios ahora.
+[home]
+devices: Dispositivos
+unassigned: Sin habitación
+empty: Aún no hay dispositivos: activa un adaptador en config/default.toml.
+members: {count} dispositivos
+[device]
+gone: Este dispositivo no existe.
+facts: Sobre este dispositivo
+history: Valores e historial
+no_history: No se registró nada en este tiempo.
+picture: {attribute}: {count} valores
+table: Como tabla
+uses: Lo usan
+unused: Ninguna automatización ni escena lo nombra, y nadie lo ha mandado desde el arranque.
+[fact]
+manufacturer: Fabricante
+model: Modelo
+firmware: Firmware
+serial: Número de serie
+area: Zona
+parent: Parte de
+room: Habitación
+updated: Último cambio
+seen: Visto por última vez
+id: Identificador
+[source]
+device: a mano
+room: con su habitación
+group: con su grupo
+scene: escena
+automation: automatización
+[automation]
+gone: Esta automatización no existe.
+why: Cómo está, y por qué
+next: La próxima vez
+last: Última ejecución
+off: apagada
+fill_in: Apagada: escribe los nombres al principio de su archivo y después enciéndela.
+run: Ejecutar ahora
+history: Qué ocurrió
+waits: cuando ocurra algo
+[reason]
+condition: No se ejecutó: condición {detail}
+cooldown: No se ejecutó, demasiado pronto tras la última vez: {detail}
+duplicate: No se ejecutó, acababa de ocurrir lo mismo: {detail}
+mode: No se ejecutó junto a otra ejecución: {detail}
+disabled: No se ejecutó, está apagada. {detail}
+brake: Detenida, se disparó a sí misma demasiado: {detail}
+failed: Falló: {detail}
+[arrange]
+places: Qué dispositivo está dónde
+up: Subir {name}
+down: Bajar {name}
+leave: Quitar {name}
+add: Añadir un dispositivo a {name}
+new_rooms: Nombre de una habitación nueva
+new_groups: Nombre de un grupo nuevo
+[box]
+adapters: Adaptadores
+last_success: Última respuesta {time}
+figures: La central
+events: Sucesos
+log: Registro
+keys: Claves
+backup: Copia de seguridad
+page: Esta página
+role: tu clave puede: {role}
+forget: Olvidar la clave
+[figure]
+version: Versión
+uptime: En marcha desde
+memory: Memoria
+written: Escrito en la tarjeta
+[role]
+read: ver
+write: ver y mandar
+admin: todo
+automation: todo, para programas
+[key]
+ask: La clave de esta casa
+missing: El primer arranque de la central mostró una clave; «lares key create» crea otras.
+rejected: La central no acepta esta clave. Escribe otra.
+secret: Clave
+use: Abrir
+label: Nombre de una clave nueva
+role: Puede
+revoke: Revocar
+made: Clave para {name}
+once: Solo se muestra ahora: escanéalo con un teléfono para abrir allí la casa, o copia el texto.
+qr: Código QR con la dirección y la clave
+loopback: «{host}» es una dirección solo de este aparato: el código no lleva a ningún teléfono. Haz que la central escuche en tu red, [api] bind_address = "0.0.0.0:3000", o usa un proxy inverso, y abre esta página en la dirección del equipo.
+[action]
+on: Encender
+off: Apagar
+toggle: Cambiar
+set: fijado
+lock: Cerrar con llave
+unlock: Abrir con llave
+open: Abrir
+close: Cerrar
+stop: Parar
+play: Reproducir
+next: Siguiente
+previous: Anterior
+press: Pulsar
+return_to_base: A la base
+clean_spot: Limpiar aquí
+start_mowing: Cortar
+start: Empezar
+pause: Pausar
+dock: A la base
+locate: Localizar
+install: Instalar
+[value]
+on: Encendido
+off: Apagado
+online: Conectado
+offline: Sin conexión
+unavailable: No disponible
+unknown: Desconocido
+open: Abierto
+closed: Cerrado
+opening: Se abre
+closing: Se cierra
+stopped: Parado
+jammed: Atascado
+locked: Con llave
+unlocked: Sin llave
+detected: Detectado
+clear: Nada
+occupied: Ocupado
+unoccupied: Libre
+heat: Calentar
+cool: Enfriar
+auto: Automático
+heat_cool: Calentar y enfriar
+dry: Secar
+fan_only: Solo ventilador
+idle: En espera
+heating: Calienta
+cooling: Enfría
+playing: Reproduce
+paused: En pausa
+good: Bueno
+poor: Malo
+running: En marcha
+starting: Arranca
+degraded: Con problemas
+ok: Hecho
+error: Falló
+unsupported: Aquí no es posible
+skipped: No ejecutado
+dropped: Descartado
+cancelled: Cancelado
+timeout: Tardó demasiado
+disarmed: Desarmada
+armed_home: Armada, en casa
+armed_away: Armada, fuera
+armed_night: Armada, noche
+armed_vacation: Armada, vacaciones
+armed_custom_bypass: Armada en parte
+arming: Se arma
+disarming: Se desarma
+pending: Espera el código
+triggered: Alarma
+cleaning: Limpia
+docked: En la base
+returning: Vuelve
+mowing: Corta
+forward: Adelante
+reverse: Atrás
+none: Ninguno
+[attribute]
+power: Encendido
+brightness: Brillo
+color_temperature: Calidez
+color_hs: Color
+color_rgb: Color
+color_hex: Color
+color_xy: Color
+fan_speed: Aspiración
+percentage: Velocidad
+duration: Duración en segundos
+volume_level: Volumen
+tone: Tono
+oscillation: Oscilar
+direction: Dirección
+target_humidity: Humedad deseada
+mode: Modo
+fan_mode: Ventilador
+swing_mode: Oscilar
+color_mode: Modo de color
+effect: Efecto
+transition: Transición
+illuminance: Luz
+temperature: Temperatura
+temperature_outdoor: Fuera
+temperature_apparent: Sensación
+humidity: Humedad
+pressure: Presión
+co2: CO₂
+air_quality: Aire
+battery: Batería
+motion: Movimiento
+contact: Contacto
+occupancy: Ocupación
+presence: Presencia
+smoke: Humo
+water_leak: Fuga de agua
+target_temperature: Deseada
+hvac_mode: Modo
+hvac_state: Estado
+preset_mode: Ajuste
+power_consumption: Potencia
+voltage: Tensión
+current: Corriente
+energy_total: Energía
+energy_today: Hoy
+energy_yesterday: Ayer
+energy_month: Mes
+volume: Volumen
+muted: Silencio
+media_source: Fuente
+media_app: App
+media_title: Título
+media_playback: Reproducción
+lock: Cerradura
+door: Puerta
+garage_door: Garaje
+cover_position: Posición
+cover_tilt: Inclinación
+wind_speed: Viento
+wind_direction: Viento de
+rainfall: Lluvia
+weather_condition: Tiempo
+cloud_coverage: Nubes
+state: Estado
+`;

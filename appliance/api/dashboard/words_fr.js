@@ -1,0 +1,325 @@
+// French.
+
+export const words = `
+nav: Rubriques
+yes: oui
+no: non
+never: jamais
+save: Enregistrer
+set: Régler
+create: Créer
+delete: Supprimer
+cancel: Annuler
+running: En cours
+done: Terminé
+dismiss: Masquer
+refresh: Recharger
+rename: Renommer {name}
+saturation: Saturation
+simulate: Simuler
+simulate.event: Événement
+simulate.send: Envoyer
+offline: La centrale est injoignable.
+files: Fichiers Lua
+key.revoke.what: Révoquer {name}
+scenes: Scènes
+groups: Groupes
+rooms: Pièces
+automations: Automatisations
+scripts: Scripts
+outcome: {done} sur {all} faits
+nothing: Rien pour l’instant.
+broken: Ceci ne peut pas être affiché.
+delete.what: Supprimer {name}
+offline.since: La centrale est injoignable depuis {time}.
+confirm.others: {action} : aussi ce qui n’est pas une lampe ({names}) ?
+confirm.command: {action} : {name} ?
+confirm.delete: Supprimer {name} ?
+confirm.revoke: Révoquer la clé {name} ? Qui l’utilise est exclu aussitôt.
+period.hour: Heure
+period.day: Jour
+period.month: Mois
+files.faults: {count} erreurs ; rien n’a changé
+files.loaded: {count} chargés, sans erreur
+backup.what: État, configuration et fichiers Lua, sans les secrets des clés
+backup.download: Télécharger
+smoke.true: Fumée
+smoke.false: Pas de fumée
+water_leak.true: Eau
+water_leak.false: Sec
+presence.true: Présent
+presence.false: Absent
+label.own: {name} (propre)
+away: {state} depuis {time}
+away.hint: Vérifie qu’il a du courant et qu’il est à portée. Ci-dessous, ce qu’il montrait en dernier.
+code: Code
+code.ask: {name} demande un code.
+search: Chercher appareils et pièces
+search.found: {count} trouvés
+search.none: Aucun appareil ni pièce ne porte ce nom.
+edit: Favoris et ordre
+favourites: Favoris
+favourites.mark: Favori : {name}
+hidden.mark: Masquer {name}
+hidden.count: {count} masqués ; « Favoris et ordre » les montre.
+move: Déplacer {name} : glisser ou touches fléchées
+fold: Replier {name}
+wall: Panneau mural
+wall.fill: Plein écran
+room.gone: Cette pièce n’existe pas.
+room.day: Le dernier jour
+timers: Minuteurs
+timer.due: se termine {time}
+variables: Variables
+variable.value: Valeur de {name}
+variable.new: Nom d’une nouvelle variable
+[nav]
+home: Maison
+automations: Automatisations
+arrange: Pièces
+box: Boîtier
+[error]
+unreachable: La centrale ne répond pas.
+status: La centrale a répondu par une erreur ({status}).
+other_origin: Cette page ne parle qu’à sa propre centrale, pas à {api}.
+device_unreachable: L’appareil ne répond pas.
+insufficient_permissions: Ta clé ne le permet pas.
+store_unavailable: La carte du boîtier n’accepte aucun changement pour l’instant.
+[home]
+devices: Appareils
+unassigned: Sans pièce
+empty: Pas encore d’appareils : active un adaptateur dans config/default.toml.
+members: {count} appareils
+[device]
+gone: Cet appareil n’existe pas.
+facts: À propos de cet appareil
+history: Valeurs et historique
+no_history: Rien n’a été enregistré pendant ce temps.
+picture: {attribute} : {count} valeurs
+table: En tableau
+uses: Utilisé par
+unused: Aucune automatisation ni scène ne le nomme, et personne ne l’a commandé depuis le démarrage.
+[fact]
+manufacturer: Fabricant
+model: Modèle
+firmware: Micrologiciel
+serial: Numéro de série
+area: Zone
+parent: Fait partie de
+room: Pièce
+updated: Dernier changement
+seen: Vu pour la dernière fois
+id: Identifiant
+[source]
+device: à la main
+room: avec sa pièce
+group: avec son groupe
+scene: scène
+automation: automatisation
+[automation]
+gone: Cette automatisation n’existe pas.
+why: Où elle en est, et pourquoi
+next: La prochaine fois
+last: Dernière exécution
+off: désactivée
+fill_in: Désactivée : remplis les noms en haut de son fichier, puis active-la.
+run: Exécuter maintenant
+history: Ce qui s’est passé
+waits: quand quelque chose arrive
+[reason]
+condition: Pas exécutée : condition {detail}
+cooldown: Pas exécutée, trop tôt après la dernière fois : {detail}
+duplicate: Pas exécutée, la même chose venait d’arriver : {detail}
+mode: Pas exécutée à côté d’une autre : {detail}
+disabled: Pas exécutée, elle est désactivée. {detail}
+brake: Suspendue, elle s’est déclenchée elle-même trop souvent : {detail}
+failed: Échec : {detail}
+[arrange]
+places: Quel appareil est où
+up: Monter {name}
+down: Descendre {name}
+leave: Retirer {name}
+add: Ajouter un appareil à {name}
+new_rooms: Nom d’une nouvelle pièce
+new_groups: Nom d’un nouveau groupe
+[box]
+adapters: Adaptateurs
+last_success: Dernière réponse {time}
+figures: La centrale
+events: Événements
+log: Journal
+keys: Clés
+backup: Sauvegarde
+page: Cette page
+role: ta clé permet : {role}
+forget: Oublier la clé
+[figure]
+version: Version
+uptime: En marche depuis
+memory: Mémoire
+written: Écrit sur la carte
+[role]
+read: voir
+write: voir et commander
+admin: tout
+automation: tout, pour des programmes
+[key]
+ask: La clé de cette maison
+missing: Le premier démarrage de la centrale a affiché une clé ; « lares key create » en crée d’autres.
+rejected: La centrale n’accepte pas cette clé. Saisis-en une autre.
+secret: Clé
+use: Ouvrir
+label: Nom d’une nouvelle clé
+role: Elle permet
+revoke: Révoquer
+made: Clé pour {name}
+once: Affiché maintenant seulement : scanne-le avec un téléphone pour y ouvrir la maison, ou copie le texte.
+qr: Code QR avec l’adresse et la clé
+loopback: « {host} » est une adresse de cet appareil seul : le code ne mène un téléphone nulle part. Fais écouter la centrale dans ton réseau, [api] bind_address = "0.0.0.0:3000", ou utilise un proxy inverse, et ouvre cette page à l’adresse du boîtier.
+[action]
+on: Allumer
+off: Éteindre
+toggle: Basculer
+set: réglé
+lock: Verrouiller
+unlock: Déverrouiller
+open: Ouvrir
+close: Fermer
+stop: Arrêter
+play: Lire
+next: Suivant
+previous: Précédent
+press: Appuyer
+return_to_base: À la base
+clean_spot: Nettoyer ici
+start_mowing: Tondre
+start: Démarrer
+pause: Suspendre
+dock: À la base
+locate: Localiser
+install: Installer
+[value]
+on: Allumé
+off: Éteint
+online: Connecté
+offline: Hors ligne
+unavailable: Indisponible
+unknown: Inconnu
+open: Ouvert
+closed: Fermé
+opening: S’ouvre
+closing: Se ferme
+stopped: Arrêté
+jammed: Bloqué
+locked: Verrouillé
+unlocked: Déverrouillé
+detected: Détecté
+clear: Calme
+occupied: Occupé
+unoccupied: Libre
+heat: Chauffer
+cool: Refroidir
+auto: Automatique
+heat_cool: Chauffer et refroidir
+dry: Sécher
+fan_only: Ventilateur seul
+idle: Au repos
+heating: Chauffe
+cooling: Refroidit
+playing: En lecture
+paused: En pause
+good: Bon
+poor: Mauvais
+running: En marche
+starting: Démarre
+degraded: Perturbé
+ok: Fait
+error: Échec
+unsupported: Impossible ici
+skipped: Pas exécuté
+dropped: Rejeté
+cancelled: Annulé
+timeout: Trop long
+disarmed: Désarmée
+armed_home: Armée, à la maison
+armed_away: Armée, absent
+armed_night: Armée, nuit
+armed_vacation: Armée, vacances
+armed_custom_bypass: Armée en partie
+arming: S’arme
+disarming: Se désarme
+pending: Attend le code
+triggered: Alarme
+cleaning: Nettoie
+docked: À la base
+returning: Revient
+mowing: Tond
+forward: Avant
+reverse: Arrière
+none: Aucun
+[attribute]
+power: Marche
+brightness: Luminosité
+color_temperature: Chaleur
+color_hs: Couleur
+color_rgb: Couleur
+color_hex: Couleur
+color_xy: Couleur
+fan_speed: Aspiration
+percentage: Vitesse
+duration: Durée en secondes
+volume_level: Volume
+tone: Son
+oscillation: Oscillation
+direction: Sens
+target_humidity: Humidité voulue
+mode: Mode
+fan_mode: Ventilateur
+swing_mode: Oscillation
+color_mode: Mode de couleur
+effect: Effet
+transition: Transition
+illuminance: Lumière
+temperature: Température
+temperature_outdoor: Dehors
+temperature_apparent: Ressentie
+humidity: Humidité
+pressure: Pression
+co2: CO₂
+air_quality: Air
+battery: Batterie
+motion: Mouvement
+contact: Contact
+occupancy: Occupation
+presence: Présence
+smoke: Fumée
+water_leak: Fuite d’eau
+target_temperature: Consigne
+hvac_mode: Mode
+hvac_state: État
+preset_mode: Préréglage
+power_consumption: Puissance
+voltage: Tension
+current: Courant
+energy_total: Énergie
+energy_today: Aujourd’hui
+energy_yesterday: Hier
+energy_month: Mois
+volume: Volume
+muted: Muet
+media_source: Source
+media_app: Appli
+media_title: Titre
+media_playback: Lecture
+lock: Serrure
+door: Porte
+garage_door: Garage
+cover_position: Position
+cover_tilt: Inclinaison
+wind_speed: Vent
+wind_direction: Vent de
+rainfall: Pluie
+weather_condition: Météo
+cloud_coverage: Nuages
+state: État
+`;

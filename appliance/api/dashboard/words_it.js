@@ -1,0 +1,325 @@
+// Italian.
+
+export const words = `
+nav: Sezioni
+yes: sì
+no: no
+never: mai
+save: Salva
+set: Imposta
+create: Crea
+delete: Elimina
+cancel: Annulla
+running: In corso
+done: Fatto
+dismiss: Nascondi
+refresh: Ricarica
+rename: Rinomina {name}
+saturation: Saturazione
+simulate: Simula
+simulate.event: Evento
+simulate.send: Invia
+offline: La centrale non è raggiungibile.
+files: File Lua
+key.revoke.what: Revoca {name}
+scenes: Scene
+groups: Gruppi
+rooms: Stanze
+automations: Automazioni
+scripts: Script
+outcome: {done} di {all} eseguiti
+nothing: Ancora niente.
+broken: Non si può mostrare.
+delete.what: Elimina {name}
+offline.since: La centrale non è raggiungibile da {time}.
+confirm.others: {action}: anche ciò che non è luce ({names})?
+confirm.command: {action}: {name}?
+confirm.delete: Eliminare {name}?
+confirm.revoke: Revocare la chiave {name}? Chi la usa resta subito fuori.
+period.hour: Ora
+period.day: Giorno
+period.month: Mese
+files.faults: {count} errori; nulla è cambiato
+files.loaded: {count} caricati, nessun errore
+backup.what: Stato, configurazione e file Lua, senza i segreti delle chiavi
+backup.download: Scarica
+smoke.true: Fumo
+smoke.false: Niente fumo
+water_leak.true: Acqua
+water_leak.false: Asciutto
+presence.true: Presente
+presence.false: Assente
+label.own: {name} (proprio)
+away: {state} da {time}
+away.hint: Controlla che abbia corrente e sia a portata. Sotto c’è ciò che ha mostrato per ultimo.
+code: Codice
+code.ask: {name} chiede un codice.
+search: Cerca dispositivi e stanze
+search.found: {count} trovati
+search.none: Nessun dispositivo o stanza ha questo nome.
+edit: Preferiti e ordine
+favourites: Preferiti
+favourites.mark: Preferito: {name}
+hidden.mark: Nascondi {name}
+hidden.count: {count} nascosti; «Preferiti e ordine» li mostra.
+move: Sposta {name}: trascina o tasti freccia
+fold: Comprimi {name}
+wall: Pannello a parete
+wall.fill: Schermo intero
+room.gone: Questa stanza non c’è.
+room.day: L’ultimo giorno
+timers: Timer
+timer.due: finisce {time}
+variables: Variabili
+variable.value: Valore di {name}
+variable.new: Nome di una nuova variabile
+[nav]
+home: Casa
+automations: Automazioni
+arrange: Stanze
+box: Box
+[error]
+unreachable: La centrale non risponde.
+status: La centrale ha risposto con un errore ({status}).
+other_origin: Questa pagina parla solo con la propria centrale, non con {api}.
+device_unreachable: Il dispositivo non risponde.
+insufficient_permissions: La tua chiave non lo permette.
+store_unavailable: La scheda del box ora non accetta modifiche.
+[home]
+devices: Dispositivi
+unassigned: Senza stanza
+empty: Ancora nessun dispositivo: attiva un adattatore in config/default.toml.
+members: {count} dispositivi
+[device]
+gone: Questo dispositivo non c’è.
+facts: Su questo dispositivo
+history: Valori e storico
+no_history: In questo periodo non è stato registrato nulla.
+picture: {attribute}: {count} valori
+table: Come tabella
+uses: Usato da
+unused: Nessuna automazione o scena lo nomina, e nessuno lo ha comandato dall’avvio.
+[fact]
+manufacturer: Produttore
+model: Modello
+firmware: Firmware
+serial: Numero di serie
+area: Area
+parent: Parte di
+room: Stanza
+updated: Ultima modifica
+seen: Visto l’ultima volta
+id: Identificativo
+[source]
+device: a mano
+room: con la stanza
+group: con il gruppo
+scene: scena
+automation: automazione
+[automation]
+gone: Questa automazione non c’è.
+why: Come sta, e perché
+next: La prossima volta
+last: Ultima esecuzione
+off: disattivata
+fill_in: Disattivata: scrivi i nomi in cima al suo file, poi attivala.
+run: Esegui ora
+history: Che cosa è successo
+waits: quando succede qualcosa
+[reason]
+condition: Non eseguita: condizione {detail}
+cooldown: Non eseguita, troppo presto dopo l’ultima volta: {detail}
+duplicate: Non eseguita, era appena successo lo stesso: {detail}
+mode: Non eseguita accanto a un’altra: {detail}
+disabled: Non eseguita, è disattivata. {detail}
+brake: Sospesa, si è attivata da sola troppo spesso: {detail}
+failed: Fallita: {detail}
+[arrange]
+places: Quale dispositivo è dove
+up: Sposta {name} in su
+down: Sposta {name} in giù
+leave: Togli {name}
+add: Aggiungi un dispositivo a {name}
+new_rooms: Nome di una nuova stanza
+new_groups: Nome di un nuovo gruppo
+[box]
+adapters: Adattatori
+last_success: Ultima risposta {time}
+figures: La centrale
+events: Eventi
+log: Registro
+keys: Chiavi
+backup: Backup
+page: Questa pagina
+role: la tua chiave può: {role}
+forget: Dimentica la chiave
+[figure]
+version: Versione
+uptime: In funzione da
+memory: Memoria
+written: Scritto sulla scheda
+[role]
+read: vedere
+write: vedere e comandare
+admin: tutto
+automation: tutto, per programmi
+[key]
+ask: La chiave di questa casa
+missing: Il primo avvio della centrale ha mostrato una chiave; «lares key create» ne crea altre.
+rejected: La centrale non accetta questa chiave. Inseriscine un’altra.
+secret: Chiave
+use: Apri
+label: Nome di una nuova chiave
+role: Può
+revoke: Revoca
+made: Chiave per {name}
+once: Mostrato solo ora: scansiona con un telefono per aprirvi la casa, o copia il testo.
+qr: Codice QR con indirizzo e chiave
+loopback: «{host}» è un indirizzo solo di questo apparecchio: il codice non porta un telefono da nessuna parte. Fai ascoltare la centrale nella tua rete, [api] bind_address = "0.0.0.0:3000", o usa un proxy inverso, e apri questa pagina all’indirizzo del box.
+[action]
+on: Accendi
+off: Spegni
+toggle: Inverti
+set: impostato
+lock: Chiudi a chiave
+unlock: Apri con chiave
+open: Apri
+close: Chiudi
+stop: Ferma
+play: Riproduci
+next: Avanti
+previous: Indietro
+press: Premi
+return_to_base: Alla base
+clean_spot: Pulisci qui
+start_mowing: Taglia
+start: Avvia
+pause: Pausa
+dock: Alla base
+locate: Trova
+install: Installa
+[value]
+on: Acceso
+off: Spento
+online: Connesso
+offline: Non connesso
+unavailable: Non disponibile
+unknown: Sconosciuto
+open: Aperto
+closed: Chiuso
+opening: Si apre
+closing: Si chiude
+stopped: Fermo
+jammed: Bloccato
+locked: Chiuso a chiave
+unlocked: Non chiuso a chiave
+detected: Rilevato
+clear: Niente
+occupied: Occupato
+unoccupied: Libero
+heat: Riscalda
+cool: Raffredda
+auto: Automatico
+heat_cool: Riscalda e raffredda
+dry: Asciuga
+fan_only: Solo ventola
+idle: In attesa
+heating: Riscalda
+cooling: Raffredda
+playing: In riproduzione
+paused: In pausa
+good: Buono
+poor: Cattivo
+running: In funzione
+starting: Si avvia
+degraded: Disturbato
+ok: Fatto
+error: Fallito
+unsupported: Qui non è possibile
+skipped: Non eseguito
+dropped: Scartato
+cancelled: Annullato
+timeout: Troppo lento
+disarmed: Disinserito
+armed_home: Inserito, in casa
+armed_away: Inserito, fuori casa
+armed_night: Inserito, notte
+armed_vacation: Inserito, vacanza
+armed_custom_bypass: Inserito in parte
+arming: Si inserisce
+disarming: Si disinserisce
+pending: Attende il codice
+triggered: Allarme
+cleaning: Pulisce
+docked: Alla base
+returning: Ritorna
+mowing: Taglia
+forward: Avanti
+reverse: Indietro
+none: Nessuno
+[attribute]
+power: Acceso
+brightness: Luminosità
+color_temperature: Calore
+color_hs: Colore
+color_rgb: Colore
+color_hex: Colore
+color_xy: Colore
+fan_speed: Aspirazione
+percentage: Velocità
+duration: Durata in secondi
+volume_level: Volume
+tone: Suono
+oscillation: Oscillazione
+direction: Direzione
+target_humidity: Umidità voluta
+mode: Modo
+fan_mode: Ventola
+swing_mode: Oscillazione
+color_mode: Modo colore
+effect: Effetto
+transition: Transizione
+illuminance: Luce
+temperature: Temperatura
+temperature_outdoor: Fuori
+temperature_apparent: Percepita
+humidity: Umidità
+pressure: Pressione
+co2: CO₂
+air_quality: Aria
+battery: Batteria
+motion: Movimento
+contact: Contatto
+occupancy: Occupazione
+presence: Presenza
+smoke: Fumo
+water_leak: Perdita d’acqua
+target_temperature: Desiderata
+hvac_mode: Modo
+hvac_state: Stato
+preset_mode: Preimpostazione
+power_consumption: Potenza
+voltage: Tensione
+current: Corrente
+energy_total: Energia
+energy_today: Oggi
+energy_yesterday: Ieri
+energy_month: Mese
+volume: Volume
+muted: Muto
+media_source: Sorgente
+media_app: App
+media_title: Titolo
+media_playback: Riproduzione
+lock: Serratura
+door: Porta
+garage_door: Garage
+cover_position: Posizione
+cover_tilt: Inclinazione
+wind_speed: Vento
+wind_direction: Vento da
+rainfall: Pioggia
+weather_condition: Meteo
+cloud_coverage: Nuvole
+state: Stato
+`;

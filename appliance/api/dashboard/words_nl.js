@@ -1,0 +1,325 @@
+// Dutch.
+
+export const words = `
+nav: Onderdelen
+yes: ja
+no: nee
+never: nooit
+save: Opslaan
+set: Instellen
+create: Maken
+delete: Verwijderen
+cancel: Annuleren
+running: Nu bezig
+done: Klaar
+dismiss: Verbergen
+refresh: Opnieuw laden
+rename: {name} hernoemen
+saturation: Verzadiging
+simulate: Simuleren
+simulate.event: Gebeurtenis
+simulate.send: Versturen
+offline: De centrale is onbereikbaar.
+files: Lua-bestanden
+key.revoke.what: {name} intrekken
+scenes: Scènes
+groups: Groepen
+rooms: Kamers
+automations: Automatiseringen
+scripts: Scripts
+outcome: {done} van {all} gedaan
+nothing: Nog niets.
+broken: Dit kan niet worden getoond.
+delete.what: {name} verwijderen
+offline.since: De centrale is onbereikbaar sinds {time}.
+confirm.others: {action}: ook wat geen lamp is ({names})?
+confirm.command: {action}: {name}?
+confirm.delete: {name} verwijderen?
+confirm.revoke: De sleutel {name} intrekken? Wie hem gebruikt, verliest meteen de toegang.
+period.hour: Uur
+period.day: Dag
+period.month: Maand
+files.faults: {count} fouten; er is niets veranderd
+files.loaded: {count} geladen, geen fouten
+backup.what: Toestand, configuratie en Lua-bestanden, zonder de geheimen van de sleutels
+backup.download: Downloaden
+smoke.true: Rook
+smoke.false: Geen rook
+water_leak.true: Water
+water_leak.false: Droog
+presence.true: Aanwezig
+presence.false: Afwezig
+label.own: {name} (eigen)
+away: {state} sinds {time}
+away.hint: Kijk of het stroom heeft en binnen bereik is. Hieronder staat wat het het laatst toonde.
+code: Code
+code.ask: {name} vraagt een code.
+search: Apparaten en kamers zoeken
+search.found: {count} gevonden
+search.none: Zo heet geen apparaat en geen kamer.
+edit: Favorieten en volgorde
+favourites: Favorieten
+favourites.mark: Favoriet: {name}
+hidden.mark: {name} verbergen
+hidden.count: {count} verborgen; ‘Favorieten en volgorde’ toont ze.
+move: {name} verplaatsen: slepen of pijltjestoetsen
+fold: {name} inklappen
+wall: Wandpaneel
+wall.fill: Volledig scherm
+room.gone: Deze kamer bestaat niet.
+room.day: De laatste dag
+timers: Timers
+timer.due: eindigt {time}
+variables: Variabelen
+variable.value: Waarde van {name}
+variable.new: Naam van een nieuwe variabele
+[nav]
+home: Thuis
+automations: Automatisering
+arrange: Kamers
+box: Kastje
+[error]
+unreachable: De centrale antwoordt niet.
+status: De centrale antwoordde met een fout ({status}).
+other_origin: Deze pagina praat alleen met haar eigen centrale, niet met {api}.
+device_unreachable: Het apparaat antwoordt niet.
+insufficient_permissions: Je sleutel mag dit niet.
+store_unavailable: De kaart van het kastje neemt nu geen wijzigingen aan.
+[home]
+devices: Apparaten
+unassigned: Zonder kamer
+empty: Nog geen apparaten: zet een adapter aan in config/default.toml.
+members: {count} apparaten
+[device]
+gone: Dit apparaat bestaat niet.
+facts: Over dit apparaat
+history: Waarden en verloop
+no_history: In deze tijd is niets vastgelegd.
+picture: {attribute}: {count} waarden
+table: Als tabel
+uses: Gebruikt door
+unused: Geen automatisering of scène noemt het, en niemand heeft het sinds de start bediend.
+[fact]
+manufacturer: Fabrikant
+model: Model
+firmware: Firmware
+serial: Serienummer
+area: Gebied
+parent: Deel van
+room: Kamer
+updated: Laatste wijziging
+seen: Laatst gezien
+id: Kenmerk
+[source]
+device: met de hand
+room: met de kamer
+group: met de groep
+scene: scène
+automation: automatisering
+[automation]
+gone: Deze automatisering bestaat niet.
+why: Hoe het ermee staat, en waarom
+next: De volgende keer
+last: Laatste keer
+off: uitgeschakeld
+fill_in: Uit: vul bovenaan het bestand de namen in en zet haar dan aan.
+run: Nu uitvoeren
+history: Wat er gebeurde
+waits: als er iets gebeurt
+[reason]
+condition: Niet uitgevoerd: voorwaarde {detail}
+cooldown: Niet uitgevoerd, te snel na de laatste keer: {detail}
+duplicate: Niet uitgevoerd, hetzelfde was net gebeurd: {detail}
+mode: Niet naast een andere uitvoering uitgevoerd: {detail}
+disabled: Niet uitgevoerd, zij is uitgeschakeld. {detail}
+brake: Gepauzeerd, zij startte zichzelf te vaak: {detail}
+failed: Mislukt: {detail}
+[arrange]
+places: Welk apparaat is waar
+up: {name} omhoog
+down: {name} omlaag
+leave: {name} eruit halen
+add: Een apparaat aan {name} toevoegen
+new_rooms: Naam van een nieuwe kamer
+new_groups: Naam van een nieuwe groep
+[box]
+adapters: Adapters
+last_success: Laatste antwoord {time}
+figures: De centrale
+events: Gebeurtenissen
+log: Logboek
+keys: Sleutels
+backup: Reservekopie
+page: Deze pagina
+role: je sleutel mag: {role}
+forget: Sleutel vergeten
+[figure]
+version: Versie
+uptime: Draait sinds
+memory: Geheugen
+written: Op de kaart geschreven
+[role]
+read: bekijken
+write: bekijken en bedienen
+admin: alles
+automation: alles, voor programma’s
+[key]
+ask: De sleutel van dit huis
+missing: De eerste start van de centrale toonde een sleutel; ‘lares key create’ maakt er meer.
+rejected: De centrale accepteert deze sleutel niet. Voer een andere in.
+secret: Sleutel
+use: Openen
+label: Naam van een nieuwe sleutel
+role: Hij mag
+revoke: Intrekken
+made: Sleutel voor {name}
+once: Alleen nu te zien: scan met een telefoon om het huis daar te openen, of kopieer de tekst.
+qr: QR-code met adres en sleutel
+loopback: ‘{host}’ is een adres van dit apparaat alleen: de code brengt een telefoon nergens. Laat de centrale in je netwerk luisteren, [api] bind_address = "0.0.0.0:3000", of gebruik een reverse proxy, en open deze pagina op het adres van het kastje.
+[action]
+on: Aan
+off: Uit
+toggle: Omschakelen
+set: ingesteld
+lock: Op slot
+unlock: Van slot
+open: Openen
+close: Sluiten
+stop: Stop
+play: Afspelen
+next: Volgende
+previous: Vorige
+press: Indrukken
+return_to_base: Naar station
+clean_spot: Hier schoonmaken
+start_mowing: Maaien
+start: Starten
+pause: Pauze
+dock: Naar station
+locate: Zoeken
+install: Installeren
+[value]
+on: Aan
+off: Uit
+online: Verbonden
+offline: Niet verbonden
+unavailable: Niet beschikbaar
+unknown: Onbekend
+open: Open
+closed: Dicht
+opening: Gaat open
+closing: Gaat dicht
+stopped: Gestopt
+jammed: Geblokkeerd
+locked: Op slot
+unlocked: Van slot
+detected: Gezien
+clear: Rustig
+occupied: Bezet
+unoccupied: Vrij
+heat: Verwarmen
+cool: Koelen
+auto: Automatisch
+heat_cool: Verwarmen en koelen
+dry: Drogen
+fan_only: Alleen ventilator
+idle: In rust
+heating: Verwarmt
+cooling: Koelt
+playing: Speelt
+paused: Gepauzeerd
+good: Goed
+poor: Slecht
+running: Draait
+starting: Start
+degraded: Gestoord
+ok: Gedaan
+error: Mislukt
+unsupported: Hier niet mogelijk
+skipped: Niet uitgevoerd
+dropped: Vervallen
+cancelled: Geannuleerd
+timeout: Duurde te lang
+disarmed: Uitgeschakeld
+armed_home: Ingeschakeld, thuis
+armed_away: Ingeschakeld, weg
+armed_night: Ingeschakeld, nacht
+armed_vacation: Ingeschakeld, vakantie
+armed_custom_bypass: Deels ingeschakeld
+arming: Schakelt in
+disarming: Schakelt uit
+pending: Wacht op de code
+triggered: Alarm
+cleaning: Maakt schoon
+docked: Op het station
+returning: Keert terug
+mowing: Maait
+forward: Vooruit
+reverse: Achteruit
+none: Geen
+[attribute]
+power: Aan/uit
+brightness: Helderheid
+color_temperature: Warmte
+color_hs: Kleur
+color_rgb: Kleur
+color_hex: Kleur
+color_xy: Kleur
+fan_speed: Zuigkracht
+percentage: Snelheid
+duration: Duur in seconden
+volume_level: Volume
+tone: Toon
+oscillation: Zwenken
+direction: Richting
+target_humidity: Gewenste vochtigheid
+mode: Stand
+fan_mode: Ventilator
+swing_mode: Zwenken
+color_mode: Kleurmodus
+effect: Effect
+transition: Overgang
+illuminance: Licht
+temperature: Temperatuur
+temperature_outdoor: Buiten
+temperature_apparent: Gevoel
+humidity: Vochtigheid
+pressure: Luchtdruk
+co2: CO₂
+air_quality: Lucht
+battery: Batterij
+motion: Beweging
+contact: Contact
+occupancy: Bezetting
+presence: Aanwezigheid
+smoke: Rook
+water_leak: Waterlek
+target_temperature: Doel
+hvac_mode: Stand
+hvac_state: Toestand
+preset_mode: Voorkeuze
+power_consumption: Vermogen
+voltage: Spanning
+current: Stroom
+energy_total: Energie
+energy_today: Vandaag
+energy_yesterday: Gisteren
+energy_month: Maand
+volume: Volume
+muted: Gedempt
+media_source: Bron
+media_app: App
+media_title: Titel
+media_playback: Afspelen
+lock: Slot
+door: Deur
+garage_door: Garage
+cover_position: Stand
+cover_tilt: Kanteling
+wind_speed: Wind
+wind_direction: Wind uit
+rainfall: Regen
+weather_condition: Weer
+cloud_coverage: Wolken
+state: Toestand
+`;

@@ -1,0 +1,325 @@
+// Polish.
+
+export const words = `
+nav: Działy
+yes: tak
+no: nie
+never: nigdy
+save: Zapisz
+set: Ustaw
+create: Utwórz
+delete: Usuń
+cancel: Anuluj
+running: Teraz działa
+done: Gotowe
+dismiss: Ukryj
+refresh: Wczytaj ponownie
+rename: Zmień nazwę: {name}
+saturation: Nasycenie
+simulate: Symuluj
+simulate.event: Zdarzenie
+simulate.send: Wyślij
+offline: Centrala jest nieosiągalna.
+files: Pliki Lua
+key.revoke.what: Unieważnij: {name}
+scenes: Sceny
+groups: Grupy
+rooms: Pokoje
+automations: Automatyzacje
+scripts: Skrypty
+outcome: Wykonano {done} z {all}
+nothing: Jeszcze nic.
+broken: Nie można tego pokazać.
+delete.what: Usuń: {name}
+offline.since: Centrala jest nieosiągalna od {time}.
+confirm.others: {action}: także to, co nie jest światłem ({names})?
+confirm.command: {action}: {name}?
+confirm.delete: Usunąć: {name}?
+confirm.revoke: Unieważnić klucz {name}? Kto go używa, od razu straci dostęp.
+period.hour: Godzina
+period.day: Dzień
+period.month: Miesiąc
+files.faults: Błędy: {count}; nic się nie zmieniło
+files.loaded: Wczytano: {count}, bez błędów
+backup.what: Stan, konfiguracja i pliki Lua, bez sekretów kluczy
+backup.download: Pobierz
+smoke.true: Dym
+smoke.false: Brak dymu
+water_leak.true: Woda
+water_leak.false: Sucho
+presence.true: Obecny
+presence.false: Nieobecny
+label.own: {name} (własne)
+away: {state} od {time}
+away.hint: Sprawdź, czy ma zasilanie i jest w zasięgu. Poniżej to, co pokazało ostatnio.
+code: Kod
+code.ask: {name} wymaga kodu.
+search: Szukaj urządzeń i pokoi
+search.found: Znaleziono: {count}
+search.none: Żadne urządzenie ani pokój tak się nie nazywa.
+edit: Ulubione i kolejność
+favourites: Ulubione
+favourites.mark: Ulubione: {name}
+hidden.mark: Ukryj: {name}
+hidden.count: Ukryte: {count}; pokazuje je „Ulubione i kolejność”.
+move: Przesuń {name}: przeciągnij lub klawisze strzałek
+fold: Zwiń: {name}
+wall: Panel ścienny
+wall.fill: Pełny ekran
+room.gone: Nie ma takiego pokoju.
+room.day: Ostatnia doba
+timers: Minutniki
+timer.due: kończy się {time}
+variables: Zmienne
+variable.value: Wartość: {name}
+variable.new: Nazwa nowej zmiennej
+[nav]
+home: Dom
+automations: Automatyzacje
+arrange: Pokoje
+box: Urządzenie
+[error]
+unreachable: Centrala nie odpowiada.
+status: Centrala odpowiedziała błędem ({status}).
+other_origin: Ta strona rozmawia tylko z własną centralą, nie z {api}.
+device_unreachable: Urządzenie nie odpowiada.
+insufficient_permissions: Twój klucz na to nie pozwala.
+store_unavailable: Karta urządzenia nie przyjmuje teraz zmian.
+[home]
+devices: Urządzenia
+unassigned: Bez pokoju
+empty: Jeszcze brak urządzeń: włącz adapter w config/default.toml.
+members: Urządzenia: {count}
+[device]
+gone: Nie ma takiego urządzenia.
+facts: O tym urządzeniu
+history: Wartości i historia
+no_history: W tym czasie nic nie zapisano.
+picture: {attribute}: wartości {count}
+table: Jako tabela
+uses: Używane przez
+unused: Nie wymienia go żadna automatyzacja ani scena i od startu nikt nim nie sterował.
+[fact]
+manufacturer: Producent
+model: Model
+firmware: Oprogramowanie
+serial: Numer seryjny
+area: Strefa
+parent: Część
+room: Pokój
+updated: Ostatnia zmiana
+seen: Ostatnio widziane
+id: Identyfikator
+[source]
+device: ręcznie
+room: z pokojem
+group: z grupą
+scene: scena
+automation: automatyzacja
+[automation]
+gone: Nie ma takiej automatyzacji.
+why: Jaki jest jej stan i dlaczego
+next: Następnym razem
+last: Ostatnie uruchomienie
+off: wyłączona
+fill_in: Wyłączona: wpisz nazwy na początku jej pliku, potem ją włącz.
+run: Uruchom teraz
+history: Co się wydarzyło
+waits: gdy coś się wydarzy
+[reason]
+condition: Nie wykonano: warunek {detail}
+cooldown: Nie wykonano, za wcześnie po ostatnim razie: {detail}
+duplicate: Nie wykonano, to samo właśnie się wydarzyło: {detail}
+mode: Nie wykonano obok innego uruchomienia: {detail}
+disabled: Nie wykonano, jest wyłączona. {detail}
+brake: Wstrzymana, zbyt często uruchamiała samą siebie: {detail}
+failed: Niepowodzenie: {detail}
+[arrange]
+places: Które urządzenie jest gdzie
+up: {name} wyżej
+down: {name} niżej
+leave: Wyjmij: {name}
+add: Dodaj urządzenie do: {name}
+new_rooms: Nazwa nowego pokoju
+new_groups: Nazwa nowej grupy
+[box]
+adapters: Adaptery
+last_success: Ostatnia odpowiedź {time}
+figures: Centrala
+events: Zdarzenia
+log: Dziennik
+keys: Klucze
+backup: Kopia zapasowa
+page: Ta strona
+role: twój klucz pozwala: {role}
+forget: Zapomnij klucz
+[figure]
+version: Wersja
+uptime: Działa od
+memory: Pamięć
+written: Zapisane na karcie
+[role]
+read: oglądać
+write: oglądać i sterować
+admin: wszystko
+automation: wszystko, dla programów
+[key]
+ask: Klucz tego domu
+missing: Pierwszy start centrali pokazał klucz; „lares key create” tworzy kolejne.
+rejected: Centrala nie przyjmuje tego klucza. Wpisz inny.
+secret: Klucz
+use: Otwórz
+label: Nazwa nowego klucza
+role: Pozwala
+revoke: Unieważnij
+made: Klucz: {name}
+once: Widoczny tylko teraz: zeskanuj telefonem, aby otworzyć tam dom, albo skopiuj tekst.
+qr: Kod QR z adresem i kluczem
+loopback: „{host}” to adres tylko tego urządzenia: kod nigdzie nie zaprowadzi telefonu. Pozwól centrali słuchać w sieci, [api] bind_address = "0.0.0.0:3000", albo użyj reverse proxy i otwórz tę stronę pod adresem urządzenia.
+[action]
+on: Włącz
+off: Wyłącz
+toggle: Przełącz
+set: ustawione
+lock: Zamknij na klucz
+unlock: Otwórz zamek
+open: Otwórz
+close: Zamknij
+stop: Stop
+play: Odtwarzaj
+next: Następny
+previous: Poprzedni
+press: Naciśnij
+return_to_base: Do stacji
+clean_spot: Czyść tutaj
+start_mowing: Koś
+start: Start
+pause: Wstrzymaj
+dock: Do stacji
+locate: Znajdź
+install: Zainstaluj
+[value]
+on: Włączone
+off: Wyłączone
+online: Połączone
+offline: Niepołączone
+unavailable: Niedostępne
+unknown: Nieznane
+open: Otwarte
+closed: Zamknięte
+opening: Otwiera się
+closing: Zamyka się
+stopped: Zatrzymane
+jammed: Zablokowane
+locked: Zamknięte na klucz
+unlocked: Otwarty zamek
+detected: Wykryto
+clear: Spokój
+occupied: Zajęte
+unoccupied: Wolne
+heat: Grzanie
+cool: Chłodzenie
+auto: Automatycznie
+heat_cool: Grzanie i chłodzenie
+dry: Osuszanie
+fan_only: Tylko wentylator
+idle: Bezczynne
+heating: Grzeje
+cooling: Chłodzi
+playing: Odtwarza
+paused: Wstrzymane
+good: Dobre
+poor: Złe
+running: Działa
+starting: Uruchamia się
+degraded: Zakłócone
+ok: Wykonano
+error: Błąd
+unsupported: Tutaj niemożliwe
+skipped: Nie wykonano
+dropped: Odrzucono
+cancelled: Anulowano
+timeout: Trwało za długo
+disarmed: Rozbrojony
+armed_home: Uzbrojony, w domu
+armed_away: Uzbrojony, poza domem
+armed_night: Uzbrojony, noc
+armed_vacation: Uzbrojony, urlop
+armed_custom_bypass: Uzbrojony częściowo
+arming: Uzbraja się
+disarming: Rozbraja się
+pending: Czeka na kod
+triggered: Alarm
+cleaning: Sprząta
+docked: Na stacji
+returning: Wraca
+mowing: Kosi
+forward: Do przodu
+reverse: Do tyłu
+none: Brak
+[attribute]
+power: Zasilanie
+brightness: Jasność
+color_temperature: Ciepło barwy
+color_hs: Kolor
+color_rgb: Kolor
+color_hex: Kolor
+color_xy: Kolor
+fan_speed: Siła ssania
+percentage: Prędkość
+duration: Czas w sekundach
+volume_level: Głośność
+tone: Dźwięk
+oscillation: Obrót
+direction: Kierunek
+target_humidity: Żądana wilgotność
+mode: Tryb
+fan_mode: Wentylator
+swing_mode: Ruch żaluzji
+color_mode: Tryb koloru
+effect: Efekt
+transition: Przejście
+illuminance: Światło
+temperature: Temperatura
+temperature_outdoor: Na zewnątrz
+temperature_apparent: Odczuwalna
+humidity: Wilgotność
+pressure: Ciśnienie
+co2: CO₂
+air_quality: Powietrze
+battery: Bateria
+motion: Ruch
+contact: Czujnik otwarcia
+occupancy: Zajętość
+presence: Obecność
+smoke: Dym
+water_leak: Wyciek wody
+target_temperature: Żądana
+hvac_mode: Tryb
+hvac_state: Stan
+preset_mode: Ustawienie
+power_consumption: Moc
+voltage: Napięcie
+current: Prąd
+energy_total: Energia
+energy_today: Dzisiaj
+energy_yesterday: Wczoraj
+energy_month: Miesiąc
+volume: Głośność
+muted: Wyciszone
+media_source: Źródło
+media_app: Aplikacja
+media_title: Tytuł
+media_playback: Odtwarzanie
+lock: Zamek
+door: Drzwi
+garage_door: Garaż
+cover_position: Położenie
+cover_tilt: Pochylenie
+wind_speed: Wiatr
+wind_direction: Wiatr z
+rainfall: Deszcz
+weather_condition: Pogoda
+cloud_coverage: Chmury
+state: Stan
+`;

@@ -1,0 +1,456 @@
+"""The page, lived with: devices of every MQTT component, a hundred of them, what runs, a wall, other languages."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiomqtt
+import pytest
+from playwright.async_api import Browser, Locator, Page, expect
+
+from appliance import config
+from tests.adapters.mqtt.broker import PASSWORD, USER, OwnBroker, running
+from tests.dashboard.conftest import Visit, visiting
+from tests.dashboard.npm import AXE, script
+from tests.fakes.announced import ANNOUNCED, announce
+from tests.fakes.furnished import furnish, many, show
+from tests.fakes.house import LIGHT, READER, House, open_house
+from tests.fakes.patience import until
+
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
+
+TOML = f'[adapters.mqtt]\nhost = "127.0.0.1"\nusername = "{USER}"\npassword = "{PASSWORD}"\nport = '
+
+
+def card(page: Page, name: str) -> Locator:
+    """The card of a device."""
+    exact = re.compile(f"^{re.escape(name)}$")
+    return page.locator("article.card", has=page.locator("strong", has_text=exact))
+
+
+@asynccontextmanager
+async def announced_home(tmp_path: Path) -> AsyncIterator[tuple[House, aiomqtt.Client]]:
+    """A home whose devices are announced by this client, and shown as they are."""
+    async with running(OwnBroker(tmp_path)) as broker, broker.client() as client:
+        await announce(client)
+        adapters = config.parse(f"{TOML}{broker.port}\n", "x", {}).adapters
+        async with open_house(adapters=adapters) as house:
+            registry = house.hub.registry
+            await until(lambda: len(registry.list_devices()) == len(ANNOUNCED), 20)
+            shown = [f"mqtt:{each}" for each, (_, states) in ANNOUNCED.items() if states]
+            await until(lambda: all(len(each.attributes) > 1 for each in registry.find_devices(shown)), 20)
+            await client.subscribe("home/+/+", qos=1)
+            yield house, client
+
+
+Way = Callable[[Locator], Any]
+
+
+def press(name: str) -> Way:
+    """Press the button of this name."""
+    return lambda place: place.get_by_role("button", name=name).click()
+
+
+def switch(name: str | None = None) -> Way:
+    """Move the switch."""
+    return lambda place: place.get_by_role("switch", name=name).click()
+
+
+def slide(name: str, value: str) -> Way:
+    """Move the slider."""
+    return lambda place: place.get_by_role("slider", name=name).first.fill(value)
+
+
+def enter(name: str, text: str) -> Way:
+    """Fill in the field and send it."""
+
+    async def way(place: Locator) -> None:
+        await place.get_by_label(name).fill(text)
+        await place.get_by_role("button", name="Set").click()
+
+    return way
+
+
+COMMANDED: tuple[tuple[str, Way, str, str], ...] = (
+    ("button", press("Press"), "set", "PRESS"),
+    ("climate", press("Climate: Target +"), "t", "22"),
+    ("climate", press("Cool"), "m", "cool"),
+    ("climate", press("Eco"), "p", "eco"),
+    ("cover", press("Cover: Position: Open"), "set", "OPEN"),
+    ("cover", press("Cover: Position: Stop"), "set", "STOP"),
+    ("cover", slide("Cover: Position", "70"), "sp", "70"),
+    ("fan", switch("Fan: Oscillation"), "o", "oscillate_off"),
+    ("fan", press("Reverse"), "d", "reverse"),
+    ("fan", slide("Fan: Speed", "60"), "p", "60"),
+    ("humidifier", slide("Humidifier: Target humidity", "60"), "h", "60"),
+    ("humidifier", press("Boost"), "m", "boost"),
+    ("lawn_mower", press("Lawn mower: Lawn mower: Dock"), "d", "dock"),
+    ("light", slide("Light: Colour", "120"), "set", '"color":{"x":'),
+    ("light", press("Rainbow"), "set", "rainbow"),
+    ("notify", enter("Notify: Notify", "Dinner"), "set", "Dinner"),
+    ("number", slide("Number: Number", "30"), "set", "30"),
+    ("scene", press("Press"), "set", "ON"),
+    ("select", press("B"), "set", "b"),
+    ("siren", press("Bell"), "set", "bell"),
+    ("switch", switch(), "set", "OFF"),
+    ("text", enter("Text: Text", "bye"), "set", "bye"),
+    ("update", press("Install"), "set", "go"),
+    ("vacuum", press("Vacuum: Vacuum: Return to base"), "set", "return_to_base"),
+    ("vacuum", press("Max"), "f", "max"),
+    ("valve", slide("Valve: Valve", "10"), "set", "10"),
+    ("valve", press("Valve: Valve: Stop"), "set", "STOP"),
+    ("water_heater", press("Performance"), "m", "performance"),
+)
+"""Component, what a person does, and the topic and a part of the message that comes."""
+
+ASKED_FIRST = {"alarm_control_panel", "lock"}
+SHOWN = {"binary_sensor": "Open", "device_tracker": "Present", "sensor": "21.3 °C"}
+
+
+async def test_every_component_is_in_one_of_the_tables() -> None:
+    assert {each[0] for each in COMMANDED} | ASKED_FIRST | SHOWN.keys() == ANNOUNCED.keys()
+
+
+async def heard(messages: Any, topic: str, part: str) -> None:
+    """Wait for the message."""
+    async with asyncio.timeout(20):
+        async for message in messages:
+            if message.topic.value == topic and part in message.payload.decode():
+                return
+
+
+async def test_every_component_has_a_card_with_controls_of_its_own(browser: Browser, tmp_path: Path) -> None:
+    async with announced_home(tmp_path) as (house, client), visiting(browser, house) as visit:
+        await visit.open()
+        messages = aiter(client.messages)
+        for component, words in SHOWN.items():
+            await expect(card(visit.page, name_of(component))).to_contain_text(words)
+        for component, way, topic, part in COMMANDED:
+            place = card(visit.page, name_of(component))
+            await expect(place.locator("[aria-busy]")).to_have_count(0)
+            await way(place)
+            await heard(messages, f"home/{component}/{topic}", part)
+            for at, state in ANNOUNCED[component][1].items():  # it says again what it is, so that nothing waits
+                await client.publish(f"home/{component}/{at}", state, qos=1)
+
+
+def name_of(component: str) -> str:
+    """What the device of a component is called."""
+    return component.replace("_", " ").capitalize()
+
+
+async def test_a_lock_asks_before_it_opens_and_shows_only_what_can_be_done(browser: Browser, tmp_path: Path) -> None:
+    async with announced_home(tmp_path) as (house, client), visiting(browser, house) as visit:
+        page, messages = visit.page, aiter(client.messages)
+        await visit.open()
+        lock = card(page, "Lock")
+        await expect(lock.get_by_role("button", name="Lock", exact=True)).to_have_count(0)
+        await lock.get_by_role("button", name="Unlock").click()
+        dialog = page.get_by_role("dialog")
+        await expect(dialog).to_contain_text("Unlock: Lock?")
+        await dialog.get_by_role("button", name="Unlock").click()
+        await dialog.get_by_label("Code").fill("1234")
+        await dialog.get_by_role("button", name="Unlock").click()
+        await heard(messages, "home/lock/set", "UNLOCK 1234")
+        await client.publish("home/lock/s", "UNLOCKED", qos=1)
+        await expect(lock.get_by_role("button", name="Unlock")).to_have_count(0)
+        await lock.get_by_role("button", name="Lock", exact=True).click()
+        await page.get_by_role("dialog").get_by_label("Code").fill("1234")
+        await page.keyboard.press("Enter")
+        await heard(messages, "home/lock/set", "LOCK 1234")
+        await client.publish("home/lock/s", "LOCKED", qos=1)
+        alarm = card(page, "Alarm control panel")
+        armed = alarm.get_by_role("button", name="Armed home")
+        await expect(armed).to_have_attribute("aria-pressed", "true")
+        await alarm.get_by_role("button", name="Disarmed").click()
+        await page.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+        await expect(page.get_by_role("dialog")).to_have_count(0)
+        await alarm.get_by_role("button", name="Disarmed").click()
+        await page.get_by_role("dialog").get_by_label("Code").fill("99")
+        await page.keyboard.press("Enter")
+        await heard(messages, "home/alarm_control_panel/set", "DISARM/99")
+        await client.publish("home/alarm_control_panel/s", "disarmed", qos=1)
+        await expect(armed).to_have_attribute("aria-pressed", "false")
+
+
+async def test_a_device_that_is_away_says_so_and_takes_nothing(browser: Browser, tmp_path: Path) -> None:
+    async with announced_home(tmp_path) as (house, client), visiting(browser, house) as visit:
+        await visit.open()
+        plug = card(visit.page, "Switch")
+        await expect(plug.get_by_role("switch")).to_be_enabled()
+        await client.publish("home/switch/av", "offline", qos=1)
+        await expect(plug).to_contain_text(re.compile(r"Unavailable since \d"))
+        await expect(plug).to_contain_text("Check that it has power")
+        await expect(plug.get_by_role("switch")).to_be_disabled()
+        await visit.go("device/mqtt%3Aswitch")
+        await expect(visit.page.locator("main")).to_contain_text("Unavailable since")
+        await expect(visit.page.get_by_role("switch")).to_be_disabled()
+
+
+async def large(house: House, count: int) -> None:
+    """Lamps in ten rooms, as many as asked for."""
+    show(house.hub.registry, *many(count))
+    for room in range(10):
+        await house.post("/rooms", {"id": f"room_{room}", "name": f"Room {room}"})
+    for at in range(count):
+        await house.post(f"/devices/shown:lamp_{at:03}/room", {"room_id": f"room_{at % 10}"})
+    await house.post("/rooms", {"id": "nobody", "name": "Nobody's"})
+
+
+async def names(page: Page, section: str) -> list[str]:
+    """The cards of a section, from the first."""
+    return await page.get_by_role("region", name=section, exact=True).locator("article strong").all_inner_texts()
+
+
+async def test_among_a_hundred_and_twenty_devices_each_is_near(browser: Browser) -> None:
+    async with open_house() as house, visiting(browser, house) as visit:
+        await large(house, 120)
+        page = visit.page
+        await visit.open()
+        await expect(page.locator("article.card")).to_have_count(122)
+        await expect(page.get_by_text("Nobody's")).to_have_count(0)
+        count = await tabs_to(page, page.get_by_role("searchbox"))
+        await page.keyboard.type("lamp 117")
+        await expect(page.locator("article.card")).to_have_count(1)
+        count += await tabs_to(page, card(page, "Lamp 117").get_by_role("switch"))
+        assert count <= 60
+        await page.get_by_role("searchbox").fill("room 3")
+        await expect(page.locator("article.card")).to_have_count(12)
+        await page.get_by_role("searchbox").fill("")
+        await page.get_by_role("navigation", name="Rooms").get_by_role("button", name="Room 9").click()
+        await expect(page.get_by_role("heading", name="Room 9")).to_be_focused()
+        await expect(page.get_by_role("heading", name="Room 9")).to_be_in_viewport()
+        await page.get_by_role("button", name="Fold Room 8").click()
+        await expect(page.locator("article.card")).to_have_count(110)
+        link = card(page, "Lamp 119").get_by_role("link")
+        await link.scroll_into_view_if_needed()
+        before = await page.evaluate("scrollY")
+        await link.click()
+        await expect(page.get_by_role("heading", level=1)).to_have_text("Lamp 119")
+        assert await page.evaluate("scrollY") == 0
+        assert await page.title() == "Lamp 119 · Lares"
+        await page.go_back()
+        await expect(page.locator("article.card")).to_have_count(110)
+        assert await page.evaluate("scrollY") == before > 1000
+
+
+async def tabs_to(page: Page, place: Locator) -> int:
+    """How often Tab is pressed until the place has the focus."""
+    for count in range(1, 61):
+        await page.keyboard.press("Tab")
+        if await place.evaluate("(each) => each === document.activeElement"):
+            return count
+    raise AssertionError("not within 60 stops")
+
+
+async def test_favourites_order_and_what_is_hidden_are_kept_under_the_key(browser: Browser) -> None:
+    async with open_house() as house, visiting(browser, house) as visit:
+        await large(house, 6)
+        page = visit.page
+        await visit.open()
+        await page.get_by_role("button", name="Favourites and order").click()
+        for name in ("Lamp 2", "Lamp 4"):
+            await card(page, name).first.get_by_role("button", name=f"Favourite: {name}").click()
+        await card(page, "Lamp 0").get_by_role("button", name="Hide Lamp 0").click()
+        assert await names(page, "Favourites") == ["Lamp 2", "Lamp 4"]
+        favourite = page.get_by_role("region", name="Favourites")
+        await favourite.get_by_role("button", name="Move Lamp 4").press("ArrowLeft")
+        await expect(favourite.locator("strong").first).to_have_text("Lamp 4")
+        await drag(page, favourite.get_by_role("button", name="Move Lamp 2"), favourite.locator("article").first)
+        await expect(favourite.locator("strong").first).to_have_text("Lamp 2")
+        await favourite.get_by_role("button", name="Move Lamp 2").press("ArrowRight")
+        await page.get_by_role("button", name="Favourites and order").click()
+        await expect(card(page, "Lamp 0")).to_have_count(0)
+        await expect(page.get_by_text("1 hidden")).to_be_visible()
+        ids = ["shown:lamp_004", "shown:lamp_002"]
+        await until(lambda: ids in [each.get("favourites") for each in kept(house)], 20)
+        async with visiting(browser, house) as other:
+            await other.open()
+            assert await names(other.page, "Favourites") == ["Lamp 4", "Lamp 2"]
+            await expect(card(other.page, "Lamp 0")).to_have_count(0)
+        async with visiting(browser, house) as reader:
+            await reader.open(token=READER.text)
+            await expect(card(reader.page, "Lamp 0")).to_have_count(1)
+            await reader.go("device/shown%3Alamp_003")
+            await reader.page.get_by_role("button", name="Favourite: Lamp 3").click()
+            await reader.page.wait_for_function("() => localStorage.lares_preferences")
+            await reader.page.reload()
+            await reader.go("")
+            await expect(reader.page.get_by_role("region", name="Favourites").locator("strong")).to_have_text(
+                "Lamp 3"
+            )
+            assert reader.asked("/preferences") == 0
+
+
+def kept(house: House) -> list[dict[str, Any]]:
+    """What the hub keeps of its clients."""
+    return [value for _, value in house.hub.document.items("preferences/")]
+
+
+async def drag(page: Page, handle: Locator, onto: Locator) -> None:
+    """Drag the handle onto a card."""
+    await handle.scroll_into_view_if_needed()
+    start, end = await handle.bounding_box(), await onto.bounding_box()
+    assert start is not None and end is not None
+    await page.mouse.move(start["x"] + start["width"] / 2, start["y"] + start["height"] / 2)
+    await page.mouse.down()
+    for share in (0.5, 1.0):
+        x, y = end["x"] + end["width"] / 2, end["y"] + end["height"] / 2
+        await page.mouse.move(start["x"] + (x - start["x"]) * share, start["y"] + (y - start["y"]) * share)
+    await page.mouse.up()
+
+
+SLEEPER = """return { id = "sleeper", name = "Sleeper", enabled = true,
+    trigger = { type = "device_state_change", device_id = "LIGHT", attribute = "power" },
+    execute = function(ctx) ctx:sleep(600) end }"""
+FAILING = """return { id = "failing", name = "Failing", trigger = { type = "interval", every_secs = 3600 },
+    execute = function(ctx) error("no such lamp") end }"""
+
+
+async def test_what_runs_is_shown_where_it_is_and_can_be_ended(browser: Browser, tmp_path: Path) -> None:
+    folder = tmp_path / "config" / "automations"
+    folder.mkdir(parents=True)
+    (folder / "sleeper.lua").write_text(SLEEPER.replace("LIGHT", LIGHT))
+    (folder / "failing.lua").write_text(FAILING)
+    async with open_house(root=tmp_path) as house, visiting(browser, house) as visit:
+        page = visit.page
+        running_ = asyncio.create_task(house.post("/automations/sleeper/execute", {}))
+        await house.post("/automations/failing/execute", {})
+        await until(lambda: bool(house.hub.automations.list_views()) and busy(house), 20)
+        await visit.open()
+        await expect(page.get_by_role("region", name="Running now")).to_contain_text("Sleeper")
+        await visit.go("automations")
+        await expect(page.locator("main a.title").first).to_contain_text("no such lamp")  # what failed comes first
+        await page.get_by_role("link", name="Sleeper").click()
+        await expect(page.get_by_role("heading", level=1)).to_have_text("Sleeper")
+        part = page.get_by_role("region", name="Running now")
+        await expect(part).to_contain_text("sleep")
+        await expect(page.get_by_role("region", name="How it is, and why")).to_contain_text("waits")
+        await part.get_by_role("button", name="Cancel").click()
+        await expect(part).to_have_count(0)
+        assert (await running_).status == 400
+        await expect(page.get_by_role("region", name="What happened")).to_contain_text("Cancelled")
+
+
+def busy(house: House) -> bool:
+    """Whether anything runs."""
+    return any(view.running for view in house.hub.automations.list_views())
+
+
+async def test_variables_and_timers_are_seen_and_set(browser: Browser) -> None:
+    async with open_house() as house, visiting(browser, house) as visit:
+        page = visit.page
+        await house.ask("PUT", "/variables/mode", json={"value": "away"})
+        await visit.open("#/automations")
+        await page.get_by_label("Value of mode").fill("home")
+        await page.keyboard.press("Enter")
+        await until(lambda: house.hub.variables.find("mode") == "home", 20)
+        await page.get_by_label("Name of a new variable").fill("heat")
+        await page.keyboard.press("Enter")
+        await page.get_by_label("Value of heat").fill("21.5")
+        await page.keyboard.press("Enter")
+        await until(lambda: house.hub.variables.find("heat") == 21.5, 20)
+        await page.get_by_role("button", name="Delete mode").click()
+        await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+        await until(lambda: house.hub.variables.find("mode") is None, 20)
+
+
+async def test_a_room_has_a_page_with_its_readings(browser: Browser) -> None:
+    async with open_house() as house, visiting(browser, house) as visit:
+        await furnish(house)
+        for value in (19.9, 20.6, 21.2):
+            for device, name in (("air", "temperature"), ("heater", "temperature")):
+                measured = {"value": value, "unit": "°C"}
+                house.hub.registry.update_attributes("shown", f"shown:{device}", {name: measured})
+        await visit.open()
+        await visit.page.get_by_role("link", name="Bedroom", exact=True).click()
+        await expect(visit.page.get_by_role("heading", level=1)).to_have_text("Bedroom")
+        picture = visit.page.locator("figure", has=visit.page.locator("figcaption", has_text="Temperature"))
+        await expect(picture.locator("li")).to_have_count(2)
+        await expect(picture).to_contain_text("Bedroom air")
+        await expect(picture.locator("path.line")).to_have_count(2)
+        await expect(card(visit.page, "Radiator")).to_be_visible()
+
+
+async def test_the_wall_grows_dark_by_itself_and_its_first_touch_only_wakes_it(browser: Browser) -> None:
+    async with open_house() as house, visiting(browser, house, viewport={"width": 1280, "height": 800}) as visit:
+        page = visit.page
+        await page.clock.install()
+        await visit.open("#/wall")
+        switch_ = card(page, "Simulated light").get_by_role("switch")
+        box = await switch_.bounding_box()
+        assert box is not None and min(box["width"], box["height"]) >= 48
+        await expect(page.locator("header.top")).to_have_count(0)
+        await expect(page.get_by_role("heading", level=1)).to_have_text(re.compile(r"\d+:\d\d"))
+        await page.clock.fast_forward(70_000)
+        await expect(page.locator(".panel.dim")).to_be_visible()
+        before = await switch_.get_attribute("aria-checked")
+        await page.mouse.click(box["x"] + 9, box["y"] + 9)
+        await expect(page.locator(".panel.dim")).to_have_count(0)
+        assert await switch_.get_attribute("aria-checked") == before
+
+
+VIEWS = ("", "automations", "arrange", "box", "wall", "room/living", "device/mqtt%3Alight", "device/mqtt%3Acover")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (768, "dark"), (1280, "light")])
+async def test_axe_finds_nothing_and_nothing_is_too_wide_with_text_of_twice_the_size(
+    browser: Browser, tmp_path: Path, width: int, scheme: Any
+) -> None:
+    axe = script(AXE)
+    options = {"viewport": {"width": width, "height": 844}, "color_scheme": scheme}
+    async with announced_home(tmp_path) as (house, client), visiting(browser, house, **options) as visit:
+        await client.publish("home/switch/av", "offline", qos=1)
+        await house.post("/rooms", {"id": "living", "name": "Living room"})
+        for component in ("sensor", "climate", "light"):
+            await house.post(f"/devices/mqtt:{component}/room", {"room_id": "living"})
+        await visit.open()
+        for editing in (False, True):
+            for view in VIEWS if not editing else [""]:
+                await visit.go(view)
+                if editing:
+                    await visit.page.get_by_role("button", name="Favourites and order").click()
+                await visit.page.wait_for_timeout(150)
+                await visit.page.evaluate(axe)
+                found = await visit.page.evaluate("axe.run().then((found) => found.violations)")
+                reported = [(each["id"], [node["html"][:160] for node in each["nodes"]]) for each in found]
+                assert reported == [], (view, reported)
+                await wider(visit, view)
+
+
+BEYOND = """() => [...document.querySelectorAll("body *")]
+    .filter((each) => each.getBoundingClientRect().right > innerWidth + 1)
+    .map((each) => each.outerHTML.slice(0, 120))"""
+
+
+async def wider(visit: Visit, view: str) -> None:
+    """Nothing reaches over the edge, also with text of twice the size."""
+    for size in ("200%", "100%"):
+        await visit.page.evaluate("(size) => { document.documentElement.style.fontSize = size }", size)
+        beyond = await visit.page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        assert beyond <= 0, (view, size, await visit.page.evaluate(BEYOND))
+
+
+LANGUAGES = {
+    "de-AT": "Zuhause",
+    "es-ES": "Casa",
+    "fr-FR": "Maison",
+    "it-IT": "Casa",
+    "nl-NL": "Thuis",
+    "pl-PL": "Dom",
+}
+
+
+@pytest.mark.parametrize("locale", LANGUAGES)
+async def test_each_language_is_fetched_alone(browser: Browser, locale: str) -> None:
+    async with open_house() as house, visiting(browser, house, locale=locale) as visit:
+        await visit.open()
+        await expect(visit.page.locator("nav a").first).to_have_text(LANGUAGES[locale])
+        fetched = [each for each in visit.requests if "/words_" in each]
+        assert [each.rpartition("/")[2] for each in fetched] == [f"words_{locale[:2]}.js"]
+        assert await visit.page.evaluate("document.documentElement.lang") == locale[:2]

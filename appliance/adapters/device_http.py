@@ -7,7 +7,7 @@ import math
 import os
 import socket
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
@@ -208,11 +208,19 @@ class HttpClient:
             self._keeps = False
 
     @asynccontextmanager
-    async def messages(self, path: str, *, silence_secs: float) -> AsyncIterator[AsyncIterator[Any]]:
-        """A WebSocket, as the JSON of the messages that come over it, until it ends.
+    async def messages(
+        self,
+        path: str,
+        *,
+        silence_secs: float,
+        max_bytes: int = MAX_RESPONSE_BYTES,
+        parse: DecodeMessage | None = None,
+    ) -> AsyncIterator[Messages]:
+        """A WebSocket, as an iterator of the messages that come over it until it ends, and a way to send some.
 
-        After `silence_secs` without a message a ping is sent, and the socket is closed if no pong comes. Raises
-        `Unreachable` where it cannot be opened, `BadAnswer` for a refusal or a message that is not JSON.
+        Each message is what `parse` makes of it and the address: its JSON, where there is none. After `silence_secs`
+        without a message a ping is sent, and the socket is closed if no pong comes. Raises `Unreachable` where it
+        cannot be opened, `BadAnswer` for a refusal, a message that is not JSON, or one of more than `max_bytes`.
         """
         try:
             async with self._session.ws_connect(
@@ -220,21 +228,15 @@ class HttpClient:
                 headers=self._headers,
                 ssl=self._tls,
                 heartbeat=silence_secs,
-                max_msg_size=MAX_RESPONSE_BYTES,
+                max_msg_size=max_bytes,
             ) as socket:
                 self.answers += 1
-                yield self._read_messages(socket)
+                yield Messages(self, socket, parse or parse_json)
         except aiohttp.WSServerHandshakeError as error:
             self.answers += 1
             raise HttpRefused(f"{self.address}{path} answered {named_status(error.status)}", error.status) from None
         except (aiohttp.ClientError, OSError, UnicodeError) as error:
             raise Unreachable(f"{self.address} does not answer ({_reason(error)})") from None
-
-    async def _read_messages(self, socket: aiohttp.ClientWebSocketResponse) -> AsyncIterator[Any]:
-        async for message in socket:
-            if message.type in (aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.BINARY):
-                self.answers += 1
-                yield parse_json(message.data, self.address)
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
         body = bytearray()
@@ -246,6 +248,37 @@ class HttpClient:
         except (aiohttp.ClientError, OSError):
             raise Unanswered(f"{self.address} broke off its answer") from None
         return bytes(body)
+
+
+class Messages(AsyncIterator[Any]):
+    """The two directions of one WebSocket. One task reads; any may send."""
+
+    def __init__(self, http: HttpClient, socket: aiohttp.ClientWebSocketResponse, parse: DecodeMessage) -> None:
+        self._http = http
+        self._socket = socket
+        self._parse = parse
+
+    async def __anext__(self) -> Any:
+        """The next message of text or bytes. Raises `BadAnswer` for one that is too large or cannot be parsed."""
+        message = await self._socket.__anext__()
+        if message.type is aiohttp.WSMsgType.ERROR:
+            raise BadAnswer(f"{self._http.address} sent something that is no WebSocket message, or too large a one")
+        self._http.answers += 1
+        return self._parse(message.data, self._http.address)
+
+    async def send(self, message: Any) -> None:
+        """Send a text as it is, anything else as its JSON. Raises `Unreachable` where the socket has been closed.
+
+        It waits while the other side does not read: the caller limits the time.
+        """
+        try:
+            await self._socket.send_str(message if isinstance(message, str) else orjson.dumps(message).decode())
+        except (aiohttp.ClientError, OSError) as error:
+            raise Unreachable(f"{self._http.address} has closed the connection ({_reason(error)})") from None
+
+
+DecodeMessage = Callable[[bytes | str, str], Any]
+"""Makes a message of a frame's body; the address is for the sentence of the `BadAnswer` that it may raise."""
 
 
 def parse_json(body: bytes | str, address: str) -> Any:

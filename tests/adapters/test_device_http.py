@@ -368,3 +368,48 @@ async def test_one_whose_first_request_was_not_answered_may_keep_connections(
         vendor.speech = saying(GOOD)
         await http.request("GET", "/x")
     assert not any(b"Connection: close" in head for head in vendor.heads)
+
+
+async def _echo(request: web.Request) -> web.WebSocketResponse:
+    """Send back what comes; `close` ends the connection, `huge` is answered with 100 kB, `bytes` with no text."""
+    socket = web.WebSocketResponse()
+    await socket.prepare(request)
+    async for message in socket:
+        if message.data == '"close"':
+            await socket.close()
+        elif message.data == '"huge"':
+            await socket.send_str("1" * 100_000)
+        else:
+            await socket.send_str(message.data)
+    return socket
+
+
+async def test_a_websocket_takes_texts_and_json_and_is_bounded(
+    session: aiohttp.ClientSession, clock: VirtualClock
+) -> None:
+    app = web.Application()
+    app.add_routes([web.get("/ws", _echo)])
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    http = HttpClient(session, f"http://127.0.0.1:{runner.addresses[0][1]}", clock)
+    try:
+        async with http.messages("/ws", silence_secs=20, max_bytes=1000) as messages:
+            await messages.send({"a": [1, None]})
+            assert await anext(messages) == {"a": [1, None]}
+            await messages.send("plain")
+            with pytest.raises(BadAnswer, match="not JSON"):
+                await anext(messages)
+            await messages.send('"close"')
+            assert [each async for each in messages] == []
+            with pytest.raises(Unreachable, match="has closed the connection"):
+                await messages.send("late")
+        async with http.messages("/ws", silence_secs=20, max_bytes=1000, parse=lambda body, _: body) as messages:
+            await messages.send("plain")
+            assert await anext(messages) == "plain"
+            await messages.send('"huge"')
+            with pytest.raises(BadAnswer, match="too large"):
+                await anext(messages)
+    finally:
+        await runner.cleanup()

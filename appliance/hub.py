@@ -21,7 +21,7 @@ from appliance.automations.automations import Automations
 from appliance.automations.calls import AutomationCalls
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
-from appliance.automations.home_names import HomeNames, NameWatcher
+from appliance.automations.home_names import HomeNames, NameWatcher, events_by_device
 from appliance.automations.safe_mode import SafeMode
 from appliance.automations.scheduler import Scheduler
 from appliance.automations.timers import Timers
@@ -250,7 +250,7 @@ class Hub:
         self.automations, self.schedule, self.timers = parts.automations, parts.scheduler, parts.timers
         self.names = NameWatcher(self.bus, self.clock, self._view_names, lambda: not self.health.list_missing())
         await stack.enter_async_context(self.names)
-        self.timers.hold_until(lambda: not self.health.list_missing())
+        parts.hold_until(lambda: not self.health.list_missing(), self.bus)
         calls = AutomationCalls(environment, parts.timers, self.scenes.run, config.notify.targets)
         self._calls.update(calls.table())
         return self._safe_mode.ended_by(parts.engine.reload, self.crashes, parts.timers.resume)
@@ -273,7 +273,7 @@ class Hub:
             self._places(),
             operations=list_operations(self._config.adapters),
             devices={device.id: device.attributes for device in self.registry.list_devices()},
-            events=sent,
+            events=events_by_device(self.registry.list_devices(), sent),
             variables=[each.name for each in self.variables.list_all()],
             timers=[each.name for each in self.timers.list_all()],
             scenes=[scene.definition.id for scene in scenes],

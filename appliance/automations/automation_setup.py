@@ -16,9 +16,11 @@ from appliance.automations.environment import Environment
 from appliance.automations.home_names import HomeNames
 from appliance.automations.scheduler import Scheduler
 from appliance.automations.states import States
-from appliance.automations.timers import Timers
+from appliance.automations.timers import NO_DEVICES, Timers
 from appliance.clock import Clock
 from appliance.history.execution_history import ExecutionHistory
+from appliance.home.bus import Bus
+from appliance.home.events import AdapterStarted, Event
 from appliance.home_locale import Locale
 from appliance.lua.lua_catalog import Catalog, Describe
 from appliance.lua.lua_setup import folder_of
@@ -33,6 +35,21 @@ class Parts(Struct, frozen=True, kw_only=True):
     scheduler: Scheduler
     states: States
     timers: Timers
+
+    def hold_until(self, have_started: Callable[[], bool], bus: Bus) -> None:
+        """Let no timer and no schedule fire before every adapter has started: it would find devices offline."""
+        if have_started():
+            return
+        release = self.engine.hold_schedules()
+        self.timers.pause(NO_DEVICES)
+
+        def on_started(_: Event) -> None:
+            if have_started():
+                forget()
+                self.timers.resume(NO_DEVICES)
+                release()
+
+        forget = bus.listen(on_started, AdapterStarted)
 
 
 def catalog_of(

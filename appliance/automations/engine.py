@@ -84,6 +84,11 @@ class Engine:
             self._arm_all()
         return count, faults
 
+    def hold_schedules(self) -> Callable[[], None]:
+        """Keep what schedules and intervals fire until the returned function is called, then fire it."""
+        self._schedules.hold()
+        return self._schedules.release
+
     def is_timer_heard(self, name: str) -> bool:
         """Whether an automation that is switched on listens for the timer of this name."""
         return any(self._states.of(each.id).is_enabled for each in self._listeners.of_subject("timer", name))

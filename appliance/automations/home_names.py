@@ -20,6 +20,7 @@ from appliance.clock import Clock
 from appliance.errors import Fault
 from appliance.home.bus import Bus
 from appliance.home.events import AdapterAnswered, CatalogReloaded, DeviceEvent, DeviceStateChanged, Event
+from appliance.home.model import Device
 from appliance.lua.lua_catalog import Asset
 from appliance.lua.names import called_names
 from appliance.lua.source import Source
@@ -49,8 +50,8 @@ class HomeNames(Struct, frozen=True, kw_only=True):
     """What there is to be named. What is None is not known, and no devices are none known: names of it are right.
 
     `adapters` are the sections, `operations` theirs. `devices` are the attributes that each shows, `events` those
-    that it sent, by id. `sources` are the files that may set variables and start timers; `called` are those of them
-    whose calls count.
+    that it announces or sent, by id. `sources` are the files that may set variables and start timers; `called` are
+    those of them whose calls count.
     """
 
     adapters: Collection[str]
@@ -140,9 +141,16 @@ class HomeNames(Struct, frozen=True, kw_only=True):
         if not shown or name in known[device_id]:
             return None
         near = nearest(name, shown) or nearest(name.rpartition(".")[2], shown)
-        verb = "shown" if kind == "attribute" else "sent"
-        hint = f"; did you mean {near}" if near is not None else f"; it has {verb} {', '.join(sorted(shown)[:10])}"
+        verb, shows = ("shown", "has shown") if kind == "attribute" else ("sent", "sends")
+        hint = f"; did you mean {near}" if near is not None else f"; it {shows} {', '.join(sorted(shown)[:10])}"
         return f"names {name!r}, which device {device_id!r} has never {verb}{hint}"
+
+
+def events_by_device(
+    devices: Iterable[Device], sent: Mapping[str, Collection[str]] | None = None
+) -> Mapping[str, Collection[str]]:
+    """The events that each device announces, and those that it `sent`."""
+    return {each.id: {*each.events, *(sent or {}).get(each.id, ())} for each in devices}
 
 
 class NameWatcher:

@@ -18,7 +18,7 @@ from appliance.automations.running_timers import RunningTimer, TimerChange, Time
 from appliance.automations.scheduler import Scheduler
 from appliance.clock import to_millis
 from appliance.errors import Invalid, LaresError, NotFound, StoreFailed
-from appliance.home.events import AdapterStarted, Event, TimerFired
+from appliance.home.events import TimerFired
 from appliance.home.texts import strip_id
 from appliance.home.values import Value, to_bytes
 from appliance.store.batch_queue import BatchQueue
@@ -112,17 +112,6 @@ class Timers:
         self._paused_by.discard(reason)
         if not self._paused_by:
             self._resume_waiting()
-
-    def hold_until(self, has_devices: Callable[[], bool]) -> None:
-        """Let none fire before every adapter has started: what runs then would find its devices offline."""
-
-        def release(event: Event) -> None:
-            if isinstance(event, AdapterStarted) and has_devices():
-                self.resume(NO_DEVICES)
-
-        if not has_devices():
-            self.pause(NO_DEVICES)
-            self._bus.listen(release)
 
     def recheck(self) -> None:
         """Fire what is over and waited for an automation that listens for it, where there is one by now."""

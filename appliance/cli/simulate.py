@@ -64,7 +64,7 @@ def simulate(arguments: argparse.Namespace) -> int:
     zone = None if arguments.json else settings.locale.timezone
     printer = SimulationPrinter(clock, zone, clock.stop, runs_lua=arguments.run)
     given = (file, data_dir), period.end, events
-    with _errors_only("automations", "scenes", "scripts"):  # what they warn of is printed
+    with _errors_only("automations", "scenes", "scripts", "lua"):  # what they warn of is printed
         asyncio.run(_simulate(settings, DocumentSnapshot(stored), printer, clock, arguments, *given, whole))
     return os.EX_OK
 
@@ -127,7 +127,7 @@ async def _simulate(
     async with open_simulation(settings, stored, clock, printer, home=home, runs_lua=arguments.run) as simulation:
         for fault in simulation.rejected:
             say(f"left out: {fault}", to=sys.stderr)
-        for fault in _wrong_names(settings, whole, simulation):
+        for fault in _warnings(settings, whole, simulation):
             say(f"warning: {fault}", to=sys.stderr)
         pretended = await simulation.run(until, events)
         printer.is_over = True
@@ -138,13 +138,16 @@ async def _simulate(
         _print_summary(simulation, printer, settings, arguments)
 
 
-def _wrong_names(settings: Config, stored: DocumentSnapshot, simulation: Simulation) -> list[Fault]:
-    """The names that the home does not have, as `lares check` finds them."""
+def _warnings(settings: Config, stored: DocumentSnapshot, simulation: Simulation) -> list[Fault]:
+    """What the files are warned of and the names that the home does not have, as `lares check` finds them."""
     folder = folder_of(settings.scripts, settings.root, is_deep=True)
     scripts = () if folder is None else folder.read().sources
     ids = [each.definition.id for each in simulation.scenes]
     loaded = [*(each.source for each in simulation.scenes), *(each.source for each in simulation.assets)]
-    return find_wrong_names(settings, stored, simulation.assets, ids, [*loaded, *scripts])
+    found = find_wrong_names(settings, stored, simulation.assets, ids, [*loaded, *scripts])
+    for warnings in (*(each.warnings for each in simulation.scenes), *(each.warnings for each in simulation.assets)):
+        found += warnings
+    return sorted(dict.fromkeys(found))
 
 
 def _print_summary(

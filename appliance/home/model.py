@@ -76,6 +76,12 @@ class Device(Struct, frozen=True, kw_only=True):
         found = self.metadata.vendor_specific.get("labels")
         return found if isinstance(found, dict) and found else None
 
+    @property
+    def events(self) -> tuple[str, ...]:
+        """The events that the vendor says it sends; empty where it says of none."""
+        found = self.metadata.vendor_specific.get("events")
+        return tuple(each for each in found if isinstance(each, str)) if isinstance(found, list) else ()
+
 
 class Room(Struct, frozen=True, kw_only=True):
     """A room: its `id` never changes, its `name` is what people call it. Which devices it has, `Layout` knows."""

@@ -274,6 +274,27 @@ async def test_a_resumable_interval_that_fell_due_meanwhile_fires_once_at_once_a
         assert it.instants[1:] == [after(seconds=3600)]
 
 
+async def test_what_falls_due_before_the_adapters_have_started_fires_once_when_they_have(tmp_path: Path) -> None:
+    both = (automation(every(600), **RESUMES), automation(wall(14, 20), "b"), automation(every(600), "c"))
+    has_started, card = False, Card()
+    async with bench(tmp_path, *both, card=card) as it:
+        it.parts.hold_until(lambda: has_started, it.bus)
+        await it.pass_by(1900)
+        it.bus.publish(AdapterStarted(adapter="desk"))
+        await it.reload(*both[:2])
+        noted = [*card.values["automation/a"]["fired"].values()]
+        assert it.fired == [] and noted == [NOW.timestamp() * 1000]
+        has_started = True
+        it.bus.publish(AdapterStarted(adapter="tv"))
+        await it.pass_by(0)
+        assert sorted(zip(it.fired, it.instants, strict=True)) == [
+            ("a", after(seconds=1800)),
+            ("b", after(seconds=1200)),
+        ]
+        await it.pass_by(500)
+        assert it.instants[2:] == [after(seconds=2400)]
+
+
 async def test_a_resumable_interval_resumes_before_it_ever_fired(tmp_path: Path) -> None:
     card = Card()
     for start in (0, 400):

@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from appliance.adapters.base import Adapter
 from appliance.adapters.kind import AdapterKind
 from appliance.adapters.kinds import KINDS
-from appliance.automations.home_names import HomeNames, NameWatcher
+from appliance.automations.home_names import HomeNames, NameWatcher, events_by_device
 from appliance.automations.waiting import explain_waiting
 from appliance.home.events import CatalogReloaded, DeviceEvent
+from appliance.home.model import Metadata
 from appliance.lua.lua_catalog import Asset
 from appliance.lua.source import Source
 from appliance.lua.worker_pool import Function
@@ -72,7 +74,7 @@ TRIGGERS: list[tuple[dict[str, Any], str]] = [
     ({"type": "weather_state", "device_id": "mqtt:weather", "attribute": "rainfall"}, "no such device"),
     ({**PRESS, "event": "singel"}, "has never sent; did you mean single"),
     ({**PRESS, "event": "doubel"}, "did you mean double"),
-    ({**PRESS, "event": "hold"}, "it has sent double, single"),
+    ({**PRESS, "event": "hold"}, "it sends double, single"),
     ({**PRESS, "device_id": "mqtt:buton"}, f"did you mean {BUTTON}"),
     ({"type": "variable_change", "name": "mod"}, "no such variable; did you mean mode"),
     ({"type": "variable_change", "name": "holidays"}, "did you mean holiday"),
@@ -301,3 +303,14 @@ def test_where_a_wrong_name_stands_is_told_by_its_path() -> None:
         "conditions[1].conditions[1].device_id names 'dsk:x', and there is no section [adapters.dsk]; "
         "did you mean desk:x",
     ]
+
+
+def test_an_event_that_a_device_announces_and_has_not_sent_yet_is_known() -> None:
+    button = replace(
+        device({}, BUTTON), metadata=Metadata(source="mqtt", vendor_specific={"events": ["single", "hold"]})
+    )
+    known = replace(names(), events=events_by_device([button, device({})], {BUTTON: {"double"}}))
+    assert sentences(known, trigger={**PRESS, "event": "hold"}) == []
+    [wrong] = sentences(known, trigger={**PRESS, "event": "holt"})
+    assert wrong.endswith("did you mean hold")
+    assert sentences(known, trigger={**PRESS, "device_id": LAMP, "event": "holt"}) == []

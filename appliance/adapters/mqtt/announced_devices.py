@@ -77,6 +77,7 @@ class MqttDevice(Struct):
                 "origin": announcements[0].origin,
                 "identifier": self.identifier,
                 **({"labels": labels} if (labels := self.labels) else {}),
+                **({"events": events} if (events := self.events) else {}),
             },
             name=self.name or None,
             info=Info(
@@ -103,6 +104,12 @@ class MqttDevice(Struct):
             if words and slug(words) != entity.label.rpartition(".")[2].lower():
                 found.setdefault(entity.label, words)
         return found
+
+    @property
+    def events(self) -> list[Value]:
+        """The names of the events that its entities announce; empty where one of them does not say which it sends."""
+        named = [member.entity.event_names for member in self.members if member.entity.reports_events]
+        return sorted({name for names in named for name in names}) if all(named) else []
 
     @property
     def kind(self) -> DeviceKind:

@@ -62,6 +62,36 @@ def test_an_entitys_own_name_is_the_label_of_what_it_shows_where_it_says_more() 
     }
 
 
+def test_a_button_says_which_presses_it_sends() -> None:
+    catalog, device = new_catalog(), {"identifiers": ["a"]}
+    press = {"state_topic": "p", "event_types": ["single_press", "action_double"], "device": device}
+    trigger = {
+        "automation_type": "trigger",
+        "topic": "q",
+        "type": "button_long_press",
+        "subtype": "left",
+        "device": device,
+    }
+    take(catalog, (sent("homeassistant/event/p/config", press),))
+    take(catalog, (sent("homeassistant/device_automation/q/config", trigger),))
+    assert catalog.devices["mqtt:a"].observation().vendor_specific["events"] == ["double", "long_left", "single"]
+    take(catalog, (sent("homeassistant/event/r/config", {"state_topic": "r", "device": device}),))
+    assert "events" not in catalog.devices["mqtt:a"].observation().vendor_specific
+
+
+def test_a_thermostat_that_states_no_bounds_takes_what_home_assistant_would() -> None:
+    catalog = new_catalog()
+    for name, config in (("c", {}), ("f", {"temperature_unit": "F"}), ("own", {"min_temp": 5, "max_temp": 30.5})):
+        topics = {"temperature_command_topic": "{name}/set", "device": {"identifiers": [name]}}
+        take(catalog, (sent(f"homeassistant/climate/{name}/config", {**topics, **config}),))
+    bounds = {
+        id_: (spec.schema()["min"], spec.schema()["max"])
+        for id_, device in catalog.devices.items()
+        for spec in device.specs
+    }
+    assert bounds == {"mqtt:c": (7, 35), "mqtt:f": (44.6, 95), "mqtt:own": (5, 30.5)}
+
+
 def test_one_byte_turned_over_in_any_message_never_harms() -> None:
     every = list(captures())
 

@@ -44,6 +44,10 @@ _TARGETS = {
 """Attributes that are numbers to reach, and how the announcement calls them."""
 
 
+_DEFAULT_RANGE = {"°C": (7, 35), "°F": (44.6, 95)}
+"""The temperatures that can be set where the announcement states no bounds, as in Home Assistant."""
+
+
 class Climate(Entity):
     """A thermostat or an air conditioner."""
 
@@ -94,10 +98,12 @@ class Climate(Entity):
         if attribute == "custom.mqtt.target_humidity":
             low, high = self.config.number("min_humidity", 30), self.config.number("max_humidity", 99)
             return {"type": "number", "min": plain_number(low), "max": plain_number(high), "unit": "%"}
+        low, high = _DEFAULT_RANGE[self._unit]
         schema: dict[str, Value] = {"unit": self._unit} if attribute == "target_temperature" else {"type": "number"}
-        for key, name in (("min_temp", "min"), ("max_temp", "max"), ("temp_step", "step")):
-            if key in self.config:
-                schema[name] = plain_number(self.config.number(key, 1))
+        schema["min"] = plain_number(self.config.number("min_temp", low))
+        schema["max"] = plain_number(self.config.number("max_temp", high))
+        if "temp_step" in self.config:
+            schema["step"] = plain_number(self.config.number("temp_step", 1))
         return schema
 
     def write(self, command: Command) -> Intent:

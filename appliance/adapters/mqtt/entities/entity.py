@@ -77,6 +77,8 @@ class Entity:
 
     component_class = ""
     reports_events = False
+    event_names: tuple[str, ...] = ()
+    """The events that it announces; empty where it says of none."""
     more_keys: tuple[str, ...] = ()
     """Attributes that it may show beside those that it claims, offers or names after itself."""
 

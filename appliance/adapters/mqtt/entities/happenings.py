@@ -76,6 +76,7 @@ class EventEntity(Entity):
     def setup(self) -> None:
         """Read the state topic."""
         self.read("state_topic", self._parse, "value_template")
+        self.event_names = tuple(event_of(each).name for each in self.config.texts("event_types"))
 
     def _parse(self, text: str) -> EntityEvent | None:
         if text == "":
@@ -99,6 +100,7 @@ class Tag(Entity):
 
     component_class = "tag"
     reports_events = True
+    event_names = ("tag",)
 
     def setup(self) -> None:
         """Read the one topic."""
@@ -122,6 +124,7 @@ class TriggerEntity(Entity):
             raise Invalid("has no type")
         self.payload = self.config.text("payload") if "payload" in self.config else None
         self.read("topic", self._parse, "value_template")
+        self.event_names = (event_of(self._name).name,)
 
     def _parse(self, text: str) -> EntityEvent | None:
         is_pressed = bool(text) if self.payload is None else text == self.payload

@@ -11,7 +11,7 @@ MAX_SHOWN_ID_CHARS = 256
 """How much of an id a message repeats; no id that exists is longer."""
 
 Resource = Literal[
-    "adapter", "automation", "device", "execution", "group", "key", "room", "scene", "timer", "variable"
+    "adapter", "automation", "device", "execution", "group", "key", "picture", "room", "scene", "timer", "variable"
 ]
 """What a `NotFound` can be about. Each has its code, `<resource>_not_found`."""
 
@@ -76,6 +76,15 @@ class NotFound(LaresError):
         shown = name if len(name) <= MAX_SHOWN_ID_CHARS else f"{name[: MAX_SHOWN_ID_CHARS - 1]}…"
         super().__init__(f"{what} '{shown}' not found")
         self.code = f"{what}_not_found"
+
+
+class NoPicture(NotFound):
+    """The device exists and has no picture now: it shows none, or none has come since the hub was started."""
+
+    def __init__(self, device_id: str, attribute: str | None) -> None:
+        super().__init__("picture", device_id)
+        of = "" if attribute is None else f" of {attribute[:MAX_SHOWN_ID_CHARS]}"
+        self.args = (f"device '{device_id}' has no picture{of}: it shows none, or none has come since the start",)
 
 
 class DroppedByMode(LaresError):

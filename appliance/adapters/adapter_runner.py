@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 from appliance.adapters.address_gates import AddressGate
-from appliance.adapters.base import COMMAND_TIMEOUT_SECS, Adapter, AdapterContext, CommandResult
+from appliance.adapters.base import COMMAND_TIMEOUT_SECS, Adapter, AdapterContext, CommandResult, Picture
 from appliance.errors import AdapterFailed, BadAnswer, LaresError, Unreachable, Unsupported
 from appliance.home.commands import Command
 from appliance.home.values import Value
@@ -93,6 +93,12 @@ class AdapterRunner:
         await self._wait_until_made()
         adapter = self._running()
         return await self._contained(_invoke(adapter, operation, payload))
+
+    async def picture(self, device_id: str, attribute: str | None) -> Picture | None:
+        """The newest picture of a device; None where there is none, or no adapter now. Raises `LaresError`."""
+        if self.adapter is None:
+            return None
+        return await self._contained(self.adapter.within_limit(self.adapter.picture(device_id, attribute)))
 
     async def _command(
         self, adapter: Adapter, device_ids: Sequence[str], command: Command

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from datetime import UTC, tzinfo
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
@@ -64,6 +64,14 @@ class CommandResult(Struct, frozen=True, kw_only=True):
     error: str | None = None
 
 
+class Picture(Struct, frozen=True, kw_only=True):
+    """A still picture, the media type of its bytes, and when it came."""
+
+    media_type: str
+    body: bytes
+    at: datetime
+
+
 class Adapter(ABC):
     """One section of the configuration: its devices, published as they are seen and commanded on request.
 
@@ -106,6 +114,13 @@ class Adapter(ABC):
     async def command_many(self, device_ids: Sequence[str], command: Command) -> Sequence[CommandResult]:
         """As `command`, for several devices at once; a result for each. Called only where `takes_many` is true."""
         return [await self.command(device_id, command) for device_id in device_ids]
+
+    async def picture(self, device_id: str, attribute: str | None = None) -> Picture | None:
+        """The newest still picture of a device, of this attribute if one is named, within five seconds.
+
+        None where there is none. Raises `AdapterFailed`.
+        """
+        return None
 
     @property
     def operations(self) -> Mapping[str, Operation]:

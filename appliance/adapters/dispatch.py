@@ -12,11 +12,13 @@ from msgspec import Struct
 
 from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.address_gates import AddressGate
+from appliance.adapters.base import Picture
 from appliance.clock import Clock
 from appliance.errors import (
     AdapterFailed,
     Invalid,
     LaresError,
+    NoPicture,
     Stopping,
     StoreFailed,
     Unreachable,
@@ -113,6 +115,17 @@ class Dispatcher:
         if runner is None or not operation:
             raise Unsupported(f"invoke target '{target}' is not supported")
         return await runner.invoke(operation, payload)
+
+    async def picture(self, device: Device, attribute: str | None = None) -> Picture:
+        """The newest still picture of a device, of this attribute if one is named.
+
+        Raises `NoPicture` where there is none, else `LaresError`.
+        """
+        runner = self._runners.get(device.metadata.source)
+        found = None if runner is None else await runner.picture(device.id, attribute)
+        if found is None:
+            raise NoPicture(device.id, attribute)
+        return found
 
     def refuse(self, device_id: str, command: Command, source: str, because: str) -> Outcome:
         """The outcome of a command to a device that does not exist; it is in the audit as well."""

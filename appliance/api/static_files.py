@@ -88,7 +88,7 @@ def security_headers(host: str) -> dict[str, str]:
         "default-src": "'none'",
         "script-src": "'self'",
         "style-src": "'self'",
-        "img-src": "'self'",
+        "img-src": "'self' blob:",
         "connect-src": f"'self'{sockets}",
         "manifest-src": "'self'",
         "worker-src": "'self'",

@@ -92,6 +92,7 @@ ASKED: list[tuple[str, str, Any, str | None, int, str]] = [
      "master", 501, "unsupported"),
     ("GET", "/scenes/x/history?limit=0", None, "master", 404, "scene_not_found"),
     ("GET", "/devices/x", None, "master", 404, "device_not_found"),
+    ("GET", f"/devices/{LIGHT}/picture", None, "master", 404, "picture_not_found"),
     ("GET", "/rooms/x", None, "master", 404, "room_not_found"),
     ("GET", "/groups/x", None, "master", 404, "group_not_found"),
     ("GET", "/automations/x", None, "master", 404, "automation_not_found"),

@@ -31,6 +31,7 @@ NAMED: dict[str, set[int]] = {
     "POST /devices/{id}/room": {200, 400, 401, 403, 404, 413},
     "POST /devices/{id}/name": {200, 400, 401, 403, 404, 413},
     "POST /devices/{id}/command": {200, 400, 401, 403, 404, 413, 501},
+    "GET /devices/{id}/picture": {200, 400, 401, 404},
     "GET /devices/{id}/history": {200, 400, 401, 404},
     "GET /devices/{id}/history/{id}": {200, 400, 401, 404},
     "GET /audit/commands": {200, 400, 401},

@@ -8,6 +8,9 @@ from typing import Any
 
 import aiomqtt
 
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+"""A picture of one pixel, in base64."""
+
 ANNOUNCED: Mapping[str, tuple[dict[str, Any], dict[str, str]]] = {
     "alarm_control_panel": (
         {"state_topic": "s", "code": "REMOTE_CODE", "command_template": "{{ action }}/{{ code }}"},
@@ -15,6 +18,7 @@ ANNOUNCED: Mapping[str, tuple[dict[str, Any], dict[str, str]]] = {
     ),
     "binary_sensor": ({"state_topic": "s", "device_class": "window"}, {"s": "ON"}),
     "button": ({}, {}),
+    "camera": ({"topic": "s", "image_encoding": "b64"}, {"s": PNG}),
     "climate": (
         {
             "modes": ["off", "heat", "cool"],
@@ -60,6 +64,7 @@ ANNOUNCED: Mapping[str, tuple[dict[str, Any], dict[str, str]]] = {
         },
         {"s": "ON", "hs": "55"},
     ),
+    "image": ({"image_topic": "s", "image_encoding": "b64"}, {"s": PNG}),
     "lawn_mower": (
         {
             "activity_state_topic": "s",
@@ -136,7 +141,7 @@ async def announce(client: aiomqtt.Client) -> None:
     """Announce all of them; the device of a component is `mqtt:<component>` and bears its name."""
     for component, (keys, states) in ANNOUNCED.items():
         base = f"home/{component}"
-        stated = {key: f"{base}/{value}" if key.endswith("_topic") else value for key, value in keys.items()}
+        stated = {key: f"{base}/{value}" if key.endswith("topic") else value for key, value in keys.items()}
         device = {"identifiers": [component], "name": component.replace("_", " ").capitalize()}
         config = {"command_topic": f"{base}/set", **stated, "name": None, "unique_id": component, "device": device}
         for topic, state in states.items():

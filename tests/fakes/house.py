@@ -60,6 +60,7 @@ class Received:
     status: int
     json: Any
     headers: Mapping[str, str]
+    body: bytes = b""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -94,9 +95,11 @@ class House:
             received = await response.read()
         contract_recorder.note(method, path, response.status)
         contract_recorder.judge(method, path, response.status, response.headers, received)
-        is_json = response.headers.get("content-type") == "application/json"
-        parsed = jsonlib.loads(received) if received and is_json else received.decode() or None
-        return Received(status=response.status, json=parsed, headers=dict(response.headers))
+        media_type = response.headers.get("content-type", "")
+        parsed: Any = None if media_type.startswith("image/") else received.decode() or None
+        if received and media_type == "application/json":
+            parsed = jsonlib.loads(received)
+        return Received(status=response.status, json=parsed, headers=dict(response.headers), body=received)
 
     async def get(self, path: str, **more: Any) -> Received:
         """GET."""

@@ -19,7 +19,7 @@ from appliance.errors import Invalid
 from tests.adapters.mqtt.broker import PASSWORD, USER, Broker
 from tests.adapters.mqtt.captures import capture
 from tests.adapters.mqtt.homes import PLAIN, until
-from tests.fakes.house import House, open_house
+from tests.fakes.house import READER, House, open_house
 
 
 async def shown(house: House, path: str, holds: Any) -> Any:
@@ -66,6 +66,32 @@ async def test_a_zigbee_plug_is_seen_and_switched_over_http_and_survives_a_resta
             await shown(house, f"/devices/{device_id}", lambda body: body["attributes"].get("power") == "on")
         plug.cancel()
         await asyncio.gather(plug, return_exceptions=True)
+
+
+async def test_a_camera_shows_its_picture_to_whoever_may_read(broker: Broker) -> None:
+    settings, path = {"mqtt": replace(PLAIN, port=broker.port)}, "/devices/mqtt:porch/picture"
+    picture = b"\xff\xd8\xff\xe0" + bytes(300_000)
+    async with broker.client() as client, open_house(adapters=settings) as house:
+        config = {"topic": "porch/still", "unique_id": "porch", "name": None, "device": {"identifiers": ["porch"]}}
+        await client.publish("homeassistant/camera/porch/config", json.dumps(config), qos=1, retain=True)
+        await shown(house, "/devices/mqtt:porch", lambda body: body["attributes"]["state"] == "online")
+        missing = await house.get(path)
+        assert (missing.status, missing.json["code"]) == (404, "picture_not_found")
+        assert "device 'mqtt:porch' has no picture: " in missing.json["error"]
+        async with house.stream() as frames:
+            await client.publish("porch/still", picture, qos=1)
+            [*_, happened] = await frames.until("device.event")
+        assert (happened["id"], happened["event"]) == ("mqtt:porch", "picture")
+        assert (await house.device("mqtt:porch"))["attributes"]["custom.mqtt.porch"] == "image/jpeg"
+        got = await house.get(path, token=READER.text)
+        assert (got.status, got.body, got.headers["Content-Type"]) == (200, picture, "image/jpeg")
+        assert got.headers["Cache-Control"] == "no-store" and got.headers["X-Content-Type-Options"] == "nosniff"
+        assert got.headers["Content-Security-Policy"] == "default-src 'none'; sandbox"
+        assert (await house.get(f"{path}?attribute=custom.mqtt.porch")).body == picture
+        other = await house.get(f"{path}?attribute=custom.mqtt.roof")
+        assert other.status == 404 and "no picture of custom.mqtt.roof" in other.json["error"]
+        assert (await house.get(path, token=None)).status == 401
+        assert (await house.get("/devices/nope/picture")).json["code"] == "device_not_found"
 
 
 async def test_what_a_sensor_showed_outlives_restarts_until_it_goes_or_expires(

@@ -8,7 +8,7 @@ import logging
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 
-from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation
+from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation, Picture
 from appliance.adapters.mqtt import tasmota
 from appliance.adapters.mqtt.announced_devices import MqttDevice
 from appliance.adapters.mqtt.announced_fields import MAX_QUICK_CHARS, preparing
@@ -20,6 +20,7 @@ from appliance.adapters.mqtt.identity import client_id_of, hub_id_of, keep_stop,
 from appliance.adapters.mqtt.inbox import Inbox, Received
 from appliance.adapters.mqtt.mqtt_settings import Mqtt
 from appliance.adapters.mqtt.payloads import Outgoing, outgoing_of
+from appliance.adapters.mqtt.picture_store import PictureStore
 from appliance.adapters.mqtt.reports import Reports
 from appliance.adapters.mqtt.subscriptions import Subscriptions
 from appliance.errors import Invalid, StoreFailed, Unreachable
@@ -85,6 +86,7 @@ class MqttAdapter(Adapter):
         self._subscriptions: Subscriptions
         self._has_read = False
         self._dropped = 0
+        self._pictures: PictureStore | None = None
         self._reports = Reports(self.publish, self.clock)
 
     async def run(self) -> None:
@@ -97,6 +99,7 @@ class MqttAdapter(Adapter):
             includes_config_entities=self._settings.include_config_entities,
         )
         self.live = LiveDevices(DeviceCatalog(catalog), self.publish, self.clock, self._zone)
+        self._pictures = self.live.pictures
         self.live.stopped_at = stopped_at(self._secrets)
         # Where this hub publishes its devices, the connection for that has the status topic and the last will.
         status = None if self._settings.publish else f"lares/{hub_id}/status"
@@ -125,6 +128,10 @@ class MqttAdapter(Adapter):
             raise Unreachable(f"the broker {self._settings.host} is not connected; the command was not sent")
         await self.live.command(self.connection, device_id, command)
         return CommandResult()
+
+    async def picture(self, device_id: str, attribute: str | None = None) -> Picture | None:
+        """The newest still picture of a camera or an image; None where there is none."""
+        return None if self._pictures is None else self._pictures.find(device_id, attribute)
 
     @property
     def operations(self) -> Mapping[str, Operation]:

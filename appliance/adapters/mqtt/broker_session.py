@@ -13,11 +13,13 @@ from appliance.adapters.mqtt.availability import Member, Refusal
 from appliance.adapters.mqtt.broker import BrokerConnection
 from appliance.adapters.mqtt.duplicates import Duplicates
 from appliance.adapters.mqtt.entities.entity import Intent, apply
+from appliance.adapters.mqtt.entities.pictures import StillPicture
 from appliance.adapters.mqtt.entities.sensors import BinarySensor
 from appliance.adapters.mqtt.entity_catalog import DeviceCatalog, EntityChange
 from appliance.adapters.mqtt.inbox import Received
 from appliance.adapters.mqtt.payloads import Message
 from appliance.adapters.mqtt.pending_command import PendingCommand
+from appliance.adapters.mqtt.picture_store import PictureStore
 from appliance.adapters.mqtt.templates.template_limits import TemplateFailed
 from appliance.adapters.mqtt.time_shares import TimeShares
 from appliance.adapters.publisher import Publisher
@@ -58,6 +60,7 @@ class LiveDevices:
         self.unreadable = 0
         self.stopped_at: datetime | None = None
         self.duplicates = Duplicates(clock)
+        self.pictures = PictureStore(publish, clock)
         self._publish = publish
         self._clock = clock
         self._zone = zone
@@ -79,6 +82,29 @@ class LiveDevices:
 
     def taking(self, received: Received) -> Iterator[None]:
         """Process a message that is no configuration, one entity that reads it a step. Never raises."""
+        texts: list[tuple[str, MqttDevice, Member]] = []
+        pictures: list[tuple[MqttDevice, Member, StillPicture]] = []
+        for pattern, device, member in self.catalog.readers(received.topic):
+            if isinstance(member.entity, StillPicture) and pattern == member.entity.picture_filter:
+                pictures.append((device, member, member.entity))
+            else:
+                texts.append((pattern, device, member))
+        for each in pictures:
+            self._take_picture(received, *each)
+            yield
+        if texts or not pictures:
+            yield from self._taking_text(received, texts)
+
+    def _take_picture(self, received: Received, device: MqttDevice, member: Member, entity: StillPicture) -> None:
+        """Keep a picture; it needs no share of the time, since nothing of it is decoded before somebody asks."""
+        try:
+            shown = self.pictures.take(device, entity, received)
+        except Invalid as fault:
+            self.catalog.note_refusal(device, entity, fault)
+            return
+        self._take(EntityChange(device, member, {entity.custom: shown}))
+
+    def _taking_text(self, received: Received, readers: list[tuple[str, MqttDevice, Member]]) -> Iterator[None]:
         try:
             message = self._message(received)
         except Invalid as fault:
@@ -90,7 +116,7 @@ class LiveDevices:
         if self.duplicates.is_outdated(message):
             return
         self._remember(received)
-        for reader in list(self.catalog.readers(message.topic)):
+        for reader in readers:
             self._take_for(message, *reader)
             yield
 
@@ -148,7 +174,11 @@ class LiveDevices:
         Their pending commands wait for the new entities.
         """
         self._rebind(devices)
+        self.pictures.keep_only(self.catalog.devices)
         for device in devices:
+            for entity in (member.entity for member in device.members):
+                if isinstance(entity, StillPicture):
+                    apply(entity, {entity.custom: self.pictures.media_type(device, entity)})
             known = self._shown_before.pop(device.id, None)
             if (known := self._publish.find(device.id) or known) is not None:
                 self._restore(device, known)
@@ -198,8 +228,9 @@ class LiveDevices:
             yield
 
     def tick(self) -> None:
-        """Do what is due: values that expire, sensors that go off, states that were kept back."""
+        """Do what is due: values that expire, sensors that go off, states that were kept back, events of pictures."""
         now = self._clock.monotonic()
+        self.pictures.publish_changes()
         for key, (due, device, member) in list(self._due.items()):
             is_replaced = self.catalog.devices.get(device.id) is not device
             if is_replaced or now >= due:
@@ -257,8 +288,7 @@ class LiveDevices:
             raise BadAnswer(f"{device.id} was told {command} and shows {shown} after 5 s")
 
     def _take(self, change: EntityChange) -> None:
-        device, member = change.device, change.member
-        entity = member.entity
+        device, member, entity = change.device, change.member, change.member.entity
         if change.event is not None:
             if not self.duplicates.is_reported_twice(device.id, change.event.name, type(entity).__name__):
                 self._publish.event(device.id, change.event.name, change.event.data)
@@ -291,6 +321,8 @@ class LiveDevices:
             member.is_expired = True
             changed = True
             entity.attributes.clear()
+            if isinstance(entity, StillPicture):
+                self.pictures.forget(device, entity)
         if changed:
             self._changed[device.id] = device
 

@@ -214,7 +214,7 @@ class DeviceCatalog:
         try:
             member.availability.take(pattern, message)
         except TemplateFailed as fault:
-            self._note(device, entity, fault)
+            self.note_refusal(device, entity, fault)
         if member.availability.is_available != was_available:
             yield EntityChange(device, member)
         if entity.reports_events and message.is_retained:
@@ -226,14 +226,15 @@ class DeviceCatalog:
                 except ValueMissing:
                     continue
                 except Exception as fault:
-                    self._note(device, entity, fault)
+                    self.note_refusal(device, entity, fault)
                     continue
                 if isinstance(found, EntityEvent):
                     yield EntityChange(device, member, event=found)
                 elif found is not None:
                     yield EntityChange(device, member, found)
 
-    def _note(self, device: MqttDevice, entity: Entity, fault: Exception) -> None:
+    def note_refusal(self, device: MqttDevice, entity: Entity, fault: Exception) -> None:
+        """Note what could not be read of a message to an entity; once an entity."""
         self.refused.setdefault(entity.announcement.key, Refusal(device.id, entity.label, reason_of(fault)))
 
     def _take_announcements(self, topic: str, payload: bytes) -> None:

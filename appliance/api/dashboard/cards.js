@@ -5,6 +5,7 @@ import { sparkline } from "./chart.js";
 import { commandsOf, control, toDevice } from "./controls.js";
 import { memo, tags, use, useEffect, useRef, useState } from "./dom.js";
 import { flip, isIn, reorder } from "./preferences.js";
+import { cameraStills, isPicture } from "./still.js";
 import { mayWrite, state } from "./store.js";
 import { called, errorLine, iconButton, iconOf, inTurn, thing } from "./ui.js";
 import { attributesOf, isAway, labelOf, nameOf, numberOf, show, word } from "./values.js";
@@ -71,7 +72,7 @@ const DeviceCard = memo(({ device, error, mayCommand, list }) => {
 	const commands = mayCommand && isFull ? commandsOf(device) : [];
 	const [corner, others] = controls(toDevice(device), commands, device.attributes);
 	const readings = attributesOf(device)
-		.filter(([name]) => name !== "power" && !commands.some(({ capability }) => capability === name))
+		.filter(([name, value]) => name !== "power" && !isPicture(value) && !commands.some(({ capability }) => capability === name))
 		.slice(0, MAX_READINGS);
 	const title = a({ class: "title", href: `#/device/${segment(device.id)}` }, called(nameOf(device)), small(summary(device)));
 	const look = isAway(device) ? "away" : (device.attributes.power ?? "");
@@ -79,6 +80,7 @@ const DeviceCard = memo(({ device, error, mayCommand, list }) => {
 	return thing({ look, symbol: iconOf(device), title, control, id: device.id },
 		isFull && !list && [
 			isAway(device) && p({ class: "hint" }, t("away.hint")),
+			cameraStills(device),
 			others,
 			readings.length > 0 && dl({ class: "readings" }, readings.map(([name, value]) =>
 				div({ key: name }, dt(labelOf(name, device)), dd({ dir: "auto" }, show(name, value, device))))),

@@ -5,6 +5,7 @@ import { Chart } from "./chart.js";
 import { marks, summary as saying } from "./cards.js";
 import { commandsOf, control, toDevice } from "./controls.js";
 import { tags, use, useState } from "./dom.js";
+import { stills } from "./still.js";
 import { act, mayAdmin, mayWrite, put, state } from "./store.js";
 import { card, Editable, empty, errorLine, facts, Field, icon, iconOf, line, scroll, titled, useLoaded } from "./ui.js";
 import { actionWord, attributesOf, isAway, labelOf, nameOf, show, word } from "./values.js";
@@ -29,6 +30,7 @@ export function Device({ id }) {
 		div({ class: "heading" }, iconOf(device), use(Editable, title), marks(device)),
 		isAway(device) && p({ class: "hint" }, `${saying(device)} ${t("away.hint")}`),
 		errorLine(id),
+		stills(device),
 		commands.length > 0 && card(commands.map((each) => control(to, each, device.attributes))),
 		device.metadata?.vendor_specific.virtual && mayAdmin() && use(Simulate, { key: `simulate ${id}`, device }),
 		use(History, { key: id, device }),

@@ -96,6 +96,8 @@ facts: Über dieses Gerät
 history: Werte und Verlauf
 no_history: In dieser Zeit wurde nichts aufgezeichnet.
 picture: {attribute}: {count} Werte
+no_picture: Noch ist kein Bild gekommen.
+still: Bild von {name}
 table: Als Tabelle
 uses: Verwendet von
 unused: Keine Automation oder Szene nennt es, und seit dem Start gab es keinen Befehl.

@@ -97,6 +97,8 @@ facts: About this device
 history: Values and history
 no_history: Nothing was recorded in this time.
 picture: {attribute}: {count} values
+no_picture: No picture has come yet.
+still: Picture of {name}
 table: As a table
 uses: Used by
 unused: No automation or scene names it, and nobody has commanded it since the start.

@@ -96,6 +96,8 @@ facts: Sobre este dispositivo
 history: Valores e historial
 no_history: No se registró nada en este tiempo.
 picture: {attribute}: {count} valores
+no_picture: Aún no ha llegado ninguna imagen.
+still: Imagen de {name}
 table: Como tabla
 uses: Lo usan
 unused: Ninguna automatización ni escena lo nombra, y nadie lo ha mandado desde el arranque.

@@ -96,6 +96,8 @@ facts: À propos de cet appareil
 history: Valeurs et historique
 no_history: Rien n’a été enregistré pendant ce temps.
 picture: {attribute} : {count} valeurs
+no_picture: Aucune image n’est encore arrivée.
+still: Image de {name}
 table: En tableau
 uses: Utilisé par
 unused: Aucune automatisation ni scène ne le nomme, et personne ne l’a commandé depuis le démarrage.

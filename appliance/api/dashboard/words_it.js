@@ -96,6 +96,8 @@ facts: Su questo dispositivo
 history: Valori e storico
 no_history: In questo periodo non è stato registrato nulla.
 picture: {attribute}: {count} valori
+no_picture: Non è ancora arrivata alcuna immagine.
+still: Immagine di {name}
 table: Come tabella
 uses: Usato da
 unused: Nessuna automazione o scena lo nomina, e nessuno lo ha comandato dall’avvio.

@@ -96,6 +96,8 @@ facts: Over dit apparaat
 history: Waarden en verloop
 no_history: In deze tijd is niets vastgelegd.
 picture: {attribute}: {count} waarden
+no_picture: Er is nog geen beeld gekomen.
+still: Beeld van {name}
 table: Als tabel
 uses: Gebruikt door
 unused: Geen automatisering of scène noemt het, en niemand heeft het sinds de start bediend.

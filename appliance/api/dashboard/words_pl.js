@@ -96,6 +96,8 @@ facts: O tym urządzeniu
 history: Wartości i historia
 no_history: W tym czasie nic nie zapisano.
 picture: {attribute}: wartości {count}
+no_picture: Nie przyszedł jeszcze żaden obraz.
+still: Obraz: {name}
 table: Jako tabela
 uses: Używane przez
 unused: Nie wymienia go żadna automatyzacja ani scena i od startu nikt nim nie sterował.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from email.utils import format_datetime
 from enum import StrEnum
 
 from msgspec.structs import replace
@@ -11,7 +12,7 @@ from appliance.adapters.dispatch import Dispatcher
 from appliance.api import schemas
 from appliance.api.auth import Role
 from appliance.api.device_encoder import DeviceEncoder
-from appliance.api.responses import json_response
+from appliance.api.responses import Response, json_response
 from appliance.api.route import Call, route
 from appliance.api.validation import anything, body, list_of, member_of, nullable
 from appliance.errors import UnfitValue
@@ -22,7 +23,7 @@ from appliance.home.registry import Registry
 from appliance.home.texts import identifier, name
 from appliance.store.change_queue import Changes
 from appliance.tables.fields import Field
-from appliance.tables.json_schema import array_of
+from appliance.tables.json_schema import TEXT, array_of
 
 NAME_BODY = body("NamingRequest", {"name": Field(nullable(name))})
 ASSIGNMENT_BODY = body("AssignmentRequest", {"room_id": Field(nullable(identifier))})
@@ -36,6 +37,16 @@ class Include(StrEnum):
 
 _INCLUDE = {"include": Field(list_of(member_of(Include)), required=False)}
 """The query's parameter that asks for more of each device."""
+
+
+PICTURE_HEADERS = {
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; sandbox",
+    "x-content-type-options": "nosniff",
+}
+"""So that a picture is nothing but a picture, whatever its announcer put into it, and no browser keeps it."""
+
+ANY_PICTURE = "image/*"
 
 
 class DevicesApi:
@@ -69,6 +80,21 @@ class DevicesApi:
         device = self._registry.get_device(device_id)
         encode = self._encoder.encode_with_commands if call.query()["include"] else self._encoder.encode
         return json_response(encode(device))
+
+    @route(
+        "GET",
+        "/devices/<device_id>/picture",
+        Role.READ,
+        {**TEXT, "format": "binary"},
+        query={"attribute": Field(anything, required=False)},
+        media_type=ANY_PICTURE,
+    )
+    async def picture(self, call: Call, device_id: str) -> HTTPResponse:
+        """The newest still picture of the device; of the attribute that the query names, where it shows several."""
+        device = self._registry.get_device(device_id)
+        found = await self._dispatcher.picture(device, call.query()["attribute"])
+        taken = {"content-type": found.media_type, "last-modified": format_datetime(found.at, usegmt=True)}
+        return Response(found.body, 200, {**taken, **PICTURE_HEADERS})
 
     @route("POST", "/devices/<device_id>/name", Role.WRITE, json_shapes.DEVICE, statuses=(200, 503), body=NAME_BODY)
     async def rename(self, call: Call, device_id: str) -> HTTPResponse:

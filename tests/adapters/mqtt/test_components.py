@@ -90,6 +90,8 @@ SHOWN: tuple[tuple[str, dict[str, Any], str, dict[str, Any]], ...] = (
     ("sensor", {"unit_of_measurement": "W"}, "unknown", {}),
     ("text", {}, "None", {"custom.mqtt.x": "None"}),
     ("infrared", {"schema": "receiver"}, "[1,2]", {"custom.mqtt.x": "[1,2]"}),
+    ("camera", {"topic": "{x}/state", "image_encoding": "b64"}, "iVBORw0KGgoAAAAN", {"custom.mqtt.x": "image/png"}),
+    ("image", {"image_topic": "{x}/state"}, "GIF89a", {"custom.mqtt.x": "image/gif"}),
 )
 """Component that only shows, keys, a state, and what is shown then."""
 

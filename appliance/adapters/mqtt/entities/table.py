@@ -12,6 +12,7 @@ from appliance.adapters.mqtt.entities.entity import Entity
 from appliance.adapters.mqtt.entities.happenings import ActionSensor, EventEntity, Tag, TriggerEntity
 from appliance.adapters.mqtt.entities.inputs import Firmware, Number, Pressed, Select, SentText, Text
 from appliance.adapters.mqtt.entities.json_lights import JsonLight
+from appliance.adapters.mqtt.entities.pictures import StillPicture
 from appliance.adapters.mqtt.entities.sensors import BinarySensor, DeviceTracker, Sensor
 from appliance.adapters.mqtt.entities.switches import Fan, LockEntity, Siren, Switch
 from appliance.adapters.mqtt.entities.template_lights import TemplateLight
@@ -22,6 +23,7 @@ COMPONENTS: Mapping[str, type[Entity]] = {
     "alarm_control_panel": AlarmPanel,
     "binary_sensor": BinarySensor,
     "button": Pressed,
+    "camera": StillPicture,
     "climate": Climate,
     "cover": Cover,
     "device_automation": TriggerEntity,
@@ -29,6 +31,7 @@ COMPONENTS: Mapping[str, type[Entity]] = {
     "event": EventEntity,
     "fan": Fan,
     "humidifier": Regulator,
+    "image": StillPicture,
     "infrared": SentText,
     "lawn_mower": LawnMower,
     "light": TopicLight,

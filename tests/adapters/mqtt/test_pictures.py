@@ -1,0 +1,217 @@
+"""Still pictures of cameras and images: what is kept, what is refused, and what it says to whom."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import aiohttp
+import pytest
+
+from appliance.adapters.base import Picture
+from appliance.adapters.mqtt import picture_store
+from appliance.adapters.mqtt.broker_session import LiveDevices
+from appliance.adapters.mqtt.entities.pictures import MAX_PICTURE_BYTES
+from appliance.adapters.mqtt.inbox import Received
+from appliance.home.bus import Bus
+from appliance.home.events import DeviceEvent, Event
+from appliance.home.registry import Registry
+from tests.adapters.mqtt.table import new_catalog, rebuild
+from tests.fakes.clock import VirtualClock
+from tests.fakes.context import context_of
+
+JPEG, PNG = b"\xff\xd8\xff\xe0\x00\x10JFIF\x00 and more", b"\x89PNG\r\n\x1a\n and more"
+GIF, WEBP = b"GIF89a and more", b"RIFF\x10\x00\x00\x00WEBPVP8 and more"
+LARGE = JPEG.ljust(MAX_PICTURE_BYTES, b"\0")
+
+
+class Cameras:
+    """A broker's live devices, and what they publish."""
+
+    def __init__(self, session: aiohttp.ClientSession, clock: VirtualClock) -> None:
+        self.events: list[tuple[str, str, Any]] = []
+        bus = Bus()
+        bus.listen(self._note, DeviceEvent)
+        self.registry = Registry(bus, clock)
+        publish = context_of("mqtt", session, clock, registry=self.registry, bus=bus).publish
+        self.live = LiveDevices(new_catalog(), publish, clock)
+        self._publish = publish
+
+    def _note(self, event: Event) -> None:
+        assert isinstance(event, DeviceEvent)
+        self.events.append((event.device_id, event.event, event.data))
+
+    def announce(self, object_id: str, component: str = "camera", **keys: Any) -> None:
+        """Announce a device of this id, or with no keys take it back."""
+        key = "topic" if component == "camera" else "image_topic"
+        config = {key: f"{object_id}/still", "unique_id": object_id, **keys} if keys else None
+        payload = b"" if config is None else json.dumps(config).encode()
+        self.live.catalog.take_config(f"homeassistant/{component}/{object_id}/config", payload)
+        rebuilt = rebuild(self.live.catalog)
+        list(self.live.replay(rebuilt))
+        for device in rebuilt:
+            self._publish.device(device.observation())
+
+    def send(self, object_id: str, payload: bytes, *, retain: bool = False) -> None:
+        """Send a picture."""
+        self.live.take(Received(f"{object_id}/still", payload, is_retained=retain))
+        list(self.live.flushing())
+
+    def shown(self, object_id: str) -> dict[str, Any]:
+        """What the home knows of the device, but for its state."""
+        found = self.registry.get_device(f"mqtt:{object_id}").attributes
+        return {key: value for key, value in found.items() if key != "state"}
+
+    def picture(self, object_id: str, attribute: str | None = None) -> Picture | None:
+        """The device's picture."""
+        return self.live.pictures.find(f"mqtt:{object_id}", attribute)
+
+
+@pytest.fixture
+def cameras(session: aiohttp.ClientSession, clock: VirtualClock) -> Cameras:
+    """No camera yet."""
+    return Cameras(session, clock)
+
+
+@pytest.mark.parametrize("component", ["camera", "image"])
+@pytest.mark.parametrize("encoding", ["", "b64", "b64 in lines"])
+@pytest.mark.parametrize(
+    ("body", "media_type"), [(JPEG, "jpeg"), (PNG, "png"), (GIF, "gif"), (WEBP, "webp"), (LARGE, "jpeg")]
+)
+async def test_a_picture_is_known_by_its_bytes_and_its_type_is_the_attribute(
+    cameras: Cameras, component: str, encoding: str, body: bytes, media_type: str
+) -> None:
+    cameras.announce("x", component, image_encoding=encoding[:3], content_type="text/html", device={"ids": ["x"]})
+    assert (cameras.shown("x"), cameras.picture("x")) == ({}, None)
+    coded = base64.encodebytes(body) if encoding.endswith("lines") else base64.b64encode(body)
+    cameras.send("x", coded if encoding else body)
+    assert cameras.shown("x") == {"custom.mqtt.x": f"image/{media_type}"}
+    found = cameras.picture("x")
+    assert found is not None and (found.body, found.media_type) == (body, f"image/{media_type}")
+    assert cameras.registry.get_device("mqtt:x").info.device_class == component
+    assert not cameras.live.catalog.refused
+
+
+@pytest.mark.parametrize(
+    ("keys", "payload", "reason"),
+    [
+        ({}, b"<svg xmlns='http://www.w3.org/2000/svg'/>", "must be JPEG, PNG, GIF or WebP"),
+        ({}, b"RIFF\x10\x00\x00\x00WAVE", "must be JPEG"),
+        ({}, base64.b64encode(PNG), "must be JPEG"),
+        ({"image_encoding": "b64"}, PNG, "JPEG, PNG, GIF or WebP in base64"),
+        ({"image_encoding": "b64"}, b"?" * 99, "in base64"),
+        ({}, LARGE + b"\0", "larger than 1 MiB"),
+        ({"image_encoding": "b64"}, base64.encodebytes(LARGE + b"\0\0\0"), "larger than 1 MiB"),
+    ],
+    ids=range(7),
+)
+async def test_what_is_no_picture_is_refused_once_and_leaves_the_one_before(
+    cameras: Cameras, keys: dict[str, Any], payload: bytes, reason: str
+) -> None:
+    cameras.announce("x", **keys, name="Hall")
+    good = base64.b64encode(JPEG) if keys else JPEG
+    cameras.send("x", good)
+    for _ in range(3):
+        cameras.send("x", payload)
+    found = cameras.picture("x")
+    assert found is not None and found.body == JPEG
+    [refusal] = cameras.live.catalog.refused.values()
+    assert (refusal.device_id, refusal.attribute) == ("mqtt:x", "custom.mqtt.x") and reason in refusal.reason
+
+
+@pytest.mark.parametrize(
+    ("component", "keys", "reason"),
+    [
+        ("image", {"image_topic": None, "url_topic": "x/url"}, "the hub fetches nothing from such addresses"),
+        ("image", {"image_topic": None, "url_topic": "x/url", "url_template": "{{ value }}"}, "fetches nothing"),
+        ("image", {"image_topic": None}, "has no usable image_topic"),
+        ("camera", {"topic": "x/#/y"}, "has no usable topic: topic is no topic"),
+        ("camera", {"image_encoding": "hex"}, "image_encoding is 'hex'; b64 alone is known"),
+    ],
+)
+async def test_an_announcement_without_a_picture_to_take_is_refused_with_the_reason(
+    cameras: Cameras, component: str, keys: dict[str, Any], reason: str
+) -> None:
+    cameras.announce("x", component, name="Hall", **keys)
+    [refusal] = cameras.live.catalog.refused.values()
+    assert reason in refusal.reason and not cameras.live.catalog.devices
+
+
+async def test_another_picture_is_an_event_at_most_once_a_second_and_changes_no_attribute(
+    cameras: Cameras, clock: VirtualClock
+) -> None:
+    cameras.announce("x", name="Hall")
+    cameras.send("x", JPEG, retain=True)
+    cameras.live.tick()
+    assert not cameras.events and cameras.picture("x") is not None
+    updated_at = cameras.registry.get_device("mqtt:x").updated_at
+    event = ("mqtt:x", "picture", {"attribute": "custom.mqtt.x", "media_type": "image/jpeg"})
+    for number in range(10):
+        cameras.send("x", JPEG + bytes([number]))
+        cameras.send("x", JPEG + bytes([number]))
+        cameras.live.tick()
+        await clock.advance(0.25, sleepers=0)
+    assert cameras.events == [event] * 3
+    cameras.send("x", JPEG + bytes([9]))
+    await clock.advance(2, sleepers=0)
+    cameras.live.tick()
+    assert cameras.events == [event] * 4, "the last of the ten; the same once more is no event"
+    assert cameras.registry.get_device("mqtt:x").updated_at == updated_at
+
+
+async def test_an_empty_message_takes_the_picture_away_and_so_does_the_end_of_the_announcement(
+    cameras: Cameras,
+) -> None:
+    cameras.announce("x", name="Hall")
+    for payload, shown in ((JPEG, {"custom.mqtt.x": "image/jpeg"}), (b"", {}), (PNG, {"custom.mqtt.x": "image/png"})):
+        cameras.send("x", payload)
+        assert (cameras.shown("x"), cameras.picture("x") is not None) == (shown, bool(shown))
+    cameras.announce("x", name="Hall, again")
+    assert cameras.shown("x") == {"custom.mqtt.x": "image/png"} and cameras.picture("x") is not None
+    cameras.announce("x", topic="other/still")
+    assert (cameras.shown("x"), cameras.picture("x")) == ({}, None)
+    cameras.send("other", GIF)
+    cameras.announce("x")
+    assert cameras.picture("x") is None
+
+
+async def test_a_device_has_several_pictures_by_their_attributes(cameras: Cameras) -> None:
+    for object_id in ("front", "rear"):
+        cameras.announce(object_id, device={"ids": ["car"]}, name=object_id)
+    cameras.send("rear", PNG)
+    assert cameras.picture("car") == cameras.picture("car", "custom.mqtt.rear")
+    cameras.send("front", JPEG)
+    bodies = [getattr(cameras.picture("car", each), "body", None)
+              for each in (None, "custom.mqtt.front", "custom.mqtt.rear", "custom.mqtt.roof")]  # fmt: skip
+    assert bodies == [JPEG, JPEG, PNG, None]
+
+
+async def test_the_oldest_pictures_make_way_where_there_are_too_many(
+    cameras: Cameras, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(picture_store, "MAX_PICTURES_BYTES", 3 * len(JPEG))
+    for object_id in "abcd":
+        cameras.announce(object_id, name=object_id)
+        cameras.send(object_id, JPEG)
+    assert [each for each in "abcd" if cameras.picture(each) is not None] == ["b", "c", "d"]
+    cameras.send("b", JPEG[::-1][::-1])
+    cameras.send("a", JPEG)
+    assert [each for each in "abcd" if cameras.picture(each) is not None] == ["a", "b", "d"]
+
+
+async def test_base64_that_is_cut_off_is_no_picture_and_said(cameras: Cameras) -> None:
+    cameras.announce("x", image_encoding="b64")
+    cameras.send("x", base64.b64encode(JPEG)[:-3])
+    assert cameras.shown("x") == {"custom.mqtt.x": "image/jpeg"} and cameras.picture("x") is None
+
+
+async def test_a_restart_restores_no_picture(session: aiohttp.ClientSession, clock: VirtualClock) -> None:
+    cameras = Cameras(session, clock)
+    cameras.announce("x", name="Hall")
+    cameras.send("x", JPEG)
+    after = LiveDevices(new_catalog(), cameras.live._publish, clock)
+    after.remember_devices()
+    after.catalog.take_config("homeassistant/camera/x/config", b'{"topic": "x/still", "unique_id": "x"}')
+    list(after.replay(rebuild(after.catalog)))
+    assert after.catalog.devices["mqtt:x"].attributes == {}

@@ -7,6 +7,7 @@ import asyncio
 import errno
 import os
 import re
+import shlex
 import signal
 import socket
 import tempfile
@@ -21,6 +22,7 @@ from appliance import config
 from appliance.adapters.kinds import KINDS
 from appliance.api.frames import frame_of
 from appliance.api.key_tokens import KeyToken
+from appliance.cli.init import program_words
 from appliance.cli.logs import discard_stdout, start_logging
 from appliance.cli.owner import refuse_other_home
 from appliance.cli.paths import CONFIG_FILE, find_template, make_data_dir, read_template, write_config
@@ -114,9 +116,29 @@ def _run_kept(arguments: argparse.Namespace) -> int:
         text, mode = template[Path(file.name)]
         write_config(file.parent, {**template, Path(file.name): (_kept_home(text.decode()).encode(), mode)})
         say(f"A home to try is in {folder}: a lamp, a motion sensor, a door, a plug, a button and a thermometer.")
-    say(f"Stop it with Ctrl-C. Again: lares demo --keep {folder}, or lares run in that folder.")
     arguments.config, arguments.data_dir = str(file), arguments.data_dir or str(folder / "data")
-    return run(arguments)
+    data_dir = Path(arguments.data_dir)
+    return run(arguments, lambda port: _print_at_once(_kept_greeting(f"{LOOPBACK}:{port}", folder, data_dir)))
+
+
+def _kept_greeting(address: str, folder: Path, data_dir: Path) -> str:
+    """Where the page is, and how to get a key; none is printed here, since the card holds hashes alone."""
+    program = shlex.join(program_words(is_elsewhere=True))
+    elsewhere = "" if data_dir == folder / "data" else f" --data-dir {shlex.quote(str(data_dir))}"
+    ask = f'curl -s -H "Authorization: Bearer $KEY" http://{address}'
+    moved = '{"device_id": "virtual:motion", "attributes": {"motion": "detected"}}'
+    return f"""
+    page     http://{address}/      it asks for a key
+
+Make yourself a key, then look and move a sensor by hand, in another terminal:
+
+    cd {shlex.quote(str(folder))}
+    KEY=$({program} key create --label laptop --role admin{elsewhere}); echo $KEY
+    {ask}/devices
+    {ask}/adapters/virtual/operations/observe -d '{moved}'
+
+Ctrl-C stops it; it all stays. Again: {program} demo --keep {shlex.quote(str(folder))}
+"""
 
 
 def _kept_home(template: str) -> str:

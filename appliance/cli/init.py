@@ -29,17 +29,24 @@ def init(arguments: argparse.Namespace) -> int:
         say(f"{folder / CONFIG_FILE.parent}: all of it is there already; nothing was changed")
     file = CONFIG_FILE.parent / Path(arguments.config or CONFIG_FILE).name
     data_dir = Path(arguments.data_dir or folder / "data").absolute()
-    words = [*_program(), "--config", str(folder / file), "--data-dir", str(data_dir)]
+    words = [*program_words(), "--config", str(folder / file), "--data-dir", str(data_dir)]
     say(f"Run it with: {shlex.join(words)}")
     return os.EX_OK
 
 
-def _program() -> list[str]:
-    """What a person types to start this program again: its name if the shell finds it, else as it was started."""
+def program_words(*, is_elsewhere: bool = False) -> list[str]:
+    """What a person types to start this program again: its name if the shell finds it, else as it was started.
+
+    It works in another folder too where it `is_elsewhere` that it is typed.
+    """
     started = sys.orig_argv[: len(sys.orig_argv) - len(sys.argv) + 1]
     script = Path(started[-1])
-    if "-m" in started or not os.access(script, os.X_OK):
+    if "-m" in started:
         return started
+    if is_elsewhere:
+        script = script.absolute()
+    if not os.access(script, os.X_OK):
+        return [*started[:-1], str(script)]
     found = shutil.which(script.name)
     if found is not None and Path(found).resolve() == script.resolve():
         return [script.name]

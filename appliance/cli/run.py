@@ -7,6 +7,7 @@ import asyncio
 import logging
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -16,6 +17,7 @@ from appliance.cli.logs import start_logging
 from appliance.cli.owner import refuse_other_home
 from appliance.cli.paths import HubPaths, bundled_config, make_data_dir, read_template, write_config
 from appliance.cli.serve import end_process, serve
+from appliance.hub import Hub
 from appliance.log_buffer import LogBuffer
 from appliance.lua.process import protect_memory
 from appliance.settings import Logging
@@ -27,8 +29,8 @@ LOGGING = Logging(level="info", format="text")
 log = logging.getLogger("hub")
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Run the hub until a signal asks it to stop; the exit code."""
+def run(arguments: argparse.Namespace, greet: Callable[[int], None] = lambda port: None) -> int:
+    """Run the hub until a signal asks it to stop; the exit code. `greet` is called with the port once it listens."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     protect_memory()
     paths = HubPaths.of_process(arguments.config, arguments.data_dir)
@@ -53,19 +55,20 @@ def run(arguments: argparse.Namespace) -> int:
     is_safe = getattr(arguments, "safe", False)
     if is_safe:
         log.warning("started with --safe: no automation runs")
-    asyncio.run(_serve(settings, data_dir, log_buffer, is_safe=is_safe))
+    asyncio.run(_serve(settings, data_dir, log_buffer, greet, is_safe=is_safe))
     return os.EX_OK
 
 
-async def _serve(settings: config.Config, data_dir: Path, log_buffer: LogBuffer, *, is_safe: bool) -> None:
+async def _serve(
+    settings: config.Config, data_dir: Path, log_buffer: LogBuffer, greet: Callable[[int], None], *, is_safe: bool
+) -> None:
     """Serve until the end, and end the process then: all is stored, and a thread that hangs must not keep it."""
-    await serve(
-        settings,
-        data_dir,
-        lambda hub, port: _announce_listening(settings, port),
-        is_safe=is_safe,
-        log_buffer=log_buffer,
-    )
+
+    def on_listening(_: Hub, port: int) -> None:
+        _announce_listening(settings, port)
+        greet(port)
+
+    await serve(settings, data_dir, on_listening, is_safe=is_safe, log_buffer=log_buffer)
     end_process(os.EX_OK)
 
 

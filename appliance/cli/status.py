@@ -40,8 +40,8 @@ def _lines(reply: dict[str, Any]) -> Iterator[str]:
         yield paint(reply["safe"], "red")
     if reply["waiting_for"]:
         yield f"starting: waits for {', '.join(reply['waiting_for'])}"
-    yield _card(reply["card"])
     zone = load_zone(reply["timezone"])
+    yield _card(reply["card"], zone)
     yield from _adapters(reply["adapters"], zone)
     yield from _devices(reply["devices"], zone)
     yield from _automations(reply["automations"], zone)
@@ -54,9 +54,9 @@ def _memory(count: int | None) -> str:
     return "unknown" if count is None else size(count)
 
 
-def _card(card: dict[str, Any]) -> str:
+def _card(card: dict[str, Any], zone: ZoneInfo) -> str:
     today, in_all = size(card["today_bytes"]), size(card["bytes_written"])
-    written = f"card: {today} written today, {in_all} since {card['since'][:10]}"
+    written = f"card: {today} written today, {in_all} since {local_time(card['since'], zone)[:10]}"
     return (
         written if card["failure"] is None else paint(f"{written}; it takes no changes now: {card['failure']}", "red")
     )

@@ -2,6 +2,9 @@
 --
 -- Name the devices that tell who is at home, and make a group "pretend" of the lights to be seen from outside. The
 -- variable `away` tells other automations.
+--
+-- Yours to change: PEOPLE, the ids of the devices that tell who is at home; GROUP and the hours.
+-- Then switch it on. It works when `lares why away` says `ran`; where nothing happens, that command says why.
 
 local lights = require("lights")
 local presence = require("presence")

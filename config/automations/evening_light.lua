@@ -11,6 +11,9 @@
 --     trigger = { type = "sunset", offset_mins = -15, weekdays = WEEKDAYS },
 --
 -- `lares simulate --from 2026-12-24T00:00` tells when it would fire that day.
+--
+-- Yours to change: GROUP, WEEKDAYS and the time.
+-- Then switch it on. It works when `lares why evening_light` says `ran`; where nothing happens, that command says why.
 
 local lights = require("lights")
 

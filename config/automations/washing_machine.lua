@@ -1,6 +1,9 @@
 -- The washing machine is done when it has drawn next to nothing for three minutes after it ran.
 --
 -- It needs a plug that measures power. That it runs is kept in a variable, which a restart of the hub does not end.
+--
+-- Yours to change: PLUGS, the ids of your plugs, and the two powers; `[notify] targets`, where it tells of it.
+-- Then switch it on. It works when `lares why washing_machine` says `ran`; where nothing happens, that command says why.
 
 local triggers = require("triggers")
 

@@ -5,6 +5,8 @@
 --     curl -X POST -H "Authorization: Bearer $KEY" http://127.0.0.1:3000/scenes/all_off/execute
 --
 -- After a change, `lares check` says whether the file is sound, and POST /scenes/reload puts it in force.
+--
+-- It works when the answer says `ok` and lists what each lamp did; where nothing happens, `lares why all_off` says why.
 
 local OFF = { capability = "power", action = "off" }
 

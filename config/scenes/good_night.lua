@@ -4,6 +4,9 @@
 --
 --     curl -H "Authorization: Bearer $KEY" http://127.0.0.1:3000/groups \
 --       -d '{"id": "night", "name": "Night lights", "members": ["elgato_lights:light:0"]}'
+--
+-- Yours to change: GROUP and MINUTES.
+-- It works when the answer says `ok` and lists what each lamp did; where nothing happens, `lares why good_night` says why.
 
 local GROUP = "night"
 local MINUTES = 15

@@ -1,4 +1,7 @@
 -- Movie night: the lights turn low and warm, and the TV goes on.
+--
+-- Yours to change: TV, the id of yours; brightness and warmth.
+-- It works when the answer says `ok` and lists what each lamp did; where nothing happens, `lares why movie_night` says why.
 
 local lights = require("lights")
 

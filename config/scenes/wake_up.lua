@@ -1,6 +1,9 @@
 -- Wake up: the bedroom grows bright in a quarter of an hour.
 --
 -- Its lights are those of the group "bedroom"; without that group, all lights of the home.
+--
+-- Yours to change: MINUTES, BRIGHTEST and the group.
+-- It works when the answer says `ok` and lists what each lamp did; where nothing happens, `lares why wake_up` says why.
 
 local lights = require("lights")
 

@@ -2,6 +2,9 @@
 --
 -- A scene that sleeps holds up nothing else. Started again, this one begins anew: its mode is "restart". Who asks for
 -- it over HTTP is answered when it has ended, and need not wait for that: it runs on.
+--
+-- Yours to change: MINUTES.
+-- It works when the answer says `ok` and lists what each lamp did; where nothing happens, `lares why wind_down` says why.
 
 local lights = require("lights")
 

@@ -71,10 +71,8 @@ class Home:
 @asynccontextmanager
 async def open_home(folder: Path) -> AsyncIterator[Home]:
     """A home with one light, as the first evening makes it."""
-    tools, home = folder / "bin", folder / "home"
-    tools.mkdir()
-    _write(tools / "lares", f'#!/bin/sh\nexec {sys.executable} -m appliance "$@"\n')
-    _write(tools / "websocat", WEBSOCAT.format(python=sys.executable))
+    home = folder / "home"
+    make_tools(folder / "bin")
     (home / "config").mkdir(parents=True)
     async with LightSimulator() as light:
         section = f'[adapters.elgato_lights]\nbase_url = "{light.url}"\npoll_interval_secs = 1\n'
@@ -83,6 +81,13 @@ async def open_home(folder: Path) -> AsyncIterator[Home]:
         async with running(home) as hub:
             await hub.ready()
             yield Home(folder=home, hub=hub, light=light)
+
+
+def make_tools(folder: Path) -> None:
+    """What pages call: `lares` and `websocat`, in this folder."""
+    folder.mkdir()
+    _write(folder / "lares", f'#!/bin/sh\nexec {sys.executable} -m appliance "$@"\n')
+    _write(folder / "websocat", WEBSOCAT.format(python=sys.executable))
 
 
 async def _init(home: Path) -> None:

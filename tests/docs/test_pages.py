@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,14 +14,29 @@ from tests.docs.pages import DOCS, Home, blocks, open_home, plain
 from tests.fakes.process import ROOT
 from tests.fakes.programs import need
 
-OURS = ("first-evening.md", "api.md", "card.md", "moving.md", "troubleshooting.md")
-"""The pages whose blocks are run here, in one home after another; Lua and monitoring have tests of their own."""
+OURS = ("api.md", "card.md", "moving.md", "troubleshooting.md")
+"""The pages whose blocks are run here, in one home after another; First evening, Lua and monitoring have tests of
+their own."""
+
+SOFTENER = """return {
+  id = "soften",
+  name = "Never too bright",
+  trigger = { type = "device_state_change", device_id = "elgato_lights:light:0", attribute = "power", equals = "on" },
+  conditions = {
+    { type = "device_state", device_id = "elgato_lights:light:0", attribute = "brightness", above = 60 },
+  },
+  execute = function(ctx)
+    ctx:command("elgato_lights:light:0", { capability = "brightness", action = "set", value = 40 })
+  end,
+}
+"""
+"""The automation that Troubleshooting asks about."""
 
 LINK = re.compile(r"\]\(([^)#]+)(?:#([^)]+))?\)")
 
 
 async def _toggle(home: Home) -> None:
-    """What the first evening does before it asks why."""
+    """What happened before Troubleshooting asks why."""
     url = "http://127.0.0.1:3000/devices/elgato_lights:light:0/command"
     for action in ("off", "on"):
         body = f'{{"capability": "power", "action": "{action}"}}'
@@ -47,10 +62,9 @@ async def _show(home: Home, text: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("page", OURS)
 async def test_every_command_of_a_page_succeeds_and_shows_what_it_shows(page: str, tmp_path: Path) -> None:
-    [softener] = [text for language, text in blocks("first-evening.md") if language == "lua"]
     async with open_home(tmp_path) as home:
         if page == "troubleshooting.md":
-            await _save(home, softener)
+            await _save(home, SOFTENER)
             await _toggle(home)
         for language, text in blocks(page):
             if language == "lua":
@@ -90,6 +104,30 @@ def test_links_between_pages_lead_somewhere() -> None:
                 titles = re.findall(r"^#+ (.*)$", file.read_text(), re.MULTILINE)
                 slugs = {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
                 assert anchor in slugs, f"{page.name}: {target}#{anchor}"
+
+
+def examples() -> Iterator[tuple[str, str]]:
+    """Each section with a whole configuration or Lua file, and its text."""
+    for page in ("README.md", *(f"docs/{file.name}" for file in sorted(DOCS.glob("*.md")))):
+        for section in re.split(r"^#+ ", (ROOT / page).read_text(), flags=re.MULTILINE)[1:]:
+            if re.search(r"^```(lua\n(---@.*\n)?return \{|toml\n)", section, re.MULTILINE):
+                yield f"{page}: {section.partition(chr(10))[0]}", section
+
+
+def test_each_example_says_what_is_to_be_changed_and_where_to_look() -> None:
+    found = dict(examples())
+    assert len(found) >= 9
+    for name, text in found.items():
+        assert "ours to change" in text, name
+        assert re.search(r"`lares (check|why|status|notify)|curl|why\.md", text), f"{name}: where to look"
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "config").glob("[as]*s/*.lua")), ids=lambda file: str(file.stem))
+def test_each_bundled_automation_and_scene_says_when_it_works_and_where_to_look(file: Path) -> None:
+    if file.parent.name != "scripts":
+        head = file.read_text().partition("\n\n")[0]
+        assert f"`lares why {file.stem}`" in head and "It works when" in head
+        assert ("Yours to change" in head) == (file.stem != "all_off")
 
 
 @pytest.mark.parametrize("page", ["../README.md", *sorted(file.name for file in DOCS.glob("*.md"))])

@@ -11,7 +11,18 @@ MAX_SHOWN_ID_CHARS = 256
 """How much of an id a message repeats; no id that exists is longer."""
 
 Resource = Literal[
-    "adapter", "automation", "device", "execution", "group", "key", "picture", "room", "scene", "timer", "variable"
+    "adapter",
+    "automation",
+    "device",
+    "execution",
+    "group",
+    "hook",
+    "key",
+    "picture",
+    "room",
+    "scene",
+    "timer",
+    "variable",
 ]
 """What a `NotFound` can be about. Each has its code, `<resource>_not_found`."""
 
@@ -52,7 +63,7 @@ class MalformedRequest(Invalid):
 
 
 class TooLarge(Invalid):
-    """The body is larger than `api.max_body_bytes`."""
+    """The body is larger than the route takes."""
 
     code = "body_too_large"
 

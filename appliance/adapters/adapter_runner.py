@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
 from appliance.adapters.address_gates import AddressGate
-from appliance.adapters.base import COMMAND_TIMEOUT_SECS, Adapter, AdapterContext, CommandResult, Picture
+from appliance.adapters.base import COMMAND_TIMEOUT_SECS, Adapter, AdapterContext, CommandResult, HookRequest, Picture
 from appliance.errors import AdapterFailed, BadAnswer, LaresError, Unreachable, Unsupported
 from appliance.home.commands import Command
 from appliance.home.values import Value
@@ -52,6 +52,7 @@ class AdapterRunner:
         self._work = Tasks()
         self._current: asyncio.Task[None] | None = None
         self._failures = 0
+        self._hooks: Collection[str] = ()
         self._begin = begin
         self._is_made = asyncio.Event()
 
@@ -99,6 +100,21 @@ class AdapterRunner:
         if self.adapter is None:
             return None
         return await self._contained(self.adapter.within_limit(self.adapter.picture(device_id, attribute)))
+
+    @property
+    def hooks(self) -> Collection[str]:
+        """The ids of hooks that the adapter listens to; while it is restarted, those that it listened to."""
+        return self._hooks if self.adapter is None else self.adapter.hooks
+
+    async def wait_for_hooks(self) -> Collection[str]:
+        """As `hooks`, once the adapter has been made; waits for that for five seconds at most."""
+        await self._wait_until_made()
+        return self.hooks
+
+    async def hook(self, request: HookRequest) -> None:
+        """Give the adapter what somebody sent to one of its hooks. Raises `LaresError`."""
+        adapter = self._running()
+        await self._contained(adapter.within_limit(adapter.hook(request)))
 
     async def _command(
         self, adapter: Adapter, device_ids: Sequence[str], command: Command
@@ -177,6 +193,7 @@ class AdapterRunner:
                 self._is_made.set()
                 await adapter.run()
             finally:
+                self._hooks = adapter.hooks
                 if self.adapter is adapter:  # its successor may run already, where this one did not end in time
                     self.adapter = None
                 await self._leave(adapter)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
@@ -13,7 +13,7 @@ from msgspec import Struct
 from appliance.adapters.address_gates import AddressGate, AddressGates
 from appliance.adapters.publisher import Publisher
 from appliance.clock import Clock
-from appliance.errors import Unanswered, Unreachable
+from appliance.errors import NotFound, Unanswered, Unreachable
 from appliance.home.commands import Command
 from appliance.home.model import Device, Report
 from appliance.home.values import Value
@@ -26,6 +26,21 @@ T = TypeVar("T")
 
 Operation = Callable[[Mapping[str, Value]], Awaitable[Value]]
 """One of an adapter's own operations: takes a payload, returns JSON. Raises a `LaresError` with a sentence."""
+
+
+class HookRequest(Struct, frozen=True, kw_only=True):
+    """A call of `/hooks/<id>`, whose key was checked. `hook` is the id, `method` is `GET` or `POST`.
+
+    `data` is the body as JSON or form, None where it is neither or there is none; `body` is the body as it came.
+    `query` has no key. The names of `headers` are in small letters; those that hold secrets are left out.
+    """
+
+    hook: str
+    method: str
+    query: Mapping[str, str] = {}
+    headers: Mapping[str, str] = {}
+    data: Value = None
+    body: bytes = b""
 
 
 class Secrets(Protocol):
@@ -126,6 +141,19 @@ class Adapter(ABC):
     def operations(self) -> Mapping[str, Operation]:
         """The adapter's own operations by name, for `ctx:invoke`."""
         return {}
+
+    @property
+    def hooks(self) -> Collection[str]:
+        """The ids of hooks that this adapter listens to now, its own name for one; none unless it says otherwise."""
+        return ()
+
+    async def hook(self, request: HookRequest) -> None:
+        """Take what somebody sent to one of `hooks`, within five seconds; calls may come at the same time.
+
+        What it shows is published as after a poll. Raises `Invalid` for a request that it cannot use, and
+        `AdapterFailed`; the caller is told the sentence.
+        """
+        raise NotFound("hook", request.hook)
 
     async def within_limit(self, work: Awaitable[T]) -> T:
         """The result of a command or operation; `Unanswered` where it takes longer than five seconds."""

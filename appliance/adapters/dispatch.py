@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from appliance.adapters.adapter_runner import AdapterRunner
 from appliance.adapters.address_gates import AddressGate
-from appliance.adapters.base import Picture
+from appliance.adapters.base import HookRequest, Picture
 from appliance.clock import Clock
 from appliance.errors import (
     AdapterFailed,
@@ -126,6 +126,25 @@ class Dispatcher:
         if found is None:
             raise NoPicture(device.id, attribute)
         return found
+
+    async def hears_hook(self, hook: str) -> bool:
+        """Whether an adapter listens to the hook of this id; at the start, once they have been made."""
+        return bool(await self._listeners_to(hook))
+
+    async def hook(self, request: HookRequest) -> bool:
+        """Give the request to the adapters that listen to its hook, one after another; whether any does.
+
+        Raises `LaresError` for the first that refuses it.
+        """
+        runners = await self._listeners_to(request.hook)
+        for runner in runners:
+            await runner.hook(request)
+        return bool(runners)
+
+    async def _listeners_to(self, hook: str) -> list[AdapterRunner]:
+        runners = [*self._runners.values()]
+        heard = await asyncio.gather(*(runner.wait_for_hooks() for runner in runners))
+        return [runner for runner, hooks in zip(runners, heard, strict=True) if hook in hooks]
 
     def refuse(self, device_id: str, command: Command, source: str, because: str) -> Outcome:
         """The outcome of a command to a device that does not exist; it is in the audit as well."""

@@ -14,6 +14,7 @@ from appliance.api.cors import Cors
 from appliance.api.device_encoder import DeviceEncoder
 from appliance.api.diagnostics import build_probes
 from appliance.api.gate import Gate
+from appliance.api.hooks import Hooks
 from appliance.api.hub_metrics import Metrics
 from appliance.api.key_access import Access
 from appliance.api.keyring import Keyring
@@ -31,6 +32,7 @@ from appliance.api.routes import (
     executions,
     groups,
     history,
+    hooks,
     keys,
     log,
     metrics,
@@ -67,6 +69,7 @@ _RESOURCES: tuple[type[Any], ...] = (
     timers.TimersApi,
     preferences.PreferencesApi,
     keys.ApiKeys,
+    hooks.HooksApi,
     events.EventsApi,
     document.DocumentApi,
     overview.OverviewApi,
@@ -118,6 +121,7 @@ def _build_resources(
     """One of each resource, by its class; each gets the parts that it uses."""
     encoder = DeviceEncoder()
     hub.bus.listen(encoder.forget_removed, DeviceRemoved)
+    listening = Hooks(hub.bus, hub.dispatcher, hub.automations.hears_hook)
     built = (
         system.SystemApi(hub.health, build_probes(hub, stream, connections), hub.folders, hub.trust_clock),
         log.LogApi(hub.log),
@@ -134,7 +138,8 @@ def _build_resources(
         timers.TimersApi(hub.timers),
         preferences.PreferencesApi(hub.document),
         scripts.ScriptsApi(hub.reloaders["scripts"]),
-        keys.ApiKeys(keyring),
+        keys.ApiKeys(keyring, listening),
+        hooks.HooksApi(listening),
         events.EventsApi(stream),
         overview.OverviewApi(hub.registry, hub.health, hub.scenes, hub.automations, hub.document, encoder),
         uses.UsesApi(hub.registry, hub.automations, hub.scenes),
@@ -148,7 +153,7 @@ def _bind(route: Route, resource: object, gate: Gate, cors: Cors, limits: ApiLim
     answer = partial(route.handler, resource)
 
     async def handle(request: Request, **ids: str) -> HTTPResponse | None:
-        principal = await gate.authorize(request, route)
+        principal = await gate.authorize(request, route, ids.get("hook_id"))
         recheck = partial(gate.recheck, principal)
         call = Call(request=request, route=route, limits=limits, principal=principal, recheck=recheck)
         response = await answer(call, **ids)

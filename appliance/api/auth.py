@@ -29,6 +29,7 @@ class Role(StrEnum):
     WRITE = "write"
     ADMIN = "admin"
     AUTOMATION = "automation"
+    HOOK = "hook"
 
 
 REACH: Mapping[Role, frozenset[Role]] = {
@@ -36,6 +37,7 @@ REACH: Mapping[Role, frozenset[Role]] = {
     Role.WRITE: frozenset({Role.READ, Role.WRITE}),
     Role.ADMIN: frozenset(Role),
     Role.AUTOMATION: frozenset(Role),
+    Role.HOOK: frozenset({Role.HOOK}),
 }
 """The routes that each role reaches, by the role that the route asks for."""
 
@@ -51,9 +53,10 @@ class Principal(Struct, frozen=True, kw_only=True):
     key: Key | None = None
     is_on_box: bool = False
 
-    def require(self, role: Role) -> None:
-        """Raise `Forbidden` when this principal does not reach routes of the role."""
-        if role not in REACH[self.role]:
+    def require(self, role: Role, hook: str | None = None) -> None:
+        """Raise `Forbidden` when this principal does not reach routes of the role; that of a hook, this hook."""
+        is_other_hook = self.role is Role.HOOK and (self.key is None or self.key.hook != hook)
+        if role not in REACH[self.role] or is_other_hook:
             raise Forbidden("insufficient permissions")
 
 

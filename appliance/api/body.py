@@ -17,7 +17,7 @@ async def read_json(request: Request, limits: ApiLimits, *, instead: bytes = b""
 
     `instead` is parsed where there is no body.
     """
-    body = await _read_whole(request, limits) or instead
+    body = await read_bytes(request, limits) or instead
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -25,16 +25,20 @@ async def read_json(request: Request, limits: ApiLimits, *, instead: bytes = b""
         raise MalformedRequest(f"the body is not JSON: {reason}") from None
 
 
-async def _read_whole(request: Request, limits: ApiLimits) -> bytes:
-    """The body, empty where there is none; raises `TooLarge`, or `TooSlow` after `limits.body_secs`."""
+async def read_bytes(request: Request, limits: ApiLimits, max_bytes: int | None = None) -> bytes:
+    """The body, empty where there is none; raises `TooLarge`, or `TooSlow` after `limits.body_secs`.
+
+    `max_bytes` is the most that it may have; None is `limits.body_bytes`.
+    """
     exchange: Any = request.stream
     if not exchange.request_body:
         return b""
-    if (arrived := exchange.take_arrived_body(limits.body_bytes)) is not None:
+    max_bytes = limits.body_bytes if max_bytes is None else max_bytes
+    if (arrived := exchange.take_arrived_body(max_bytes)) is not None:
         return arrived  # type: ignore[no-any-return]
     try:
         async with asyncio.timeout(limits.body_secs):
-            return await _read(exchange, limits.body_bytes)
+            return await _read(exchange, max_bytes)
     except TimeoutError:
         exchange.abandon_body()
         raise TooSlow(f"the body did not arrive within {limits.body_secs:g} s") from None

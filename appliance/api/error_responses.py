@@ -62,7 +62,7 @@ CODES: Mapping[str, Code] = {
     "picture_not_found": Code(404, "The device shows no picture, or none has come since the start."),
     "method_not_allowed": Code(405, "The path has no such method; `Allow` names those that it has."),
     "request_timeout": Code(408, "The request took too long to arrive."),
-    "body_too_large": Code(413, "The body is larger than `api.max_body_bytes`."),
+    "body_too_large": Code(413, "The body is larger than `api.max_body_bytes`, or than the 16 KiB of a hook."),
     "head_too_large": Code(413, "The request line and its headers are larger than 8 KiB."),
     "expectation_failed": Code(417, "The hub does not know what `Expect` asks for."),
     "dropped_by_mode": Code(423, "The mode of the scene admits no further execution now."),

@@ -108,6 +108,7 @@ BY_EVENT: Mapping[type[events.Event], EventFrame | Mapping[str, EventFrame] | No
         value=ANY,
     ),
     events.TimerFired: None,
+    events.HookCalled: None,
     events.SystemErrorReported: _frame(
         "system.error",
         "Something is wrong in an adapter or in the hub: once when it begins, not again while it lasts. Also "

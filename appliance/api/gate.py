@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from sanic import HTTPResponse, Request
 from sanic.exceptions import MethodNotAllowed, NotFound
 
-from appliance.api.auth import ON_BOX, Authenticator, Principal, bearer_of
+from appliance.api.auth import ON_BOX, Authenticator, Principal, Role, bearer_of
 from appliance.api.cors import Cors
 from appliance.api.error_responses import error_response
 from appliance.api.rate import Buckets
@@ -36,25 +36,27 @@ class Gate:
         """The methods of every path, as a pattern: for requests that match no route."""
         return [(re.compile(re.sub(r"<\w+>", "[^/]+", re.escape(path))), methods) for path, methods in self._routes]
 
-    async def authorize(self, request: Request, route: Route) -> Principal | None:
+    async def authorize(self, request: Request, route: Route, hook: str | None = None) -> Principal | None:
         """The principal of the request's token, None for a public route; counts a write against its rate limit.
+
+        `hook` is the id of the hook that the path names.
 
         Raises `Unauthenticated`, `TooManyChecks`, `AuthenticationUnavailable`, `Forbidden` or `RateLimited`.
         """
         if route.role is None:
             return None
-        principal = await self._identify(request, is_browser=route.is_websocket)
-        principal.require(route.role)
+        principal = await self._identify(request, route)
+        principal.require(route.role, hook)
         if route.is_rate_limited:
             self._buckets.take(principal.key_id)
         return principal
 
-    async def _identify(self, request: Request, *, is_browser: bool) -> Principal:
-        """Over the control socket the peer's user decides, elsewhere the token."""
+    async def _identify(self, request: Request, route: Route | None) -> Principal:
+        """Over the control socket the peer's user decides, elsewhere the token; None is a request without a route."""
         exchange: Any = request.stream
         if exchange.is_on_box:
             return ON_BOX
-        return await self._authenticator.identify(_token_of(request, is_browser=is_browser))
+        return await self._authenticator.identify(_token_of(request, route))
 
     def recheck(self, principal: Principal | None) -> None:
         """Raise `Unauthenticated` when the key was revoked since it was authorized."""
@@ -76,7 +78,7 @@ class Gate:
         Sanic matches `/rooms/` to `/rooms` when the method is wrong, and loses the methods of a path with an id.
         """
         try:
-            await self._identify(request, is_browser=False)
+            await self._identify(request, None)
         except LaresError as refusal:
             return refusal
         path = "*" if request.raw_url == b"*" else request.path  # Sanic routes it as "/"
@@ -87,9 +89,14 @@ class Gate:
         return MethodNotAllowed(method=request.method, allowed_methods=sorted(set().union(*fitting)))
 
 
-def _token_of(request: Request, *, is_browser: bool) -> str | None:
+def _token_of(request: Request, route: Route | None) -> str | None:
+    """The token of the header; without one, that of the query where the client can do no other."""
     token = bearer_of(request.headers.get("authorization"))
-    return _token_of_browser(request) if token is None and is_browser else token
+    if token is not None or route is None:
+        return token
+    if route.role is Role.HOOK:
+        return request.args.get("token")  # type: ignore[no-any-return]
+    return _token_of_browser(request) if route.is_websocket else None
 
 
 def _token_of_browser(request: Request) -> str | None:

@@ -37,8 +37,11 @@ class Keyring:
         self._master_source = master_source
         self._on_master_reset = on_master_reset
 
-    async def create(self, label: str, role: Role) -> tuple[Key, str]:
-        """A new key and its token; raises `StoreFailed` or `AuthenticationUnavailable`."""
+    async def create(self, label: str, role: Role, hook: str | None = None) -> tuple[Key, str]:
+        """A new key and its token; `hook` is the id that one of the role hook opens.
+
+        Raises `StoreFailed` or `AuthenticationUnavailable`.
+        """
         name = self._new_name()
         token = KeyToken.make(name).text
         token_hash, now = await self._hasher.hash(token), self._clock.now()
@@ -49,9 +52,11 @@ class Keyring:
             token_hash=token_hash,
             created_at=now,
             hint=hint_of(token),
+            hook=hook,
         )
         await self._keys.put(key)
-        log.info("%s was made, role %s, label %s", key.id, role, label)
+        of_hook = "" if hook is None else f" of {hook!r}"
+        log.info("%s was made, role %s%s, label %s", key.id, role, of_hook, label)
         return key, token
 
     def list_all(self) -> list[Key]:

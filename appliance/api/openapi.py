@@ -48,12 +48,12 @@ _NAMED_HEADERS: Mapping[int, Iterable[str]] = {
     405: ("Allow",),
 }
 
-_BROWSER_TOKEN = {
+_QUERY_TOKEN = {
     "type": "apiKey",
     "in": "query",
     "name": "token",
-    "description": "For browsers, on the event stream alone: the key, percent-encoded. The sub-protocol "
-    "`bearer.<key, percent-encoded>`, offered beside `lares.events`, does the same.",
+    "description": "For what can send no header, on the event stream and hooks alone: the key, percent-encoded. On "
+    "the stream the sub-protocol `bearer.<key, percent-encoded>`, offered beside `lares.events`, does the same.",
 }
 
 
@@ -72,16 +72,15 @@ def describe(routes: Sequence[Route]) -> dict[str, Any]:
         "components": {
             "responses": {str(status): hoist_schemas(_error(status), named) for status in errors},
             "schemas": dict(sorted(named.items())),
-            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}, "token": _BROWSER_TOKEN},
+            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}, "token": _QUERY_TOKEN},
         },
     }
 
 
 def statuses_of(route: Route) -> set[int]:
     """Every status that the route may be answered with."""
-    guarded = set() if route.role is None else {401, 429, 503}
-    is_beyond_some = route.role is not None and any(route.role not in REACH[role] for role in Role)
-    return {*route.statuses, *COMMON_STATUSES, *guarded, *([403] if is_beyond_some else [])}
+    guarded = set() if route.role is None else {401, 403, 429, 503}
+    return {*route.statuses, *COMMON_STATUSES, *guarded}
 
 
 def _operation(route: Route) -> dict[str, Any]:
@@ -130,7 +129,7 @@ def _security(route: Route) -> list[dict[str, list[str]]]:
     """The ways to show a key; the list behind each names the role that the key needs."""
     if route.role is None:
         return []
-    ways = ["bearer", "token"] if route.is_websocket else ["bearer"]
+    ways = ["bearer", "token"] if route.is_websocket or route.role is Role.HOOK else ["bearer"]
     return [{way: [route.role]} for way in ways]
 
 

@@ -99,8 +99,8 @@ class Route(_Answered, frozen=True, kw_only=True):
 
     @property
     def is_rate_limited(self) -> bool:
-        """Whether requests of it count against the rate limit of their key."""
-        is_write = self.method in ("POST", "PUT", "DELETE")
+        """Whether requests of it count against the rate limit of their key: writes, and every call of a hook."""
+        is_write = self.method in ("POST", "PUT", "DELETE") or self.role is Role.HOOK
         return (
             is_write
             and self.role is not None

@@ -19,6 +19,7 @@ from appliance.tables.json_schema import (
     OBJECT,
     TEXT,
     Part,
+    Record,
     Schema,
     array_of,
     described,
@@ -195,10 +196,13 @@ WATCHES = record("Watches", status=only("ok"), watches=array_of(WATCH))
 
 _KEY: dict[str, Schema] = {"id": TEXT, "label": TEXT, "role": one_of(*Role), "created_at": INSTANT}
 
-KEY = record("Key", **_KEY)
+_HOOK: dict[str, Schema] = {"hook": {**TEXT, "description": "The id of the hook that a key of that role opens."}}
+
+KEY = Record("Key", _KEY, _HOOK)
 """A key without its secret, which is not stored."""
 
-NEW_KEY = described("NewKey", **_KEY, key={**TEXT, "description": "The secret, shown here and never again."})
+_NEW = {**_KEY, "key": {**TEXT, "description": "The secret, shown here and never again."}}
+NEW_KEY = Record("NewKey", _NEW, {**_HOOK, "warning": {**TEXT, "description": "Where nothing listens to the hook."}})
 
 DIAGNOSTICS: Schema = {
     "title": "Diagnostics",

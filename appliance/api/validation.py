@@ -94,7 +94,7 @@ def list_of(check: Check) -> Check:
 def _table(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise Mismatch("an object", value)
-    if not _is_within(value, MAX_TABLE_DEPTH - 1):
+    if not is_within(value, MAX_TABLE_DEPTH - 1):
         raise Invalid(f"must not be nested more than {MAX_TABLE_DEPTH} deep")
     return value
 
@@ -105,9 +105,10 @@ def _json_value(value: Any) -> Any:
     return value
 
 
-def _is_within(value: Any, levels: int) -> bool:
+def is_within(value: Any, levels: int) -> bool:
+    """Whether the objects and arrays in the value are nested at most so many levels deep below it."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return levels >= 0 and all(_is_within(each, levels - 1) for each in inner if isinstance(each, dict | list))
+    return levels >= 0 and all(is_within(each, levels - 1) for each in inner if isinstance(each, dict | list))
 
 
 boolean = Check(schema=BOOLEAN, run=checks.boolean)

@@ -88,6 +88,10 @@ class Automations:
         self.catalog.get(id_)
         return self._engine.list_next(id_)
 
+    def hears_hook(self, hook: str) -> bool:
+        """Whether one, switched on or not, has a trigger for the hook of this id."""
+        return self._engine.hears_hook(hook)
+
     def disarm(self) -> None:
         """Let nothing set off an automation any more; what runs goes on."""
         self._engine.disarm()

@@ -93,6 +93,10 @@ class Engine:
         """Whether an automation that is switched on listens for the timer of this name."""
         return any(self._states.of(each.id).is_enabled for each in self._listeners.of_subject("timer", name))
 
+    def hears_hook(self, hook: str) -> bool:
+        """Whether an automation, switched on or not, has a trigger for the hook of this id."""
+        return bool(self._listeners.of_subject("hook", hook))
+
     def list_next(self, id_: str) -> list[datetime]:
         """The next times at which its schedules and intervals fall due, at most ten, the soonest first."""
         times = (time for active in self._active.get(id_, ()) for time in self._next_of(active))

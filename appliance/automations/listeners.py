@@ -14,6 +14,7 @@ from appliance.automations.triggers import (
     TimerTrigger,
     Trigger,
     VariableTrigger,
+    WebhookTrigger,
 )
 from appliance.automations.waits import Waits
 from appliance.home import events
@@ -69,6 +70,8 @@ def _subjects_of(trigger: Trigger) -> list[Subject]:
             return [("variable", name)]
         case TimerTrigger(name=name):
             return [("timer", name)]
+        case WebhookTrigger(hook=hook):
+            return [("hook", hook)]
         case AdapterLifecycle():
             return [("adapter", "")]
         case SystemErrorTrigger():
@@ -79,6 +82,7 @@ def _subjects_of(trigger: Trigger) -> list[Subject]:
 _SUBJECTS: Mapping[type[events.Event], Callable[[Any], Subject]] = {
     events.VariableChanged: lambda event: ("variable", event.name),
     events.TimerFired: lambda event: ("timer", event.name),
+    events.HookCalled: lambda event: ("hook", event.hook),
     events.AdapterStarted: lambda event: ("adapter", ""),
     events.SystemErrorReported: lambda event: ("error", ""),
 }

@@ -20,10 +20,12 @@ from appliance.automations.triggers import (
     TimerTrigger,
     Trigger,
     VariableTrigger,
+    WebhookTrigger,
 )
 from appliance.automations.wall_clock import parse_time
 from appliance.errors import Invalid
 from appliance.home import values
+from appliance.home.texts import hook_id
 from appliance.home_locale import Locale
 from appliance.tables.checks import one_of, string
 from appliance.tables.fields import Table
@@ -118,6 +120,11 @@ def _timer(table: Table, locale: Locale, now: datetime) -> Trigger | None:
     return None if name is None else TimerTrigger(name=name)
 
 
+def _webhook(table: Table, locale: Locale, now: datetime) -> Trigger | None:
+    hook = table.need("hook", hook_id)
+    return None if hook is None else WebhookTrigger(hook=hook)
+
+
 def _wall_clock(table: Table, locale: Locale, now: datetime) -> Trigger | None:
     weekdays = table.take("weekdays", check.weekdays) or frozenset()
     at = table.take("time", parse_time)
@@ -181,6 +188,7 @@ TRIGGER_KINDS: Mapping[str, Callable[[Table, Locale, datetime], Trigger | None]]
     "device_event": _device_event,
     "variable_change": _variable,
     "timer": _timer,
+    "webhook": _webhook,
     "adapter_lifecycle": _adapter_lifecycle,
     "system_error": _system_error,
     "wall_clock": _wall_clock,

@@ -14,7 +14,14 @@ from appliance.automations.device_triggers import DeviceEventTrigger, DeviceTrig
 from appliance.automations.matchers import Anything, Matcher, same
 from appliance.automations.time_triggers import TimedTrigger
 from appliance.clock import timestamp
-from appliance.home.events import AdapterStarted, Event, SystemErrorReported, TimerFired, VariableChanged
+from appliance.home.events import (
+    AdapterStarted,
+    Event,
+    HookCalled,
+    SystemErrorReported,
+    TimerFired,
+    VariableChanged,
+)
 from appliance.home.values import Value
 
 
@@ -83,8 +90,29 @@ class TimerTrigger(Struct, frozen=True, kw_only=True):
         return Match(event={**table, **late}, after=event.stored)
 
 
+class WebhookTrigger(Struct, frozen=True, kw_only=True):
+    """Somebody calls the hook of this id."""
+
+    type: ClassVar[str] = "webhook"
+    id: str | None = None
+    hook: str
+
+    def match(self, event: Event) -> Match | None:
+        """The event table if the event is a call of this hook; `data` is absent where the body stated nothing."""
+        if not isinstance(event, HookCalled) or event.hook != self.hook:
+            return None
+        data = {} if event.data is None else {"data": event.data}
+        return Match(event={"type": self.type, "hook": event.hook, "query": dict(event.query), **data})
+
+
 EventTrigger = (
-    DeviceTrigger | DeviceEventTrigger | AdapterLifecycle | SystemErrorTrigger | VariableTrigger | TimerTrigger
+    DeviceTrigger
+    | DeviceEventTrigger
+    | AdapterLifecycle
+    | SystemErrorTrigger
+    | VariableTrigger
+    | TimerTrigger
+    | WebhookTrigger
 )
 """The triggers that events match; each has `match(event)`."""
 

@@ -35,6 +35,7 @@ from appliance.automations.triggers import (
     TimerTrigger,
     Trigger,
     VariableTrigger,
+    WebhookTrigger,
 )
 from appliance.clock import timestamp
 
@@ -58,6 +59,8 @@ def _of_trigger(trigger: Trigger, home: HomeView, instant: datetime | None) -> s
             return f"waits until variable {_wanted(name, matcher)}; it {shown}"
         case TimerTrigger(name=name):
             return f"waits until the timer '{name}' is over"
+        case WebhookTrigger(hook=hook):
+            return f"waits until somebody calls the hook '{hook}'"
         case AdapterLifecycle(adapter=adapter):
             return f"waits until {'an adapter' if adapter is None else f'the adapter {adapter!r}'} starts"
         case SystemErrorTrigger(contains=contains):

@@ -3,8 +3,9 @@
 `at` is a time of day (`18:00`, `18:00:30`: the next such time that the home's clocks show), an instant
 (`2026-12-24T18:00`, local, or with an offset), or seconds after the line before it (`+90`). `value` is JSON or a
 word; a measurement may be `21.5 celsius`, or a number in the unit that the device showed before. The attribute
-`event` stands for something that happens (`double`), `state` for being reached (`online`, `unavailable`). Empty
-lines, and those that begin with #, say nothing.
+`event` stands for something that happens (`double`), `state` for being reached (`online`, `unavailable`). A line
+`at hook ID data` calls a hook; `data` is JSON, a word or left out. Empty lines, and those that begin with #, say
+nothing.
 """
 
 from __future__ import annotations
@@ -22,12 +23,16 @@ from appliance.errors import Fault, Invalid
 from appliance.home.capabilities import KNOWN_ATTRIBUTES, is_custom
 from appliance.home.observations import Dropped, check_attributes, check_device_id, check_event
 from appliance.home.registry import ONLINE, UNAVAILABLE
+from appliance.home.texts import hook_id
 from appliance.home.values import Value
 from appliance.home_locale import Locale
 from appliance.tables.checks import nearest, shown
 
 EVENT, STATE = "event", "state"
 """What stands in the place of an attribute for a happening, and for whether the device is reached."""
+
+HOOK = "hook"
+"""What stands in the place of a device where somebody calls a hook."""
 
 FIRST_EVENT_YEAR, LAST_EVENT_YEAR = 1971, 2099
 """The years that a simulation may lie in."""
@@ -46,6 +51,14 @@ class FileEvent(Struct, frozen=True, kw_only=True):
     attribute: str
     value: Value
     line: int
+
+
+class FileHook(Struct, frozen=True, kw_only=True):
+    """One line: somebody calls the hook, with these data."""
+
+    at: datetime
+    hook: str
+    data: Value
 
 
 def read_instant(text: str, locale: Locale) -> datetime:
@@ -74,9 +87,9 @@ def first_instant(text: str, locale: Locale) -> datetime | None:
 
 def read_events(
     text: str, file: str, locale: Locale, start: datetime, end: datetime
-) -> tuple[list[FileEvent], list[Fault]]:
+) -> tuple[list[FileEvent | FileHook], list[Fault]]:
     """The events of a simulation from `start` to before `end`, in order, and what is wrong with which line."""
-    events: list[FileEvent] = []
+    events: list[FileEvent | FileHook] = []
     faults: list[Fault] = []
     latest = start
     for number, words in _lines(text):
@@ -102,7 +115,10 @@ def _lines(text: str) -> Iterable[tuple[int, list[str]]]:
             yield number, words
 
 
-def _event(number: int, words: list[str], locale: Locale, latest: datetime) -> FileEvent:
+def _event(number: int, words: list[str], locale: Locale, latest: datetime) -> FileEvent | FileHook:
+    if len(words) > 2 and words[1] == HOOK:
+        data = _json_or_text(words[3].strip()) if len(words) > 3 else None
+        return FileHook(at=_instant(words[0], locale, latest), hook=hook_id(words[2]), data=data)
     if len(words) < 4:
         raise Invalid("a line must say `at device attribute value`: 18:00 hall:motion motion detected")
     at, device_id, attribute, raw = words

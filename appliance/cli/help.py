@@ -56,7 +56,10 @@ EXAMPLES: Mapping[str, Sequence[str]] = {
     "completion": ("lares completion bash > /etc/bash_completion.d/lares",),
     "help": ("lares help simulate", "lares help exit-codes"),
     "key": ("lares key list",),
-    "key create": ('lares key create --label "kitchen tablet" --role write',),
+    "key create": (
+        'lares key create --label "kitchen tablet" --role write',
+        "lares key create --label doorbell --role hook --hook doorbell",
+    ),
     "key list": ("lares key list",),
     "key revoke": ("lares key revoke key_3f9a1c2e",),
     "key reset-master": ("lares key reset-master",),

@@ -77,10 +77,11 @@ async def _act_alone(data_dir: Path, act: Act, auth: Auth | LaresError) -> Any:
 
 def _create(arguments: argparse.Namespace) -> KeyCommand:
     stated = {"label": arguments.label, "role": arguments.role}
+    if arguments.hook is not None:
+        stated["hook"] = arguments.hook
 
     async def act(keyring: Keyring) -> Any:
-        fields = KEY_BODY(stated)
-        key, token = await keyring.create(fields["label"], fields["role"])
+        key, token = await keyring.create(**KEY_BODY(stated))
         return {**schemas.KEY(key), "key": token}
 
     return HubRequest(method="POST", path="/auth/keys", body=stated), act, _show_created
@@ -111,12 +112,18 @@ def _reset_master(arguments: argparse.Namespace) -> KeyCommand:
 
 
 def _show_created(made: dict[str, Any]) -> None:
-    _print_note(f"{made['id']} was made, role {made['role']}, label {made['label']}; its secret, {ONLY_NOW}:")
+    _print_note(f"{made['id']} was made, role {_role(made)}, label {made['label']}; its secret, {ONLY_NOW}:")
+    if "warning" in made:
+        _print_note(f"warning: {made['warning']}")
     say(made["key"])
 
 
+def _role(key: dict[str, Any]) -> str:
+    return f"{key['role']} {key['hook']}" if "hook" in key else str(key["role"])
+
+
 def _show_list(keys: list[dict[str, Any]]) -> None:
-    rows = [(each["id"], each["role"], each["created_at"], each["label"]) for each in keys]
+    rows = [(each["id"], _role(each), each["created_at"], each["label"]) for each in keys]
     if not rows:
         _print_note("there are no keys but the master key")
         return

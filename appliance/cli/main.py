@@ -186,7 +186,8 @@ def _add_key_commands(key: argparse.ArgumentParser, common: Sequence[_Parser]) -
         "create", parents=common, help="make a key; only its secret goes to standard output"
     )
     create.add_argument("--label", required=True, help="what or whom it is for")
-    create.add_argument("--role", required=True, help="read, write, admin or automation")
+    create.add_argument("--role", required=True, help="read, write, admin, automation or hook")
+    create.add_argument("--hook", metavar="ID", help="with --role hook: the id of the one hook that the key opens")
     subcommands.add_parser("list", parents=common, help="list the keys")
     revoke = subcommands.add_parser("revoke", parents=common, help="end a key")
     revoke.add_argument("key_id", metavar="ID", help="its id, as `lares key list` shows it")

@@ -20,7 +20,7 @@ from appliance.automations.states import AUTOMATION_PREFIX
 from appliance.automations.time_triggers import TimedTrigger
 from appliance.automations.timers import TIMER_PREFIX
 from appliance.cli.check import find_wrong_names
-from appliance.cli.device_events import FileEvent, first_instant, read_events, read_instant
+from appliance.cli.device_events import FileEvent, FileHook, first_instant, read_events, read_instant
 from appliance.cli.hub_client import read_state
 from appliance.cli.owner import as_owner
 from appliance.cli.paths import HubPaths
@@ -106,7 +106,7 @@ def _period(start: str | None, hours: float, events: str, locale: Locale) -> _Si
     return _SimulatedPeriod(start=at, end=at + timedelta(hours=hours), is_present=begins is None)
 
 
-def _events(text: str, name: str, locale: Locale, period: _SimulatedPeriod) -> list[FileEvent]:
+def _events(text: str, name: str, locale: Locale, period: _SimulatedPeriod) -> list[FileEvent | FileHook]:
     events, faults = read_events(text, name, locale, period.start, period.end)
     if faults:
         raise StartFailed(str(faults[0]), os.EX_DATAERR, *(f"lares: {each}" for each in faults[1:]))
@@ -121,7 +121,7 @@ async def _simulate(
     arguments: argparse.Namespace,
     home: Sequence[Path],
     until: datetime,
-    events: Sequence[FileEvent],
+    events: Sequence[FileEvent | FileHook],
     whole: DocumentSnapshot,
 ) -> None:
     async with open_simulation(settings, stored, clock, printer, home=home, runs_lua=arguments.run) as simulation:

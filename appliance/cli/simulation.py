@@ -17,7 +17,7 @@ from appliance.automations.automation_setup import catalog_of, open_automations
 from appliance.automations.calls import AutomationCalls
 from appliance.automations.definition import AutomationDefinition
 from appliance.automations.environment import Environment
-from appliance.cli.device_events import FileEvent
+from appliance.cli.device_events import FileEvent, FileHook
 from appliance.cli.lua_pool import open_pool
 from appliance.cli.simulated_home import (
     SimulatedContext,
@@ -34,6 +34,7 @@ from appliance.config import Config
 from appliance.errors import Fault, StartFailed
 from appliance.history.execution_history import ExecutionStatus
 from appliance.home.bus import Bus
+from appliance.home.events import HookCalled
 from appliance.home.registry import Registry
 from appliance.lua.context import Context, MoreCall
 from appliance.lua.executor import Execution, Executor
@@ -58,14 +59,15 @@ class Simulation(Struct, frozen=True, kw_only=True):
     assets: Sequence[Asset[AutomationDefinition]]
     scenes: Sequence[Asset[Scene]]
     clock: SimulatedClock
+    bus: Bus
     registry: Registry
     printer: SimulationPrinter
     is_busy: Callable[[], bool]
 
-    async def run(self, until: datetime, events: Sequence[FileEvent]) -> dict[str, int]:
+    async def run(self, until: datetime, events: Sequence[FileEvent | FileHook]) -> dict[str, int]:
         """Let time pass and the events come true; the devices that only the events know, by the line that does."""
         mark_all_observed(self.registry)
-        pretended = add_missing_devices(self.registry, events)
+        pretended = add_missing_devices(self.registry, (each for each in events if isinstance(each, FileEvent)))
         async with Tasks() as tasks:
             tasks.start(self._feed(events), "device events")
             has_ended = await self.clock.run(until, self.is_busy)
@@ -74,10 +76,13 @@ class Simulation(Struct, frozen=True, kw_only=True):
             raise StartFailed(f"{stuck}; let it sleep for some time, or end", os.EX_CONFIG)
         return pretended
 
-    async def _feed(self, events: Sequence[FileEvent]) -> None:
+    async def _feed(self, events: Sequence[FileEvent | FileHook]) -> None:
         for event in events:
             await self.clock.sleep((event.at - self.clock.now()).total_seconds())
-            apply_event(self.registry, event)
+            if isinstance(event, FileHook):
+                self.bus.publish(HookCalled(hook=event.hook, data=event.data, query={}))
+            else:
+                apply_event(self.registry, event)
 
 
 @asynccontextmanager
@@ -95,7 +100,6 @@ async def open_simulation(
     registry = (environment := _environment(settings, stored, bus, clock)).registry
     dispatcher = SimulatedDispatcher(registry, bus, clock, settings.adapter_names)
     calls: dict[str, MoreCall] = {}
-
     async with open_pool(settings, clock, *home) as pool:
         turns = Turns(lambda: pool.running)
         context = partial(SimulatedContext, registry, dispatcher, clock)
@@ -117,6 +121,7 @@ async def open_simulation(
                 assets=catalog.list_assets(),
                 scenes=in_scenes.list_assets(),
                 clock=clock,
+                bus=bus,
                 registry=registry,
                 printer=printer,
                 is_busy=lambda: turns.is_busy,

@@ -202,6 +202,17 @@ class TimerFired(Event, frozen=True, kw_only=True):
     stored: asyncio.Event | None = None
 
 
+class HookCalled(Event, frozen=True, kw_only=True):
+    """Somebody called a hook. Internal: it fires triggers.
+
+    `data` is what the body stated, None where there was none; `query` is that of the address, without a key.
+    """
+
+    hook: str
+    data: Value
+    query: Mapping[str, str]
+
+
 class CatalogReloadStarted(Event, frozen=True, kw_only=True):
     """The files of `scenes`, `automations` or `scripts` are being reloaded."""
 

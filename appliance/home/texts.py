@@ -12,6 +12,9 @@ from appliance.tables.json_schema import TEXT, Check
 MAX_ID_CHARS = 256
 MAX_NAME_CHARS = 1000
 
+DEVICE_HOOK_PREFIX = "device:"
+"""What the id of a hook begins with that a device listens to; the device's id follows."""
+
 _BLANKS = "\t\n\v\f\r " + "".join(each for each in map(chr, range(0xA0, 0x3001)) if each.isspace())
 """White space that may stand around a text. Python also counts some control characters as such."""
 
@@ -74,4 +77,5 @@ def text(max_chars: int, *, is_id: bool = False) -> Check:
 
 
 identifier = text(MAX_ID_CHARS, is_id=True)
+hook_id = text(len(DEVICE_HOOK_PREFIX) + MAX_ID_CHARS, is_id=True)
 name = text(MAX_NAME_CHARS)

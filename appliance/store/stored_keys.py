@@ -36,6 +36,7 @@ class Key(Redacted, frozen=True, kw_only=True):
     """One key as it is kept: its label, its role, and the hash of its secret.
 
     `hint` is a short digest of the secret, by which a guess is known without a hash; None where none was kept.
+    `hook` is the id of the one hook that a key of that role opens.
     """
 
     HIDDEN = ("token_hash", "hint")
@@ -45,6 +46,7 @@ class Key(Redacted, frozen=True, kw_only=True):
     token_hash: str
     created_at: datetime
     hint: str | None = None
+    hook: str | None = None
 
     @property
     def name(self) -> str:
@@ -125,9 +127,9 @@ def read_keys(document: DocumentReader, on_fault: OnFault = refuse) -> list[Key]
 
 
 def _encode(key: Key) -> dict[str, str]:
-    hint = {} if key.hint is None else {"hint": key.hint}
+    optional = {"hint": key.hint, "hook": key.hook}
     return {
-        **hint,
+        **{name: value for name, value in optional.items() if value is not None},
         "label": key.label,
         "role": key.role,
         "hash": key.token_hash,
@@ -136,8 +138,9 @@ def _encode(key: Key) -> dict[str, str]:
 
 
 def _decode(key_id: str, value: dict[str, str]) -> Key:
-    label, role, token_hash, hint = value["label"], value["role"], value["hash"], value.get("hint")
-    if not all(isinstance(each, str) for each in (label, role, token_hash, hint or "")):
+    label, role, token_hash = value["label"], value["role"], value["hash"]
+    hint, hook = value.get("hint"), value.get("hook")
+    if not all(isinstance(each, str) for each in (label, role, token_hash, hint or "", hook or "")):
         raise ValueError(key_id)
     created_at = datetime.fromisoformat(value["created_at"])
-    return Key(id=key_id, label=label, role=role, token_hash=token_hash, created_at=created_at, hint=hint)
+    return Key(id=key_id, label=label, role=role, token_hash=token_hash, created_at=created_at, hint=hint, hook=hook)

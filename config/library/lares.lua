@@ -49,7 +49,7 @@
 
 -- Triggers --------------------------------------------------------------------------------------------------------
 
----@alias Trigger DeviceStateChange|WeatherState|DeviceEvent|VariableChange|Timer|AdapterLifecycle|SystemError|WallClock|Date|Cron|Sunrise|Sunset|Interval
+---@alias Trigger DeviceStateChange|WeatherState|DeviceEvent|VariableChange|Timer|Webhook|AdapterLifecycle|SystemError|WallClock|Date|Cron|Sunrise|Sunset|Interval
 
 ---@alias Day "mon"|"tue"|"wed"|"thu"|"fri"|"sat"|"sun"
 
@@ -105,6 +105,12 @@
 ---@field type "timer"
 ---@field id? string What the event calls it, as trigger_id; of use where an automation has several triggers.
 ---@field name string Which timer.
+
+---Somebody calls /hooks/ID: a phone, a button, a script, a device. `lares key create --role hook --hook ID` makes a key.
+---@class Webhook
+---@field type "webhook"
+---@field id? string What the event calls it, as trigger_id; of use where an automation has several triggers.
+---@field hook string The id of the hook.
 
 ---An adapter has started.
 ---@class AdapterLifecycle
@@ -264,7 +270,9 @@
 ---@field offset_mins? integer Of sunrise and sunset.
 ---@field adapter? string The adapter that started.
 ---@field event? string What became of the adapter, "started", or what happened at the device.
----@field data? table What more is known of what happened at the device.
+---@field data? any What more is known of what happened at the device; what the body of a call of a hook states.
+---@field hook? string The hook that was called.
+---@field query? table The query of the call, of texts.
 ---@field name? string The variable or the timer.
 ---@field payload? any What the timer was started with.
 ---@field late_secs? number How late, where a timer fell due while the hub was off.

@@ -12,9 +12,9 @@ import pytest
 from msgspec.structs import replace
 
 from appliance.adapters.address_gates import AddressGates
-from appliance.adapters.base import CommandResult
+from appliance.adapters.base import CommandResult, HookRequest
 from appliance.adapters.dispatch import Dispatcher, Outcome, Status
-from appliance.errors import BadAnswer, LaresError, Unreachable, Unsupported
+from appliance.errors import AdapterFailed, BadAnswer, Invalid, LaresError, NotFound, Unreachable, Unsupported
 from appliance.health import Health
 from appliance.home.bus import Bus
 from appliance.home.command_specs import CommandSpec
@@ -249,6 +249,39 @@ async def test_leaving_is_quiet_though_a_sender_went_away_before(
     del sending, desk
     gc.collect()
     assert caplog.records == []
+
+
+# --- hooks --------------------------------------------------------------------------------------
+
+
+async def test_a_call_of_a_hook_goes_to_those_that_listen_and_what_they_raise_is_told(desk: FakeAdapter) -> None:
+    asked: list[HookRequest] = []
+
+    class Listening(StubAdapter):
+        """Listens to the hook of its name, refuses what has a query, and fails at a body."""
+
+        @property
+        def hooks(self) -> set[str]:
+            return {self.name}
+
+        async def hook(self, request: HookRequest) -> None:
+            asked.append(request)
+            if request.query:
+                raise Invalid("no query")
+            if request.body:
+                raise ValueError("it has a fault")
+
+    desk.adapters["a"].__class__ = Listening
+    assert await desk.dispatcher.hears_hook("a") and not await desk.dispatcher.hears_hook("b")
+    assert await desk.dispatcher.hook(HookRequest(hook="a", method="POST"))
+    assert not await desk.dispatcher.hook(HookRequest(hook="b", method="POST"))
+    assert [each.hook for each in asked] == ["a"]
+    with pytest.raises(Invalid, match=r"^no query$"):
+        await desk.dispatcher.hook(HookRequest(hook="a", method="GET", query={"a": "b"}))
+    with pytest.raises(AdapterFailed, match="it has a fault"):
+        await desk.dispatcher.hook(HookRequest(hook="a", method="POST", body=b"x"))
+    with pytest.raises(NotFound, match=r"^hook 'b' not found$"):
+        await desk.adapters["b"].hook(HookRequest(hook="b", method="GET"))
 
 
 # --- operations ----------------------------------------------------------------------------------

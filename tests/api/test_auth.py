@@ -91,8 +91,9 @@ class TestRoles:
         [
             ("read", {"read"}),
             ("write", {"read", "write"}),
-            ("admin", {"read", "write", "admin", "automation"}),
-            ("automation", {"read", "write", "admin", "automation"}),
+            ("admin", {"read", "write", "admin", "automation", "hook"}),
+            ("automation", {"read", "write", "admin", "automation", "hook"}),
+            ("hook", set()),
         ],
     )
     def test_a_role_reaches_what_the_contract_says_and_no_more(self, role: str, reached: set[str]) -> None:

@@ -79,6 +79,8 @@ NAMED: dict[str, set[int]] = {
     "GET /auth/keys": {200, 401, 403},
     "POST /auth/keys": {200, 400, 401, 403, 413},
     "DELETE /auth/keys/{id}": {204, 401, 403, 404},
+    "GET /hooks/{id}": {200, 400, 401, 403, 404},
+    "POST /hooks/{id}": {200, 400, 401, 403, 404, 413},
     "GET /overview": {200, 401},
     "GET /devices/{id}/uses": {200, 401, 404},
     "GET /events": {101, 400, 401, 426},
@@ -104,6 +106,10 @@ DURABLE = {
     "PUT /preferences",
 }
 """What answers 503 where the store cannot take a change, as soon as there is a store."""
+
+for answers in NAMED.values():
+    if 401 in answers:
+        answers.add(403)  # a key of the role hook opens its hook and nothing else
 
 if importlib.util.find_spec("appliance.store") is not None:
     for durable in DURABLE:

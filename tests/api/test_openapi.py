@@ -83,7 +83,7 @@ class TestEachOperation:
 
     def test_it_names_the_role(self, route: Route) -> None:
         stated = operation(route)["security"]
-        ways = ["bearer", "token"] if route.path == "/events" else ["bearer"]
+        ways = ["bearer", "token"] if route.path == "/events" or route.role is Role.HOOK else ["bearer"]
         assert stated == ([] if route.role is None else [{way: [route.role]} for way in ways])
 
     def test_it_says_whose_keys_may(self, route: Route) -> None:

@@ -83,6 +83,18 @@ class TestWithoutAHub:
         none = ended(home, "key", "list")
         assert (none.code, none.out, none.err) == (0, "", "there are no keys but the master key\n")
 
+    def test_a_key_of_a_hook_says_which_and_a_running_hub_warns_where_nothing_listens(self, home: Path) -> None:
+        create = ("key", "create", "--label", "bell", "--role", "hook", "--hook", "bell")
+        made = ended(home, *create)
+        assert made.code == 0 and SECRET.fullmatch(made.out)
+        assert "was made, role hook bell, label bell; its secret" in made.err and "warning" not in made.err
+        assert "  hook bell  20" in ended(home, "key", "list").out
+        with lares(home, "run") as running:
+            assert status_of(running.url(), made.out.strip(), path="/hooks/bell") == 404
+            assert status_of(running.url(), made.out.strip()) == 403
+            warned = ended(home, *create)
+        assert SECRET.fullmatch(warned.out) and "\nwarning: nothing listens to the hook 'bell' yet; " in warned.err
+
     def test_a_hub_that_starts_afterwards_takes_the_key(self, home: Path) -> None:
         token = ended(home, *CREATE).out.strip()
         with lares(home, "run") as running:
@@ -106,10 +118,15 @@ class TestWithoutAHub:
     @pytest.mark.parametrize(
         ("arguments", "sentence"),
         [
-            (["create", "--label", "x", "--role", "owner"], "role must be one of read, write, admin, automation"),
+            (
+                ["create", "--label", "x", "--role", "owner"],
+                "role must be one of read, write, admin, automation, hook",
+            ),
             (["create", "--label", " ", "--role", "read"], "label must have 1 to 100 characters, not 0"),
             (["create", "--label", "x" * 101, "--role", "read"], "label must have 1 to 100 characters, not 101"),
             (["create", "--label", "a\nb", "--role", "read"], "label must not contain control characters"),
+            (["create", "--label", "x", "--role", "hook"], "hook is missing: a key of the role hook opens one"),
+            (["create", "--label", "x", "--role", "read", "--hook", "x"], "hook goes with the role hook, not with"),
             (["create", "--role", "read"], "the following arguments are required: --label"),
             (["create", "--label", "x"], "the following arguments are required: --role"),
             (["revoke"], "the following arguments are required: ID"),
@@ -259,7 +276,7 @@ class TestWithAHub:
     def test_what_is_wrong_is_said_by_the_hub_too(self, home: Path, hub: Running) -> None:
         result = ended(home, "key", "create", "--label", "x", "--role", "owner")
         assert (result.code, result.out) == (64, "")
-        assert "role must be one of read, write, admin, automation, not 'owner'" in result.err
+        assert "role must be one of read, write, admin, automation, hook, not 'owner'" in result.err
 
     def test_the_socket_is_for_its_owner_alone_and_goes_with_the_hub(self, home: Path, hub: Running) -> None:
         file = home / "data" / "control.sock"

@@ -94,6 +94,18 @@ def test_lua_runs_for_a_pretended_home_and_what_it_does_is_told_in_order(tmp_pat
     assert image(tmp_path / "config") == before and not (tmp_path / "data").exists()
 
 
+def test_a_line_calls_a_hook_with_data_or_without(tmp_path: Path) -> None:
+    bell = automation("bell", "{ type = 'webhook', hook = 'bell' }", "ctx:log('info', tostring(event.data))")
+    furnish(tmp_path, BERLIN, bell)
+    lines = "2026-12-24T18:00 hook bell\n+5 hook bell 7\n+5 hook other\n+5 hook bell ann rings\n"
+    result = simulate(tmp_path, lines, "--run")
+    assert [line.partition("  bell  ")[2] for line in result.out.splitlines()] == [
+        said for data in ("nil", "7", "ann rings") for said in ("fires", f"logs info: {data}")
+    ]
+    wrong = simulate(tmp_path, f"2026-12-24T18:00 hook {'x' * 300}\n")
+    assert wrong.code == 65 and "events.txt:1: must have 1 to 263 characters" in wrong.err
+
+
 def test_without_run_what_would_fire_is_told_and_no_lua_runs(tmp_path: Path) -> None:
     furnish(tmp_path, BERLIN, LIT, LATER)
     result = simulate(tmp_path, EVENTS, "--json")

@@ -37,6 +37,7 @@ TRIGGERS: dict[str, tuple[str, str, str]] = {
     "device_event": ("room_id = 'den'", "event = 'double'", "trigger.device_id is missing"),
     "variable_change": ("name = 'mode'", "name = 'Mode'", "trigger.name must be a name of a-z, 0-9, _ and dots"),
     "timer": ("name = 'off'", "name = 5", "trigger.name must be a string, not 5"),
+    "webhook": ("hook = 'bell'", "hook = ''", "trigger.hook must have 1 to 263 characters, not 0"),
     "wall_clock": (
         "time = '07:00', weekdays = { 'mon' }",
         "time = '24:00'",

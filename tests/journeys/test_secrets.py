@@ -95,7 +95,7 @@ def use(traces: Traces, url: str, token: str, *, is_good: bool) -> None:
     for method, path in (("GET", "/devices"), ("GET", "/nothing"), ("PATCH", "/rooms"), ("POST", "/rooms")):
         status, _ = ask(traces, url, method, path, token, {} if method == "POST" else None)
         assert (status == 401) != is_good, (method, path, status)
-    for path in (f"/devices?token={token}", f"/{token}", f"/rooms/{token}"):
+    for path in (f"/devices?token={token}", f"/hooks/nobody?token={token}", f"/{token}", f"/rooms/{token}"):
         ask(traces, url, "GET", path, None)
 
 
@@ -123,7 +123,7 @@ def journey(traces: Traces, folder: Path, running: Running, owner: str) -> None:
 
 def wanted(role: Role) -> dict[str, str]:
     """A request for a key."""
-    return {"label": f"a key to {role}", "role": role}
+    return {"label": f"a key to {role}", "role": role} | ({"hook": "nobody"} if role is Role.HOOK else {})
 
 
 def keep(traces: Traces, said: Ended) -> str:

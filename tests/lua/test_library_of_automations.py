@@ -13,6 +13,7 @@ from appliance.home.events import (
     AdapterStarted,
     DeviceEvent,
     DeviceStateChanged,
+    HookCalled,
     SystemErrorReported,
     TimerFired,
     VariableChanged,
@@ -123,6 +124,7 @@ EVENTS: dict[str, dict[str, Any]] = {
     "device_event": {"device_id": "lamp"},
     "variable_change": {"name": "n"},
     "timer": {"name": "t"},
+    "webhook": {"hook": "h"},
     "date": {"on": "12-24", "time": "18:00"},
     "adapter_lifecycle": {},
     "system_error": {},
@@ -145,6 +147,7 @@ def test_the_fields_of_an_event_are_those_that_triggers_give() -> None:
         DeviceEvent(device_id="lamp", event="single", data={}),
         VariableChanged(name="n", value=2, previous=1),
         TimerFired(name="t", payload=1, due_at=NOW, late_secs=3.0),
+        HookCalled(hook="h", data=1, query={}),
     )
     assert set(EVENTS) == set(trigger_kinds.TRIGGER_KINDS)
     for kind, fields in EVENTS.items():

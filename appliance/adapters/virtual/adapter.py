@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
-from appliance.adapters.base import Adapter, AdapterContext, CommandResult, Operation
+from appliance.adapters.base import Adapter, AdapterContext, CommandResult, HookRequest, Operation
 from appliance.adapters.virtual.kind import Virtual, VirtualDevice
 from appliance.errors import Invalid, MalformedRequest, NotFound
 from appliance.home.capabilities import STATES_AFTER
@@ -16,6 +16,7 @@ from appliance.home.command_specs import check_offered
 from appliance.home.commands import Command
 from appliance.home.model import DeviceKind, Info, Observation
 from appliance.home.observations import check_event
+from appliance.home.texts import DEVICE_HOOK_PREFIX
 from appliance.home.values import KELVIN_RANGE, MIRED_RANGE, Value, kelvin_of
 from appliance.tables.checks import nearest, shown
 
@@ -85,6 +86,18 @@ class VirtualAdapter(Adapter):
     def operations(self) -> Mapping[str, Operation]:
         """`observe` takes `device_id`, and `attributes?`, `event?`, `data?`, as if hardware had shown that."""
         return {"observe": self._observe}
+
+    @property
+    def hooks(self) -> Collection[str]:
+        """`device:` and the id of each device."""
+        return frozenset(DEVICE_HOOK_PREFIX + device_id for device_id in self._devices)
+
+    async def hook(self, request: HookRequest) -> None:
+        """As `observe`, of the hook's device; without a body the query states it, as in `?event=single`."""
+        stated = request.query if request.data is None and not request.body else request.data
+        if not isinstance(stated, Mapping) or not set(stated) <= set(_OBSERVED[1:]):
+            raise MalformedRequest("the hook of a virtual device takes an object of attributes, event and data alone")
+        await self._observe({"device_id": request.hook.removeprefix(DEVICE_HOOK_PREFIX), **stated})
 
     async def _observe(self, payload: Mapping[str, Value]) -> Value:
         if unknown := [name for name in payload if name not in _OBSERVED]:

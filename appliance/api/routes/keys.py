@@ -2,22 +2,44 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sanic import HTTPResponse
 
 from appliance.api import schemas
 from appliance.api.auth import Role
+from appliance.api.hooks import Hooks, explain_unheard
 from appliance.api.keyring import Keyring
 from appliance.api.responses import json_response, no_content
 from appliance.api.route import Call, route
-from appliance.api.validation import body, member_of
-from appliance.errors import Invalid
-from appliance.home.texts import text
+from appliance.api.validation import body, member_of, nullable
+from appliance.errors import Invalid, MalformedRequest
+from appliance.home.texts import hook_id, text
 from appliance.tables.fields import Field
-from appliance.tables.json_schema import TEXT, array_of, described
+from appliance.tables.json_schema import TEXT, Check, array_of, described
 
 MAX_LABEL_CHARS = 100
 
-KEY_BODY = body("KeyRequest", {"label": Field(text(MAX_LABEL_CHARS)), "role": Field(member_of(Role))})
+_FIELDS = body(
+    "KeyRequest",
+    {
+        "label": Field(text(MAX_LABEL_CHARS)),
+        "role": Field(member_of(Role)),
+        "hook": Field(nullable(hook_id), required=False),
+    },
+)
+
+
+def _check(raw: Any) -> dict[str, Any]:
+    fields: dict[str, Any] = _FIELDS(raw)
+    if fields["role"] is Role.HOOK and fields["hook"] is None:
+        raise MalformedRequest("hook is missing: a key of the role hook opens one, by its id")
+    if fields["role"] is not Role.HOOK and fields["hook"] is not None:
+        raise Invalid(f"hook goes with the role hook, not with {fields['role']}")
+    return fields
+
+
+KEY_BODY = Check(schema=_FIELDS.schema, run=_check)
 
 _SECRET = described("MasterKey", key=TEXT)
 
@@ -25,8 +47,9 @@ _SECRET = described("MasterKey", key=TEXT)
 class ApiKeys:
     """Handlers of the routes under `/auth/keys`."""
 
-    def __init__(self, keyring: Keyring) -> None:
+    def __init__(self, keyring: Keyring, hooks: Hooks) -> None:
         self._keyring = keyring
+        self._hooks = hooks
 
     @route("GET", "/auth/keys", Role.ADMIN, array_of(schemas.KEY))
     async def list_all(self, call: Call) -> HTTPResponse:
@@ -35,10 +58,13 @@ class ApiKeys:
 
     @route("POST", "/auth/keys", Role.ADMIN, schemas.NEW_KEY, statuses=(200, 503), body=KEY_BODY)
     async def create(self, call: Call) -> HTTPResponse:
-        """Make an API key with a label and a role; its secret is in this answer alone."""
+        """Make an API key with a label, a role, and maybe a hook; its secret is in this answer alone."""
         fields = await call.body()
-        key, token = await self._keyring.create(fields["label"], fields["role"])
-        return json_response({**schemas.KEY(key), "key": token})
+        key, token = await self._keyring.create(**fields)
+        made = {**schemas.KEY(key), "key": token}
+        if key.hook is not None and not await self._hooks.is_heard(key.hook):
+            made["warning"] = explain_unheard(key.hook)
+        return json_response(made)
 
     @route("POST", "/auth/master", Role.ADMIN, _SECRET, statuses=(200, 400, 503))
     async def reset_master(self, call: Call) -> HTTPResponse:

@@ -1,0 +1,96 @@
+"""Hooks: what phones, buttons, scripts and devices send to `/hooks/<id>`, and who listens to it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qsl
+
+import orjson
+
+from appliance.adapters.base import HookRequest
+from appliance.adapters.dispatch import Dispatcher
+from appliance.api.validation import MAX_TABLE_DEPTH, is_within
+from appliance.errors import Invalid, MalformedRequest, NotFound
+from appliance.home.bus import Bus
+from appliance.home.events import HookCalled
+from appliance.home.values import Value
+
+MAX_HOOK_BYTES = 16 << 10
+"""The largest body that a hook takes, in bytes."""
+
+_BOUNDARY = re.compile(r'boundary="?([^\s";,]{1,70})')
+_PART_NAME = re.compile(rb'content-disposition:\s*form-data\b[^\r\n]*?\bname="([^"\r\n]*)"', re.IGNORECASE)
+
+
+class Hooks:
+    """Who listens to hooks: automations, and adapters. `hears` says whether an automation listens to an id."""
+
+    def __init__(self, bus: Bus, dispatcher: Dispatcher, hears: Callable[[str], bool]) -> None:
+        self._bus = bus
+        self._dispatcher = dispatcher
+        self._hears = hears
+
+    async def is_heard(self, hook: str) -> bool:
+        """Whether anything listens to the hook of this id."""
+        return self._hears(hook) or await self._dispatcher.hears_hook(hook)
+
+    async def require(self, hook: str) -> None:
+        """Raise `NotFound` where nothing listens to the hook of this id."""
+        if not await self.is_heard(hook):
+            raise NotFound("hook", hook)
+
+    async def call(self, request: HookRequest) -> None:
+        """Give the request to the adapter that listens, then let it fire triggers; that does not wait for their Lua.
+
+        Raises `NotFound` where nothing listens, and whatever the adapter refuses it with; then nothing has fired.
+        """
+        is_unread = request.data is None and request.body.strip() not in (b"", b"null")
+        if is_unread and self._hears(request.hook):
+            raise MalformedRequest("the body is neither JSON nor a form")
+        is_taken = await self._dispatcher.hook(request)
+        if not is_taken and not self._hears(request.hook):
+            raise NotFound("hook", request.hook)
+        self._bus.publish(HookCalled(hook=request.hook, data=request.data, query=request.query))
+
+
+def explain_unheard(hook: str) -> str:
+    """The sentence about a hook to which nothing listens."""
+    listeners = "an automation with the trigger webhook, a section whose kind takes hooks, or a virtual device"
+    return f"nothing listens to the hook '{hook}' yet; {listeners} would"
+
+
+def read_data(body: bytes, content_type: str) -> Value:
+    """What the body states, as JSON or as a form, of which each field's last value counts; None where it is neither.
+
+    Raises `Invalid` for JSON that is nested too deep.
+    """
+    try:
+        data: Any = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return _read_form(body, content_type)
+    if not is_within(data, MAX_TABLE_DEPTH - 1):
+        raise Invalid(f"the body must not be nested more than {MAX_TABLE_DEPTH} deep")
+    return data
+
+
+def _read_form(body: bytes, content_type: str) -> dict[str, str] | None:
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind == "application/x-www-form-urlencoded":
+        return dict(parse_qsl(body.decode(errors="replace"), keep_blank_values=True))
+    boundary = _BOUNDARY.search(content_type)
+    if kind != "multipart/form-data" or boundary is None:
+        return None
+    return dict(_read_parts(body, boundary[1].encode(errors="replace")))
+
+
+def _read_parts(body: bytes, boundary: bytes) -> list[tuple[str, str]]:
+    """The fields of a form in parts, files left out."""
+    fields = []
+    for part in (b"\r\n" + body).split(b"\r\n--" + boundary)[1:-1]:
+        head, _, value = part.partition(b"\r\n\r\n")
+        name = _PART_NAME.search(head)
+        if name is not None and b"filename" not in head.lower():
+            fields.append((name[1].decode(errors="replace"), value.decode(errors="replace")))
+    return fields

@@ -1,0 +1,258 @@
+"""Hooks: who may call which, what a call may hold, who hears it, and what the maker of a key is told."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from appliance import config
+from appliance.api.api_limits import ApiLimits
+from appliance.api.app import ROUTES
+from appliance.api.auth import Principal, Role
+from appliance.api.hooks import read_data
+from appliance.errors import Forbidden, Invalid
+from appliance.home import events
+from appliance.home.values import Value
+from appliance.settings import RateLimit
+from appliance.store.stored_keys import Key
+from tests.api.caller import call, request
+from tests.api.test_roles import FORBIDDEN, REFUSED, ask, of
+from tests.fakes.house import MASTER, READER, House, open_house
+from tests.fakes.keys import MADE_AT
+from tests.fakes.lua import automation, write
+from tests.fakes.patience import until
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+HOME = """
+[adapters.virtual]
+[[adapters.virtual.devices]]
+id = "door"
+kind = "Sensor"
+attributes = { contact = "closed" }
+"""
+DOOR = "device:virtual:door"
+MISSING = {"error": "hook 'nobody' not found", "code": "hook_not_found"}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[House]:
+    """A home with an automation for the hook `bell`, one that is off, and a virtual door."""
+    files = {
+        "automations/bell.lua": automation("bell", "{ type = 'webhook', hook = 'bell', id = 'rung' }"),
+        "automations/door.lua": automation("door", f"{{ type = 'webhook', hook = '{DOOR}' }}"),
+    }
+    root = write(tmp_path_factory.mktemp("home"), files)
+    adapters = config.parse(HOME, "default.toml", {}).adapters
+    async with open_house(root=root, adapters=adapters, toml="[api.rate_limit]\nenabled = false\n") as house:
+        yield house
+
+
+async def key_for(house: House, hook: str) -> Any:
+    """A new key for the hook."""
+    made = await house.post("/auth/keys", {"label": f"for {hook}", "role": "hook", "hook": hook})
+    assert made.status == 200
+    return made.json
+
+
+async def payloads(house: House, automation: str = "bell") -> list[Any]:
+    """What has fired the automation until now, the newest first."""
+    entries = (await house.get(f"/automations/{automation}/history")).json["entries"]
+    return [entry["trigger_payload"] for entry in entries]
+
+
+async def fired(house: House, count: int) -> Any:
+    """The newest payload, once so many executions have ended."""
+    await until(lambda: house.hub.automations.figures()["ended"]["ok"] >= count)
+    return (await payloads(house))[0]
+
+
+async def test_a_call_fires_the_automation_with_what_it_stated(shared: House) -> None:
+    key, before = (await key_for(shared, "bell"))["key"], shared.hub.automations.figures()["ended"]["ok"]
+    answer = await shared.post("/hooks/bell?a=1&a=2&token=mine&b", {"who": ["ann", None]}, token=key)
+    assert of(answer) == (200, {"status": "ok"})
+    heard = {"type": "webhook", "hook": "bell", "trigger_id": "rung", "query": {"a": "2", "b": ""}}
+    assert await fired(shared, before + 1) == {**heard, "data": {"who": ["ann", None]}}
+    async with call(shared.url) as caller:
+        reply = await caller.ask(request("GET", f"/hooks/bell?token={key}&x=%C3%A4"))
+    assert (reply.status, reply.json) == (200, {"status": "ok"})
+    assert await fired(shared, before + 2) == {**heard, "query": {"x": "ä"}}
+
+
+async def test_a_key_of_a_hook_opens_that_hook_and_nothing_else(shared: House) -> None:
+    made = await key_for(shared, "bell")
+    for route in ROUTES:
+        answer = await ask(shared, route, f"Bearer {made['key']}")
+        assert route.role is None or of(answer) == FORBIDDEN, route.path
+    for path in ("/hooks/bell2", "/hooks/Bell", "/hooks/%20bell", f"/hooks/{DOOR}", "/hooks/..%2Fbell", "/hooks/"):
+        for method in ("GET", "POST", "HEAD"):
+            answer = await shared.ask(method, path, token=made["key"])
+            assert answer.status == (404 if path == "/hooks/" else 403), path
+    assert of(await shared.ask("PUT", "/hooks/bell", token=made["key"]))[0] == 405
+    assert (await shared.ask("HEAD", "/hooks/bell", token=made["key"])).status == 200
+    assert (await shared.delete(f"/auth/keys/{made['id']}")).status == 204
+    assert of(await shared.get("/hooks/bell", token=made["key"])) == REFUSED
+
+
+@pytest.mark.parametrize("role", Role)
+async def test_which_roles_may_call_a_hook(shared: House, role: Role) -> None:
+    stated = {"label": "x", "role": role} | ({"hook": "bell"} if role is Role.HOOK else {})
+    key = (await shared.post("/auth/keys", stated)).json["key"]
+    may = role in (Role.ADMIN, Role.AUTOMATION, Role.HOOK)
+    for method in ("HEAD", "GET", "POST"):
+        assert (await shared.ask(method, "/hooks/bell", token=key)).status == (200 if may else 403)
+    nobody = of(await shared.get("/hooks/nobody", token=key))
+    assert nobody == (FORBIDDEN if not may or role is Role.HOOK else (404, MISSING))
+
+
+async def test_head_fires_nothing(shared: House) -> None:
+    before = shared.hub.bus.published
+    assert (await shared.ask("HEAD", "/hooks/bell")).status == 200
+    assert (await shared.ask("HEAD", "/hooks/nobody")).status == 404
+    assert not [each for each in shared.events[before:] if isinstance(each, events.HookCalled)]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        (b"x" * (16 << 10), 400, "invalid_request"),
+        (b'"' + b"x" * (16 << 10) + b'"', 413, "body_too_large"),
+        (b"[" * 40 + b"]" * 40, 400, "invalid_value"),
+        (b'{"a":', 400, "invalid_request"),
+        (b"\xff\xfe", 400, "invalid_request"),
+    ],
+)
+async def test_a_body_that_cannot_be_used_is_refused_and_fires_nothing(
+    shared: House, body: bytes, status: int, code: str
+) -> None:
+    calls = [each for each in shared.events if isinstance(each, events.HookCalled)]
+    answer = await shared.post("/hooks/bell", data=body)
+    assert (answer.status, answer.json["code"]) == (status, code)
+    assert calls == [each for each in shared.events if isinstance(each, events.HookCalled)]
+    assert (await shared.post("/hooks/nobody", data=body)).status == 404
+
+
+FORM = "application/x-www-form-urlencoded"
+PARTS = (
+    b'--xx\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n2\r\n--xx\r\n'
+    b'content-disposition: form-data; name="f"; filename="x"\r\n\r\nfile\r\n--xx\r\n\r\nnameless\r\n--xx--\r\n'
+)
+
+BODIES: tuple[tuple[bytes, str, Value], ...] = (
+    (b'{"a": [1, {"b": null}]}', "", {"a": [1, {"b": None}]}),
+    (b'{"a": 1}', FORM, {"a": 1}),
+    (b"5", "text/plain", 5),
+    (b"null", "application/json", None),
+    (b"a=1&b=%C3%A4+x&a=2&c", FORM, {"a": "2", "b": "ä x", "c": ""}),
+    (b"a=1", f"{FORM}; charset=utf-8", {"a": "1"}),
+    (b"a=1", "", None),
+    (b"\xff=\xfe", FORM, {"\ufffd": "\ufffd"}),
+    (PARTS, 'Multipart/Form-Data; boundary="xx"', {"a": "1\r\n2"}),
+    (PARTS, "multipart/form-data", None),
+    (PARTS, "multipart/form-data; boundary=other", {}),
+    (b"--xx" * 4000, "multipart/form-data; boundary=xx", {}),
+    (b"--\xc3\xa4\r\n", "multipart/form-data; boundary=\udcff\udcfe", {}),
+)
+
+
+@pytest.mark.parametrize(("body", "content_type", "data"), BODIES)
+async def test_a_body_is_json_or_a_form(body: bytes, content_type: str, data: Value) -> None:
+    assert read_data(body, content_type) == data
+
+
+async def test_json_of_more_than_32_levels_is_refused() -> None:
+    assert read_data(b"[" * 32 + b"]" * 32, "") is not None
+    with pytest.raises(Invalid, match="more than 32 deep"):
+        read_data(b"[" * 33 + b"]" * 33, "")
+
+
+async def test_a_virtual_device_shows_what_its_hook_is_told_and_an_automation_hears_it_too(shared: House) -> None:
+    key = (await key_for(shared, DOOR))["key"]
+    told = {"attributes": {"contact": "open"}, "event": "pushed", "data": {"by": "wind"}}
+    assert (await shared.post(f"/hooks/{DOOR}", told, token=key)).status == 200
+    assert (await shared.device("virtual:door"))["attributes"]["contact"] == "open"
+    assert (await shared.get(f"/hooks/{DOOR}?event=single&token={key}", token=None)).status == 200
+    happened = [(each.event, each.data) for each in shared.events if isinstance(each, events.DeviceEvent)]
+    assert happened[-2:] == [("pushed", {"by": "wind"}), ("single", {})]
+    count = len([each for each in shared.events if isinstance(each, events.HookCalled) and each.hook == DOOR])
+    assert count == 2
+    bodies: tuple[Any, ...] = ({"attributes": {"contact": "ajar"}}, {"device_id": "virtual:door"}, [], {}, "x")
+    for body in bodies:
+        refused = await shared.post(f"/hooks/{DOOR}", body, token=key)
+        assert refused.status == 400, body
+    assert (await shared.get(f"/hooks/{DOOR}", token=key)).status == 400
+    assert (await shared.device("virtual:door"))["attributes"]["contact"] == "open"
+    assert count == len([each for each in shared.events if isinstance(each, events.HookCalled) and each.hook == DOOR])
+    assert (await shared.post("/hooks/device:virtual:window", told)).status == 404
+
+
+async def test_who_makes_a_key_is_told_when_nothing_listens(shared: House) -> None:
+    for hook in ("bell", DOOR):
+        made = await key_for(shared, hook)
+        assert set(made) == {"id", "label", "role", "created_at", "hook", "key"} and made["hook"] == hook
+    made = await key_for(shared, " nobody ")
+    assert made["hook"] == "nobody" and made["warning"].startswith("nothing listens to the hook 'nobody' yet; ")
+    listed = (await shared.get("/auth/keys")).json
+    assert [each["hook"] for each in listed if each["id"] == made["id"]] == ["nobody"]
+    assert of(await shared.get("/hooks/nobody", token=made["key"])) == (404, MISSING)
+
+
+@pytest.mark.parametrize(
+    ("stated", "sentence"),
+    [
+        ({"role": "hook"}, "hook is missing: a key of the role hook opens one, by its id"),
+        ({"role": "hook", "hook": None}, "hook is missing: a key of the role hook opens one, by its id"),
+        ({"role": "read", "hook": "bell"}, "hook goes with the role hook, not with read"),
+        ({"role": "hook", "hook": "a\nb"}, "hook must not contain control characters"),
+        ({"role": "hook", "hook": ""}, "hook must have 1 to 263 characters, not 0"),
+        ({"role": "hook", "hook": 5}, "hook must be a string, not 5"),
+    ],
+)
+async def test_a_key_that_makes_no_sense_is_refused(shared: House, stated: dict[str, Any], sentence: str) -> None:
+    answer = await shared.post("/auth/keys", {"label": "x", **stated})
+    assert (answer.status, answer.json["error"]) == (400, sentence)
+
+
+async def test_a_key_of_a_hook_survives_a_restart_and_its_secret_is_in_no_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
+    root = write(tmp_path, {"automations/bell.lua": automation("bell", "{ type = 'webhook', hook = 'bell' }")})
+    async with open_house(root=root, data_dir=tmp_path, adapters={}) as house:
+        key = (await key_for(house, "bell"))["key"]
+    async with open_house(root=root, data_dir=tmp_path, adapters={}) as house:
+        for path in ("/hooks/bell", "/hooks/other", "/devices", "/nothing"):
+            await house.get(f"{path}?token={key}", token=None)
+            await house.post(f"{path}?token={key}", data=b"\xff", token=None)
+        assert (await house.get("/hooks/bell", token=key)).status == 200
+        assert (await house.get("/hooks/other", token=key)).status == 403
+        shown = [(await house.get(f"/{path}")).json for path in ("automations/bell/history", "diagnostics/log")]
+    assert key[-20:] not in caplog.text and key[-20:] not in str(shown)
+
+
+async def test_calls_count_against_the_rate_of_their_key(tmp_path: Path) -> None:
+    limits = ApiLimits(rate=RateLimit(enabled=True, requests_per_second=1, burst_size=2))
+    async with open_house(adapters={}, limits=limits) as house:
+        statuses = [(await house.get("/hooks/x")).status for _ in range(3)]
+    assert statuses == [404, 404, 429]
+
+
+async def test_a_principal_reaches_its_own_hook_alone() -> None:
+    key = Key(id="key_a", label="a", role="hook", token_hash="", created_at=MADE_AT, hook="bell")
+    principal = Principal(key_id="key_a", role=Role.HOOK, key=key)
+    principal.require(Role.HOOK, "bell")
+    for role, hook in ((Role.HOOK, "other"), (Role.HOOK, None), (Role.READ, "bell"), (Role.READ, None)):
+        with pytest.raises(Forbidden):
+            principal.require(role, hook)
+
+
+async def test_a_token_in_the_query_opens_hooks_alone_and_a_header_counts_more(shared: House) -> None:
+    assert (await shared.get(f"/hooks/bell?token={MASTER}", token=None)).status == 200
+    assert (await shared.get(f"/hooks/bell?token={MASTER}", token=READER.text)).status == 403
+    assert (await shared.get("/hooks/bell?token=wrong", token=None)).status == 401
+    assert (await shared.get(f"/devices?token={MASTER}", token=None)).status == 401
+    assert (await shared.ask("PUT", f"/hooks/bell?token={MASTER}", token=None)).status == 401
